@@ -1,0 +1,42 @@
+# Two commands do everything: `make run` and `make test`. Both set up .venv by themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test lint types check slow bench lock clean
+
+run: $(READY)            ## the exact truth about the two tasks of the thesis, and a written report of it
+	@$(BIN)/tdlambda solve RingWorld-v0 --lam 0.9
+	@$(BIN)/tdlambda solve FrozenLake-v0 --lam 0.9
+
+test: lint types check   ## everything CI runs
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: $(READY)
+	$(BIN)/pytest -n 2
+
+slow: $(READY)           ## long statistical checks
+	$(BIN)/pytest -m slow -n 2
+
+bench: $(READY)          ## ratios against a peer or a bound, measured in one run
+	$(BIN)/python benchmarks/solve.py
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "tdlambda needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lock: $(READY)           ## renew requirements.lock from what is installed now
+	$(BIN)/pip freeze --exclude-editable > requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build

@@ -1,0 +1,18 @@
+"""A finite MDP, and all that can be computed from one exactly."""
+
+from tdlambda.mdp.distribution import DistributionMismatch
+from tdlambda.mdp.finite import FiniteMDP
+from tdlambda.mdp.policy import TabularPolicy
+from tdlambda.mdp.returns import LambdaReturn
+from tdlambda.mdp.sampler import TableSampler, Transitions
+from tdlambda.mdp.target_error import BestLambda
+
+__all__ = [
+    "BestLambda",
+    "DistributionMismatch",
+    "FiniteMDP",
+    "LambdaReturn",
+    "TableSampler",
+    "TabularPolicy",
+    "Transitions",
+]

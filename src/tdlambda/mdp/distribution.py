@@ -1,0 +1,119 @@
+"""Where a policy spends its time (thesis chapter 2, "DP for State Distribution")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from tdlambda.arrays import Floats, Ints, Matrix
+from tdlambda.mdp.resolvent import Resolvent, cannot_reach
+from tdlambda.mdp.values import sweep, transition_matrix
+
+if TYPE_CHECKING:
+    from tdlambda.mdp.finite import FiniteMDP
+
+
+@dataclass(frozen=True)
+class DistributionMismatch:
+    """The true on-policy distribution beside the one that literature often assumes.
+
+    Attributes
+    ----------
+    true
+        d with dᵀP̃ = dᵀ: an agent that starts again from d₀ after each episode.
+    assumed
+        A solution of dᵀP_π = dᵀ with absorbing terminal states: where an agent that starts once ends up.
+    total_variation
+        ½ Σ |true - assumed|. In an episodic task the assumed one sits on the terminal states alone.
+    residual
+        Σ |dᵀP_π - dᵀ| of the true one: 0 only in a continuing task.
+    """
+
+    true: Floats
+    assumed: Floats
+    total_variation: float
+    residual: float
+
+
+def state_distribution(
+    mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterative"], theta: float
+) -> Floats:
+    """The share of time an agent spends in each state, restarted from d₀ when an episode ends.
+
+    In an episodic task this is the expected number of visits in an episode, y = d₀ + P_πᵀ y, scaled to sum to 1,
+    which solves dᵀP̃ = dᵀ without forming P̃. Where episodes may fail to end, all time is spent in the closed
+    classes, each weighted by the chance to be caught in it.
+    """
+    if method not in ("direct", "iterative"):
+        raise ValueError(f'method must be "direct" or "iterative"; got {method!r}')
+    P = _chain(mdp, pi)
+    classes = _closed_classes(mdp, P)
+    if not classes:
+        return _normalized(_visits(P, mdp.start, method, theta))
+    if method == "iterative":
+        raise ValueError('method: "iterative" counts visits until an episode ends, and here some never do')
+    caught = np.zeros(mdp.n_states, dtype=bool)
+    caught[np.concatenate(classes)] = True
+    free = np.flatnonzero(~caught)
+    entered = mdp.start.copy()
+    entered += P[free].T @ _visits(P[free][:, free], mdp.start[free], method, theta)
+    d = np.zeros(mdp.n_states)
+    for members in classes:
+        d[members] = entered[members].sum() * _stationary(P[members][:, members])
+    return _normalized(d)
+
+
+def mismatch(mdp: FiniteMDP, pi: Floats) -> DistributionMismatch:
+    """Compare d with the stationary vector of P_π (terminal states absorbing) reached from d₀."""
+    true = state_distribution(mdp, pi, "direct", 1.0)
+    P = _chain(mdp, pi)
+    if _closed_classes(mdp, P):
+        assumed = true
+    else:
+        assumed = np.where(mdp.terminal, _visits(P, mdp.start, "direct", 1.0), 0.0)
+    absorbing = np.where(mdp.terminal, true, 0.0)
+    residual = np.abs(P.T @ true + absorbing - true).sum()
+    return DistributionMismatch(true, assumed, float(np.abs(true - assumed).sum() / 2), float(residual))
+
+
+def _visits(Q: Matrix, start: Floats, method: Literal["direct", "iterative"], theta: float) -> Floats:
+    """Expected visits y = start + Qᵀ y."""
+    return Resolvent(Q).solve_transposed(start) if method == "direct" else sweep(Q.T.tocsr(), start, theta)
+
+
+def _stationary(P: Matrix) -> Floats:
+    """d with dᵀP = dᵀ of an irreducible chain, from the visits between two returns to its first state."""
+    d = np.ones(P.shape[0])
+    if d.size > 1:
+        d[1:] = Resolvent(P[1:][:, 1:]).solve_transposed(P[[0]][:, 1:].toarray().ravel())
+    return _normalized(d)
+
+
+def _chain(mdp: FiniteMDP, pi: Floats) -> Matrix:
+    """P_π with the rows of states that no episode reaches emptied."""
+    P = transition_matrix(mdp, pi)
+    reached = np.ones(mdp.n_states)
+    reached[cannot_reach(P.T.tocsr(), mdp.start > 0)] = 0
+    P = sparse.csr_array(P.multiply(reached[:, None]))
+    P.eliminate_zeros()
+    return P
+
+
+def _closed_classes(mdp: FiniteMDP, P: Matrix) -> list[Ints]:
+    """The sets of states that an agent may enter and never leaves, and that hold no terminal state."""
+    stuck = cannot_reach(P, mdp.terminal)
+    inside = P[stuck][:, stuck]
+    count, label = csgraph.connected_components(inside, directed=True, connection="strong")
+    origin, to = inside.tocoo().coords
+    is_open = np.zeros(count, dtype=bool)
+    is_open[label[origin[label[origin] != label[to]]]] = True
+    is_open[label[np.diff(inside.indptr) == 0]] = True  # never reached: its row is empty
+    return [stuck[label == k] for k in np.flatnonzero(~is_open)]
+
+
+def _normalized(x: Floats) -> Floats:
+    return x / x.sum()

@@ -1,0 +1,210 @@
+"""The four-argument dynamics p(s', r | s, a), as a list of outcomes: one for each (s, a, s', r) that can happen."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from tdlambda.arrays import Bools, Floats, Ints
+
+_SUM_TOLERANCE = 1e-6
+"""How far a row may be from 1 (single precision input) before it is refused; it is then scaled to 1."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What can happen: from `state`, `action` leads to `next_state` with `reward`, with `probability`.
+
+    Sorted by (state, action); the outcomes of the pair (s, a) are `indptr[s * n_actions + a]` to the next.
+    Terminal states have none.
+    """
+
+    n_states: int
+    n_actions: int
+    state: Ints
+    action: Ints
+    next_state: Ints
+    reward: Floats
+    probability: Floats
+    indptr: Ints
+
+
+def build(
+    n_states: int,
+    n_actions: int,
+    state: ArrayLike,
+    action: ArrayLike,
+    next_state: ArrayLike,
+    reward: ArrayLike,
+    probability: ArrayLike,
+    terminal: Bools,
+) -> Outcomes:
+    """Check, drop what starts in a terminal state, merge equal outcomes (their probabilities add), sort."""
+    s, a, n = (np.asarray(x, dtype=np.int64) for x in (state, action, next_state))
+    r, p = (np.asarray(x, dtype=np.float64) for x in (reward, probability))
+
+    def refuse(bad: Bools, what: str, value: Floats | Ints) -> None:
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise ValueError(f"state {s[k]}, action {a[k]}, next state {n[k]}: {what}; got {value[k]}")
+
+    for index, bound, name in ((s, n_states, "state"), (a, n_actions, "action"), (n, n_states, "next state")):
+        refuse((index < 0) | (index >= bound), f"{name} must be from 0 to {bound - 1}", index)
+    refuse(~(np.isfinite(p) & (p >= 0)), "probability must be a finite number, not negative", p)
+    refuse(~np.isfinite(r), "reward must be finite", r)
+
+    keep = (p > 0) & ~terminal[s]
+    s, a, n, r, p = s[keep], a[keep], n[keep], r[keep], p[keep]
+    order = np.lexsort((r, n, a, s))
+    s, a, n, r, p = s[order], a[order], n[order], r[order], p[order]
+    if s.size:
+        new = np.ones(s.size, dtype=bool)
+        new[1:] = (np.diff(s) != 0) | (np.diff(a) != 0) | (np.diff(n) != 0) | (np.diff(r) != 0)
+        first = np.flatnonzero(new)
+        p = np.add.reduceat(p, first)
+        s, a, n, r = s[first], a[first], n[first], r[first]
+
+    pair = s * n_actions + a
+    total = np.bincount(pair, weights=p, minlength=n_states * n_actions)
+    bad = (np.abs(total - 1) > _SUM_TOLERANCE) & ~np.repeat(terminal, n_actions)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(
+            f"state {k // n_actions}, action {k % n_actions}: probabilities sum to {total[k]:.9g}, not 1 "
+            "(a state that ends the episode must be listed in terminal)"
+        )
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(pair, minlength=n_states * n_actions))))
+    return Outcomes(n_states, n_actions, s, a, n, r, p / total[pair], indptr.astype(np.int64))
+
+
+def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[int, int, tuple[Any, ...]]:
+    """Outcome columns from p(s'|s,a), E[r|s,a,s'] and, for random rewards, E[r²|s,a,s'].
+
+    Of a random reward only two moments are given, and only two are used: it becomes mean ± standard deviation,
+    with equal probability.
+    """
+    matrices = _by_action(transitions)
+    n_states, n_actions = matrices[0].shape[0], len(matrices)
+    columns = []
+    for action, matrix in enumerate(matrices):
+        entries = sparse.coo_array(matrix)
+        s, n = (x.astype(np.int64) for x in entries.coords)
+        mean = _entries(rewards, "rewards", n_states, n_actions, action, s, n)
+        columns.append((s, np.full(s.size, action), n, mean, entries.data.astype(np.float64)))
+        if squared_rewards is None:
+            continue
+        square = _entries(squared_rewards, "squared_rewards", n_states, n_actions, action, s, n)
+        variance = square - mean**2
+        bad = variance < -1e-9 * np.maximum(1, square)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise ValueError(
+                f"state {s[k]}, action {action}, next state {n[k]}: squared_rewards is {square[k]}, "
+                f"less than the square of the mean reward {mean[k]}"
+            )
+        deviation = np.sqrt(np.maximum(variance, 0))
+        s, a, n, mean, p = columns.pop()
+        columns += [(s, a, n, mean + sign * deviation, p / 2) for sign in (-1, 1)]
+    return n_states, n_actions, tuple(np.concatenate(x) for x in zip(*columns, strict=True))
+
+
+def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
+    """Outcome columns from rows (state, action, next state, reward, probability)."""
+    table = np.array([tuple(row) for row in rows], dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != 5:
+        raise ValueError(
+            f"rows must be (state, action, next_state, reward, probability); got shape {table.shape}"
+        )
+    indices = table[:, :3]
+    if not (np.isfinite(indices).all() and (indices == np.floor(indices)).all()):
+        k = int(np.argmax(~(np.isfinite(indices) & (indices == np.floor(indices))).all(axis=1)))
+        raise ValueError(f"row {k}: state, action and next_state must be integers; got {indices[k].tolist()}")
+    return (*indices.astype(np.int64).T, table[:, 3], table[:, 4])
+
+
+def from_table(
+    table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+) -> tuple[int, int, tuple[Any, ...], Ints]:
+    """Outcome columns and terminal states from a Gymnasium toy-text table, P[s][a] = [(p, s', r, terminated)].
+
+    A state is terminal when each entry into it (from another state) says `terminated`. Where the table says so
+    only for some entries, those go to one more state, added behind the others.
+    """
+    n_states, n_actions = len(table), len(table[0])
+    rows = np.array(
+        [
+            (s, a, n, r, p, done)
+            for s, actions in table.items()
+            for a, outcomes in actions.items()
+            for p, n, r, done in outcomes
+        ],
+        dtype=np.float64,
+    )
+    s, n = rows[:, 0].astype(np.int64), rows[:, 2].astype(np.int64)
+    done, entry = rows[:, 5] > 0, (s != n) & (rows[:, 4] > 0)
+    ends, goes_on = np.zeros(n_states, dtype=bool), np.zeros(n_states, dtype=bool)
+    ends[n[done]] = True
+    goes_on[n[entry & ~done]] = True
+    goes_on[s[(s == n) & ~done & (rows[:, 4] > 0)]] = True
+    mixed = done & goes_on[n]
+    if mixed.any():
+        n[mixed] = n_states
+        ends = np.append(ends & ~goes_on, True)
+    columns = (s, rows[:, 1].astype(np.int64), n, rows[:, 3], rows[:, 4])
+    return len(ends), n_actions, columns, np.flatnonzero(ends)
+
+
+def _by_action(transitions: Any) -> list[Any]:
+    """One [state, next state] matrix for each action."""
+    if sparse.issparse(transitions):
+        transitions = [transitions]
+    if not _is_sparse_list(transitions):
+        dense = np.asarray(transitions, dtype=np.float64)
+        dense = dense[:, None, :] if dense.ndim == 2 else dense
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
+            raise ValueError(
+                "transitions must have shape [state, action, next state], or [state, next state] for one action, "
+                f"or be a list of sparse [state, next state] matrices, one for each action; got {dense.shape}"
+            )
+        return list(dense.transpose(1, 0, 2))
+    n = transitions[0].shape[0]
+    for action, matrix in enumerate(transitions):
+        if matrix.shape != (n, n) or n == 0:
+            raise ValueError(f"transitions of action {action} must have shape ({n}, {n}); got {matrix.shape}")
+    return list(transitions)
+
+
+def _is_sparse_list(given: Any) -> bool:
+    return isinstance(given, list | tuple) and len(given) > 0 and all(sparse.issparse(m) for m in given)
+
+
+def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, s: Ints, n: Ints) -> Floats:
+    """The values at the transitions (s, action, n) of rewards given per transition, per pair or per state."""
+    if _is_sparse_list(given):
+        if len(given) != n_actions:
+            raise ValueError(f"{name} must hold one matrix for each of {n_actions} actions; got {len(given)}")
+        given = given[action]
+    if sparse.issparse(given):
+        if given.shape != (n_states, n_states):
+            raise ValueError(
+                f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}"
+            )
+        picked = sparse.csr_array(given)[s, n]
+        dense = picked.toarray() if sparse.issparse(picked) else picked  # SciPy has changed its mind on this
+        return np.asarray(dense, dtype=np.float64).ravel()
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape == (n_states, n_states) and n_actions == 1:
+        return array[s, n]
+    if array.shape == (n_states, n_actions, n_states):
+        return array[s, action, n]
+    if array.shape == (n_states, n_actions):
+        return array[s, action]
+    if array.shape == (n_states,):
+        return array[s]
+    raise ValueError(
+        f"{name} must have shape ({n_states}, {n_actions}, {n_states}), ({n_states}, {n_actions}) or ({n_states},); "
+        f"got {array.shape}"
+    )

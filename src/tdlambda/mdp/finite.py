@@ -1,0 +1,468 @@
+"""`FiniteMDP`: the model, checked once; each family of exact answers is a module beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
+from tdlambda.mdp import distribution, dynamics, linear, returns, target_error, values
+from tdlambda.mdp.policy import TabularPolicy, policy_table
+from tdlambda.mdp.resolvent import cannot_reach
+from tdlambda.mdp.sampler import TableSampler
+
+Policy = ArrayLike | TabularPolicy
+"""A table [state, action], one row for every state, or one integer action for each state."""
+
+
+class FiniteMDP:
+    """A finite Markov decision process with state-based discount, and exact answers to questions about it.
+
+    Parameters
+    ----------
+    transitions
+        p(s'|s,a), shape [state, action, next state]; [state, next state] for a single action; or a list of
+        SciPy-sparse [state, next state] matrices, one for each action.
+    rewards
+        E[r|s,a,s'] in the same form, or [state, action], or [state].
+    squared_rewards
+        E[r²|s,a,s'] where rewards are random; without it they are certain.
+    discount
+        γ(s'), the discount on *entering* a state: one number or one for each state. Terminal states have 0.
+    terminal
+        The states that end an episode (indices or a boolean mask). Their rows of `transitions` are ignored.
+    start
+        d₀: a state, or a distribution over states. Uniform over non-terminal states by default.
+
+    Examples
+    --------
+    A walk 0 ← 1 ⇄ 2 → 3 that pays 1 at its right end:
+
+    >>> import numpy as np
+    >>> P = np.zeros((4, 4))
+    >>> P[1, 0] = P[1, 2] = P[2, 1] = P[2, 3] = 0.5
+    >>> R = np.zeros((4, 4))
+    >>> R[2, 3] = 1.0
+    >>> mdp = FiniteMDP(P, R, discount=1.0, terminal=[0, 3], start=1)
+    >>> mdp.v().round(4)
+    array([0.    , 0.3333, 0.6667, 0.    ])
+    >>> mdp.return_variance().round(4)
+    array([0.    , 0.2222, 0.2222, 0.    ])
+    """
+
+    def __init__(
+        self,
+        transitions: Any,
+        rewards: Any,
+        squared_rewards: Any = None,
+        *,
+        discount: ArrayLike = 1.0,
+        terminal: ArrayLike = (),
+        start: ArrayLike | None = None,
+    ) -> None:
+        n_states, n_actions, columns = dynamics.from_arrays(transitions, rewards, squared_rewards)
+        self._setup(n_states, n_actions, columns, discount, terminal, start)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[float]],
+        *,
+        n_states: int | None = None,
+        n_actions: int | None = None,
+        discount: ArrayLike = 1.0,
+        terminal: ArrayLike = (),
+        start: ArrayLike | None = None,
+    ) -> Self:
+        """Row by row: (state, action, next state, reward, probability); equal rows add.
+
+        >>> mdp = FiniteMDP.from_rows([(0, 0, 0, 1.0, 0.5), (0, 0, 1, 0.0, 0.5)], terminal=[1])
+        >>> mdp.v()
+        array([1., 0.])
+        """
+        columns = dynamics.from_rows(rows)
+        n_states = n_states or 1 + int(max(columns[0].max(), columns[2].max()))
+        n_actions = n_actions or 1 + int(columns[1].max())
+        return cls._new(n_states, n_actions, columns, discount, terminal, start)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]] | gym.Env[Any, Any],
+        *,
+        discount: ArrayLike = 1.0,
+        start: ArrayLike | None = None,
+    ) -> Self:
+        """From a Gymnasium toy-text environment, or its table `env.unwrapped.P`.
+
+        Probabilities of equal successors add. From an environment, `start` is what the environment says.
+
+        >>> import gymnasium as gym
+        >>> mdp = FiniteMDP.from_table(gym.make("FrozenLake-v1"), discount=0.95)
+        >>> mdp.n_states, mdp.n_actions, mdp.terminal.sum()
+        (16, 4, np.int64(5))
+        """
+        if isinstance(table, gym.Env):
+            env: Any = table.unwrapped
+            if not hasattr(env, "P"):
+                raise ValueError(f"table: {table} has no transition table `P`")
+            table, initial = env.P, getattr(env, "initial_state_distrib", None)
+            start = initial if start is None else start
+        n_states, n_actions, columns, terminal = dynamics.from_table(table)
+        if start is not None and np.ndim(start) == 1:
+            start = np.concatenate((np.asarray(start), np.zeros(n_states - np.size(start))))
+        return cls._new(n_states, n_actions, columns, discount, terminal, start)
+
+    @classmethod
+    def _new(cls, *arguments: Any) -> Self:
+        mdp = cls.__new__(cls)
+        mdp._setup(*arguments)
+        return mdp
+
+    def _setup(
+        self,
+        n_states: int,
+        n_actions: int,
+        columns: tuple[Any, ...],
+        discount: ArrayLike,
+        terminal: ArrayLike,
+        start: ArrayLike | None,
+    ) -> None:
+        self.n_states, self.n_actions = n_states, n_actions
+        self.terminal: Bools = _mask(terminal, n_states)
+        self.discount: Floats = np.where(self.terminal, 0.0, per_state(discount, n_states, "discount", 0, 1))
+        self.start: Floats = _start(start, self.terminal)
+        self.outcomes = dynamics.build(n_states, n_actions, *columns, self.terminal)
+        stuck = cannot_reach(self.transition_graph, self.discount < 1)
+        if stuck.size:
+            raise ValueError(
+                f"state {stuck[0]} has no path to a terminal state, nor to a state with discount below 1: "
+                "its return is a sum without end. Give a discount below 1, or list the terminal states"
+            )
+
+    def __repr__(self) -> str:
+        """Sizes."""
+        return (
+            f"FiniteMDP({self.n_states} states, {self.n_actions} actions, {self.outcomes.state.size} outcomes, "
+            f"{int(self.terminal.sum())} terminal)"
+        )
+
+    # ---- the model -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def transition_graph(self) -> Matrix:
+        """Which state can follow which, under any action."""
+        o = self.outcomes
+        shape = (self.n_states, self.n_states)
+        return sparse.csr_array((np.ones(o.state.size), (o.state, o.next_state)), shape=shape)
+
+    def transition_moments(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """Each transition that can happen: (s, a, s') in rows, p(s'|s,a), E[r|s,a,s'] and E[r²|s,a,s']."""
+        o = self.outcomes
+        triples, inverse = np.unique(
+            np.stack((o.state, o.action, o.next_state), 1), axis=0, return_inverse=True
+        )
+        p, r, r2 = (
+            np.bincount(inverse.ravel(), weights=o.probability * o.reward**k, minlength=len(triples))
+            for k in range(3)
+        )
+        return triples, p, r / p, r2 / p
+
+    def policy(self, policy: Policy | None = None, name: str = "policy") -> Floats:
+        """The table [state, action] of a policy, checked; uniform when none is given."""
+        if policy is None:
+            return np.full((self.n_states, self.n_actions), 1 / self.n_actions)
+        return policy_table(policy, self.n_states, self.n_actions, name)
+
+    def P(self, policy: Policy | None = None) -> Matrix:
+        """P_π(s, s'), sparse; the rows of terminal states are empty."""
+        return values.transition_matrix(self, self.policy(policy))
+
+    def sampler(
+        self, policy: Policy | None = None, behavior: Policy | None = None, seed: int = 0
+    ) -> TableSampler:
+        """Transitions drawn under `behavior` (by default `policy` itself), with their importance ratios."""
+        return TableSampler(self, self.policy(policy), self._behavior(policy, behavior), seed)
+
+    # ---- values ----------------------------------------------------------------------------------------------
+
+    def v(
+        self,
+        policy: Policy | None = None,
+        *,
+        method: Literal["direct", "iterative"] = "direct",
+        theta: float = 1e-12,
+    ) -> Floats:
+        """State values: v = r_π + P_π Γ v, by a linear solve or by sweeps until no value moves by θ."""
+        return values.state_values(self, self.policy(policy), method, theta)
+
+    def q(
+        self,
+        policy: Policy | None = None,
+        *,
+        method: Literal["direct", "iterative"] = "direct",
+        theta: float = 1e-12,
+    ) -> Floats:
+        """Action values: q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action]."""
+        return values.action_values(self, self.v(policy, method=method, theta=theta))
+
+    def return_variance(self, policy: Policy | None = None, behavior: Policy | None = None) -> Floats:
+        """Var[G|s] of the return; with `behavior`, of the importance-corrected one."""
+        return self.lambda_return(0.0, 1.0, policy, behavior).variance
+
+    def optimal(self) -> values.Optimum:
+        """Optimal policy (deterministic), v* and q*, by policy iteration."""
+        return values.policy_iteration(self)
+
+    # ---- where the policy goes -------------------------------------------------------------------------------
+
+    def state_distribution(
+        self,
+        policy: Policy | None = None,
+        *,
+        method: Literal["direct", "iterative"] = "direct",
+        theta: float = 1e-12,
+    ) -> Floats:
+        """The true on-policy distribution d over all states: dᵀP̃ = dᵀ, terminal rows of P̃ replaced by d₀.
+
+        Terminal states count: each episode enters one once. See `error_weights` for d without them.
+        """
+        return distribution.state_distribution(self, self.policy(policy), method, theta)
+
+    def distribution_mismatch(self, policy: Policy | None = None) -> distribution.DistributionMismatch:
+        """How d differs from the "stationary" distribution of P_π that is often assumed in its place."""
+        return distribution.mismatch(self, self.policy(policy))
+
+    def error_weights(self, policy: Policy | None = None) -> Floats:
+        """The thesis' weights: d over all states, with the entries of terminal states set to 0 afterwards."""
+        return np.where(self.terminal, 0.0, self.state_distribution(policy))
+
+    # ---- λ-returns and their errors --------------------------------------------------------------------------
+
+    def lambda_return(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        correction: returns.Correction = "per-decision",
+    ) -> returns.LambdaReturn:
+        """Mean and variance, from each state, of the λ-return that bootstraps from `V`: see `mdp.returns`."""
+        return returns.moments(self._recursion(V, lam, policy, behavior, correction))
+
+    def value_error(
+        self,
+        V: ArrayLike,
+        policy: Policy | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        half: bool = True,
+    ) -> float:
+        """Overall value error, ½ Σ d(s) (V(s) - v(s))²; without the ½ by `half=False`."""
+        V = per_state(V, self.n_states, "V")
+        square: Floats = self._weights(weights, policy) * (V - self.v(policy)) ** 2
+        return float(square.sum()) * (0.5 if half else 1.0)
+
+    def target_error(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        correction: returns.Correction = "per-decision",
+        weights: ArrayLike | None = None,
+        half: bool = True,
+    ) -> float:
+        """Overall target error, J(λ) = ½ Σ d(s) E[(G^λ - v(s))² | s]; without the ½ by `half=False`."""
+        return target_error.objective(self._problem(V, lam, policy, behavior, correction, weights, half))
+
+    def target_error_gradient(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        kind: target_error.GradientKind = "full",
+        horizon: int | None = None,
+        correction: returns.Correction = "per-decision",
+        weights: ArrayLike | None = None,
+        half: bool = True,
+    ) -> Floats:
+        """∇J(λ), one entry for each state.
+
+        kind
+            "full": the exact gradient (two adjoint solves), or with `horizon=n` the part that reaches the next
+            n states, what lies beyond held fixed; `horizon=1` is the exact one-step partial.
+            "derived": the thesis' one-step semi-gradient with the sign its own proof needs.
+            "printed": the same as the thesis prints it, with the wrong sign in one term.
+        """
+        problem = self._problem(V, lam, policy, behavior, correction, weights, half)
+        if horizon is not None:
+            integer(horizon, "horizon", 1)
+        return target_error.gradient(problem, kind, horizon)
+
+    def meta_minimizer(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        correction: returns.Correction = "per-decision",
+    ) -> Floats:
+        """META's one-step minimiser, (V-L)(V-M) / ((V-L)² + Var[G^λ]) at each state, not clipped; 0 for 0/0."""
+        moments = self.lambda_return(V, lam, policy, behavior, correction)
+        V = per_state(V, self.n_states, "V")
+        return target_error.minimizer(V, moments.mean, self.v(policy), moments.variance)
+
+    def greedy_minimizer(
+        self, V: ArrayLike, policy: Policy | None = None, behavior: Policy | None = None
+    ) -> Floats:
+        """λ-greedy's λ (White & White 2016), (V-M)² / ((V-M)² + Var[G]) at each state; 0 for 0/0."""
+        return self.meta_minimizer(V, 1.0, policy, behavior)
+
+    def best_lambda(
+        self,
+        V: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        correction: returns.Correction = "per-decision",
+        weights: ArrayLike | None = None,
+        half: bool = True,
+    ) -> target_error.BestLambda:
+        """The λ(s) in [0, 1] with the least J(λ) for this `V`, by bounded optimisation from several starts."""
+        return target_error.best_lambda(self._problem(V, 0.0, policy, behavior, correction, weights, half))
+
+    # ---- linear features -------------------------------------------------------------------------------------
+
+    def linear_system(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+    ) -> linear.LinearSystem:
+        """Expected TD(λ) update b - A w for features [state, feature]: fixed points and the MSPBE."""
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        return linear.system(self, np.asarray(features, dtype=np.float64), self._lam(lam), pi, b)
+
+    def td_fixed_point(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+    ) -> Floats:
+        """The weights w with A w = b, where TD(λ) converges if it does (the least such w if there are many)."""
+        return self.linear_system(features, lam, policy, behavior).td_fixed_point()
+
+    def gtd_fixed_point(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+    ) -> Floats:
+        """The weights of least MSPBE, where GTD(λ) converges (the least such w if there are many)."""
+        return self.linear_system(features, lam, policy, behavior).gtd_fixed_point()
+
+    def mspbe(
+        self,
+        weights: ArrayLike,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+    ) -> float:
+        """Mean-square projected Bellman error of V = X w: (b - A w)ᵀ C⁻¹ (b - A w)."""
+        return self.linear_system(features, lam, policy, behavior).mspbe(
+            np.asarray(weights, dtype=np.float64)
+        )
+
+    # ---- what users give, checked ----------------------------------------------------------------------------
+
+    def _behavior(self, policy: Policy | None, behavior: Policy | None) -> Floats:
+        pi = self.policy(policy)
+        if behavior is None:
+            return pi
+        b = self.policy(behavior, "behavior")
+        uncovered = ((pi > 0) & (b == 0)).any(axis=1) & ~self.terminal
+        if uncovered.any():
+            state = int(np.argmax(uncovered))
+            raise ValueError(f"behavior of state {state} never takes an action that policy takes there")
+        return b
+
+    def _lam(self, lam: ArrayLike) -> Floats:
+        return per_state(lam, self.n_states, "lam", 0, 1)
+
+    def _weights(self, weights: ArrayLike | None, policy: Policy | None) -> Floats:
+        if weights is None:
+            return self.error_weights(policy)
+        return np.where(self.terminal, 0.0, per_state(weights, self.n_states, "weights", 0))
+
+    def _recursion(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None,
+        behavior: Policy | None,
+        correction: returns.Correction,
+    ) -> returns.Recursion:
+        V = per_state(V, self.n_states, "V")
+        b = self._behavior(policy, behavior)
+        return returns.recursion(self, V, self._lam(lam), self.policy(policy), b, correction)
+
+    def _problem(
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None,
+        behavior: Policy | None,
+        correction: returns.Correction,
+        weights: ArrayLike | None,
+        half: bool,
+    ) -> target_error.Problem:
+        recursion = self._recursion(V, lam, policy, behavior, correction)
+        scale = 0.5 if half else 1.0
+        return target_error.Problem(recursion, self.v(policy), scale * self._weights(weights, policy))
+
+
+def _mask(states: ArrayLike, n_states: int) -> Bools:
+    """A boolean mask over states from a mask or from indices."""
+    array = np.asarray(states)
+    if array.dtype == bool:
+        if array.shape != (n_states,):
+            raise ValueError(f"terminal as a mask must have shape ({n_states},); got {array.shape}")
+        return array.copy()
+    mask = np.zeros(n_states, dtype=bool)
+    for state in array.ravel():
+        mask[integer(state, "terminal", 0, n_states - 1)] = True
+    return mask
+
+
+def _start(start: ArrayLike | None, terminal: Bools) -> Floats:
+    """The start distribution d₀ from a state, a distribution, or nothing."""
+    n_states = terminal.size
+    if terminal.all():
+        raise ValueError("terminal: every state is terminal, there is nothing to predict")
+    if start is None:
+        return ~terminal / (~terminal).sum()
+    if np.ndim(start) == 0:
+        d0 = np.zeros(n_states)
+        d0[integer(start, "start", 0, n_states - 1)] = 1.0
+    else:
+        d0 = per_state(start, n_states, "start", 0, 1)
+    if abs(d0.sum() - 1) > 1e-6:
+        raise ValueError(f"start must sum to 1; got {d0.sum():.9g}")
+    if d0[terminal].any():
+        state = int(np.argmax((d0 > 0) & terminal))
+        raise ValueError(f"start: state {state} is terminal, an episode cannot start there")
+    return d0 / d0.sum()

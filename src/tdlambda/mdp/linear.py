@@ -1,0 +1,88 @@
+"""Linear features on a finite MDP: what TD(λ) and GTD(λ) converge to.
+
+With D the behaviour policy's distribution over non-terminal states, X the features [state, feature], and Γ, Λ the
+discount and λ on entering a state, the expected update of TD(λ) with per-decision importance sampling is b - A w:
+
+    A = Xᵀ D (I - P_π Γ Λ)⁻¹ (I - P_π Γ) X,    b = Xᵀ D (I - P_π Γ Λ)⁻¹ r_π,    C = Xᵀ D X
+    MSPBE(w) = (b - A w)ᵀ C⁻¹ (b - A w)        (Maei 2011; Sutton & Barto 2018, section 11.7)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import linalg, sparse
+
+from tdlambda.arrays import Floats
+from tdlambda.mdp.distribution import state_distribution
+from tdlambda.mdp.resolvent import Resolvent
+from tdlambda.mdp.values import transition_matrix
+
+if TYPE_CHECKING:
+    from tdlambda.mdp.finite import FiniteMDP
+
+_RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class LinearSystem:
+    """The expected update b - A w, and the feature covariance C."""
+
+    A: Floats
+    b: Floats
+    C: Floats
+
+    def td_fixed_point(self) -> Floats:
+        """The least w with A w = b; an error where there is none (features that depend on each other, off-policy)."""
+        w = _least_squares(self.A, self.b)
+        if not np.allclose(self.A @ w, self.b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(self.b).max()))):
+            raise ValueError(
+                "features: A w = b has no solution, TD(λ) has no fixed point with these features"
+            )
+        return w
+
+    def gtd_fixed_point(self) -> Floats:
+        """The least w among those of least MSPBE."""
+        root = self._root_of_inverse_covariance()
+        return _least_squares(root @ self.A, root @ self.b)
+
+    def mspbe(self, w: Floats) -> float:
+        """(b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse where features depend on each other."""
+        if w.shape != self.b.shape:
+            raise ValueError(f"weights must have shape {self.b.shape}, one for each feature; got {w.shape}")
+        residual = self._root_of_inverse_covariance() @ (self.b - self.A @ w)
+        return float(residual @ residual)
+
+    def _root_of_inverse_covariance(self) -> Floats:
+        eigenvalues, vectors = linalg.eigh(self.C)
+        kept = eigenvalues > _RANK_TOLERANCE * eigenvalues.max()
+        root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).T
+        return root
+
+
+def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> LinearSystem:
+    """A, b and C of features X, λ, target policy π and behaviour policy b."""
+    if X.ndim != 2 or X.shape[0] != mdp.n_states:
+        raise ValueError(f"features must have shape ({mdp.n_states}, number of features); got {X.shape}")
+    if not np.isfinite(X).all():
+        state = int(np.argmax(~np.isfinite(X).all(axis=1)))
+        raise ValueError(f"features of state {state} are not finite: {X[state].tolist()}")
+    o = mdp.outcomes
+    X = np.where(mdp.terminal[:, None], 0.0, X)
+    d = np.where(mdp.terminal, 0.0, state_distribution(mdp, b, "direct", 1.0))
+    d /= d.sum()
+    P = transition_matrix(mdp, pi)
+    r = np.bincount(o.state, weights=pi[o.state, o.action] * o.probability * o.reward, minlength=mdp.n_states)
+    bootstrap = X - P @ (mdp.discount[:, None] * X)
+    traced = Resolvent(sparse.csr_array(P.multiply(mdp.discount * lam))).solve(
+        np.column_stack((bootstrap, r))
+    )
+    weighted = X.T * d
+    return LinearSystem(weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
+
+
+def _least_squares(A: Floats, b: Floats) -> Floats:
+    w: Floats = linalg.lstsq(A, b, cond=_RANK_TOLERANCE)[0]
+    return w

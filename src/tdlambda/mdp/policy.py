@@ -1,0 +1,84 @@
+"""Policies over a finite set of states."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats
+
+
+class TabularPolicy:
+    """π(a|s) as a table: call it with a state, or pass it wherever an array [state, action] is wanted.
+
+    Parameters
+    ----------
+    probabilities
+        Shape [state, action]; each row sums to 1.
+
+    Examples
+    --------
+    >>> policy = TabularPolicy([[0.5, 0.5], [1.0, 0.0]])
+    >>> policy(1)
+    array([1., 0.])
+    """
+
+    def __init__(self, probabilities: ArrayLike) -> None:
+        table = np.asarray(probabilities, dtype=np.float64)
+        if table.ndim != 2:
+            raise ValueError(f"probabilities must have shape [state, action]; got {table.shape}")
+        self.probabilities = policy_table(table, *table.shape)
+        self.probabilities.flags.writeable = False
+
+    def __call__(self, state: int) -> Floats:
+        """The probability of each action in `state`."""
+        row: Floats = self.probabilities[state]
+        return row
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """The table itself."""
+        return np.array(self.probabilities, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        """The rows, or the one row that all states share."""
+        rows = self.probabilities
+        same = bool((rows == rows[0]).all())
+        return (
+            f"TabularPolicy({rows[0].tolist() if same else rows.tolist()}{' in every state' if same else ''})"
+        )
+
+
+def policy_table(
+    policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy"
+) -> Floats:
+    """The [state, action] table of a policy, checked.
+
+    Accepts the table itself, one row that holds in every state, or one action for each state (integers).
+    """
+    array = np.asarray(policy)
+    if array.shape == (n_states,) and np.issubdtype(array.dtype, np.integer):
+        bad = (array < 0) | (array >= n_actions)
+        if bad.any():
+            state = int(np.argmax(bad))
+            raise ValueError(
+                f"{name} of state {state} is action {array[state]}; actions are 0 to {n_actions - 1}"
+            )
+        table = np.zeros((n_states, n_actions))
+        table[np.arange(n_states), array] = 1.0
+        return table
+    array = np.array(array, dtype=np.float64)
+    if array.shape == (n_actions,):
+        array = np.tile(array, (n_states, 1))
+    if array.shape != (n_states, n_actions):
+        raise ValueError(
+            f"{name} must have shape ({n_states}, {n_actions}), ({n_actions},), or be {n_states} integer actions; "
+            f"got {array.shape}"
+        )
+    bad = ~(np.isfinite(array) & (array >= 0)).all(axis=1)
+    bad |= np.abs(array.sum(axis=1) - 1) > 1e-9
+    if bad.any():
+        state = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} of state {state} is {array[state].tolist()}, not a distribution over actions"
+        )
+    return array

@@ -1,0 +1,141 @@
+"""Linear systems (I - M) x = b with a matrix M of non-negative entries: sums over all futures, ΣMᵏ b."""
+
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import bicgstab, splu
+
+from tdlambda.arrays import Bools, Floats, Ints, Matrix
+
+_DENSE_BELOW = 300
+"""States below which a dense factorisation is the faster one (benchmarks/solve.py)."""
+_BANDED_BELOW = 2000
+"""Bandwidth above which a sparse factorisation would fill up: walks and grids are far below, random graphs above."""
+
+
+class Resolvent:
+    """Solves with I - M for M ≥ 0: `solve` gives (I - M)⁻¹ b, `solve_transposed` (I - Mᵀ)⁻¹ b.
+
+    Dense LU for small or full matrices; SuperLU, factorised once, for large sparse ones with some order to them (walks,
+    grids, chains); BiCGSTAB with refinement for large graphs without any, which factors would fill, or LU if that
+    does not converge. Memory is proportional to the non-zeros of M, up to a fill-in of about log n on grids.
+    """
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
+        self.n = matrix.shape[0]
+
+    def solve(self, b: Floats) -> Floats:
+        """(I - M)⁻¹ b."""
+        return self._solve(b, "N")
+
+    def solve_transposed(self, b: Floats) -> Floats:
+        """(I - Mᵀ)⁻¹ b."""
+        return self._solve(b, "T")
+
+    def _solve(self, b: Floats, trans: Literal["N", "T"]) -> Floats:
+        if self.method == "krylov":
+            x = _refined_krylov(self.matrix if trans == "N" else self.matrix.T.tocsr(), b)
+            if x is not None:
+                return x
+        if self.method == "dense":
+            dense: Floats = linalg.lu_solve(self._dense, b, trans=int(trans == "T"), check_finite=False)
+            return dense
+        factored: Floats = self._sparse.solve(b, trans=trans)
+        return factored
+
+    @cached_property
+    def method(self) -> Literal["dense", "sparse", "krylov"]:
+        """Which of the three solvers serves this matrix."""
+        if self.n <= _DENSE_BELOW or self.matrix.nnz > 0.1 * self.n**2:
+            return "dense"
+        order = csgraph.reverse_cuthill_mckee(
+            sparse.csr_array(self.matrix + self.matrix.T), symmetric_mode=True
+        )
+        position = np.empty(self.n, dtype=np.int64)
+        position[order] = np.arange(self.n)
+        row, column = self.matrix.tocoo().coords
+        bandwidth = np.abs(position[row] - position[column]).max(initial=0)
+        return "sparse" if bandwidth <= _BANDED_BELOW else "krylov"
+
+    @cached_property
+    def _dense(self) -> Any:
+        return linalg.lu_factor(np.eye(self.n) - self.matrix.toarray(), check_finite=False)
+
+    @cached_property
+    def _sparse(self) -> Any:
+        system = sparse.csc_array(sparse.eye_array(self.n, format="csc") - self.matrix)
+        system.indices, system.indptr = system.indices.astype(np.int32), system.indptr.astype(np.int32)
+        # the minimum degree of A + Aᵀ fills far less on walks and grids than SuperLU's default, that of AᵀA
+        return splu(system, permc_spec="MMD_AT_PLUS_A")
+
+    @property
+    def stored(self) -> int:
+        """Numbers kept by the solver."""
+        if self.method == "krylov":
+            return int(self.matrix.nnz)
+        return int(self.n**2) if self.method == "dense" else int(self._sparse.nnz)
+
+    def converges(self) -> bool:
+        """Whether ΣMᵏ is finite: the spectral radius of M is below 1.
+
+        For M ≥ 0 that is so exactly when x = (I - M)⁻¹ 1 exists and x ≥ 1 (I - M is then an M-matrix).
+        """
+        with np.errstate(all="ignore"):
+            try:
+                x = self.solve(np.ones(self.n))
+            except (RuntimeError, linalg.LinAlgError):  # exactly singular
+                return False
+        return bool(np.isfinite(x).all() and (x >= 1 - 1e-9).all() and x.max() < 1e14)
+
+
+def _refined_krylov(M: Matrix, b: Floats) -> Floats | None:
+    """x = b + M x by BiCGSTAB, refined until the residual is at rounding level; None if it does not get there."""
+    if b.ndim == 2:
+        columns = [_refined_krylov(M, column) for column in b.T]
+        return None if any(c is None for c in columns) else np.column_stack(columns)  # type: ignore[arg-type]
+    operator = sparse.eye_array(M.shape[0], format="csr") - M
+    x = np.zeros_like(b)
+    for _ in range(5):
+        residual = b - operator @ x
+        if np.abs(residual).max() <= 4e-15 * (np.abs(b).max() + np.abs(x).max()):
+            return x
+        step, _ = bicgstab(operator, residual, rtol=1e-8, maxiter=500)
+        if not np.isfinite(step).all():
+            return None
+        x = x + step
+    return None
+
+
+def cannot_reach(edges: Matrix, goal: Bools) -> Ints:
+    """The states from which no path along non-zero `edges` leads to a state of `goal`."""
+    n = edges.shape[0]
+    graph = sparse.coo_array(edges)
+    to, origin = graph.coords[1], graph.coords[0]
+    goals = np.flatnonzero(goal)
+    # search backwards from one extra node that precedes every goal
+    rows = np.concatenate((to, np.full(goals.size, n)))
+    columns = np.concatenate((origin, goals))
+    reverse = sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
+    reached = csgraph.breadth_first_order(reverse, n, return_predecessors=False)
+    missing = np.ones(n + 1, dtype=bool)
+    missing[reached] = False
+    return np.flatnonzero(missing[:n])
+
+
+def diverging(matrix: Matrix) -> Bools:
+    """The states whose sum over futures, Σ(Mᵏ1)(s), is infinite: those that lead to a class with radius ≥ 1."""
+    if Resolvent(matrix).converges():
+        return np.zeros(matrix.shape[0], dtype=bool)
+    count, label = csgraph.connected_components(matrix, directed=True, connection="strong")
+    bad = np.zeros(matrix.shape[0], dtype=bool)
+    for k in range(count):
+        members = np.flatnonzero(label == k)
+        if not Resolvent(matrix[members][:, members]).converges():
+            bad[members] = True
+    safe = np.zeros(matrix.shape[0], dtype=bool)
+    safe[cannot_reach(matrix, bad)] = True
+    return ~safe

@@ -1,0 +1,136 @@
+"""Mean and variance of the λ-return from each state of a finite MDP.
+
+A λ-return obeys one recursion, G_t = a_t + c_t G_{t+1}, with a and c known for each outcome (s, a, r, s'):
+
+    c = ρ γ' λ'
+    a = ρ (r' + γ' (1-λ') V(s'))                       "per-decision"
+    a = ρ (r' + γ' (1-λ') V(s')) + (1-ρ) V(s)          "control-variate"
+
+"per-decision" places ρ = π(a|s)/b(a|s) on the whole bracket, its own first reward included. "control-variate" is
+the target that off-policy TD(λ) moves towards: V(s) + ρ (δ + γ'λ' (G' - V(s'))). Both have the same mean when V = v,
+and at every V if λ = 1; on-policy (ρ = 1) they are the same. With expectations under the behaviour policy,
+
+    m(s)   = E[ a + c m(s') ]
+    Var(s) = E[ (a + c m(s') - m(s))² + c² Var(s') ]
+
+which are two sparse linear systems. The second is the Bellman equation of direct VTD (Sherstan et al. 2018); a sum of
+squares, it loses no digits, as m₂ - m² would. It has no finite solution where E[c²] does not contract: Var is inf there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Matrix
+from tdlambda.mdp.resolvent import Resolvent, diverging
+from tdlambda.mdp.values import outcome_matrix, require_proper
+
+if TYPE_CHECKING:
+    from tdlambda.mdp.finite import FiniteMDP
+
+Correction = Literal["per-decision", "control-variate"]
+
+
+@dataclass(frozen=True)
+class LambdaReturn:
+    """The λ-return from each state: E[G^λ|s] and Var[G^λ|s]."""
+
+    mean: Floats
+    variance: Floats
+
+    @property
+    def second_moment(self) -> Floats:
+        """E[(G^λ)²|s]."""
+        return self.variance + self.mean**2
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """G = a + c G', for each outcome; `weight` is its probability b(a|s) p(s',r|s,a) under the behaviour policy."""
+
+    mdp: FiniteMDP
+    V: Floats
+    lam: Floats
+    weight: Floats
+    rho: Floats
+    a: Floats
+    c: Floats
+
+    def expected(self, entries: Floats) -> Matrix:
+        """E[entries; s' | s] as a [state, next state] matrix, for a number at each outcome."""
+        return outcome_matrix(self.mdp, self.weight * entries)
+
+    def expected_in_state(self, entries: Floats) -> Floats:
+        """E[entries | s]."""
+        return np.bincount(
+            self.mdp.outcomes.state, weights=self.weight * entries, minlength=self.mdp.n_states
+        )
+
+    @cached_property
+    def first(self) -> Resolvent:
+        """(I - E[c])⁻¹, which carries means."""
+        return Resolvent(self.expected(self.c))
+
+    @cached_property
+    def second(self) -> Resolvent:
+        """(I - E[c²])⁻¹, which carries variances."""
+        return Resolvent(self.expected(self.c**2))
+
+    @cached_property
+    def mean(self) -> Floats:
+        """E[G|s]."""
+        return self.first.solve(self.expected_in_state(self.a))
+
+    @cached_property
+    def error(self) -> Floats:
+        """δ = a + c m(s') - m(s) for each outcome; its mean in each state is 0."""
+        o = self.mdp.outcomes
+        delta: Floats = self.a + self.c * self.mean[o.next_state] - self.mean[o.state]
+        return delta
+
+    @cached_property
+    def infinite(self) -> Bools:
+        """The states where the variance is infinite."""
+        return diverging(self.second.matrix)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Var[G|s]."""
+        source = self.expected_in_state(self.error**2)
+        if not self.infinite.any():
+            return self.second.solve(source)
+        finite = np.flatnonzero(~self.infinite)
+        variance = np.full(self.mdp.n_states, np.inf)
+        variance[finite] = Resolvent(self.second.matrix[finite][:, finite]).solve(source[finite])
+        return variance
+
+
+def recursion(
+    mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction
+) -> Recursion:
+    """The recursion G = a + c G' of the λ-return that bootstraps from V, under behaviour b, corrected towards π."""
+    if correction not in ("per-decision", "control-variate"):
+        raise ValueError(f'correction must be "per-decision" or "control-variate"; got {correction!r}')
+    o = mdp.outcomes
+    V = np.where(mdp.terminal, 0.0, V)
+    weight = b[o.state, o.action] * o.probability
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = np.where(weight > 0, pi[o.state, o.action] / b[o.state, o.action], 0.0)
+    gamma_next, lam_next = mdp.discount[o.next_state], lam[o.next_state]
+    c = rho * gamma_next * lam_next
+    a = rho * (o.reward + gamma_next * (1 - lam_next) * V[o.next_state])
+    if correction == "control-variate":
+        a += (1 - rho) * V[o.state]
+    G = Recursion(mdp, V, lam, weight, rho, a, c)
+    if not G.first.converges():
+        require_proper(mdp, G.expected(rho))
+    return G
+
+
+def moments(G: Recursion) -> LambdaReturn:
+    """Mean and variance of the λ-return."""
+    return LambdaReturn(G.mean, G.variance)

@@ -1,0 +1,106 @@
+"""Compiled trajectories of a finite MDP, in chunks: the same seed gives the same trajectory on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.compiled import compiled
+from tdlambda.randomness import pick, running_sums, stream, uniform
+
+if TYPE_CHECKING:
+    from tdlambda.mdp.finite import FiniteMDP
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Consecutive steps of one stream, as columns; named as a learner's `update` names them.
+
+    `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next
+    step's `obs` is a new start. Columns of observations have one row for each step.
+    """
+
+    obs: NDArray[np.int64] | Floats
+    action: Ints
+    reward: Floats
+    next_obs: NDArray[np.int64] | Floats
+    gamma: Floats
+    rho: Floats
+    terminated: Bools
+    truncated: Bools
+
+    def __len__(self) -> int:
+        """Number of steps."""
+        return len(self.reward)
+
+
+class TableSampler:
+    """A stream of transitions under a behaviour policy, with importance ratios towards a target policy.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> sampler = td.make("RingWorld-v0").sampler(seed=1)
+    >>> steps = sampler.take(1000)
+    >>> len(steps), int(steps.obs[0])
+    (1000, 5)
+    """
+
+    def __init__(self, mdp: FiniteMDP, target: Floats, behavior: Floats, seed: int) -> None:
+        self.mdp = mdp
+        self._outcome_sums = running_sums(mdp.outcomes.indptr, mdp.outcomes.probability)
+        self._policy_sums = running_sums(np.arange(mdp.n_states + 1) * mdp.n_actions, behavior.ravel())
+        self._start_sums = running_sums(np.array([0, mdp.n_states]), mdp.start)
+        self._rho: Floats = np.divide(target, behavior, out=np.zeros_like(target), where=behavior > 0)
+        self._rng = stream(integer(seed, "seed", 0))
+        self._state = np.full(1, -1, dtype=np.int64)
+
+    def take(self, steps: int) -> Transitions:
+        """The next `steps` transitions of the stream."""
+        n = integer(steps, "steps", 0)
+        state, action, next_state = (np.empty(n, dtype=np.int64) for _ in range(3))
+        reward, rho = np.empty(n), np.empty(n)
+        mdp, o = self.mdp, self.mdp.outcomes
+        _walk(
+            self._rng, self._state, self._start_sums, self._policy_sums, o.indptr, self._outcome_sums, o.next_state,
+            o.reward, self._rho, mdp.terminal, state, action, next_state, reward, rho,
+        )  # fmt: skip
+        terminated = mdp.terminal[next_state]
+        gamma = mdp.discount[next_state]
+        return Transitions(state, action, reward, next_state, gamma, rho, terminated, np.zeros(n, dtype=bool))
+
+
+@compiled
+def _walk(
+    rng: NDArray[np.uint64],
+    current: Ints,
+    start_sums: Floats,
+    policy_sums: Floats,
+    indptr: Ints,
+    outcome_sums: Floats,
+    outcome_next: Ints,
+    outcome_reward: Floats,
+    ratios: Floats,
+    terminal: Bools,
+    state: Ints,
+    action: Ints,
+    next_state: Ints,
+    reward: Floats,
+    rho: Floats,
+) -> None:
+    n_actions = ratios.shape[1]
+    s = current[0]
+    for t in range(state.size):
+        if s < 0:
+            s = pick(start_sums, 0, start_sums.size, uniform(rng))
+        pair = pick(policy_sums, s * n_actions, (s + 1) * n_actions, uniform(rng))
+        k = pick(outcome_sums, indptr[pair], indptr[pair + 1], uniform(rng))
+        a = pair - s * n_actions
+        state[t], action[t], next_state[t] = s, a, outcome_next[k]
+        reward[t], rho[t] = outcome_reward[k], ratios[s, a]
+        s = -1 if terminal[outcome_next[k]] else outcome_next[k]
+    current[0] = s

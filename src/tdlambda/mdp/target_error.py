@@ -1,0 +1,145 @@
+"""The overall target error J(λ), its gradients and its minimisers (thesis chapter 4).
+
+With w the weights of states (the ½ of the definition included in them) and m, Var as in `mdp.returns`:
+
+    J(λ) = Σ w(s) [ (m(s) - v(s))² + Var(s) ]
+
+λ(k) enters where k is the next state: a and c change by ∓ργ'V(k) and ργ', so m(s) by E[ργ'(m(k) - V(k))]. What a change
+of m and Var at one state does upstream is collected by two adjoint systems, whatever the number of states:
+
+    y₂ = w + E[c²]ᵀ y₂                          what Var(s) is worth
+    y₁ = 2w (m - v) + E[c]ᵀ y₁ + 2 E[δc]ᵀ y₂    what m(s) is worth
+    ∂J/∂λ(k) = Σ_s y₁(s) E[ργ'(m' - V'); k|s] + 2 y₂(s) E[ργ' (δ (m' - V') + c Var'); k|s]
+
+Cutting the two series after n terms holds moments more than n steps ahead fixed: n = 1 is the exact one-step partial,
+
+    w(s) 2 P(k|s) γ' { (L-V)(r + γ'V - v(s)) + γ'λ' [(L-V)² + Var] }     (on-policy, L = m(k), V = V(k), Var = Var(k)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import minimize
+
+from tdlambda.arrays import Floats
+from tdlambda.mdp.returns import Recursion
+
+GradientKind = Literal["full", "derived", "printed"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """J as a function of λ: the λ-return, the truth it is measured against, and the weights (with the ½ or not)."""
+
+    G: Recursion
+    v: Floats
+    w: Floats
+
+    def at(self, lam: Floats) -> Problem:
+        """The same problem at another λ."""
+        G = self.G
+        o, mdp = G.mdp.outcomes, G.mdp
+        ratio = G.rho * mdp.discount[o.next_state]
+        old, new = G.lam[o.next_state], lam[o.next_state]
+        a = G.a + ratio * (old - new) * G.V[o.next_state]
+        return replace(self, G=replace(G, lam=lam, a=a, c=ratio * new))
+
+
+@dataclass(frozen=True)
+class BestLambda:
+    """The λ(s) that bounded optimisation found, and J there."""
+
+    lam: Floats
+    target_error: float
+
+
+def objective(problem: Problem) -> float:
+    """J(λ); infinite where a state of positive weight has infinite variance."""
+    G, v, w = problem.G, problem.v, problem.w
+    used = w > 0
+    return float((w[used] * ((G.mean[used] - v[used]) ** 2 + G.variance[used])).sum())
+
+
+def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Floats:
+    """∇J(λ): full or to a horizon, or one of the thesis' one-step forms."""
+    if kind in ("derived", "printed"):
+        if horizon not in (None, 1):
+            raise ValueError(f'horizon: the thesis\' "{kind}" form looks one step ahead; got {horizon}')
+        return _thesis(problem, 1.0 if kind == "printed" else -1.0)
+    if kind != "full":
+        raise ValueError(f'kind must be "full", "derived" or "printed"; got {kind!r}')
+    G = problem.G
+    if G.infinite.any():
+        state = int(np.argmax(G.infinite))
+        raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
+    mdp, o = G.mdp, G.mdp.outcomes
+    y1, y2 = _adjoints(problem, horizon)
+    change = G.rho * mdp.discount[o.next_state]
+    bias = change * (G.mean - G.V)[o.next_state]
+    spread = change * G.c * G.variance[o.next_state] + G.error * bias
+    into = G.weight * (y1[o.state] * bias + 2 * y2[o.state] * spread)
+    return _by_next_state(problem, into)
+
+
+def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
+    """(y₁, y₂), or their series cut after `horizon` terms."""
+    G, w = problem.G, problem.w
+    cross = G.expected(G.error * G.c).T
+    mean_worth = 2 * w * (G.mean - problem.v)
+    if horizon is None:
+        y2 = G.second.solve_transposed(w)
+        return G.first.solve_transposed(mean_worth + 2 * (cross @ y2)), y2
+    y1, y2 = mean_worth, w
+    for _ in range(horizon - 1):
+        y1, y2 = mean_worth + G.first.matrix.T @ y1 + 2 * (cross @ y2), w + G.second.matrix.T @ y2
+    return y1, y2
+
+
+def _thesis(problem: Problem, sign: float) -> Floats:
+    """2w(s) P_π(k|s) γ'² [ λ' ((V-L)² + Var) ± (V-L)(V-M) ], summed over s: minus is derived, plus is printed."""
+    G, mdp = problem.G, problem.G.mdp
+    o = mdp.outcomes
+    gap = G.V - G.mean
+    bracket = G.lam * (gap**2 + G.variance) + sign * gap * (G.V - problem.v)
+    into = 2 * problem.w[o.state] * G.weight * G.rho
+    return _by_next_state(problem, into) * mdp.discount**2 * bracket
+
+
+def _by_next_state(problem: Problem, entries: Floats) -> Floats:
+    mdp = problem.G.mdp
+    summed: Floats = np.bincount(mdp.outcomes.next_state, weights=entries, minlength=mdp.n_states)
+    return np.where(mdp.terminal, 0.0, summed)
+
+
+def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
+    """(V-L)(V-M) / ((V-L)² + Var), 0 for 0/0: nothing to gain from any λ, so no trace."""
+    below = (V - L) ** 2 + variance
+    return np.divide((V - L) * (V - M), below, out=np.zeros_like(below), where=below > 0)
+
+
+def best_lambda(problem: Problem) -> BestLambda:
+    """Minimise J over [0, 1] for each state by L-BFGS-B with the exact gradient, from four starts."""
+    n = problem.w.size
+    half = problem.at(np.full(n, 0.5))
+    greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)
+    best = BestLambda(np.zeros(n), objective(problem.at(np.zeros(n))))
+    scale = max(best.target_error, 1e-300)  # so that the optimiser's tolerances are relative
+
+    def fun(lam: Floats) -> tuple[float, Floats]:
+        here = problem.at(np.clip(lam, 0, 1))
+        J = objective(here)
+        if not np.isfinite(J) or here.G.infinite.any():
+            return 1e30, np.zeros(n)
+        return J / scale, gradient(here, "full", None) / scale
+
+    options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
+    for start in (np.zeros(n), np.full(n, 0.5), np.ones(n), np.clip(greedy, 0, 1)):
+        found = minimize(fun, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * n, options=options)
+        lam = np.clip(found.x, 0, 1)
+        J = objective(problem.at(lam))
+        if J < best.target_error:
+            best = BestLambda(lam, J)
+    return best

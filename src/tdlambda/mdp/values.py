@@ -1,0 +1,122 @@
+"""Values of a policy and the best policy: dynamic programming (thesis chapter 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tdlambda.arrays import Floats, Ints, Matrix
+from tdlambda.mdp.resolvent import Resolvent, cannot_reach
+
+if TYPE_CHECKING:
+    from tdlambda.mdp.finite import FiniteMDP
+
+_MAX_SWEEPS = 10_000_000
+
+
+class Optimum(NamedTuple):
+    """The result of policy iteration."""
+
+    policy: Ints
+    v: Floats
+    q: Floats
+
+
+def outcome_matrix(mdp: FiniteMDP, entries: Floats) -> Matrix:
+    """Sum a number for each outcome into a sparse [state, next state] matrix."""
+    o = mdp.outcomes
+    return sparse.csr_array((entries, (o.state, o.next_state)), shape=(mdp.n_states, mdp.n_states))
+
+
+def transition_matrix(mdp: FiniteMDP, pi: Floats) -> Matrix:
+    """P_π(s, s') = Σ_a π(a|s) p(s'|s,a)."""
+    o = mdp.outcomes
+    matrix = outcome_matrix(mdp, pi[o.state, o.action] * o.probability)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def require_proper(mdp: FiniteMDP, P: Matrix) -> None:
+    """Refuse a policy whose return from some state is a sum without end."""
+    stuck = cannot_reach(P, mdp.discount < 1)
+    if stuck.size:
+        raise ValueError(
+            f"policy never leaves discount 1 from state {stuck[0]}: it reaches no terminal state and no discount "
+            "below 1 (it is not proper), so its value is not defined there"
+        )
+
+
+def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterative"], theta: float) -> Floats:
+    """v = r_π + P_π Γ v. "iterative" sweeps until ‖v' - v‖∞ < θ (Algorithm "Iterative Policy Evaluation")."""
+    P = transition_matrix(mdp, pi)
+    require_proper(mdp, P)
+    o = mdp.outcomes
+    r = np.bincount(o.state, weights=pi[o.state, o.action] * o.probability * o.reward, minlength=mdp.n_states)
+    M = sparse.csr_array(P.multiply(mdp.discount))
+    if method == "direct":
+        return Resolvent(M).solve(r)
+    if method != "iterative":
+        raise ValueError(f'method must be "direct" or "iterative"; got {method!r}')
+    return sweep(M, r, theta)
+
+
+def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
+    """x ← b + M x from x = 0 until no entry moves by θ or more."""
+    if not theta > 0:
+        raise ValueError(f"theta must be positive; got {theta}")
+    x = np.zeros_like(b)
+    for _ in range(_MAX_SWEEPS):
+        new = b + M @ x
+        moved = np.abs(new - x).max()
+        x = new
+        if moved < theta:
+            return x
+    raise RuntimeError(f"no convergence to theta={theta} within {_MAX_SWEEPS} sweeps; use the direct method")
+
+
+def action_values(mdp: FiniteMDP, v: Floats) -> Floats:
+    """q(s,a) = Σ p(s',r|s,a) [r + γ(s') v(s')]; 0 in terminal states."""
+    o = mdp.outcomes
+    target = o.probability * (o.reward + mdp.discount[o.next_state] * v[o.next_state])
+    pair = o.state * mdp.n_actions + o.action
+    q: Floats = np.bincount(pair, weights=target, minlength=mdp.n_states * mdp.n_actions)
+    return q.reshape(mdp.n_states, mdp.n_actions)
+
+
+def policy_iteration(mdp: FiniteMDP) -> Optimum:
+    """Howard's policy iteration from a proper policy, changing an action only for a better one.
+
+    Keeping the old action in a tie is what keeps every policy proper when γ = 1 and a cycle pays nothing.
+    """
+    policy = _proper_policy(mdp)
+    rows = np.arange(mdp.n_states)
+    while True:
+        try:
+            v = state_values(mdp, np.eye(mdp.n_actions)[policy], "direct", 1.0)
+        except ValueError as error:
+            raise ValueError(
+                f"no optimal policy: a cycle with discount 1 pays without end ({error})"
+            ) from None
+        q = action_values(mdp, v)
+        best = q.argmax(axis=1)
+        better = q[rows, best] > q[rows, policy] + 1e-12 * max(1.0, float(np.abs(v).max()))
+        if not better.any():
+            return Optimum(policy, v, q)
+        policy = np.where(better, best, policy)
+
+
+def _proper_policy(mdp: FiniteMDP) -> Ints:
+    """In each state the first action that may bring the nearest terminal or discounting state one step closer."""
+    o = mdp.outcomes
+    policy = np.zeros(mdp.n_states, dtype=np.int64)
+    near = mdp.discount < 1
+    settled = mdp.terminal.copy()
+    while not settled.all():
+        closer = near[o.next_state] & ~settled[o.state]
+        states, first = np.unique(o.state[closer], return_index=True)
+        policy[states] = o.action[closer][first]
+        settled[states] = True
+        near = near | settled
+    return policy

@@ -1,0 +1,72 @@
+"""Random numbers inside compiled code: xoshiro256++ (Blackman & Vigna 2021).
+
+Integer arithmetic only, so the same seed gives the same numbers on every machine; one small state array for
+each stream, so the number of threads does not matter.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tdlambda.compiled import compiled
+
+_TO_UNIT = 2.0**-53
+
+
+def stream(seed: int) -> NDArray[np.uint64]:
+    """The state of a new random stream. Streams of different seeds are independent for all purposes.
+
+    >>> stream(7).dtype, stream(7).shape
+    (dtype('uint64'), (4,))
+    """
+    if seed < 0:
+        raise ValueError(f"seed must be a non-negative integer; got {seed}")
+    return np.random.SeedSequence(seed).generate_state(4, np.uint64)
+
+
+@compiled
+def _rotate(x: int, k: int) -> int:
+    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
+
+
+@compiled
+def uniform(s: NDArray[np.uint64]) -> float:
+    """The next number of the stream `s`, uniform on [0, 1)."""
+    result = _rotate(s[0] + s[3], 23) + s[0]
+    t = s[1] << np.uint64(17)
+    s[2] ^= s[0]
+    s[3] ^= s[1]
+    s[1] ^= s[2]
+    s[0] ^= s[3]
+    s[2] ^= t
+    s[3] = _rotate(s[3], 45)
+    return float((result >> np.uint64(11)) * _TO_UNIT)
+
+
+@compiled
+def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each row `indptr[i]:indptr[i+1]`, the running sums of its probabilities; exactly 1 from the last positive.
+
+    So that no rounding lets `pick` choose what has probability 0.
+    """
+    sums = np.empty_like(probability)
+    for row in range(indptr.size - 1):
+        total, last = 0.0, indptr[row]
+        for k in range(indptr[row], indptr[row + 1]):
+            total += probability[k]
+            sums[k] = total
+            if probability[k] > 0:
+                last = k
+        sums[last : indptr[row + 1]] = 1.0
+    return sums
+
+
+@compiled
+def pick(sums: NDArray[np.float64], first: int, last: int, u: float) -> int:
+    """The index in [first, last) whose share of the row `sums[first:last]` holds `u`: the first with u < sum."""
+    while first < last - 1:
+        middle = (first + last - 1) // 2
+        if u < sums[middle]:
+            last = middle + 1
+        else:
+            first = middle + 1
+    return first
