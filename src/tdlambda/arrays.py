@@ -21,9 +21,7 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
     """
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n,)):
-        raise ValueError(
-            f"{name} must be a number or have shape ({n},), one for each state; got {array.shape}"
-        )
+        raise ValueError(f"{name} must be a number or have shape ({n},), one for each state; got {array.shape}")
     array = np.broadcast_to(array, (n,)).copy()
     bad = ~(np.isfinite(array) & (array >= low) & (array <= high))
     if bad.any():

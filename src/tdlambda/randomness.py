@@ -20,11 +20,11 @@ def stream(seed: int) -> NDArray[np.uint64]:
     """
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer; got {seed}")
-    return np.random.SeedSequence(seed).generate_state(4, np.uint64)
+    return np.asarray(np.random.SeedSequence(seed).generate_state(4, np.uint64), dtype=np.uint64)
 
 
 @compiled
-def _rotate(x: int, k: int) -> int:
+def _rotate(x: np.uint64, k: int) -> np.uint64:
     return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
 
 

@@ -2,10 +2,10 @@
 
 from tdlambda.mdp.distribution import DistributionMismatch
 from tdlambda.mdp.finite import FiniteMDP
+from tdlambda.mdp.objective import BestLambda
 from tdlambda.mdp.policy import TabularPolicy
 from tdlambda.mdp.returns import LambdaReturn
 from tdlambda.mdp.sampler import TableSampler, Transitions
-from tdlambda.mdp.target_error import BestLambda
 
 __all__ = [
     "BestLambda",

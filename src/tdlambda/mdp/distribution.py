@@ -39,9 +39,7 @@ class DistributionMismatch:
     residual: float
 
 
-def state_distribution(
-    mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterative"], theta: float
-) -> Floats:
+def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterative"], theta: float) -> Floats:
     """The share of time an agent spends in each state, restarted from d₀ when an episode ends.
 
     In an episodic task this is the expected number of visits in an episode, y = d₀ + P_πᵀ y, scaled to sum to 1,
@@ -71,10 +69,7 @@ def mismatch(mdp: FiniteMDP, pi: Floats) -> DistributionMismatch:
     """Compare d with the stationary vector of P_π (terminal states absorbing) reached from d₀."""
     true = state_distribution(mdp, pi, "direct", 1.0)
     P = _chain(mdp, pi)
-    if _closed_classes(mdp, P):
-        assumed = true
-    else:
-        assumed = np.where(mdp.terminal, _visits(P, mdp.start, "direct", 1.0), 0.0)
+    assumed = true if _closed_classes(mdp, P) else np.where(mdp.terminal, _visits(P, mdp.start, "direct", 1.0), 0.0)
     absorbing = np.where(mdp.terminal, true, 0.0)
     residual = np.abs(P.T @ true + absorbing - true).sum()
     return DistributionMismatch(true, assumed, float(np.abs(true - assumed).sum() / 2), float(residual))

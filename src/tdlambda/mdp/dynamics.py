@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, Matrix
 
+Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
+"""A Gymnasium toy-text table: P[s][a] = [(probability, s', reward, terminated), ...]."""
 _SUM_TOLERANCE = 1e-6
 """How far a row may be from 1 (single precision input) before it is refused; it is then scaled to 1."""
 
@@ -31,20 +32,29 @@ class Outcomes:
     probability: Floats
     indptr: Ints
 
+    def by_state(self, entries: Floats) -> Floats:
+        """Sum a number for each outcome over the outcomes of each state."""
+        return np.bincount(self.state, weights=entries, minlength=self.n_states).astype(np.float64, copy=False)
 
-def build(
-    n_states: int,
-    n_actions: int,
-    state: ArrayLike,
-    action: ArrayLike,
-    next_state: ArrayLike,
-    reward: ArrayLike,
-    probability: ArrayLike,
-    terminal: Bools,
-) -> Outcomes:
+    def by_next_state(self, entries: Floats) -> Floats:
+        """Sum a number for each outcome over the outcomes that lead to each state."""
+        return np.bincount(self.next_state, weights=entries, minlength=self.n_states).astype(np.float64, copy=False)
+
+    def by_pair(self, entries: Floats) -> Floats:
+        """Sum a number for each outcome into a [state, action] array."""
+        pairs = self.n_states * self.n_actions
+        sums = np.bincount(self.state * self.n_actions + self.action, weights=entries, minlength=pairs)
+        return sums.astype(np.float64, copy=False).reshape(self.n_states, self.n_actions)
+
+    def matrix(self, entries: Floats) -> Matrix:
+        """Sum a number for each outcome into a sparse [state, next state] matrix."""
+        return sparse.csr_array((entries, (self.state, self.next_state)), shape=(self.n_states, self.n_states))
+
+
+def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Bools) -> Outcomes:
     """Check, drop what starts in a terminal state, merge equal outcomes (their probabilities add), sort."""
-    s, a, n = (np.asarray(x, dtype=np.int64) for x in (state, action, next_state))
-    r, p = (np.asarray(x, dtype=np.float64) for x in (reward, probability))
+    s, a, n = (np.asarray(x, dtype=np.int64) for x in columns[:3])
+    r, p = (np.asarray(x, dtype=np.float64) for x in columns[3:])
 
     def refuse(bad: Bools, what: str, value: Floats | Ints) -> None:
         if bad.any():
@@ -115,9 +125,7 @@ def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
     """Outcome columns from rows (state, action, next state, reward, probability)."""
     table = np.array([tuple(row) for row in rows], dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 5:
-        raise ValueError(
-            f"rows must be (state, action, next_state, reward, probability); got shape {table.shape}"
-        )
+        raise ValueError(f"rows must be (state, action, next_state, reward, probability); got shape {table.shape}")
     indices = table[:, :3]
     if not (np.isfinite(indices).all() and (indices == np.floor(indices)).all()):
         k = int(np.argmax(~(np.isfinite(indices) & (indices == np.floor(indices))).all(axis=1)))
@@ -125,9 +133,7 @@ def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
     return (*indices.astype(np.int64).T, table[:, 3], table[:, 4])
 
 
-def from_table(
-    table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
-) -> tuple[int, int, tuple[Any, ...], Ints]:
+def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
     """Outcome columns and terminal states from a Gymnasium toy-text table, P[s][a] = [(p, s', r, terminated)].
 
     A state is terminal when each entry into it (from another state) says `terminated`. Where the table says so
@@ -189,9 +195,7 @@ def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, 
         given = given[action]
     if sparse.issparse(given):
         if given.shape != (n_states, n_states):
-            raise ValueError(
-                f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}"
-            )
+            raise ValueError(f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}")
         picked = sparse.csr_array(given)[s, n]
         dense = picked.toarray() if sparse.issparse(picked) else picked  # SciPy has changed its mind on this
         return np.asarray(dense, dtype=np.float64).ravel()

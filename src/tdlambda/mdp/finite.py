@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
-from tdlambda.mdp import distribution, dynamics, linear, returns, target_error, values
+from tdlambda.mdp import distribution, dynamics, linear, objective, returns, values
 from tdlambda.mdp.policy import TabularPolicy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
 from tdlambda.mdp.sampler import TableSampler
@@ -94,7 +93,7 @@ class FiniteMDP:
     @classmethod
     def from_table(
         cls,
-        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]] | gym.Env[Any, Any],
+        table: dynamics.Table | gym.Env[Any, Any],
         *,
         discount: ArrayLike = 1.0,
         start: ArrayLike | None = None,
@@ -114,7 +113,7 @@ class FiniteMDP:
                 raise ValueError(f"table: {table} has no transition table `P`")
             table, initial = env.P, getattr(env, "initial_state_distrib", None)
             start = initial if start is None else start
-        n_states, n_actions, columns, terminal = dynamics.from_table(table)
+        n_states, n_actions, columns, terminal = dynamics.from_table(cast(dynamics.Table, table))
         if start is not None and np.ndim(start) == 1:
             start = np.concatenate((np.asarray(start), np.zeros(n_states - np.size(start))))
         return cls._new(n_states, n_actions, columns, discount, terminal, start)
@@ -138,7 +137,7 @@ class FiniteMDP:
         self.terminal: Bools = _mask(terminal, n_states)
         self.discount: Floats = np.where(self.terminal, 0.0, per_state(discount, n_states, "discount", 0, 1))
         self.start: Floats = _start(start, self.terminal)
-        self.outcomes = dynamics.build(n_states, n_actions, *columns, self.terminal)
+        self.outcomes = dynamics.build(n_states, n_actions, columns, self.terminal)
         stuck = cannot_reach(self.transition_graph, self.discount < 1)
         if stuck.size:
             raise ValueError(
@@ -158,20 +157,15 @@ class FiniteMDP:
     @cached_property
     def transition_graph(self) -> Matrix:
         """Which state can follow which, under any action."""
-        o = self.outcomes
-        shape = (self.n_states, self.n_states)
-        return sparse.csr_array((np.ones(o.state.size), (o.state, o.next_state)), shape=shape)
+        return self.outcomes.matrix(np.ones(self.outcomes.state.size))
 
     def transition_moments(self) -> tuple[Ints, Floats, Floats, Floats]:
         """Each transition that can happen: (s, a, s') in rows, p(s'|s,a), E[r|s,a,s'] and E[r²|s,a,s']."""
         o = self.outcomes
-        triples, inverse = np.unique(
-            np.stack((o.state, o.action, o.next_state), 1), axis=0, return_inverse=True
-        )
-        p, r, r2 = (
-            np.bincount(inverse.ravel(), weights=o.probability * o.reward**k, minlength=len(triples))
-            for k in range(3)
-        )
+        triples, inverse = np.unique(np.stack((o.state, o.action, o.next_state), 1), axis=0, return_inverse=True)
+        p, r, r2 = np.zeros((3, len(triples)))
+        for k, sums in enumerate((p, r, r2)):
+            np.add.at(sums, inverse.ravel(), o.probability * o.reward**k)
         return triples, p, r / p, r2 / p
 
     def policy(self, policy: Policy | None = None, name: str = "policy") -> Floats:
@@ -184,9 +178,7 @@ class FiniteMDP:
         """P_π(s, s'), sparse; the rows of terminal states are empty."""
         return values.transition_matrix(self, self.policy(policy))
 
-    def sampler(
-        self, policy: Policy | None = None, behavior: Policy | None = None, seed: int = 0
-    ) -> TableSampler:
+    def sampler(self, policy: Policy | None = None, behavior: Policy | None = None, seed: int = 0) -> TableSampler:
         """Transitions drawn under `behavior` (by default `policy` itself), with their importance ratios."""
         return TableSampler(self, self.policy(policy), self._behavior(policy, behavior), seed)
 
@@ -281,7 +273,7 @@ class FiniteMDP:
         half: bool = True,
     ) -> float:
         """Overall target error, J(λ) = ½ Σ d(s) E[(G^λ - v(s))² | s]; without the ½ by `half=False`."""
-        return target_error.objective(self._problem(V, lam, policy, behavior, correction, weights, half))
+        return objective.target_error(self._problem(V, lam, policy, behavior, correction, weights, half))
 
     def target_error_gradient(
         self,
@@ -290,7 +282,7 @@ class FiniteMDP:
         policy: Policy | None = None,
         behavior: Policy | None = None,
         *,
-        kind: target_error.GradientKind = "full",
+        kind: objective.GradientKind = "full",
         horizon: int | None = None,
         correction: returns.Correction = "per-decision",
         weights: ArrayLike | None = None,
@@ -307,7 +299,7 @@ class FiniteMDP:
         problem = self._problem(V, lam, policy, behavior, correction, weights, half)
         if horizon is not None:
             integer(horizon, "horizon", 1)
-        return target_error.gradient(problem, kind, horizon)
+        return objective.gradient(problem, kind, horizon)
 
     def meta_minimizer(
         self,
@@ -320,11 +312,9 @@ class FiniteMDP:
         """META's one-step minimiser, (V-L)(V-M) / ((V-L)² + Var[G^λ]) at each state, not clipped; 0 for 0/0."""
         moments = self.lambda_return(V, lam, policy, behavior, correction)
         V = per_state(V, self.n_states, "V")
-        return target_error.minimizer(V, moments.mean, self.v(policy), moments.variance)
+        return objective.minimizer(V, moments.mean, self.v(policy), moments.variance)
 
-    def greedy_minimizer(
-        self, V: ArrayLike, policy: Policy | None = None, behavior: Policy | None = None
-    ) -> Floats:
+    def greedy_minimizer(self, V: ArrayLike, policy: Policy | None = None, behavior: Policy | None = None) -> Floats:
         """λ-greedy's λ (White & White 2016), (V-M)² / ((V-M)² + Var[G]) at each state; 0 for 0/0."""
         return self.meta_minimizer(V, 1.0, policy, behavior)
 
@@ -337,9 +327,9 @@ class FiniteMDP:
         correction: returns.Correction = "per-decision",
         weights: ArrayLike | None = None,
         half: bool = True,
-    ) -> target_error.BestLambda:
+    ) -> objective.BestLambda:
         """The λ(s) in [0, 1] with the least J(λ) for this `V`, by bounded optimisation from several starts."""
-        return target_error.best_lambda(self._problem(V, 0.0, policy, behavior, correction, weights, half))
+        return objective.best_lambda(self._problem(V, 0.0, policy, behavior, correction, weights, half))
 
     # ---- linear features -------------------------------------------------------------------------------------
 
@@ -383,9 +373,7 @@ class FiniteMDP:
         behavior: Policy | None = None,
     ) -> float:
         """Mean-square projected Bellman error of V = X w: (b - A w)ᵀ C⁻¹ (b - A w)."""
-        return self.linear_system(features, lam, policy, behavior).mspbe(
-            np.asarray(weights, dtype=np.float64)
-        )
+        return self.linear_system(features, lam, policy, behavior).mspbe(np.asarray(weights, dtype=np.float64))
 
     # ---- what users give, checked ----------------------------------------------------------------------------
 
@@ -429,10 +417,10 @@ class FiniteMDP:
         correction: returns.Correction,
         weights: ArrayLike | None,
         half: bool,
-    ) -> target_error.Problem:
+    ) -> objective.Problem:
         recursion = self._recursion(V, lam, policy, behavior, correction)
         scale = 0.5 if half else 1.0
-        return target_error.Problem(recursion, self.v(policy), scale * self._weights(weights, policy))
+        return objective.Problem(recursion, self.v(policy), scale * self._weights(weights, policy))
 
 
 def _mask(states: ArrayLike, n_states: int) -> Bools:

@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 from tdlambda.arrays import Floats
 from tdlambda.mdp.distribution import state_distribution
 from tdlambda.mdp.resolvent import Resolvent
-from tdlambda.mdp.values import transition_matrix
+from tdlambda.mdp.values import expected_reward, transition_matrix
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -38,9 +38,7 @@ class LinearSystem:
         """The least w with A w = b; an error where there is none (features that depend on each other, off-policy)."""
         w = _least_squares(self.A, self.b)
         if not np.allclose(self.A @ w, self.b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(self.b).max()))):
-            raise ValueError(
-                "features: A w = b has no solution, TD(λ) has no fixed point with these features"
-            )
+            raise ValueError("features: A w = b has no solution, TD(λ) has no fixed point with these features")
         return w
 
     def gtd_fixed_point(self) -> Floats:
@@ -69,15 +67,13 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
     if not np.isfinite(X).all():
         state = int(np.argmax(~np.isfinite(X).all(axis=1)))
         raise ValueError(f"features of state {state} are not finite: {X[state].tolist()}")
-    o = mdp.outcomes
     X = np.where(mdp.terminal[:, None], 0.0, X)
     d = np.where(mdp.terminal, 0.0, state_distribution(mdp, b, "direct", 1.0))
     d /= d.sum()
     P = transition_matrix(mdp, pi)
-    r = np.bincount(o.state, weights=pi[o.state, o.action] * o.probability * o.reward, minlength=mdp.n_states)
     bootstrap = X - P @ (mdp.discount[:, None] * X)
     traced = Resolvent(sparse.csr_array(P.multiply(mdp.discount * lam))).solve(
-        np.column_stack((bootstrap, r))
+        np.column_stack((bootstrap, expected_reward(mdp, pi)))
     )
     weighted = X.T * d
     return LinearSystem(weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)

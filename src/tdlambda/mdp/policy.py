@@ -43,14 +43,10 @@ class TabularPolicy:
         """The rows, or the one row that all states share."""
         rows = self.probabilities
         same = bool((rows == rows[0]).all())
-        return (
-            f"TabularPolicy({rows[0].tolist() if same else rows.tolist()}{' in every state' if same else ''})"
-        )
+        return f"TabularPolicy({rows[0].tolist() if same else rows.tolist()}{' in every state' if same else ''})"
 
 
-def policy_table(
-    policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy"
-) -> Floats:
+def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy") -> Floats:
     """The [state, action] table of a policy, checked.
 
     Accepts the table itself, one row that holds in every state, or one action for each state (integers).
@@ -60,9 +56,7 @@ def policy_table(
         bad = (array < 0) | (array >= n_actions)
         if bad.any():
             state = int(np.argmax(bad))
-            raise ValueError(
-                f"{name} of state {state} is action {array[state]}; actions are 0 to {n_actions - 1}"
-            )
+            raise ValueError(f"{name} of state {state} is action {array[state]}; actions are 0 to {n_actions - 1}")
         table = np.zeros((n_states, n_actions))
         table[np.arange(n_states), array] = 1.0
         return table
@@ -78,7 +72,5 @@ def policy_table(
     bad |= np.abs(array.sum(axis=1) - 1) > 1e-9
     if bad.any():
         state = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} of state {state} is {array[state].tolist()}, not a distribution over actions"
-        )
+        raise ValueError(f"{name} of state {state} is {array[state].tolist()}, not a distribution over actions")
     return array

@@ -25,7 +25,8 @@ class Resolvent:
     """
 
     def __init__(self, matrix: Matrix) -> None:
-        self.matrix = matrix
+        self.matrix = matrix.copy()
+        self.matrix.eliminate_zeros()
         self.n = matrix.shape[0]
 
     def solve(self, b: Floats) -> Floats:
@@ -52,9 +53,7 @@ class Resolvent:
         """Which of the three solvers serves this matrix."""
         if self.n <= _DENSE_BELOW or self.matrix.nnz > 0.1 * self.n**2:
             return "dense"
-        order = csgraph.reverse_cuthill_mckee(
-            sparse.csr_array(self.matrix + self.matrix.T), symmetric_mode=True
-        )
+        order = csgraph.reverse_cuthill_mckee(sparse.csr_array(self.matrix + self.matrix.T), symmetric_mode=True)
         position = np.empty(self.n, dtype=np.int64)
         position[order] = np.arange(self.n)
         row, column = self.matrix.tocoo().coords

@@ -14,7 +14,7 @@ and at every V if λ = 1; on-policy (ρ = 1) they are the same. With expectation
     Var(s) = E[ (a + c m(s') - m(s))² + c² Var(s') ]
 
 which are two sparse linear systems. The second is the Bellman equation of direct VTD (Sherstan et al. 2018); a sum of
-squares, it loses no digits, as m₂ - m² would. It has no finite solution where E[c²] does not contract: Var is inf there.
+squares, it loses no digits, as m₂ - m² would. Where E[c²] does not contract there is no finite solution: Var is inf.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Matrix
 from tdlambda.mdp.resolvent import Resolvent, diverging
-from tdlambda.mdp.values import outcome_matrix, require_proper
+from tdlambda.mdp.values import require_proper
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -62,13 +62,11 @@ class Recursion:
 
     def expected(self, entries: Floats) -> Matrix:
         """E[entries; s' | s] as a [state, next state] matrix, for a number at each outcome."""
-        return outcome_matrix(self.mdp, self.weight * entries)
+        return self.mdp.outcomes.matrix(self.weight * entries)
 
     def expected_in_state(self, entries: Floats) -> Floats:
         """E[entries | s]."""
-        return np.bincount(
-            self.mdp.outcomes.state, weights=self.weight * entries, minlength=self.mdp.n_states
-        )
+        return self.mdp.outcomes.by_state(self.weight * entries)
 
     @cached_property
     def first(self) -> Resolvent:
@@ -109,9 +107,7 @@ class Recursion:
         return variance
 
 
-def recursion(
-    mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction
-) -> Recursion:
+def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> Recursion:
     """The recursion G = a + c G' of the λ-return that bootstraps from V, under behaviour b, corrected towards π."""
     if correction not in ("per-decision", "control-variate"):
         raise ValueError(f'correction must be "per-decision" or "control-variate"; got {correction!r}')

@@ -24,18 +24,18 @@ class Optimum(NamedTuple):
     q: Floats
 
 
-def outcome_matrix(mdp: FiniteMDP, entries: Floats) -> Matrix:
-    """Sum a number for each outcome into a sparse [state, next state] matrix."""
-    o = mdp.outcomes
-    return sparse.csr_array((entries, (o.state, o.next_state)), shape=(mdp.n_states, mdp.n_states))
-
-
 def transition_matrix(mdp: FiniteMDP, pi: Floats) -> Matrix:
     """P_π(s, s') = Σ_a π(a|s) p(s'|s,a)."""
     o = mdp.outcomes
-    matrix = outcome_matrix(mdp, pi[o.state, o.action] * o.probability)
+    matrix = o.matrix(pi[o.state, o.action] * o.probability)
     matrix.eliminate_zeros()
     return matrix
+
+
+def expected_reward(mdp: FiniteMDP, pi: Floats) -> Floats:
+    """r_π(s) = Σ_a π(a|s) Σ p(s',r|s,a) r."""
+    o = mdp.outcomes
+    return o.by_state(pi[o.state, o.action] * o.probability * o.reward)
 
 
 def require_proper(mdp: FiniteMDP, P: Matrix) -> None:
@@ -52,8 +52,7 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
     """v = r_π + P_π Γ v. "iterative" sweeps until ‖v' - v‖∞ < θ (Algorithm "Iterative Policy Evaluation")."""
     P = transition_matrix(mdp, pi)
     require_proper(mdp, P)
-    o = mdp.outcomes
-    r = np.bincount(o.state, weights=pi[o.state, o.action] * o.probability * o.reward, minlength=mdp.n_states)
+    r = expected_reward(mdp, pi)
     M = sparse.csr_array(P.multiply(mdp.discount))
     if method == "direct":
         return Resolvent(M).solve(r)
@@ -79,10 +78,7 @@ def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
 def action_values(mdp: FiniteMDP, v: Floats) -> Floats:
     """q(s,a) = Σ p(s',r|s,a) [r + γ(s') v(s')]; 0 in terminal states."""
     o = mdp.outcomes
-    target = o.probability * (o.reward + mdp.discount[o.next_state] * v[o.next_state])
-    pair = o.state * mdp.n_actions + o.action
-    q: Floats = np.bincount(pair, weights=target, minlength=mdp.n_states * mdp.n_actions)
-    return q.reshape(mdp.n_states, mdp.n_actions)
+    return o.by_pair(o.probability * (o.reward + mdp.discount[o.next_state] * v[o.next_state]))
 
 
 def policy_iteration(mdp: FiniteMDP) -> Optimum:
@@ -96,9 +92,7 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
         try:
             v = state_values(mdp, np.eye(mdp.n_actions)[policy], "direct", 1.0)
         except ValueError as error:
-            raise ValueError(
-                f"no optimal policy: a cycle with discount 1 pays without end ({error})"
-            ) from None
+            raise ValueError(f"no optimal policy: a cycle with discount 1 pays without end ({error})") from None
         q = action_values(mdp, v)
         best = q.argmax(axis=1)
         better = q[rows, best] > q[rows, policy] + 1e-12 * max(1.0, float(np.abs(v).max()))

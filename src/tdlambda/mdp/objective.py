@@ -56,7 +56,7 @@ class BestLambda:
     target_error: float
 
 
-def objective(problem: Problem) -> float:
+def target_error(problem: Problem) -> float:
     """J(λ); infinite where a state of positive weight has infinite variance."""
     G, v, w = problem.G, problem.v, problem.w
     used = w > 0
@@ -81,7 +81,7 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
     bias = change * (G.mean - G.V)[o.next_state]
     spread = change * G.c * G.variance[o.next_state] + G.error * bias
     into = G.weight * (y1[o.state] * bias + 2 * y2[o.state] * spread)
-    return _by_next_state(problem, into)
+    return _into_states(problem, into)
 
 
 def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
@@ -105,13 +105,13 @@ def _thesis(problem: Problem, sign: float) -> Floats:
     gap = G.V - G.mean
     bracket = G.lam * (gap**2 + G.variance) + sign * gap * (G.V - problem.v)
     into = 2 * problem.w[o.state] * G.weight * G.rho
-    return _by_next_state(problem, into) * mdp.discount**2 * bracket
+    return _into_states(problem, into) * mdp.discount**2 * bracket
 
 
-def _by_next_state(problem: Problem, entries: Floats) -> Floats:
+def _into_states(problem: Problem, entries: Floats) -> Floats:
+    """Summed by next state; λ of a terminal state has no effect."""
     mdp = problem.G.mdp
-    summed: Floats = np.bincount(mdp.outcomes.next_state, weights=entries, minlength=mdp.n_states)
-    return np.where(mdp.terminal, 0.0, summed)
+    return np.where(mdp.terminal, 0.0, mdp.outcomes.by_next_state(entries))
 
 
 def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
@@ -125,12 +125,12 @@ def best_lambda(problem: Problem) -> BestLambda:
     n = problem.w.size
     half = problem.at(np.full(n, 0.5))
     greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)
-    best = BestLambda(np.zeros(n), objective(problem.at(np.zeros(n))))
+    best = BestLambda(np.zeros(n), target_error(problem.at(np.zeros(n))))
     scale = max(best.target_error, 1e-300)  # so that the optimiser's tolerances are relative
 
     def fun(lam: Floats) -> tuple[float, Floats]:
         here = problem.at(np.clip(lam, 0, 1))
-        J = objective(here)
+        J = target_error(here)
         if not np.isfinite(J) or here.G.infinite.any():
             return 1e30, np.zeros(n)
         return J / scale, gradient(here, "full", None) / scale
@@ -139,7 +139,7 @@ def best_lambda(problem: Problem) -> BestLambda:
     for start in (np.zeros(n), np.full(n, 0.5), np.ones(n), np.clip(greedy, 0, 1)):
         found = minimize(fun, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * n, options=options)
         lam = np.clip(found.x, 0, 1)
-        J = objective(problem.at(lam))
-        if J < best.target_error:
+        J = target_error(problem.at(lam))
+        if best.target_error > J:
             best = BestLambda(lam, J)
     return best
