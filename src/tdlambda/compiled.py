@@ -1,6 +1,8 @@
 """The one place where Python functions become machine code."""
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -14,4 +16,15 @@ def compiled(function: _Function) -> _Function:
     Only module-level functions that call module-level functions are cached, so pass integers that choose
     an algorithm, never a compiled function.
     """
-    return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
+    # machine code here. So every kernel is as old as the newest file of the package.
+    kernel._cache._cache_file._source_stamp = _package_stamp()
+    return cast(_Function, kernel)
+
+
+@cache
+def _package_stamp() -> tuple[int, int]:
+    """Changes when any source file of the package does."""
+    files = [file.stat() for file in sorted(Path(__file__).parent.rglob("*.py"))]
+    return max(s.st_mtime_ns for s in files), hash(tuple((s.st_mtime_ns, s.st_size) for s in files))

@@ -54,22 +54,26 @@ def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "it
         return _normalized(_visits(P, mdp.start, method, theta))
     if method == "iterative":
         raise ValueError('method: "iterative" counts visits until an episode ends, and here some never do')
+    return _normalized(np.where(mdp.terminal, 0.0, _one_episode_ends(mdp, P, classes)))
+
+
+def _one_episode_ends(mdp: FiniteMDP, P: Matrix, classes: list[Ints]) -> Floats:
+    """Where one episode ends up: its chance of each terminal state, and the long run of each closed class."""
     caught = np.zeros(mdp.n_states, dtype=bool)
-    caught[np.concatenate(classes)] = True
+    caught[[state for members in classes for state in members]] = True
     free = np.flatnonzero(~caught)
-    entered = mdp.start.copy()
-    entered += P[free].T @ _visits(P[free][:, free], mdp.start[free], method, theta)
-    d = np.zeros(mdp.n_states)
+    entered = mdp.start + P[free].T @ _visits(P[free][:, free], mdp.start[free], "direct", 1.0)
+    d = np.where(mdp.terminal, entered, 0.0)
     for members in classes:
         d[members] = entered[members].sum() * _stationary(P[members][:, members])
-    return _normalized(d)
+    return d
 
 
 def mismatch(mdp: FiniteMDP, pi: Floats) -> DistributionMismatch:
     """Compare d with the stationary vector of P_π (terminal states absorbing) reached from d₀."""
     true = state_distribution(mdp, pi, "direct", 1.0)
     P = _chain(mdp, pi)
-    assumed = true if _closed_classes(mdp, P) else np.where(mdp.terminal, _visits(P, mdp.start, "direct", 1.0), 0.0)
+    assumed = _one_episode_ends(mdp, P, _closed_classes(mdp, P))
     absorbing = np.where(mdp.terminal, true, 0.0)
     residual = np.abs(P.T @ true + absorbing - true).sum()
     return DistributionMismatch(true, assumed, float(np.abs(true - assumed).sum() / 2), float(residual))

@@ -123,7 +123,7 @@ def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[i
 
 def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
     """Outcome columns from rows (state, action, next state, reward, probability)."""
-    table = np.array([tuple(row) for row in rows], dtype=np.float64)
+    table = np.array(rows if isinstance(rows, np.ndarray) else [tuple(row) for row in rows], dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 5:
         raise ValueError(f"rows must be (state, action, next_state, reward, probability); got shape {table.shape}")
     indices = table[:, :3]
@@ -136,8 +136,9 @@ def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
 def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
     """Outcome columns and terminal states from a Gymnasium toy-text table, P[s][a] = [(p, s', r, terminated)].
 
-    A state is terminal when each entry into it (from another state) says `terminated`. Where the table says so
-    only for some entries, those go to one more state, added behind the others.
+    A state is terminal when each entry into it from another state says `terminated`; one that no other state enters,
+    when all it does is to stay and say so. Other entries that say `terminated` go to one more state, added behind the
+    others.
     """
     n_states, n_actions = len(table), len(table[0])
     rows = np.array(
@@ -150,15 +151,18 @@ def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
         dtype=np.float64,
     )
     s, n = rows[:, 0].astype(np.int64), rows[:, 2].astype(np.int64)
-    done, entry = rows[:, 5] > 0, (s != n) & (rows[:, 4] > 0)
-    ends, goes_on = np.zeros(n_states, dtype=bool), np.zeros(n_states, dtype=bool)
-    ends[n[done]] = True
-    goes_on[n[entry & ~done]] = True
-    goes_on[s[(s == n) & ~done & (rows[:, 4] > 0)]] = True
-    mixed = done & goes_on[n]
+    done, stays, happens = rows[:, 5] > 0, s == n, rows[:, 4] > 0
+
+    def among(which: Ints) -> Bools:
+        return np.bincount(which, minlength=n_states) > 0
+
+    goes_on = among(n[happens & ~done])
+    left_only = among(s[happens & ~stays]) & ~among(n[happens & ~stays])
+    ends = among(n[happens & done]) & ~goes_on & ~left_only
+    mixed = happens & done & ~ends[n]
     if mixed.any():
         n[mixed] = n_states
-        ends = np.append(ends & ~goes_on, True)
+        ends = np.append(ends, True)
     columns = (s, rows[:, 1].astype(np.int64), n, rows[:, 3], rows[:, 4])
     return len(ends), n_actions, columns, np.flatnonzero(ends)
 

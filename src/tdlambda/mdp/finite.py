@@ -113,9 +113,13 @@ class FiniteMDP:
                 raise ValueError(f"table: {table} has no transition table `P`")
             table, initial = env.P, getattr(env, "initial_state_distrib", None)
             start = initial if start is None else start
-        n_states, n_actions, columns, terminal = dynamics.from_table(cast(dynamics.Table, table))
-        if start is not None and np.ndim(start) == 1:
-            start = np.concatenate((np.asarray(start), np.zeros(n_states - np.size(start))))
+        given = cast(dynamics.Table, table)
+        n_states, n_actions, columns, terminal = dynamics.from_table(given)
+        added = (0, n_states - len(given))  # a terminal state: its discount and its start are 0
+        if np.shape(discount) == (len(given),):
+            discount = np.pad(np.asarray(discount), added)
+        if start is not None and np.shape(start) == (len(given),):
+            start = np.pad(np.asarray(start), added)
         return cls._new(n_states, n_actions, columns, discount, terminal, start)
 
     @classmethod

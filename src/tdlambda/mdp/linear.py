@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 from tdlambda.arrays import Floats
 from tdlambda.mdp.distribution import state_distribution
 from tdlambda.mdp.resolvent import Resolvent
-from tdlambda.mdp.values import expected_reward, transition_matrix
+from tdlambda.mdp.values import expected_reward, require_proper, transition_matrix
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -72,9 +72,10 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
     d /= d.sum()
     P = transition_matrix(mdp, pi)
     bootstrap = X - P @ (mdp.discount[:, None] * X)
-    traced = Resolvent(sparse.csr_array(P.multiply(mdp.discount * lam))).solve(
-        np.column_stack((bootstrap, expected_reward(mdp, pi)))
-    )
+    traces = Resolvent(sparse.csr_array(P.multiply(mdp.discount * lam)))
+    if not traces.converges():
+        require_proper(mdp, P)
+    traced = traces.solve(np.column_stack((bootstrap, expected_reward(mdp, pi))))
     weighted = X.T * d
     return LinearSystem(weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
 

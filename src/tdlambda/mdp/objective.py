@@ -19,12 +19,15 @@ Cutting the two series after n terms holds moments more than n steps ahead fixed
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Bools, Floats
+from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.returns import Recursion
 
 GradientKind = Literal["full", "derived", "printed"]
@@ -46,6 +49,15 @@ class Problem:
         old, new = G.lam[o.next_state], lam[o.next_state]
         a = G.a + ratio * (old - new) * G.V[o.next_state]
         return replace(self, G=replace(G, lam=lam, a=a, c=ratio * new))
+
+    @cached_property
+    def matters(self) -> Bools:
+        """The states whose λ-return J depends on at some λ: those that π reaches from a weighted one."""
+        o, G = self.G.mdp.outcomes, self.G
+        steps = G.expected(G.rho * G.mdp.discount[o.next_state])
+        mask = np.ones(self.w.size, dtype=bool)
+        mask[cannot_reach(steps.T, self.w > 0)] = False
+        return mask
 
 
 @dataclass(frozen=True)
@@ -72,14 +84,16 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
     if kind != "full":
         raise ValueError(f'kind must be "full", "derived" or "printed"; got {kind!r}')
     G = problem.G
-    if G.infinite.any():
-        state = int(np.argmax(G.infinite))
+    diverges = G.diverges & problem.matters
+    if diverges.any():
+        state = int(np.argmax(diverges))
         raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
     mdp, o = G.mdp, G.mdp.outcomes
     y1, y2 = _adjoints(problem, horizon)
     change = G.rho * mdp.discount[o.next_state]
     bias = change * (G.mean - G.V)[o.next_state]
-    spread = change * G.c * G.variance[o.next_state] + G.error * bias
+    variance = np.where(problem.matters, G.variance, 0.0)
+    spread = change * G.c * variance[o.next_state] + G.error * bias
     into = G.weight * (y1[o.state] * bias + 2 * y2[o.state] * spread)
     return _into_states(problem, into)
 
@@ -90,7 +104,10 @@ def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
     cross = G.expected(G.error * G.c).T
     mean_worth = 2 * w * (G.mean - problem.v)
     if horizon is None:
-        y2 = G.second.solve_transposed(w)
+        second = G.second
+        if G.diverges.any():  # in states that do not matter: their rows are never used
+            second = Resolvent(sparse.csr_array(second.matrix.multiply(problem.matters[:, None])))
+        y2 = second.solve_transposed(w)
         return G.first.solve_transposed(mean_worth + 2 * (cross @ y2)), y2
     y1, y2 = mean_worth, w
     for _ in range(horizon - 1):
@@ -126,12 +143,14 @@ def best_lambda(problem: Problem) -> BestLambda:
     half = problem.at(np.full(n, 0.5))
     greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)
     best = BestLambda(np.zeros(n), target_error(problem.at(np.zeros(n))))
+    if best.target_error == 0:
+        return best
     scale = max(best.target_error, 1e-300)  # so that the optimiser's tolerances are relative
 
     def fun(lam: Floats) -> tuple[float, Floats]:
         here = problem.at(np.clip(lam, 0, 1))
         J = target_error(here)
-        if not np.isfinite(J) or here.G.infinite.any():
+        if not np.isfinite(J) or (here.G.diverges & here.matters).any():
             return 1e30, np.zeros(n)
         return J / scale, gradient(here, "full", None) / scale
 

@@ -58,11 +58,17 @@ class Resolvent:
         position[order] = np.arange(self.n)
         row, column = self.matrix.tocoo().coords
         bandwidth = np.abs(position[row] - position[column]).max(initial=0)
-        return "sparse" if bandwidth <= _BANDED_BELOW else "krylov"
+        return "sparse" if bandwidth <= min(_BANDED_BELOW, self.n / 10) else "krylov"
 
     @cached_property
     def _dense(self) -> Any:
-        return linalg.lu_factor(np.eye(self.n) - self.matrix.toarray(), check_finite=False)
+        system = np.eye(self.n) - self.matrix.toarray()
+        if self.n == 0:
+            return linalg.lu_factor(system)
+        lu, pivots, zero_pivot = linalg.lapack.dgetrf(system)  # lu_factor would only warn
+        if zero_pivot:
+            raise linalg.LinAlgError(f"I - M is singular: pivot {zero_pivot} is exactly zero")
+        return lu, pivots
 
     @cached_property
     def _sparse(self) -> Any:
@@ -88,7 +94,7 @@ class Resolvent:
                 x = self.solve(np.ones(self.n))
             except (RuntimeError, linalg.LinAlgError):  # exactly singular
                 return False
-        return bool(np.isfinite(x).all() and (x >= 1 - 1e-9).all() and x.max() < 1e14)
+        return bool(np.isfinite(x).all() and (x >= 1 - 1e-9).all() and x.max(initial=0.0) < 1e14)
 
 
 def _refined_krylov(M: Matrix, b: Floats) -> Floats | None:
@@ -113,7 +119,7 @@ def cannot_reach(edges: Matrix, goal: Bools) -> Ints:
     """The states from which no path along non-zero `edges` leads to a state of `goal`."""
     n = edges.shape[0]
     graph = sparse.coo_array(edges)
-    to, origin = graph.coords[1], graph.coords[0]
+    origin, to = (index[graph.data != 0] for index in graph.coords)
     goals = np.flatnonzero(goal)
     # search backwards from one extra node that precedes every goal
     rows = np.concatenate((to, np.full(goals.size, n)))
@@ -129,10 +135,11 @@ def diverging(matrix: Matrix) -> Bools:
     """The states whose sum over futures, Σ(Mᵏ1)(s), is infinite: those that lead to a class with radius ≥ 1."""
     if Resolvent(matrix).converges():
         return np.zeros(matrix.shape[0], dtype=bool)
-    count, label = csgraph.connected_components(matrix, directed=True, connection="strong")
-    bad = np.zeros(matrix.shape[0], dtype=bool)
-    for k in range(count):
-        members = np.flatnonzero(label == k)
+    _, label = csgraph.connected_components(matrix, directed=True, connection="strong")
+    bad = matrix.diagonal() >= 1  # all there is to say of a class of one state
+    size = np.bincount(label)
+    classes = np.split(np.argsort(label, kind="stable"), np.cumsum(size)[:-1])
+    for members in (classes[k] for k in np.flatnonzero(size > 1)):
         if not Resolvent(matrix[members][:, members]).converges():
             bad[members] = True
     safe = np.zeros(matrix.shape[0], dtype=bool)

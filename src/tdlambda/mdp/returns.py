@@ -14,7 +14,8 @@ and at every V if λ = 1; on-policy (ρ = 1) they are the same. With expectation
     Var(s) = E[ (a + c m(s') - m(s))² + c² Var(s') ]
 
 which are two sparse linear systems. The second is the Bellman equation of direct VTD (Sherstan et al. 2018); a sum of
-squares, it loses no digits, as m₂ - m² would. Where E[c²] does not contract there is no finite solution: Var is inf.
+squares, it loses no digits, as m₂ - m² would. Where E[c²] does not contract and something random follows, there is no
+finite solution: Var is inf.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Matrix
-from tdlambda.mdp.resolvent import Resolvent, diverging
+from tdlambda.mdp.resolvent import Resolvent, cannot_reach, diverging
 from tdlambda.mdp.values import require_proper
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 Correction = Literal["per-decision", "control-variate"]
+_ROUNDING = 1e-12
+"""A return that differs from its mean by no more than this share of its parts is certain."""
 
 
 @dataclass(frozen=True)
@@ -91,18 +94,27 @@ class Recursion:
         return delta
 
     @cached_property
-    def infinite(self) -> Bools:
-        """The states where the variance is infinite."""
+    def diverges(self) -> Bools:
+        """The states from which E[c²] does not contract: where a variance, if there is any, grows without end."""
         return diverging(self.second.matrix)
 
     @cached_property
     def variance(self) -> Floats:
         """Var[G|s]."""
         source = self.expected_in_state(self.error**2)
-        if not self.infinite.any():
+        if not self.diverges.any():
             return self.second.solve(source)
-        finite = np.flatnonzero(~self.infinite)
-        variance = np.full(self.mdp.n_states, np.inf)
+        o = self.mdp.outcomes
+        size = np.abs(self.a) + np.abs(self.c * self.mean[o.next_state]) + np.abs(self.mean[o.state])
+        noisy = source > _ROUNDING**2 * self.expected_in_state(size**2)
+        variance = np.zeros(self.mdp.n_states)
+        random = np.ones(self.mdp.n_states, dtype=bool)
+        random[cannot_reach(self.second.matrix, noisy)] = False
+        among = np.flatnonzero(random)
+        M = self.second.matrix[among][:, among]
+        infinite = diverging(M)
+        variance[among[infinite]] = np.inf
+        finite = among[~infinite]
         variance[finite] = Resolvent(self.second.matrix[finite][:, finite]).solve(source[finite])
         return variance
 

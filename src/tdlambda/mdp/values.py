@@ -95,7 +95,7 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
             raise ValueError(f"no optimal policy: a cycle with discount 1 pays without end ({error})") from None
         q = action_values(mdp, v)
         best = q.argmax(axis=1)
-        better = q[rows, best] > q[rows, policy] + 1e-12 * max(1.0, float(np.abs(v).max()))
+        better = q[rows, best] > q[rows, policy] + 1e-12 * np.abs(q).max()
         if not better.any():
             return Optimum(policy, v, q)
         policy = np.where(better, best, policy)

@@ -1,0 +1,5 @@
+"""The `tdlambda` command."""
+
+from tdlambda.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,64 @@
+"""`tdlambda doctor`."""
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import llvmlite.binding as llvm
+import typer
+
+import tdlambda
+from tdlambda import randomness
+from tdlambda.cli.output import print_json, print_table
+
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium", "typer", "rich")
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Say what this installation runs on: versions, cores, and the state of the compile cache.
+
+    Example: [bold]tdlambda doctor --json[/bold]
+    """
+    report = {
+        "tdlambda": tdlambda.__version__,
+        "python": platform.python_version(),
+        **{name: _version(name) for name in _PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        **_cache(),
+    }
+    if json:
+        print_json(report)
+    else:
+        print_table("tdlambda doctor", ["what", "value"], [[k.replace("_", " "), str(v)] for k, v in report.items()])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _cpu() -> str:
+    features = llvm.get_host_cpu_features()
+    widest = next((f for f in ("avx512f", "avx2", "avx", "neon") if features.get(f)), "no SIMD that we know")
+    return f"{llvm.get_host_cpu_name()}, {widest}"
+
+
+def _cache() -> dict[str, Any]:
+    """Where compiled code is kept, whether it can be written, and how much is there."""
+    dispatcher: Any = randomness.uniform
+    path = Path(dispatcher.stats.cache_path)
+    files = list(path.parent.rglob("*.nb[ic]")) if path.parent.exists() else []
+    return {
+        "cache": str(path),
+        "cache_writable": os.access(path if path.exists() else path.parent, os.W_OK),
+        "cache_files": len(files),
+        "cache_bytes": sum(f.stat().st_size for f in files),
+        "executable": sys.executable,
+    }

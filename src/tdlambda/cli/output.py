@@ -1,0 +1,47 @@
+"""Printing for people and for programs."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+console = Console(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output; arrays become lists, infinity the string "inf"."""
+    print(json.dumps(_plain(value), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table with numbers to the right."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for k, name in enumerate(columns):
+        numeric = bool(rows) and not isinstance(rows[0][k], str)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=True)
+    for row in rows:
+        table.add_row(*(x if isinstance(x, str) else number(x) for x in row))
+    console.print(table)
+
+
+def number(x: Any) -> str:
+    """Four significant digits, integers as they are."""
+    return str(int(x)) if isinstance(x, int | np.integer) else f"{float(x):.4g}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else str(value)
+    return value if value is None else str(value)

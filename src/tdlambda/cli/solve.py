@@ -1,0 +1,141 @@
+"""`tdlambda solve`."""
+
+import json as json_module
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from tdlambda.arrays import Floats, per_state
+from tdlambda.cli.output import console, number, print_json, print_table
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks import make
+
+_SHOWN = 64
+
+
+def solve(
+    task: Annotated[str, typer.Argument(help="A task's id: see [bold]tdlambda tasks[/bold].", show_default=False)],
+    preset: Annotated[str | None, typer.Option(help="One of the task's presets.", show_default=False)] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the task, name=value; may be repeated.", show_default=False),
+    ] = None,
+    lam: Annotated[
+        str | None, typer.Option(help="λ: a number, or one for each state, with commas.", show_default=False)
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(help="V that λ-returns bootstrap from: a number, or one for each state. 0 by default."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Solve a finite task exactly: values, return variance, state distribution; with --lam, the λ-return too.
+
+    Example: [bold]tdlambda solve RingWorld-v0 --preset 0.3/0.25 --lam 0.9[/bold]
+    """
+    built = make(task, preset, **dict(_option(text) for text in options or []))
+    if built.mdp is None:
+        raise ValueError(f"task: {task} has no finite model, so there is no exact answer")
+    mdp, behavior = built.mdp, None if built.on_policy else built.behavior
+    answer = _answer(mdp, built.target, behavior)
+    if lam is not None or values is not None:
+        V = _numbers(values or "0", mdp.n_states, "values")
+        lams = per_state(_numbers(lam or "1", mdp.n_states, "lam"), mdp.n_states, "lam", 0, 1)
+        answer |= _lambda_answer(mdp, V, lams, built.target, behavior)
+    named = {"task": built.id, "preset": preset, "on_policy": built.on_policy, "features": built.features.size}
+    if json:
+        print_json(named | answer)
+    else:
+        _show(f"{built.id}{f' ({preset})' if preset else ''}", answer)
+
+
+def _answer(mdp: FiniteMDP, target: Any, behavior: Any) -> dict[str, Any]:
+    d = mdp.state_distribution(target)
+    answer = {
+        "states": mdp.n_states,
+        "terminal": np.flatnonzero(mdp.terminal),
+        "v": mdp.v(target),
+        "return_variance": mdp.return_variance(target),
+        "d": d,
+        "error_weights_sum": float(d[~mdp.terminal].sum()),
+        "error_of_zero": mdp.value_error(0.0, target, half=False),
+    }
+    if behavior is not None:
+        answer |= {
+            "return_variance_corrected": mdp.return_variance(target, behavior),
+            "d_behavior": mdp.state_distribution(behavior),
+        }
+    return answer
+
+
+def _lambda_answer(mdp: FiniteMDP, V: Floats, lam: Floats, target: Any, behavior: Any) -> dict[str, Any]:
+    moments = mdp.lambda_return(V, lam, target, behavior)
+    return {
+        "values": V,
+        "lam": lam,
+        "lambda_return_mean": moments.mean,
+        "lambda_return_variance": moments.variance,
+        "target_error": mdp.target_error(V, lam, target, behavior),
+        "value_error": mdp.value_error(V, target),
+    }
+
+
+_COLUMNS = {
+    "v": "v",
+    "return_variance": "Var[G]",
+    "return_variance_corrected": "Var[ρG]",
+    "d": "d",
+    "d_behavior": "d_b",
+    "values": "V",
+    "lam": "λ",
+    "lambda_return_mean": "E[G^λ]",
+    "lambda_return_variance": "Var[G^λ]",
+}
+
+
+def _show(title: str, answer: dict[str, Any]) -> None:
+    names = [
+        name for name in _COLUMNS if name in answer and not (name in ("values", "lam") and _constant(answer[name]))
+    ]
+    ends = set(answer["terminal"].tolist())
+    shown = range(min(answer["states"], _SHOWN))
+    rows = [[f"{s}{' end' if s in ends else ''}", *(answer[name][s] for name in names)] for s in shown]
+    print_table(title, ["state", *(_COLUMNS[name] for name in names)], rows)
+    if answer["states"] > _SHOWN:
+        console.print(f"… the first {_SHOWN} of {answer['states']} states; --json has all of them")
+    if "lam" in answer:
+        held = [f"{_COLUMNS[x]} = {number(answer[x][0])}" for x in ("lam", "values") if _constant(answer[x])]
+        console.print(f"λ-returns{' with ' + ', '.join(held) if held else ''} in every state")
+    if "d_behavior" in answer:
+        console.print(
+            "off-policy: Var[ρG] is the variance of the importance-corrected return, d_b where behaviour goes"
+        )
+    lines = {"error_weights_sum": "error weights (d without terminal states) sum to"}
+    lines |= {"error_of_zero": "Σ d (V-v)² of V = 0:", "value_error": "overall value error of V, ½ Σ d (V-v)²:"}
+    lines |= {"target_error": "overall target error, J(λ) = ½ Σ d E[(G^λ-v)²]:"}
+    for name, text in lines.items():
+        if name in answer:
+            console.print(f"{text} [bold]{number(answer[name])}[/bold]")
+
+
+def _constant(x: Floats) -> bool:
+    return bool((x == x[0]).all())
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--set takes name=value; got {text!r}")
+    try:
+        return name.strip(), json_module.loads(value)
+    except json_module.JSONDecodeError:
+        return name.strip(), value
+
+
+def _numbers(text: str, n: int, name: str) -> Floats:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{name} takes a number, or {n} of them with commas; got {text!r}") from None
+    return per_state(numbers[0] if len(numbers) == 1 else numbers, n, name)

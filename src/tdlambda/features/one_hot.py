@@ -1,0 +1,51 @@
+"""One feature a state."""
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.features.arguments import whole_number
+from tdlambda.features.base import Encoder, Indices, Values
+from tdlambda.features.discrete import state_index, state_indices
+
+
+class OneHot(Encoder):
+    """The tabular case: state s has the single active feature s.
+
+    xᵢ(s) = 1 if i = s else 0 (Sutton & Barto 2018, section 9.4, where tabular methods are linear ones).
+
+    Parameters
+    ----------
+    n
+        Number of states; observations are integers in 0..n-1.
+
+    Examples
+    --------
+    >>> from tdlambda.features import OneHot
+    >>> encoder = OneHot(5)
+    >>> encoder.encode(3)
+    (array([3]), array([1.]))
+    >>> encoder.dense(3)
+    array([0., 0., 0., 1., 0.])
+    """
+
+    def __init__(self, n: SupportsIndex) -> None:
+        self.size = whole_number("n", n, least=1)
+        self.active = 1
+        self._ones = np.ones(1)
+
+    def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
+        """Return the state as the only index, with the value 1."""
+        indices = np.empty(1, dtype=np.int64)
+        indices[0] = state_index(observation, self.size)
+        return indices, self._ones.copy()
+
+    def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
+        """Encode n states; both results have the shape [n, 1]."""
+        indices = state_indices(observations, self.size).reshape(-1, 1)
+        return indices, np.ones(indices.shape)
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain data."""
+        return {"n": self.size}

@@ -1,0 +1,34 @@
+"""Baird's counterexample (Baird 1995; Sutton & Barto 2018, section 11.2)."""
+
+import numpy as np
+
+from tdlambda.features import Table
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+
+@task("Baird-v0")
+class Baird(TabularTask):
+    """Seven states, eight features, no reward: off-policy TD with linear features diverges, gradient TD does not.
+
+    Action 0 ("dashed") leads to one of the states 0 to 5, action 1 ("solid") to state 6. The target policy always
+    takes the solid one, the behaviour policy takes it once in seven times. The task goes on for ever, γ = 0.99.
+    `initial_weights` is where the counterexample starts from.
+
+    Examples
+    --------
+    >>> Baird().features.dense(0)
+    array([2., 0., 0., 0., 0., 0., 0., 1.])
+    """
+
+    initial_weights = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 10.0, 1.0)
+
+    def __init__(self, discount: float = 0.99) -> None:
+        rows = [(s, 0, k, 0, 1 / 6) for s in range(7) for k in range(6)] + [(s, 1, 6, 0, 1) for s in range(7)]
+        mdp = FiniteMDP.from_rows(rows, discount=discount)
+        X = np.zeros((7, 8))
+        X[np.arange(6), np.arange(6)] = 2
+        X[:6, 7] = 1
+        X[6, 6], X[6, 7] = 1, 2
+        super().__init__(mdp, [0.0, 1.0], [6 / 7, 1 / 7], Table(X))

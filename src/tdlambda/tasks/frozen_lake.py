@@ -1,0 +1,80 @@
+"""FrozenLake without a time limit, predicted off-policy with few features (thesis chapter 5)."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+from tdlambda.features import Encoder, GridTilings, OneHot
+from tdlambda.mdp import FiniteMDP
+from tdlambda.mdp.finite import Policy
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+TARGET = (0.2, 0.3, 0.3, 0.2)
+"""Left, down, right, up."""
+
+
+@task(
+    "FrozenLake-v0",
+    {
+        "off-policy": {},
+        "on-policy": {"behavior": TARGET},
+        "one-hot": {"features": "one-hot"},
+        "8x8": {"map": "8x8"},
+    },
+)
+class FrozenLake(TabularTask):
+    """A slippery lake with holes: reward 1 at the goal; holes and the goal end an episode, nothing else does.
+
+    Parameters
+    ----------
+    map
+        "4x4", "8x8", or rows of letters S(tart), F(rozen), H(ole), G(oal).
+    slippery
+        Whether a move goes to either side with probability 1/3 each.
+    discount
+        γ.
+    target, behavior
+        Policies: probabilities of left, down, right and up.
+    features
+        "tilings": the 12 binary features, 4 of them active, of the thesis (a 4x4 map only), or "one-hot".
+        By default tilings where they fit.
+
+    Examples
+    --------
+    >>> lake = FrozenLake()
+    >>> lake.features.size, lake.features.active, lake.mdp.v(lake.target)[0].round(4)
+    (12, 4, np.float64(0.0102))
+    """
+
+    def __init__(
+        self,
+        map: str | Sequence[str] = "4x4",  # noqa: A002, what Gymnasium calls it
+        slippery: bool = True,
+        discount: float = 0.95,
+        target: Policy = TARGET,
+        behavior: Policy = (0.25, 0.25, 0.25, 0.25),
+        features: Literal["tilings", "one-hot"] | None = None,
+    ) -> None:
+        if isinstance(map, str):
+            if map not in ("4x4", "8x8"):
+                raise ValueError(f'map must be "4x4", "8x8" or rows of letters; got {map!r}')
+            lake = FrozenLakeEnv(map_name=map, is_slippery=slippery)
+        else:
+            lake = FrozenLakeEnv(desc=_checked(map), is_slippery=slippery)
+        mdp = FiniteMDP.from_table(lake, discount=discount)
+        small = (lake.nrow, lake.ncol) == (4, 4)
+        features = features or ("tilings" if small else "one-hot")
+        if features not in ("tilings", "one-hot") or (features == "tilings" and not small):
+            raise ValueError(f'features must be "one-hot", or "tilings" on a 4x4 map; got {features!r}')
+        encoder: Encoder = GridTilings.frozen_lake() if features == "tilings" else OneHot(mdp.n_states)
+        super().__init__(mdp, target, behavior, encoder)
+
+
+def _checked(rows: Sequence[str]) -> list[str]:
+    rows = [str(row) for row in rows]
+    letters = "".join(rows)
+    if not rows or len({len(row) for row in rows}) != 1 or set(letters) - set("SFHG") or "S" not in letters:
+        raise ValueError(f"map must be rows of equal length of the letters S, F, H, G with an S; got {rows}")
+    return rows

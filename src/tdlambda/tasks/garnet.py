@@ -1,0 +1,79 @@
+"""Random MDPs, "Garnet" (Archibald, McKinnon & Thomas 1995; Bhatnagar et al. 2009)."""
+
+import numpy as np
+
+from tdlambda.arrays import Floats, integer
+from tdlambda.features import Encoder, OneHot, Table
+from tdlambda.mdp import FiniteMDP
+from tdlambda.randomness import stream, uniform
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+
+@task("Garnet-v0", {"continuing": {}, "episodic": {"terminal": 2, "discount": 1.0}, "on-policy": {"on_policy": True}})
+class Garnet(TabularTask):
+    """A random MDP by seed: each action leads to `branching` random states; random rewards and policies.
+
+    Parameters
+    ----------
+    seed
+        Which one; the same everywhere.
+    n, actions, branching
+        States, actions, and successors of each pair.
+    discount
+        γ.
+    terminal
+        How many states (the last ones) end an episode; 0 for a task that goes on.
+    features
+        Number of random binary features, about half of them active in each state; one-hot by default.
+    on_policy
+        Whether the target policy acts.
+
+    Examples
+    --------
+    >>> Garnet(seed=3).mdp
+    FiniteMDP(30 states, 4 actions, 360 outcomes, 0 terminal)
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        n: int = 30,
+        actions: int = 4,
+        branching: int = 3,
+        discount: float = 0.95,
+        terminal: int = 0,
+        features: int | None = None,
+        on_policy: bool = False,
+    ) -> None:
+        integer(n, "n", 2), integer(actions, "actions", 1)
+        integer(branching, "branching", 1, n), integer(terminal, "terminal", 0, n - 1)
+        self._rng = stream(integer(seed, "seed", 0))
+        rows = []
+        for s in range(n):
+            for a in range(actions):
+                successors = np.argsort(self._random(n), kind="stable")[:branching]
+                p = np.diff(np.concatenate(([0.0], np.sort(self._random(branching - 1)), [1.0])))
+                r = 2 * self._random(branching) - 1
+                rows += [(s, a, *x) for x in zip(successors, r, p, strict=True)]
+        mdp = FiniteMDP.from_rows(
+            rows, n_states=n, n_actions=actions, discount=discount, terminal=np.arange(n - terminal, n)
+        )
+        target, behavior = (self._policy(n, actions) for _ in range(2))
+        encoder: Encoder = OneHot(n) if features is None else Table(self._binary(n, integer(features, "features", 2)))
+        super().__init__(mdp, target, None if on_policy else behavior, encoder)
+
+    def _random(self, count: int) -> Floats:
+        return np.array([uniform(self._rng) for _ in range(count)])
+
+    def _policy(self, n: int, actions: int) -> Floats:
+        """Each action at least a tenth of its fair share, so that no importance ratio is extreme."""
+        p = 0.1 + self._random(n * actions).reshape(n, actions)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def _binary(self, n: int, size: int) -> Floats:
+        """For each state, half of the features, drawn without replacement."""
+        X = np.zeros((n, size))
+        for row in X:
+            row[np.argsort(self._random(size), kind="stable")[: size // 2]] = 1
+        return X

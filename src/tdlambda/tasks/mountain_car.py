@@ -1,0 +1,217 @@
+"""Noisy MountainCar without a time limit (thesis chapter 5; the dynamics of Sutton & Barto 2018, example 10.1)."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.compiled import compiled
+from tdlambda.features import TileCoder
+from tdlambda.mdp import Transitions
+from tdlambda.randomness import stream, uniform
+from tdlambda.tasks.base import Task
+from tdlambda.tasks.registry import task
+
+LOW, HIGH, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
+_FORCE, _GRAVITY = 0.001, 0.0025
+
+
+class PumpPolicy:
+    """Push the way the car moves, or with probability `epsilon` any way: it always gets there in the end.
+
+    >>> PumpPolicy(0.3)(np.array([-0.5, 0.01]))
+    array([0.1, 0.1, 0.8])
+    """
+
+    def __init__(self, epsilon: float) -> None:
+        if not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon must be a probability, in [0, 1]; got {epsilon}")
+        self.epsilon = float(epsilon)
+
+    def __call__(self, obs: Floats) -> Floats:
+        """The probability of left, nothing and right."""
+        return np.array([_pump(self.epsilon, obs[1], action) for action in range(3)])
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"PumpPolicy({self.epsilon:g})"
+
+
+@task(
+    "MountainCar-v0",
+    {
+        "on-policy": {"target_epsilon": 0.1},
+        "off-policy": {"target_epsilon": 0.1, "behavior_epsilon": 0.3},
+        "random": {"target_epsilon": 1.0},
+    },
+)
+class MountainCar(Task[Floats]):
+    """A weak car in a valley, its actions at times replaced by chance; -1 a step, 0 for the one that reaches the goal.
+
+    Starts at rest anywhere on the slope. γ = 1, and an episode has no limit unless one is given; reaching a limit is
+    a truncation, not an end. Position and speed are drawn and moved by the same compiled code in the environment and
+    in the sampler, without a library's cosine, so that trajectories are the same on every machine.
+
+    Parameters
+    ----------
+    noise
+        The probability that the action is replaced by a uniform one.
+    limit
+        Steps after which an episode is truncated, or None.
+    target_epsilon, behavior_epsilon
+        Of the `PumpPolicy` to predict and the one that acts; the same by default.
+
+    Examples
+    --------
+    >>> car = MountainCar()
+    >>> car.features.size, car.features.active
+    (512, 8)
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
+    target: PumpPolicy
+    behavior: PumpPolicy
+
+    def __init__(
+        self,
+        noise: float = 0.2,
+        limit: int | None = None,
+        target_epsilon: float = 0.1,
+        behavior_epsilon: float | None = None,
+    ) -> None:
+        if not 0 <= noise <= 1:
+            raise ValueError(f"noise must be a probability, in [0, 1]; got {noise}")
+        self.noise, self.limit = noise, None if limit is None else integer(limit, "limit", 1)
+        self.target = PumpPolicy(target_epsilon)
+        self.behavior = self.target if behavior_epsilon is None else PumpPolicy(behavior_epsilon)
+        if self.behavior.epsilon == 0 < self.target.epsilon:
+            raise ValueError("behavior_epsilon is 0: it never takes some actions that the target policy takes")
+        self.features = TileCoder([LOW, -MAX_SPEED], [HIGH, MAX_SPEED], tilings=8, tiles=8)
+        low, high = np.array([LOW, -MAX_SPEED]), np.array([HIGH, MAX_SPEED])
+        self.observation_space = gym.spaces.Box(low, high, dtype=np.float64)
+        self.action_space = gym.spaces.Discrete(3)
+        self._car: Floats | None = None
+        self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
+        """At rest, anywhere."""
+        super().reset(seed=seed, options=options)
+        self._car, self._steps = np.array([start(self.np_random.random()), 0.0]), 0
+        return self._car.copy(), {}
+
+    def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """One push, if chance lets it."""
+        if self._car is None:
+            raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
+        action = integer(action, "action", 0, 2)
+        chance, other = self.np_random.random(2)
+        position, velocity = move(self._car[0], self._car[1], perturbed(action, self.noise, chance, other))
+        self._steps += 1
+        terminated = position >= GOAL
+        truncated = not terminated and self._steps == self.limit
+        obs = np.array([position, velocity])
+        self._car = None if terminated or truncated else obs
+        return obs.copy(), 0.0 if terminated else -1.0, terminated, truncated, {"discount": 0.0 if terminated else 1.0}
+
+    def sampler(self, seed: int = 0) -> "CarSampler":
+        """Transitions under the behaviour policy, compiled."""
+        return CarSampler(self, seed)
+
+
+class CarSampler:
+    """A stream of MountainCar transitions under `PumpPolicy`, in chunks."""
+
+    def __init__(self, car: MountainCar, seed: int) -> None:
+        self._settings = (car.noise, car.limit or 0, car.target.epsilon, car.behavior.epsilon)
+        self._rng = stream(integer(seed, "seed", 0))
+        self._state = np.array([0.0, 0.0, -1.0])  # position, speed, steps so far in this episode (-1: none begun)
+
+    def take(self, steps: int) -> Transitions:
+        """The next `steps` transitions of the stream."""
+        n = integer(steps, "steps", 0)
+        obs, next_obs = np.empty((n, 2)), np.empty((n, 2))
+        action, rho = np.empty(n, dtype=np.int64), np.empty(n)
+        terminated, truncated = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
+        _drive(self._rng, self._state, *self._settings, obs, next_obs, action, rho, terminated, truncated)
+        gamma = np.where(terminated, 0.0, 1.0)
+        reward = np.where(terminated, 0.0, -1.0)
+        return Transitions(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
+
+
+@compiled
+def start(u: float) -> float:
+    """A position uniform over the slope."""
+    return LOW + (HIGH - LOW) * u
+
+
+@compiled
+def perturbed(action: int, noise: float, chance: float, other: float) -> int:
+    """The action itself, or with probability `noise` a uniform one."""
+    return int(3 * other) if chance < noise else action
+
+
+@compiled
+def move(position: float, velocity: float, action: int) -> tuple[float, float]:
+    """v' = v + .001 (a-1) - .0025 cos 3x, x' = x + v', within bounds; the left wall stops the car."""
+    velocity += _FORCE * (action - 1) - _GRAVITY * _cosine(3 * position)
+    velocity = min(max(velocity, -MAX_SPEED), MAX_SPEED)
+    position = min(max(position + velocity, LOW), HIGH)
+    if position == LOW and velocity < 0:
+        velocity = 0.0
+    return position, velocity
+
+
+@compiled
+def _cosine(x: float) -> float:
+    """Cos x for |x| ≤ 3.6, by its Taylor series in plain arithmetic: C libraries differ in the last bit."""
+    z = x * x
+    total = 1.0
+    for k in range(17, 0, -1):
+        total = 1.0 - z / ((2 * k) * (2 * k - 1)) * total
+    return total
+
+
+@compiled
+def _pump(epsilon: float, velocity: float, action: int) -> float:
+    push = 2 if velocity >= 0 else 0
+    return epsilon / 3 + (1 - epsilon if action == push else 0.0)
+
+
+@compiled
+def _drive(
+    rng: NDArray[np.uint64],
+    state: Floats,
+    noise: float,
+    limit: int,
+    target: float,
+    behavior: float,
+    obs: Floats,
+    next_obs: Floats,
+    action: Ints,
+    rho: Floats,
+    terminated: Bools,
+    truncated: Bools,
+) -> None:
+    position, velocity, steps = state
+    for t in range(action.size):
+        if steps < 0:
+            position, velocity, steps = start(uniform(rng)), 0.0, 0.0
+        u = uniform(rng)
+        a = 0
+        while a < 2 and u >= _pump(behavior, velocity, a):
+            u -= _pump(behavior, velocity, a)
+            a += 1
+        if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not choose what has probability 0
+            a = 0
+        rho[t] = _pump(target, velocity, a) / _pump(behavior, velocity, a)
+        obs[t, 0], obs[t, 1], action[t] = position, velocity, a
+        position, velocity = move(position, velocity, perturbed(a, noise, uniform(rng), uniform(rng)))
+        next_obs[t, 0], next_obs[t, 1] = position, velocity
+        steps += 1
+        terminated[t] = position >= GOAL
+        truncated[t] = not terminated[t] and steps == limit
+        if terminated[t] or truncated[t]:
+            steps = -1.0
+    state[0], state[1], state[2] = position, velocity, steps

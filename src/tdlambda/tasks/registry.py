@@ -1,0 +1,78 @@
+"""Where tasks are found by their versioned id. The version changes when results would."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, TypeVar
+
+import gymnasium as gym
+
+from tdlambda.tasks.base import Task
+
+_AnyTask = TypeVar("_AnyTask", bound=type[Task[Any]])
+NAMESPACE = "tdlambda"
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A registered task: how to build it, and the options that have a name."""
+
+    id: str
+    build: type[Task[Any]]
+    presets: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def summary(self) -> str:
+        """The first line of the task's docstring."""
+        return (self.build.__doc__ or "").strip().splitlines()[0]
+
+
+TASKS: dict[str, TaskEntry] = {}
+"""Every task by its id, in the order they were registered."""
+
+
+def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> Callable[[_AnyTask], _AnyTask]:
+    """Register a class as a task, with us and with Gymnasium (as "tdlambda/" + name); the first preset is the default.
+
+    Parameters
+    ----------
+    name
+        A versioned id such as "RingWorld-v0".
+    presets
+        Names for sets of constructor arguments.
+    """
+
+    def register(build: _AnyTask) -> _AnyTask:
+        if name in TASKS:
+            raise ValueError(f"name: a task {name!r} is registered already")
+        build.id = name
+        TASKS[name] = TaskEntry(name, build, dict(presets or {}))
+        gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
+        return build
+
+    return register
+
+
+def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # noqa: A002, Gymnasium's own name for it
+    """Build a task, by default with its first preset; `options` go before what the preset says.
+
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0", preset="0.3/0.25")
+    >>> ring.target(5), ring.behavior(5)
+    (array([0.25, 0.75]), array([0.3, 0.7]))
+    >>> td.make("RingWorld-v0", n=19).mdp.n_states
+    19
+    """
+    name = id.removeprefix(f"{NAMESPACE}/")
+    if name not in TASKS:
+        near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(TASKS)}"
+        raise ValueError(f"id: no task is called {id!r}; {hint}")
+    entry = TASKS[name]
+    if preset is not None and preset not in entry.presets:
+        known = ", ".join(repr(p) for p in entry.presets) or "none"
+        raise ValueError(f"preset: {name} has no preset {preset!r}; it has {known}")
+    chosen = entry.presets.get(preset or next(iter(entry.presets), ""), {})
+    options.pop("render_mode", None)
+    return entry.build(**{**chosen, **options})

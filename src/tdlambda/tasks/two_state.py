@@ -1,0 +1,32 @@
+"""Two states and an end: small enough to do by hand."""
+
+from tdlambda.features import OneHot
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+
+@task("TwoState-v0", {"on-policy": {}, "off-policy": {"behavior_end": 0.25}})
+class TwoState(TabularTask):
+    """A goes to B; B goes back to A (action 0, nothing) or to the end (action 1, reward 1). By hand: v(A) = γ v(B).
+
+    With p the probability to end, v(B) = p + (1-p) γ v(A), so v(B) = p / (1 - (1-p) γ²).
+
+    Parameters
+    ----------
+    end, behavior_end
+        The probability of action 1 under the target and the behaviour policy.
+    discount
+        γ.
+
+    Examples
+    --------
+    >>> TwoState(end=0.5, discount=1.0).mdp.v()
+    array([1., 1., 0.])
+    """
+
+    def __init__(self, end: float = 0.5, behavior_end: float | None = None, discount: float = 0.9) -> None:
+        rows = [(0, 0, 1, 0, 1), (0, 1, 1, 0, 1), (1, 0, 0, 0, 1), (1, 1, 2, 1, 1)]
+        mdp = FiniteMDP.from_rows(rows, discount=discount, terminal=[2], start=0)
+        behavior = None if behavior_end is None else [1 - behavior_end, behavior_end]
+        super().__init__(mdp, [1 - end, end], behavior, OneHot(3))

@@ -1,0 +1,108 @@
+"""The commands, as a program reads them and as a person does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
+
+
+def run(*arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+def as_json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+def test_tasks_lists_every_task_with_sizes_and_presets() -> None:
+    listed = {t["id"]: t for t in as_json("tasks")["tasks"]}
+    assert set(listed) == set(td.TASKS)
+    assert listed["FrozenLake-v0"]["states"] == 16
+    assert listed["FrozenLake-v0"]["features"] == 12
+    assert "0.3/0.25" in listed["RingWorld-v0"]["presets"]
+    assert listed["MountainCar-v0"]["states"] is None
+    text = run("tasks").stdout
+    assert all(name in text for name in td.TASKS)
+
+
+def test_solve_prints_what_the_library_computes() -> None:
+    answer = as_json("solve", "RingWorld-v0", "--preset", "0.3/0.25")
+    mdp = td.make("RingWorld-v0", "0.3/0.25").mdp
+    assert mdp is not None
+    target, behavior = [0.25, 0.75], [0.3, 0.7]
+    np.testing.assert_allclose(answer["v"], mdp.v(target))
+    np.testing.assert_allclose(answer["d"], mdp.state_distribution(target))
+    np.testing.assert_allclose(answer["return_variance"], mdp.return_variance(target))
+    np.testing.assert_allclose(answer["return_variance_corrected"], mdp.return_variance(target, behavior))
+    assert answer["error_weights_sum"] == pytest.approx(mdp.error_weights(target).sum())
+    assert "lam" not in answer
+
+
+def test_solve_with_lambda_and_values() -> None:
+    lam = ",".join(str(0.05 * s) for s in range(11))
+    answer = as_json("solve", "RingWorld-v0", "--lam", lam, "--values", "0.5", "--set", "behavior_left=0.35")
+    assert answer["on_policy"] is True
+    mdp = td.make("RingWorld-v0").mdp
+    assert mdp is not None
+    moments = mdp.lambda_return(0.5, 0.05 * np.arange(11), [0.35, 0.65])
+    np.testing.assert_allclose(answer["lambda_return_mean"], moments.mean)
+    np.testing.assert_allclose(answer["lambda_return_variance"], moments.variance)
+    assert answer["target_error"] == pytest.approx(mdp.target_error(0.5, 0.05 * np.arange(11), [0.35, 0.65]))
+    shown = run("solve", "RingWorld-v0", "--lam", "0.9").stdout
+    assert "0.9384" in shown
+    assert "J(λ)" in shown
+
+
+def test_solve_takes_any_option_of_a_task() -> None:
+    answer = as_json("solve", "FrozenLake-v0", "--set", 'map=["SF","HG"]', "--set", "slippery=false")
+    assert answer["states"] == 4
+    assert "first 64 of 101" in run("solve", "BoyanChain-v0", "--preset", "101").stdout
+
+
+def test_solve_says_inf_where_a_variance_is_infinite() -> None:
+    answer = as_json("solve", "TwoState-v0", "--set", "behavior_end=0.9", "--set", "discount=1.0", "--lam", "1")
+    assert answer["return_variance_corrected"][0] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "RingWord-v0"], "did you mean 'RingWorld-v0'"),
+        (["solve", "RingWorld-v0", "--preset", "1/2"], "preset"),
+        (["solve", "RingWorld-v0", "--lam", "x"], "--lam takes a number"),
+        (["solve", "RingWorld-v0", "--lam", "1.5"], "lam of state 0 is 1.5"),
+        (["solve", "RingWorld-v0", "--lam", "1,0"], "lam must be a number or have shape (11,)"),
+        (["solve", "RingWorld-v0", "--set", "n"], "--set takes name=value"),
+        (["solve", "RingWorld-v0", "--set", "size=3"], "size"),
+        (["solve", "MountainCar-v0"], "no finite model"),
+    ],
+)
+def test_mistakes_are_one_line_on_stderr(arguments: list[str], message: str) -> None:
+    done = run(*arguments, expect=2)
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_doctor_describes_the_installation() -> None:
+    report = as_json("doctor")
+    assert report["tdlambda"] == td.__version__
+    assert report["cores"] >= 1
+    assert report["numba"] != "missing"
+    assert report["cache_files"] > 0
+    assert "python" in run("doctor").stdout
+
+
+@pytest.mark.parametrize("command", ["tasks", "solve", "doctor"])
+def test_help_shows_an_example(command: str) -> None:
+    assert f"Example: tdlambda {command}" in run(command, "--help").stdout
