@@ -45,7 +45,7 @@ def by_action(x: Any, form: Any) -> list[Any]:
 def test_arrays_sparse_matrices_and_rows_give_the_same_mdp(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)
     dense = raw.mdp()
-    settings = {"discount": raw.gamma, "start": raw.start}
+    settings: dict[str, Any] = {"discount": raw.gamma, "start": raw.start}
     forms = (sparse.csr_array, sparse.coo_array, sparse.csc_matrix)
     for form in forms:
         matrices = [by_action(x, form) for x in (raw.P, raw.R, raw.R2)]
@@ -114,7 +114,7 @@ def test_gymnasium_tables(name: str, options: dict[str, Any], n_states: int, ter
     np.testing.assert_allclose(mdp.start[: len(table)], unwrapped.initial_state_distrib, atol=1e-15)
     same(mdp, td.FiniteMDP.from_table(table, discount=0.95, start=unwrapped.initial_state_distrib))
     # the truth by sweeps over the table itself: v(s) = mean over actions of Σ p (r + γ v(s') if it goes on)
-    v = np.zeros(len(table))
+    v: Any = np.zeros(len(table))
     flat = [
         (s, t, p / len(table[0]), r, not done)
         for s, acts in table.items()

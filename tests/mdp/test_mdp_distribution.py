@@ -69,7 +69,7 @@ def test_any_structure_at_all(seed: int) -> None:
     n = 8
     P = np.zeros((n, n))
     for s in range(n):
-        P[s, rng.integers(n, size=2)] += rng.random() + 0.1
+        P[s, rng.integers(n, size=3 if s == 0 else rng.integers(1, 3))] += rng.random() + 0.1
     P /= P.sum(axis=1, keepdims=True)
     terminal = rng.random(n) < 0.2
     terminal[0] = False

@@ -195,10 +195,10 @@ def test_certain_returns_have_no_variance_even_where_the_series_grows() -> None:
     assert nothing.return_variance(pi, b).tolist() == [0, 0]
     # V = v and rewards that do not depend on the action: the control variate takes all of it away
     P = np.zeros((3, 2, 3))
-    P[0, :, 1] = P[1, :, 0] = 0.7
-    P[0, :, 2] = P[1, :, 2] = 0.3
-    same = td.FiniteMDP(P, [[[0.1, 0.1, 0.1 + 0.9 * 0.1 / 0.1]] * 2] * 3, discount=0.9, terminal=[2])
-    v = same.v(pi)  # v = .1 + .63 v + .3 (.9): G = .1 + .9 v = 1 + 0, the same on every path
+    P[0, :, 1] = P[1, :, 0] = 0.9
+    P[0, :, 2] = P[1, :, 2] = 0.1
+    same = td.FiniteMDP(P, [[[0.1, 0.1, 1.0]] * 2] * 3, discount=0.9, terminal=[2])
+    v = same.v(pi)  # v = 1 = .1 + .9 · 1: the same on every path
     assert v[0] == pytest.approx(1)
     np.testing.assert_allclose(same.lambda_return(v, 1.0, pi, b, "control-variate").variance, 0, atol=1e-20)
     assert np.isinf(same.lambda_return(v, 1.0, pi, b).variance[:2]).all()

@@ -19,7 +19,14 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table with numbers to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for k, name in enumerate(columns):
         numeric = bool(rows) and not isinstance(rows[0][k], str)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=True)

@@ -1,0 +1,222 @@
+"""What every learner offers to its user."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.features import Encoder
+from tdlambda.lambdas import as_rule
+from tdlambda.mdp import Transitions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Array = NDArray[Any]
+LEARNERS: dict[str, type[Learner]] = {}
+"""Every learner by its name; what may be loaded from a file."""
+
+
+class Diverged(ArithmeticError):
+    """The weights of a learner have left their bound or are no longer numbers.
+
+    Attributes
+    ----------
+    step
+        The update, counted from 1, at which it happened.
+    """
+
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"diverged at step {step}: a weight is beyond its bound. Take a smaller alpha, a smaller lam, or a "
+            "gradient method (TrueOnlineGTD); the learner keeps its last weights and learns no more"
+        )
+        self.step = step
+
+
+class Learner(ABC):
+    """A prediction V(s) = w·x(s), learnt from a stream of transitions.
+
+    A subclass says how it learns from one checked transition (`_learn`), what its state is (`_state`, `_restore`)
+    and how it forgets an unfinished episode (`reset`).
+    """
+
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Learners can be loaded by name."""
+        super().__init_subclass__(**options)
+        if not getattr(cls, "__abstractmethods__", None):
+            cls.name = cls.__name__
+            LEARNERS[cls.__name__] = cls
+
+    def __init__(self, features: Encoder, lam: Any) -> None:
+        if not isinstance(features, Encoder):
+            raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
+        self.features = features
+        self.rule = as_rule(lam)
+
+    # ---- what a user calls -----------------------------------------------------------------------------------
+
+    def predict(self, obs: Any) -> float:
+        """V(obs)."""
+        index, value = self.features.encode(obs)
+        return float(value @ self.weights[index])
+
+    def predict_many(self, observations: Any) -> Floats:
+        """V of each observation."""
+        index, value = self.features.encode_batch(observations)
+        return np.asarray((value * self.weights[index]).sum(axis=1), dtype=np.float64)
+
+    def update(
+        self,
+        obs: Any,
+        reward: float,
+        next_obs: Any,
+        gamma: float = 1.0,
+        rho: float = 1.0,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        obs, reward, next_obs
+            x_t, R_{t+1}, x_{t+1}.
+        gamma
+            γ_{t+1}, the discount on entering `next_obs`; taken as 0 when `terminated`.
+        rho
+            π(a|s)/b(a|s) of the action taken; 1 on-policy.
+        terminated, truncated
+            As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
+        """
+        r, g, p = check_numbers(reward, gamma, rho)
+        lam = self.rule.at(next_obs)
+        (x, xv), (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
+        self._learn(x, xv, y, yv, r, g, p, lam, bool(terminated), bool(truncated))
+
+    def update_many(
+        self,
+        obs: Any,
+        reward: ArrayLike | None = None,
+        next_obs: Any = None,
+        gamma: ArrayLike = 1.0,
+        rho: ArrayLike = 1.0,
+        terminated: ArrayLike = False,
+        truncated: ArrayLike = False,
+    ) -> None:
+        """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`."""
+        c = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        self._learn_many(c, self.rule.at_many(c.next_obs, len(c)))
+
+    def lambda_at(self, obs: Any) -> float:
+        """The λ in use at this observation."""
+        return self.rule.at(obs)
+
+    @property
+    @abstractmethod
+    def weights(self) -> Array:
+        """The weights w, as a view that cannot be written."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget the episode under way (traces, stored steps); keep what was learnt."""
+
+    @abstractmethod
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+
+    def clone(self) -> Self:
+        """A learner in the same state that shares nothing with this one."""
+        twin = type(self)(**self.get_params())
+        twin._restore({name: array.copy() for name, array in self._state().items()})
+        return twin
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that `td.load` needs to a file, at once or not at all."""
+        from tdlambda.learners.storage import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+
+    # ---- what a subclass says --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
+        terminated: bool, truncated: bool,
+    ) -> None:  # fmt: skip
+        """One transition whose numbers are checked."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, Array]:
+        """Arrays that hold everything learnt."""
+
+    @abstractmethod
+    def _restore(self, state: dict[str, Array]) -> None:
+        """Take over such arrays; an error if they do not fit."""
+
+    def _learn_many(self, c: Transitions, lam: Floats) -> None:
+        """Check all, then learn one by one."""
+        for t in range(len(c)):
+            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
+        (x, xv), (y, yv) = self.features.encode_batch(c.obs), self.features.encode_batch(c.next_obs)
+        for t in range(len(c)):
+            self._learn(
+                x[t], xv[t], y[t], yv[t], float(c.reward[t]), float(c.gamma[t]), float(c.rho[t]), float(lam[t]),
+                bool(c.terminated[t]), bool(c.truncated[t]),
+            )  # fmt: skip
+
+
+def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
+    """(reward, γ, ρ) as floats, or an error that names the one that cannot be."""
+    numbers = []
+    for name, value in (("reward", reward), ("gamma", gamma), ("rho", rho)):
+        try:
+            numbers.append(float(value))
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be a number; got {value!r}") from None
+    r, g, p = numbers
+    if not np.isfinite(r):
+        raise ValueError(f"reward must be finite; got {reward}")
+    if not 0 <= g <= 1:
+        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
+    if not 0 <= p < np.inf:
+        raise ValueError(f"rho must be finite and not negative; got {rho}")
+    return r, g, p
+
+
+def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any) -> Transitions:
+    """Columns of equal length from what `update_many` is given."""
+    if isinstance(obs, Transitions):
+        if reward is not None or next_obs is not None:
+            raise TypeError("reward and next_obs: Transitions bring their own")
+        return obs
+    if reward is None or next_obs is None:
+        raise TypeError("update_many needs obs, reward and next_obs, or Transitions")
+    obs, next_obs, rewards = np.asarray(obs), np.asarray(next_obs), np.asarray(reward, dtype=np.float64)
+    n = len(rewards) if rewards.ndim == 1 else -1
+    if n < 0:
+        raise ValueError(f"reward must have one dimension; got shape {rewards.shape}")
+    for name, column in (("obs", obs), ("next_obs", next_obs)):
+        if column.ndim == 0 or len(column) != n:
+            raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {column.shape}")
+
+    def column(value: Any, name: str, dtype: type) -> Any:
+        array = np.asarray(value, dtype=dtype)
+        if array.shape not in ((), (n,)):
+            raise ValueError(f"{name} must be one number or {n} of them, as many as reward; got shape {array.shape}")
+        return np.ascontiguousarray(np.broadcast_to(array, (n,)))
+
+    gammas, rhos = column(gamma, "gamma", np.float64), column(rho, "rho", np.float64)
+    ends: Bools = column(terminated, "terminated", np.bool_)
+    cuts: Bools = column(truncated, "truncated", np.bool_)
+    return Transitions(obs, np.zeros(0, np.int64), np.ascontiguousarray(rewards), next_obs, gammas, rhos, ends, cuts)

@@ -1,0 +1,67 @@
+"""Step sizes: a number, or one that falls with what has been seen."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+
+class OneOver:
+    """α = scale / (offset + n)^power, where n counts steps, or visits of the active features (this one included).
+
+    With one-hot features, `OneOver("visits")` is the sample average. With several active features, n is the mean of
+    their counts, weighted by x².
+
+    Parameters
+    ----------
+    by
+        What is counted: "visits" or "steps".
+    scale, offset, power
+        As in the formula; a power in (½, 1] makes TD converge.
+
+    Examples
+    --------
+    >>> OneOver("steps", scale=2.0)
+    OneOver('steps', scale=2.0, offset=0.0, power=1.0)
+    """
+
+    def __init__(
+        self,
+        by: Literal["visits", "steps"] = "visits",
+        scale: float = 1.0,
+        offset: float = 0.0,
+        power: float = 1.0,
+    ) -> None:
+        if by not in ("visits", "steps"):
+            raise ValueError(f'by must be "visits" or "steps"; got {by!r}')
+        self.by: Literal["visits", "steps"] = by
+        self.scale = positive(scale, "scale")
+        self.offset, self.power = float(offset), float(power)
+        if not (0 <= self.offset < np.inf and 0 <= self.power < np.inf):
+            raise ValueError(f"offset and power must not be negative; got {offset} and {power}")
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments as plain data."""
+        return {"by": self.by, "scale": self.scale, "offset": self.offset, "power": self.power}
+
+    def __eq__(self, other: object) -> bool:
+        """Same parameters."""
+        return isinstance(other, OneOver) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        """Equal ones hash alike."""
+        return hash(tuple(self.get_params().values()))
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"OneOver({self.by!r}, scale={self.scale}, offset={self.offset}, power={self.power})"
+
+
+def positive(value: Any, name: str) -> float:
+    """A positive finite number, or an error that names the argument."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number; got {value!r}") from None
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be positive and finite; got {value}")
+    return number

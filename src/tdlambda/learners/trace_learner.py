@@ -1,0 +1,267 @@
+"""Learners whose state is the three arrays of `memory` and whose mathematics is compiled."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.features import Encoder, OneHot
+from tdlambda.lambdas import Fixed
+from tdlambda.learners import memory
+from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.mdp import Transitions
+
+
+@cache
+def _driver() -> ModuleType:
+    """The compiled entry points. They import each algorithm's mathematics, so they come last."""
+    from tdlambda.learners import driver
+
+    return driver
+
+
+class TraceLearner(Learner):
+    """A learner with eligibility traces: rows of weights, then rows of traces, over the features.
+
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    alpha
+        Step size α: a number, or a schedule such as `td.OneOver("visits")`.
+    lam
+        λ: a number, one for each state, or a rule.
+    initial
+        Weights at the start: one number or one for each feature.
+    trace_tolerance
+        With more than 128 features, traces are kept for those features only where some trace exceeds this (times α
+        for traces that carry α); 0 keeps all that are not exactly 0. A dropped trace would have changed a weight by
+        at most tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
+    bound
+        A weight beyond this, or not a number, is divergence.
+    on_divergence
+        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+    dtype
+        "float64", or "float32" for weights and traces at half the memory.
+    """
+
+    code: ClassVar[int]
+    weight_rows: ClassVar[int] = 1
+    trace_rows: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any,
+        *,
+        initial: ArrayLike = 0.0,
+        trace_tolerance: float = 1e-8,
+        bound: float = 1e12,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> None:
+        super().__init__(features, lam)
+        if on_divergence not in ("raise", "flag"):
+            raise ValueError(f'on_divergence must be "raise" or "flag"; got {on_divergence!r}')
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
+        if not 0 <= trace_tolerance < 1:
+            raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
+        start = np.asarray(initial, dtype=np.float64)
+        if start.shape not in ((), (features.size,)) or not np.isfinite(start).all():
+            raise ValueError(f"initial must be a finite number, or {features.size} of them; got shape {start.shape}")
+        self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
+        self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
+        self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
+        self._one_hot = type(features) is OneHot
+        self._lam = self.rule.lam if isinstance(self.rule, Fixed) else None
+
+        size = features.size
+        by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
+        self._F: Array = np.zeros((self.weight_rows + self.trace_rows + by_visits, size), dtype=dtype)
+        self._F[0] = start
+        self._M: Floats = np.zeros(memory.EXTRA + 8)
+        self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * size), dtype=np.int64)
+        self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, self.bound
+        self._I[memory.DENSE] = size <= memory.DENSE_SIZE
+        self._I[memory.DIVERGED_AT] = -1
+        self._I[memory.FIRST_TRACE] = self.weight_rows
+        self._I[memory.END_TRACE] = self.weight_rows + self.trace_rows
+        self._M[memory.RHO_PREV] = 1.0
+        if isinstance(self.alpha, OneOver):
+            self._I[memory.SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS
+            self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
+        else:
+            self._M[memory.ALPHA] = self.alpha
+
+    def predict(self, obs: Any) -> float:
+        """V(obs)."""
+        if self._one_hot and type(obs) is int and 0 <= obs < self.features.size:
+            return float(self._F[0, obs])
+        return super().predict(obs)
+
+    def update(
+        self,
+        obs: Any,
+        reward: float,
+        next_obs: Any,
+        gamma: float = 1.0,
+        rho: float = 1.0,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one transition: see `Learner.update`."""
+        lam = self._lam
+        if lam is None:
+            lam = self.rule.at(next_obs)
+        try:
+            if self._one_hot and type(obs) is int and type(next_obs) is int:
+                status = _driver().update_index(
+                    self.code, self._F, self._M, self._I, obs, next_obs,
+                    float(reward), float(gamma), float(rho), lam, bool(terminated), bool(truncated),
+                )  # fmt: skip
+            else:
+                x, xv = self.features.encode(obs)
+                y, yv = self.features.encode(next_obs)
+                status = _driver().update(
+                    self.code, self._F, self._M, self._I, x, xv, y, yv,
+                    float(reward), float(gamma), float(rho), lam, bool(terminated), bool(truncated),
+                )  # fmt: skip
+        except (TypeError, ValueError):
+            check_numbers(reward, gamma, rho)
+            raise
+        if status:
+            self._refuse(status, obs, reward, next_obs, gamma, rho, lam)
+
+    def _learn(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
+        terminated: bool, truncated: bool,
+    ) -> None:  # fmt: skip
+        status = _driver().update(
+            self.code, self._F, self._M, self._I, x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated
+        )
+        if status:
+            self._refuse(status, x, reward, y, gamma, rho, lam)
+
+    def _learn_many(self, c: Transitions, lam: Floats) -> None:
+        state = (self.code, self._F, self._M, self._I)
+        numbers = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        obs, next_obs = c.obs, c.next_obs
+        if not len(c):
+            return
+        if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
+            x, y = np.ascontiguousarray(obs), np.ascontiguousarray(next_obs)
+            status, t = _driver().update_many_indices(*state, x, y, *numbers)
+        else:
+            encoded = (*self.features.encode_batch(obs), *self.features.encode_batch(next_obs))
+            status, t = _driver().update_many(*state, *encoded, *numbers)
+        if status:
+            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], lam[t], f" (row {t})")
+
+    def _refuse(
+        self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, lam: Any, where: str = ""
+    ) -> None:
+        """Raise what a status says."""
+        d = _driver()
+        if status == d.DIVERGED:
+            if self.on_divergence == "raise":
+                raise Diverged(int(self._I[memory.DIVERGED_AT]))
+            return
+        size = self.features.size
+        raise ValueError(
+            {
+                d.REWARD: f"reward must be finite; got {reward}",
+                d.GAMMA_RANGE: f"gamma must be in [0, 1]; got {gamma}",
+                d.RHO_RANGE: f"rho must be finite and not negative; got {rho}",
+                d.LAM_RANGE: f"lam must be in [0, 1]; got {lam}",
+                d.OBS: f"obs: a feature index must be from 0 to {size - 1}; got {obs}",
+                d.NEXT_OBS: f"next_obs: a feature index must be from 0 to {size - 1}; got {next_obs}",
+                d.OBS_VALUES: f"obs: feature values must be finite; got {obs}",
+                d.NEXT_OBS_VALUES: f"next_obs: feature values must be finite; got {next_obs}",
+            }[status]
+            + where
+        )
+
+    @property
+    def weights(self) -> Array:
+        """The weights w, as a view that cannot be written."""
+        return self._row(0)
+
+    @property
+    def trace(self) -> Array:
+        """The eligibility trace e, as a view that cannot be written."""
+        return self._row(self.weight_rows)
+
+    @property
+    def td_error(self) -> float:
+        """δ of the last update."""
+        return float(self._M[memory.DELTA])
+
+    @property
+    def steps(self) -> int:
+        """Updates so far."""
+        return int(self._I[memory.STEPS])
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The update, counted from 1, at which the learner diverged; None if it has not."""
+        step = int(self._I[memory.DIVERGED_AT])
+        return None if step < 0 else step
+
+    def _row(self, row: int) -> Array:
+        view = self._F[row]
+        view.flags.writeable = False
+        return view
+
+    def reset(self) -> None:
+        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        memory.clear_traces(self._F, self._I)
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            "features": self.features,
+            "alpha": self.alpha,
+            "lam": self.rule,
+            "initial": self.initial.tolist(),
+            "trace_tolerance": self.trace_tolerance,
+            "bound": self.bound,
+            "on_divergence": self.on_divergence,
+            "dtype": self.dtype,
+        }
+
+    def _state(self) -> dict[str, Array]:
+        return {"F": self._F, "M": self._M, "I": self._I}
+
+    def _restore(self, state: dict[str, Array]) -> None:
+        own = self._state()
+        for name, array in own.items():
+            given = state.get(name)
+            if given is None or given.shape != array.shape or given.dtype != array.dtype:
+                raise ValueError(f"state {name!r} does not fit this learner")
+        if set(state) != set(own):
+            raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
+        self._require_live_list(state["I"])
+        self._F, self._M, self._I = state["F"], state["M"], state["I"]
+
+    def _require_live_list(self, new: Ints) -> None:
+        """Refuse indices that compiled code would follow out of its arrays."""
+        size = self.features.size
+        fixed = [memory.DENSE, memory.SCHEDULE, memory.FIRST_TRACE, memory.END_TRACE, memory.OPTION]
+        live = new[memory.LIVE : memory.LIVE + max(0, int(new[memory.N_LIVE]))]
+        good = (new[fixed] == self._I[fixed]).all() and 0 <= new[memory.N_LIVE] <= (0 if new[memory.DENSE] else size)
+        if good and not new[memory.DENSE]:
+            listed = np.zeros(size, dtype=np.int64)
+            good = bool(((live >= 0) & (live < size)).all()) and np.unique(live).size == live.size
+            if good:
+                listed[live] = 1
+                good = np.array_equal(listed, new[memory.LIVE + size :])
+        if not good:
+            raise ValueError("state: the list of live traces is not consistent")

@@ -1,0 +1,101 @@
+"""True online TD(λ): van Seijen & Sutton (2014); off-policy as in van Hasselt, Mahmood & Sutton (2014).
+
+    δ  = r' + γ' w·x' - w·x
+    e  = ρ [ γλ e + α (1 - ργλ x·e) x ]
+    w += δ e + (w·x - w⁻·x) (e - αρ x)
+
+γ, λ and ρ belong to x; w⁻ are the weights one step ago (w itself at an episode's start). With constant weights this is
+TD(λ); with these two corrections it equals, after every step, the online λ-return algorithm
+
+    w_{k+1} = w_k + α ρ_k (G_k - w_k·x_k) x_k,    G_k = r_{k+1} + γ_{k+1} [ V + λ_{k+1} ρ_{k+1} (G_{k+1} - V) ]
+
+restarted at each step t for the data so far, where V = w_k·x_{k+1} with the weights of time k, and the last G is one-step.
+"""
+
+from typing import Any
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import inlined
+from tdlambda.features import Encoder
+from tdlambda.learners.memory import (
+    DELTA,
+    GAMMA,
+    LAM,
+    TRUE_ONLINE_TD,
+    UNDER_WAY,
+    V_OLD,
+    add,
+    add_within,
+    decay_and_follow,
+    dot,
+    enliven,
+    prune,
+)  # fmt: skip
+from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.trace_learner import TraceLearner
+
+
+@inlined
+def coefficients(
+    v: float, v_next: float, v_old: float, xe: float, alpha: float,
+    reward: float, gamma_next: float, rho: float, gamma_lam: float,
+) -> tuple[float, float, float, float]:  # fmt: skip
+    """What the update does, in four numbers: e = keep e + new x, then w += along e + back x."""
+    delta = reward + gamma_next * v_next - v
+    keep = rho * gamma_lam
+    new = rho * alpha * (1 - keep * xe)
+    return keep, new, delta + v - v_old, -(v - v_old) * alpha * rho
+
+
+@inlined
+def learn(
+    w: Floats, e: Floats, M: Floats, I: Ints, old: int, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    n_next: int, reward: float, gamma_next: float, rho: float, gamma_lam: float,
+) -> bool:  # fmt: skip
+    """Update w and e in place; `old` is the slot of M that keeps w·x' for the next step."""
+    n = len(x)
+    v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
+    v_old = M[old] if I[UNDER_WAY] else v
+    keep, new, along, back = coefficients(v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, gamma_lam)
+    within = decay_and_follow(e, keep, w, along, M, I)
+    add(e, new, x, xv, n)
+    within &= add_within(w, along * new + back, x, xv, n, M)
+    M[old], M[DELTA] = v_next, reward + gamma_next * v_next - v
+    return within
+
+
+@inlined
+def step(
+    F: Floats, M: Floats, I: Ints, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
+    reward: float, gamma_next: float, rho: float, lam_next: float,
+) -> bool:  # fmt: skip
+    """One transition. Rows of F: w, e."""
+    gamma_lam = M[GAMMA] * M[LAM]
+    within = learn(F[0], F[1], M, I, V_OLD, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, gamma_lam)
+    enliven(I, x, len(x), F.shape[1])
+    prune(F, M, I, alpha)
+    return within
+
+
+class TrueOnlineTD(TraceLearner):
+    """True online TD(λ), on- and off-policy: the default choice for prediction with linear features.
+
+    Equal to the online λ-return algorithm after every step, at the cost of TD(λ). Off-policy with function
+    approximation it may diverge (see `TrueOnlineGTD`).
+
+    Parameters are those of `TraceLearner`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=0.9)
+    >>> v.update_many(ring.sampler(seed=1).take(100_000))
+    >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target) < 1e-3)
+    True
+    """
+
+    code = TRUE_ONLINE_TD
+
+    def __init__(self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, **options: Any) -> None:
+        super().__init__(features, alpha, lam, **options)

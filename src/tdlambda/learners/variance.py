@@ -1,0 +1,95 @@
+"""What the two learners of the λ-return's variance have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+
+from tdlambda.arrays import Floats
+from tdlambda.features import Encoder
+from tdlambda.learners import memory
+from tdlambda.learners.base import Array
+from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.trace_learner import TraceLearner
+
+TARGET, CORRECTED = range(2)
+J_OLD, S_OLD, TRACE = memory.EXTRA, memory.EXTRA + 1, memory.EXTRA + 2
+"""Slots of M: what J and the second moment keep for the next step, and the trace parameter of both."""
+
+
+class VarianceLearner(TraceLearner):
+    """Learns V, the mean J of the λ-return that bootstraps from V, and its variance.
+
+    Parameters
+    ----------
+    features, alpha
+        See `TraceLearner`; all three estimates share them.
+    lam
+        λ of the λ-return (and of the learner of V); 1 for the full return.
+    of
+        "target": the variance that the λ-return has under the target policy. "corrected": that of the return with its
+        importance ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), as met by an off-policy learner.
+    trace_lam
+        The trace parameter of the learners of the mean and the variance.
+    options
+        The rest of `TraceLearner`'s parameters.
+    """
+
+    weight_rows = 3
+    trace_rows = 3
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 1.0,
+        of: Literal["target", "corrected"] = "target",
+        trace_lam: float = 0.9,
+        **options: Any,
+    ) -> None:
+        super().__init__(features, alpha, lam, **options)
+        if of not in ("target", "corrected"):
+            raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
+        if not 0 <= trace_lam <= 1:
+            raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
+        self.of, self.trace_lam = of, float(trace_lam)
+        self._I[memory.OPTION] = CORRECTED if of == "corrected" else TARGET
+        self._M[TRACE] = self.trace_lam
+
+    @abstractmethod
+    def _variance(self, mean: Floats, second: Floats) -> Floats:
+        """The variance from the two learnt moments."""
+
+    def predict(self, obs: Any) -> float:
+        """The variance of the λ-return from here; never negative."""
+        index, value = self.features.encode(obs)
+        _, mean, second = (np.atleast_1d(value @ self._F[row, index]) for row in range(3))
+        return float(np.maximum(0.0, self._variance(mean, second))[0])
+
+    def predict_many(self, observations: Any) -> Floats:
+        """The variance of the λ-return from each observation; never negative."""
+        _, mean, second = self._estimates(observations)
+        return np.maximum(0.0, self._variance(mean, second))
+
+    def values(self, observations: Any) -> Floats:
+        """V, the values that the λ-return bootstraps from."""
+        return self._estimates(observations)[0]
+
+    def means(self, observations: Any) -> Floats:
+        """J, the mean of the λ-return."""
+        return self._estimates(observations)[1]
+
+    def _estimates(self, observations: Any) -> Floats:
+        index, value = self.features.encode_batch(observations)
+        return np.stack([(value * self._F[row][index]).sum(axis=1) for row in range(3)]).astype(np.float64)
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the second of the two moments learnt, as a view that cannot be written."""
+        return self._row(2)
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"of": self.of, "trace_lam": self.trace_lam}
