@@ -21,7 +21,7 @@ LEARNERS: dict[str, type[Learner]] = {}
 """Every learner by its name; what may be loaded from a file."""
 
 
-class Diverged(ArithmeticError):
+class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     """The weights of a learner have left their bound or are no longer numbers.
 
     Attributes
@@ -206,12 +206,12 @@ def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminat
     n = len(rewards) if rewards.ndim == 1 else -1
     if n < 0:
         raise ValueError(f"reward must have one dimension; got shape {rewards.shape}")
-    for name, column in (("obs", obs), ("next_obs", next_obs)):
-        if column.ndim == 0 or len(column) != n:
-            raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {column.shape}")
+    for name, rows in (("obs", obs), ("next_obs", next_obs)):
+        if rows.ndim == 0 or len(rows) != n:
+            raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {rows.shape}")
 
     def column(value: Any, name: str, dtype: type) -> Any:
-        array = np.asarray(value, dtype=dtype)
+        array: Array = np.asarray(value, dtype=dtype)
         if array.shape not in ((), (n,)):
             raise ValueError(f"{name} must be one number or {n} of them, as many as reward; got shape {array.shape}")
         return np.ascontiguousarray(np.broadcast_to(array, (n,)))

@@ -16,7 +16,7 @@ The first form is corrected by ρ like any value; the second is an expectation u
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.learners import memory, true_online_td
-from tdlambda.learners.memory import GAMMA, LAM, OPTION, RHO_PREV, V_OLD, dot, enliven, prune
+from tdlambda.learners.memory import GAMMA, LAM, OPTION, RHO_PREV, V_OLD, Index, Value, dot, enliven, prune
 from tdlambda.learners.variance import J_OLD, S_OLD, TARGET, TRACE, VarianceLearner
 
 _learn = true_online_td.learn
@@ -24,7 +24,7 @@ _learn = true_online_td.learn
 
 @inlined
 def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
+    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition. Rows of F: the weights of V, J and Var, then their traces."""

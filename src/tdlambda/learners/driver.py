@@ -21,6 +21,8 @@ from tdlambda.learners.memory import (
     TRUE_ONLINE_TD,
     UNDER_WAY,
     VTD,
+    Index,
+    Value,
     clear_traces,
     step_size,
 )  # fmt: skip
@@ -33,7 +35,7 @@ _true_online_gtd, _direct_vtd, _vtd = true_online_gtd.step, direct_vtd.step, vtd
 
 @inlined
 def _advance(
-    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    code: int, F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value,
     reward: float, gamma_next: float, rho: float, lam_next: float, terminated: bool, truncated: bool,
 ) -> int:  # fmt: skip
     """One transition that has been checked. A learner that has diverged stays as it is."""

@@ -8,8 +8,15 @@ With few features every feature is live. With more than `DENSE_SIZE`, the live o
 k-th live feature, and `I[LIVE + size + f]` says whether feature f is in the list.
 """
 
+from typing import Any, TypeAlias
+
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined, kernel
+
+Index: TypeAlias = Any
+"""Active features: an array of integers or, for one-hot states, a tuple of one, which is compiled on its own."""
+Value: TypeAlias = Any
+"""Their values, likewise."""
 
 # M: numbers
 ALPHA, BETA, GAMMA, LAM, RHO_PREV, V_OLD, DELTA, TOLERANCE, BOUND, OFFSET, POWER = range(11)
@@ -28,7 +35,7 @@ TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD, DIRECT_VTD, VTD = range(6)
 
 
 @inlined
-def dot(row: Floats, index: Ints, value: Floats, n: int) -> float:
+def dot(row: Floats, index: Index, value: Value, n: int) -> float:
     """Row · x, for x given by its first n active features."""
     total = 0.0
     for j in range(n):
@@ -37,14 +44,14 @@ def dot(row: Floats, index: Ints, value: Floats, n: int) -> float:
 
 
 @inlined
-def add(row: Floats, factor: float, index: Ints, value: Floats, n: int) -> None:
+def add(row: Floats, factor: float, index: Index, value: Value, n: int) -> None:
     """Row += factor x."""
     for j in range(n):
         row[index[j]] += factor * value[j]
 
 
 @inlined
-def add_within(row: Floats, factor: float, index: Ints, value: Floats, n: int, M: Floats) -> bool:
+def add_within(row: Floats, factor: float, index: Index, value: Value, n: int, M: Floats) -> bool:
     """Row += factor x. Whether these weights are within the bound."""
     within = True
     for j in range(n):
@@ -123,7 +130,7 @@ def follow(weights: Floats, along: float, trace: Floats, M: Floats, I: Ints) -> 
 
 
 @inlined
-def enliven(I: Ints, index: Ints, n: int, size: int) -> None:
+def enliven(I: Ints, index: Index, n: int, size: int) -> None:
     """Put the active features on the list of live ones."""
     if not I[DENSE]:
         for j in range(n):
@@ -172,7 +179,7 @@ def clear_traces(F: Floats, I: Ints) -> None:
 
 
 @inlined
-def step_size(F: Floats, M: Floats, I: Ints, index: Ints, value: Floats) -> float:
+def step_size(F: Floats, M: Floats, I: Ints, index: Index, value: Value) -> float:
     """α at this step: constant, or scale / (offset + n)^power with n counting steps or visits of the features."""
     if I[SCHEDULE] == CONSTANT:
         return M[ALPHA]

@@ -18,6 +18,8 @@ from tdlambda.learners.memory import (
     GAMMA,
     LAM,
     OPTION,
+    Index,
+    Value,
     add,
     add_within,
     decay_and_follow,
@@ -45,7 +47,7 @@ def coefficients(
 
 @inlined
 def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
+    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition. Rows of F: w, e."""

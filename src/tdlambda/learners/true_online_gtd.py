@@ -27,6 +27,8 @@ from tdlambda.learners.memory import (
     SCHEDULE,
     UNDER_WAY,
     V_OLD,
+    Index,
+    Value,
     add,
     add_within,
     decay,
@@ -56,7 +58,7 @@ def coefficients(
 
 @inlined
 def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
+    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition. Rows of F: w, h, e, e∇, e_h."""

@@ -9,7 +9,7 @@ TD(λ); with these two corrections it equals, after every step, the online λ-re
 
     w_{k+1} = w_k + α ρ_k (G_k - w_k·x_k) x_k,    G_k = r_{k+1} + γ_{k+1} [ V + λ_{k+1} ρ_{k+1} (G_{k+1} - V) ]
 
-restarted at each step t for the data so far, where V = w_k·x_{k+1} with the weights of time k, and the last G is one-step.
+restarted at each step t with the data so far, where V = w_k·x_{k+1} with the weights of time k; the last G is one-step.
 """
 
 from typing import Any
@@ -24,6 +24,8 @@ from tdlambda.learners.memory import (
     TRUE_ONLINE_TD,
     UNDER_WAY,
     V_OLD,
+    Index,
+    Value,
     add,
     add_within,
     decay_and_follow,
@@ -49,7 +51,7 @@ def coefficients(
 
 @inlined
 def learn(
-    w: Floats, e: Floats, M: Floats, I: Ints, old: int, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    w: Floats, e: Floats, M: Floats, I: Ints, old: int, alpha: float, x: Index, xv: Value, y: Index, yv: Value,
     n_next: int, reward: float, gamma_next: float, rho: float, gamma_lam: float,
 ) -> bool:  # fmt: skip
     """Update w and e in place; `old` is the slot of M that keeps w·x' for the next step."""
@@ -66,7 +68,7 @@ def learn(
 
 @inlined
 def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
+    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition. Rows of F: w, e."""
