@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
+import numba as _numba
 
+numba: Any = _numba  # its types know neither `_nrt` nor `config`
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

@@ -168,7 +168,7 @@ def test_environment_resets_by_seed_and_refuses_steps_after_the_end() -> None:
                 obs, _, terminated, truncated, _ = task.step(0)
                 observed.append(task.reset()[0] if terminated or truncated else obs)
             runs.append(np.array(observed))
-        np.testing.assert_array_equal(*runs)
+        np.testing.assert_array_equal(runs[0], runs[1])
         with pytest.raises((ValueError, TypeError), match="action"):
             task.step(7)
 

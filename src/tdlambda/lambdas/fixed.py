@@ -26,7 +26,7 @@ class Rule(ABC):
 
     def __eq__(self, other: object) -> bool:
         """Same kind, same parameters."""
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
         """Equal rules hash alike."""

@@ -63,10 +63,12 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
 
     for index, bound, name in ((s, n_states, "state"), (a, n_actions, "action"), (n, n_states, "next state")):
         refuse((index < 0) | (index >= bound), f"{name} must be from 0 to {bound - 1}", index)
+    used = ~terminal[s]
+    s, a, n, r, p = s[used], a[used], n[used], r[used], p[used]
     refuse(~(np.isfinite(p) & (p >= 0)), "probability must be a finite number, not negative", p)
     refuse(~np.isfinite(r), "reward must be finite", r)
 
-    keep = (p > 0) & ~terminal[s]
+    keep = p > 0
     s, a, n, r, p = s[keep], a[keep], n[keep], r[keep], p[keep]
     order = np.lexsort((r, n, a, s))
     s, a, n, r, p = s[order], a[order], n[order], r[order], p[order]

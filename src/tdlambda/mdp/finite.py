@@ -86,8 +86,8 @@ class FiniteMDP:
         array([1., 0.])
         """
         columns = dynamics.from_rows(rows)
-        n_states = n_states or 1 + int(max(columns[0].max(), columns[2].max()))
-        n_actions = n_actions or 1 + int(columns[1].max())
+        n_states = 1 + int(max(columns[0].max(), columns[2].max())) if n_states is None else n_states
+        n_actions = 1 + int(columns[1].max()) if n_actions is None else n_actions
         return cls._new(n_states, n_actions, columns, discount, terminal, start)
 
     @classmethod

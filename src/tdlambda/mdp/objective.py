@@ -77,17 +77,17 @@ def target_error(problem: Problem) -> float:
 
 def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Floats:
     """∇J(λ): full or to a horizon, or one of the thesis' one-step forms."""
-    if kind in ("derived", "printed"):
-        if horizon not in (None, 1):
-            raise ValueError(f'horizon: the thesis\' "{kind}" form looks one step ahead; got {horizon}')
-        return _thesis(problem, 1.0 if kind == "printed" else -1.0)
-    if kind != "full":
+    if kind not in ("full", "derived", "printed"):
         raise ValueError(f'kind must be "full", "derived" or "printed"; got {kind!r}')
     G = problem.G
     diverges = G.diverges & problem.matters
     if diverges.any():
         state = int(np.argmax(diverges))
         raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
+    if kind != "full":
+        if horizon not in (None, 1):
+            raise ValueError(f'horizon: the thesis\' "{kind}" form looks one step ahead; got {horizon}')
+        return _thesis(problem, 1.0 if kind == "printed" else -1.0)
     mdp, o = G.mdp, G.mdp.outcomes
     y1, y2 = _adjoints(problem, horizon)
     change = G.rho * mdp.discount[o.next_state]
@@ -120,7 +120,8 @@ def _thesis(problem: Problem, sign: float) -> Floats:
     G, mdp = problem.G, problem.G.mdp
     o = mdp.outcomes
     gap = G.V - G.mean
-    bracket = G.lam * (gap**2 + G.variance) + sign * gap * (G.V - problem.v)
+    variance = np.where(problem.matters, G.variance, 0.0)
+    bracket = G.lam * (gap**2 + variance) + sign * gap * (G.V - problem.v)
     into = 2 * problem.w[o.state] * G.weight * G.rho
     return _into_states(problem, into) * mdp.discount**2 * bracket
 
