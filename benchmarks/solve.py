@@ -84,7 +84,9 @@ def main() -> None:
     if "--json" in sys.argv:
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'task':<13}{'states':>8} {'solver':<7}{'stored':>8}   µs a state: {'v':>6}{'d':>7}{'Var':>7}  against dense")
+    print(
+        f"{'task':<13}{'states':>8} {'solver':<7}{'stored':>8}   µs a state: {'v':>6}{'d':>7}{'Var':>7}  against dense"
+    )
     for r in rows:
         dense = f"{r['against_dense']:.0f}×" if "against_dense" in r else "–"
         print(

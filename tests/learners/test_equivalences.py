@@ -213,3 +213,42 @@ def test_float32_follows_float64() -> None:
         learner.update_many(steps)
     assert single.weights.dtype == np.float32
     np.testing.assert_allclose(single.weights, double.weights, atol=1e-5)
+
+
+def dense_variance(s: Stream, direct: bool, corrected: bool, kappa: float) -> list[Vector]:
+    """VTD and direct VTD in plain NumPy on dense vectors: three true online TD learners with their own rewards."""
+    size = s.X.shape[1]
+    weights = [np.zeros(size) for _ in range(3)]
+    traces, old = [np.zeros(size) for _ in range(3)], [np.zeros(size) for _ in range(3)]
+    gamma = lam = 0.0
+    rho_prev, seen = 1.0, [weights[2]]
+    for t in range(len(s.reward)):
+        x, y, r, g, lam_next, rho = s.X[t], s.X[t + 1], s.reward[t], s.gamma[t], s.lam[t], s.rho[t]
+        V_next, J, J_next = weights[0] @ y, weights[1] @ x, weights[1] @ y
+        G = r + g * (1 - lam_next) * V_next
+        delta = G + g * lam_next * J_next - J
+        second = (delta**2) if direct else G**2 + 2 * g * lam_next * G * J_next
+        problems = [
+            (r, g, rho, gamma * lam),
+            (G, g * lam_next, rho, gamma * lam * kappa),
+            (second, (g * lam_next) ** 2, rho, (gamma * lam) ** 2 * kappa),
+        ]
+        if corrected:
+            second = (rho * delta + (rho - 1) * J) ** 2 if direct else rho**2 * second
+            problems[2] = (second, (rho * g * lam_next) ** 2, 1.0, (rho_prev * gamma * lam) ** 2 * kappa)
+        for k, (reward, discount, ratio, decay) in enumerate(problems):
+            w = weights[k]
+            error = reward + discount * w @ y - w @ x
+            traces[k] = ratio * (decay * traces[k] + s.alpha * (1 - ratio * decay * x @ traces[k]) * x)
+            change = error * traces[k] + (w @ x - old[k] @ x) * (traces[k] - s.alpha * ratio * x)
+            old[k], weights[k] = w, w + change
+        gamma, lam, rho_prev = g, lam_next, rho
+        seen.append(weights[2])
+    return seen
+
+
+@given(streams(), st.booleans(), st.booleans(), st.floats(0, 1))
+def test_variance_learners_are_the_papers_equations(s: Stream, direct: bool, corrected: bool, kappa: float) -> None:
+    build = td.DirectVTD if direct else td.VTD
+    ours = s.play(s.learner(build, of="corrected" if corrected else "target", trace_lam=kappa, on_divergence="flag"))
+    np.testing.assert_allclose(ours, dense_variance(s, direct, corrected, kappa), atol=1e-9, rtol=1e-7)

@@ -1,5 +1,6 @@
 """One file an algorithm: its mathematics, compiled, and the object a user holds."""
 
+from tdlambda.learners import driver
 from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.direct_vtd import DirectVTD
 from tdlambda.learners.gtd_lambda import GTD
@@ -22,4 +23,5 @@ __all__ = [
     "TraceLearner",
     "TrueOnlineGTD",
     "TrueOnlineTD",
+    "driver",
 ]

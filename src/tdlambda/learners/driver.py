@@ -27,6 +27,8 @@ from tdlambda.learners.memory import (
     step_size,
 )  # fmt: skip
 
+TERMINATED, TRUNCATED = 1, 2
+"""Flags in one integer: Python hands over an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, LAM_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, DIVERGED = range(10)
 
 _td, _true_online_td, _gtd = td_lambda.step, true_online_td.step, gtd_lambda.step
@@ -94,19 +96,21 @@ def _check_features(index: Ints, value: Floats, size: int, bad_index: int, bad_v
 @kernel
 def update(
     code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats,
-    reward: float, gamma: float, rho: float, lam: float, terminated: bool, truncated: bool,
+    reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between feature vectors."""
     status = _check(reward, gamma, rho, lam)
     status = status or _check_features(x, xv, F.shape[1], OBS, OBS_VALUES)
     status = status or _check_features(y, yv, F.shape[1], NEXT_OBS, NEXT_OBS_VALUES)
-    return status or _advance(code, F, M, I, x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+    return status or _advance(
+        code, F, M, I, x, xv, y, yv, reward, gamma, rho, lam, bool(ended & TERMINATED), bool(ended & TRUNCATED)
+    )
 
 
 @kernel
 def update_index(
     code: int, F: Floats, M: Floats, I: Ints, s: int, s_next: int,
-    reward: float, gamma: float, rho: float, lam: float, terminated: bool, truncated: bool,
+    reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between one-hot states."""
     if not 0 <= s < F.shape[1]:
@@ -116,7 +120,22 @@ def update_index(
     status = _check(reward, gamma, rho, lam)
     if status != OK:
         return status
-    return _advance(code, F, M, I, (s,), (1.0,), (s_next,), (1.0,), reward, gamma, rho, lam, terminated, truncated)
+    return _advance(
+        code,
+        F,
+        M,
+        I,
+        (s,),
+        (1.0,),
+        (s_next,),
+        (1.0,),
+        reward,
+        gamma,
+        rho,
+        lam,
+        bool(ended & TERMINATED),
+        bool(ended & TRUNCATED),
+    )
 
 
 @kernel

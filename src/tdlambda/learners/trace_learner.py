@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tdlambda import learners  # its `driver` imports each algorithm's mathematics, so it comes last
 from tdlambda.arrays import Floats, Ints
 from tdlambda.features import Encoder, OneHot
 from tdlambda.lambdas import Fixed
@@ -16,14 +15,6 @@ from tdlambda.learners import memory
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
 from tdlambda.learners.step_size import OneOver, positive
 from tdlambda.mdp import Transitions
-
-
-@cache
-def _driver() -> ModuleType:
-    """The compiled entry points. They import each algorithm's mathematics, so they come last."""
-    from tdlambda.learners import driver
-
-    return driver
 
 
 class TraceLearner(Learner):
@@ -121,18 +112,23 @@ class TraceLearner(Learner):
         lam = self._lam
         if lam is None:
             lam = self.rule.at(next_obs)
+        ended = 0
+        if terminated:
+            ended = 1
+        if truncated:
+            ended += 2
         try:
             if self._one_hot and type(obs) is int and type(next_obs) is int:
-                status = _driver().update_index(
+                status = learners.driver.update_index(
                     self.code, self._F, self._M, self._I, obs, next_obs,
-                    float(reward), float(gamma), float(rho), lam, bool(terminated), bool(truncated),
+                    float(reward), float(gamma), float(rho), lam, ended,
                 )  # fmt: skip
             else:
                 x, xv = self.features.encode(obs)
                 y, yv = self.features.encode(next_obs)
-                status = _driver().update(
+                status = learners.driver.update(
                     self.code, self._F, self._M, self._I, x, xv, y, yv,
-                    float(reward), float(gamma), float(rho), lam, bool(terminated), bool(truncated),
+                    float(reward), float(gamma), float(rho), lam, ended,
                 )  # fmt: skip
         except (TypeError, ValueError):
             check_numbers(reward, gamma, rho)
@@ -144,8 +140,8 @@ class TraceLearner(Learner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
-        status = _driver().update(
-            self.code, self._F, self._M, self._I, x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated
+        status = learners.driver.update(
+            self.code, self._F, self._M, self._I, x, xv, y, yv, reward, gamma, rho, lam, terminated + 2 * truncated
         )
         if status:
             self._refuse(status, x, reward, y, gamma, rho, lam)
@@ -158,10 +154,10 @@ class TraceLearner(Learner):
             return
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             x, y = np.ascontiguousarray(obs), np.ascontiguousarray(next_obs)
-            status, t = _driver().update_many_indices(*state, x, y, *numbers)
+            status, t = learners.driver.update_many_indices(*state, x, y, *numbers)
         else:
             encoded = (*self.features.encode_batch(obs), *self.features.encode_batch(next_obs))
-            status, t = _driver().update_many(*state, *encoded, *numbers)
+            status, t = learners.driver.update_many(*state, *encoded, *numbers)
         if status:
             self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], lam[t], f" (row {t})")
 
@@ -169,7 +165,7 @@ class TraceLearner(Learner):
         self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, lam: Any, where: str = ""
     ) -> None:
         """Raise what a status says."""
-        d = _driver()
+        d = learners.driver
         if status == d.DIVERGED:
             if self.on_divergence == "raise":
                 raise Diverged(int(self._I[memory.DIVERGED_AT]))

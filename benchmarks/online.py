@@ -1,0 +1,212 @@
+"""The online learners: cost of an update beside a plain NumPy version and an empty compiled call, and of many features.
+
+    python benchmarks/online.py [--json]
+
+Every ratio is of two times measured in this run, alternating, the best of several rounds each.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tdlambda as td
+from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import kernel
+from tdlambda.learners import driver, memory
+
+
+@kernel
+def empty(
+    code: int, F: Floats, M: Floats, I: Ints, s: int, s_next: int,
+    reward: float, gamma: float, rho: float, lam: float, ended: int,
+) -> int:  # fmt: skip
+    """What it costs to enter compiled code with a learner's state and a transition, and leave again."""
+    return 0
+
+
+class Plain:
+    """The same equations in NumPy, as one writes them down from the paper: dense vectors, one line an equation."""
+
+    def __init__(self, kind: str, size: int, alpha: float, lam: float) -> None:
+        self.kind, self.alpha, self.beta, self.lam = kind, alpha, alpha, lam
+        self.X = np.eye(size)
+        self.w, self.h, self.e, self.g, self.eh, self.w_old = (np.zeros(size) for _ in range(6))
+        self.j, self.ej, self.s, self.es, self.j_old, self.s_old = (np.zeros(size) for _ in range(6))
+        self.gamma = 0.0
+        self.rho_prev = 1.0
+
+    def _true_online(
+        self, w: Any, e: Any, w_old: Any, x: Any, y: Any, r: float, g: float, rho: float, gl: float
+    ) -> tuple[Any, Any, Any]:
+        delta = r + g * w @ y - w @ x
+        e = rho * (gl * e + self.alpha * (1 - rho * gl * (x @ e)) * x)
+        return w + delta * e + (w @ x - w_old @ x) * (e - self.alpha * rho * x), e, w
+
+    def update(self, s: int, reward: float, s_next: int, gamma: float, rho: float, terminated: bool) -> None:
+        x, y = self.X[s], self.X[s_next] * (not terminated)
+        gamma = 0.0 if terminated else gamma
+        a, b, gl = self.alpha, self.beta, self.gamma * self.lam
+        delta = reward + gamma * self.w @ y - self.w @ x
+        if self.kind == "TD":
+            self.e = rho * (gl * self.e + x)
+            self.w = self.w + a * delta * self.e
+        elif self.kind == "TrueOnlineTD":
+            self.w, self.e, self.w_old = self._true_online(self.w, self.e, self.w_old, x, y, reward, gamma, rho, gl)
+        elif self.kind == "GTD":
+            self.e = rho * (gl * self.e + x)
+            correction = a * gamma * (1 - self.lam) * (self.e @ self.h) * y
+            self.w = self.w + a * delta * self.e - correction
+            self.h = self.h + b * (delta * self.e - (self.h @ x) * x)
+        elif self.kind == "TrueOnlineGTD":
+            new_w, self.e, _ = self._true_online(self.w, self.e, self.w_old, x, y, reward, gamma, rho, gl)
+            self.g = rho * (gl * self.g + x)
+            kept = self.rho_prev * gl
+            self.eh = kept * self.eh + b * (1 - kept * (x @ self.eh)) * x
+            self.w_old, self.w = self.w, new_w - a * gamma * (1 - self.lam) * (self.h @ self.g) * y
+            self.h = self.h + rho * delta * self.eh - b * (self.h @ x) * x
+        else:
+            lg, v_next, j_next, j = gamma * self.lam, self.w @ y, self.j @ y, self.j @ x
+            cumulant = reward + gamma * (1 - self.lam) * v_next
+            if self.kind == "DirectVTD":
+                square = (cumulant + lg * j_next - j) ** 2
+            else:
+                square = cumulant**2 + 2 * lg * cumulant * j_next
+            self.s, self.es, self.s_old = self._true_online(
+                self.s, self.es, self.s_old, x, y, square, lg**2, rho, gl**2 * 0.9
+            )
+            self.j, self.ej, self.j_old = self._true_online(
+                self.j, self.ej, self.j_old, x, y, cumulant, lg, rho, gl * 0.9
+            )
+            self.w, self.e, self.w_old = self._true_online(self.w, self.e, self.w_old, x, y, reward, gamma, rho, gl)
+        self.gamma, self.rho_prev = gamma, rho
+        if terminated:
+            for trace in (self.e, self.g, self.eh, self.ej, self.es):
+                trace[:] = 0
+            self.w_old, self.j_old, self.s_old = self.w, self.j, self.s
+
+
+def best(work: dict[str, Callable[[], None]], rounds: int = 5) -> dict[str, float]:
+    """Seconds of each piece of work, the best of several rounds, taking turns."""
+    times = dict.fromkeys(work, np.inf)
+    for _ in range(rounds):
+        for name, run in work.items():
+            begun = time.perf_counter()
+            run()
+            times[name] = min(times[name], time.perf_counter() - begun)
+    return times
+
+
+def measure(kind: str, n: int = 4000) -> dict[str, Any]:
+    """One algorithm on RingWorld, 11 one-hot features."""
+    task = td.make("RingWorld-v0")
+    steps = task.sampler(seed=0).take(n)
+    rows = list(
+        zip(
+            *(getattr(steps, c).tolist() for c in ("obs", "reward", "next_obs", "gamma", "rho", "terminated")),
+            strict=True,
+        )
+    )
+    learner: Any = getattr(td, kind)(task.features, 0.01, 0.9)
+    batch: Any = learner.clone()
+    plain = Plain(kind, 11, 0.01, 0.9)
+    check = learner.clone()
+    for s, r, s_next, g, rho, end in rows:
+        plain.update(s, r, s_next, g, rho, end)
+        check.update(s, r, s_next, g, rho, end)
+    reference = plain.s if kind in ("VTD", "DirectVTD") else plain.w
+    assert np.allclose(reference, check.weights, atol=1e-9), f"{kind}: the NumPy version computes something else"
+
+    def ours() -> None:
+        for s, r, s_next, g, rho, end in rows:
+            learner.update(s, r, s_next, g, rho, end)
+
+    def nothing() -> None:
+        F, M, I = learner._F, learner._M, learner._I
+        for s, r, s_next, g, rho, end in rows:
+            empty(0, F, M, I, s, s_next, r, g, rho, 0.9, 0)
+
+    def theirs() -> None:
+        for s, r, s_next, g, rho, end in rows:
+            plain.update(s, r, s_next, g, rho, end)
+
+    many = task.sampler(seed=0).take(500_000)
+    times = best({"ours": ours, "nothing": nothing, "theirs": theirs, "many": lambda: batch.update_many(many)})
+    return {
+        "algorithm": kind,
+        "us_per_update": 1e6 * times["ours"] / n,
+        "against_numpy": times["theirs"] / times["ours"],
+        "against_empty_call": times["ours"] / times["nothing"],
+        "ns_per_step_of_update_many": 1e9 * times["many"] / len(many),
+        "many_against_numpy": (times["theirs"] / n) / (times["many"] / len(many)),
+    }
+
+
+def tile_stream(size: int, n: int, seed: int = 0) -> td.Transitions:
+    """A smooth walk through a box, as tile-coded streams are, already encoded: 10 of `size` features active."""
+    side = round((size / 10) ** 0.5)
+    coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side)
+    rng = np.random.default_rng(seed)
+    walk = np.cumsum(rng.normal(size=(n + 1, 2)) * 0.5 / side, axis=0)
+    point = np.abs((walk % 2) - 1)
+    flags = np.zeros(n, dtype=bool)
+    column = np.full(n, 0.99)
+    return coder, td.Transitions(point[:-1], flags, rng.normal(size=n), point[1:], column, np.ones(n), flags, flags)  # type: ignore[return-value, arg-type]
+
+
+def measure_sizes(
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000), n: int = 20_000
+) -> list[dict[str, Any]]:
+    """True online TD, λ = 0.9, γ = 0.99, 10 active tiles, half a tile of movement a step."""
+    work: dict[str, Callable[[], None]] = {}
+    live: dict[str, Any] = {}
+    for size in sizes:
+        coder, steps = tile_stream(size, n)  # type: ignore[misc]
+        learner = td.TrueOnlineTD(coder, 0.01, 0.9)
+        x, xv = coder.encode_batch(steps.obs)
+        y, yv = coder.encode_batch(steps.next_obs)
+        lam = np.full(n, 0.9)
+        state = (learner.code, learner._F, learner._M, learner._I, x, xv, y, yv)
+
+        def run(state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
+            driver.update_many(*state, steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)
+
+        work[str(size)], live[str(size)] = run, learner
+        run()
+    times = best(work)
+    first = times[str(sizes[0])]
+    return [
+        {
+            "features": live[str(size)].features.size,
+            "live_traces": int(live[str(size)]._I[memory.N_LIVE]),
+            "ns_per_update": 1e9 * times[str(size)] / n,
+            "against_smallest": times[str(size)] / first,
+        }
+        for size in sizes
+    ]
+
+
+def main() -> None:
+    rows = [measure(kind) for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD", "VTD", "DirectVTD")]
+    sizes = measure_sizes()
+    if "--json" in sys.argv:
+        print(json.dumps({"update": rows, "features": sizes}, indent=2))
+        return
+    print(
+        "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / ours"
+    )
+    for r in rows:
+        print(
+            f"{r['algorithm']:<25}{r['us_per_update']:>12.2f}{r['against_numpy']:>14.0f}×{r['against_empty_call']:>19.2f}"
+            f"{r['ns_per_step_of_update_many']:>25.1f}{r['many_against_numpy']:>14.0f}×"
+        )
+    print("\nTrueOnlineTD, λ = 0.9, 10 active tiles: features   live traces   ns an update   against the fewest")
+    for r in sizes:
+        print(f"{r['features']:>49}{r['live_traces']:>14}{r['ns_per_update']:>15.0f}{r['against_smallest']:>20.2f}")
+
+
+if __name__ == "__main__":
+    main()

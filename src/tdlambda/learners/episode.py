@@ -1,0 +1,197 @@
+"""What learners share that move w·x_t towards a return G_t once it is known:
+
+    w += α (G_t - w·x_t) x_t
+
+One transition is a batch of one: `update` and `update_many` run the same compiled code and give the same bits.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.compiled import inlined, kernel
+from tdlambda.features import Encoder
+from tdlambda.learners import memory
+from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.memory import DIVERGED_AT, LIVE, SCHEDULE, STEPS, Index, Value, add_within, dot, step_size
+from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.mdp import Transitions
+
+# I, beside the slots of `memory` (whose STEPS counts the updates of w here): transitions seen, stored, where they begin
+SEEN, STORED, HEAD = LIVE, LIVE + 1, LIVE + 2
+COUNTERS = LIVE + 3
+# N [row, stored transition]
+REWARD, DISCOUNT, RATIO, LAMBDA, V_NEXT, RETURN = range(6)
+ROWS = 6
+
+
+@inlined
+def learn(F: Floats, M: Floats, I: Ints, error: float, x: Index, xv: Value) -> bool:
+    """W += α error x, with α of this update. Whether these weights are within the bound."""
+    I[STEPS] += 1
+    return add_within(F[0], step_size(F, M, I, x, xv) * error, x, xv, len(x), M)
+
+
+@kernel
+def store(
+    F: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, start: int, stop: int,
+) -> None:  # fmt: skip
+    """Keep the transitions start..stop-1. V(x') is taken now: the weights do not move before the episode's end."""
+    for t in range(start, stop):
+        at = I[STORED]
+        for j in range(x.shape[1]):
+            X[at, j], Xv[at, j] = x[t, j], xv[t, j]
+        N[REWARD, at], N[RATIO, at], N[LAMBDA, at] = reward[t], rho[t], lam[t]
+        N[DISCOUNT, at] = 0.0 if terminated[t] else gamma[t]
+        N[V_NEXT, at] = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
+        I[STORED] += 1
+        I[SEEN] += 1
+
+
+class BatchLearner(Learner):
+    """A learner whose one way to learn is from checked columns (`_take`); it counts them and may diverge."""
+
+    def __init__(self, features: Encoder, lam: Any, bound: float, on_divergence: Literal["raise", "flag"]) -> None:
+        super().__init__(features, lam)
+        if on_divergence not in ("raise", "flag"):
+            raise ValueError(f'on_divergence must be "raise" or "flag"; got {on_divergence!r}')
+        self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
+        self._I: Ints = np.zeros(COUNTERS, dtype=np.int64)
+        self._I[DIVERGED_AT] = -1
+
+    @abstractmethod
+    def _take(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+        terminated: Bools, truncated: Bools,
+    ) -> bool:  # fmt: skip
+        """Learn from columns; False, with the counter set, if it diverged."""
+
+    @property
+    def steps(self) -> int:
+        """Transitions so far."""
+        return int(self._I[SEEN])
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The transition, counted from 1, at which the learner diverged; None if it has not."""
+        step = int(self._I[DIVERGED_AT])
+        return None if step < 0 else step
+
+    def reset(self) -> None:
+        """Forget the episode under way; keep what was learnt."""
+        self._I[[STORED, HEAD]] = 0
+
+    def _learn(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
+        terminated: bool, truncated: bool,
+    ) -> None:  # fmt: skip
+        numbers = np.array([[reward], [gamma], [rho], [lam]])
+        self._batch(x[None], xv[None], y[None], yv[None], *numbers, np.array([terminated]), np.array([truncated]))
+
+    def _learn_many(self, c: Transitions, lam: Floats) -> None:
+        good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
+        if not good.all():
+            t = int(np.argmin(good))
+            try:
+                check_numbers(c.reward[t], c.gamma[t], c.rho[t])
+            except ValueError as error:
+                raise ValueError(f"{error} (row {t})") from None
+        encoded = (*self.features.encode_batch(c.obs), *self.features.encode_batch(c.next_obs))
+        self._batch(*encoded, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+
+    def _batch(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> None:
+        """Check what an encoder and a rule gave, since compiled code would follow it out of its arrays."""
+        size, shape, lam = self.features.size, (len(columns[0]), self.features.active), columns[3]
+        for name, index, value in (("obs", x, xv), ("next_obs", y, yv)):
+            if index.shape != shape or value.shape != shape:
+                raise ValueError(f"{name}: {self.features.active} features must be active; got {index.shape[1:]}")
+            if not within_range(index, size):
+                raise ValueError(f"{name}: a feature index must be from 0 to {size - 1}; got {index.tolist()}")
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name}: feature values must be finite; got {value.tolist()}")
+        if not within_range(lam, 1, closed=True):
+            raise ValueError(f"lam must be in [0, 1]; got {lam.tolist()}")
+        diverged = self._I[DIVERGED_AT] < 0 and not self._take(x, xv, y, yv, *columns)
+        if diverged and self.on_divergence == "raise":
+            raise Diverged(int(self._I[DIVERGED_AT]))
+
+    def _counters(self, new: Ints) -> None:
+        """Refuse counters that cannot be."""
+        least = np.zeros(COUNTERS, dtype=np.int64)
+        least[DIVERGED_AT] = -1
+        if (new < least).any() or new[SCHEDULE] != self._I[SCHEDULE] or new[DIVERGED_AT] > new[SEEN]:
+            raise ValueError("state 'I' does not fit this learner: a counter is out of its range")
+
+
+class ReturnLearner(BatchLearner):
+    """W += α (G - w·x) x: weights, a step size, and visit counts where it goes by visits.
+
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    alpha
+        Step size α: a number, or a schedule such as `td.OneOver("visits")`, whose steps and visits are updates of w.
+    initial
+        Weights at the start: one number or one for each feature.
+    bound
+        A weight beyond this, or not a number, is divergence.
+    on_divergence
+        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+    dtype
+        "float64", or "float32" for weights at half the memory.
+    """
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any,
+        *,
+        initial: ArrayLike = 0.0,
+        bound: float = 1e12,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> None:
+        super().__init__(features, lam, bound, on_divergence)
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
+        start = np.asarray(initial, dtype=np.float64)
+        if start.shape not in ((), (features.size,)) or not np.isfinite(start).all():
+            raise ValueError(f"initial must be a finite number, or {features.size} of them; got shape {start.shape}")
+        self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
+        self.initial, self.dtype = start, dtype
+        by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
+        self._F: Array = np.zeros((1 + by_visits, features.size), dtype=dtype)
+        self._F[0] = start
+        self._M: Floats = np.zeros(memory.EXTRA)
+        self._M[memory.BOUND] = self.bound
+        if isinstance(self.alpha, OneOver):
+            self._I[SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS
+            self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
+        else:
+            self._M[memory.ALPHA] = self.alpha
+
+    @property
+    def weights(self) -> Array:
+        """The weights w, as a view that cannot be written."""
+        view = self._F[0]
+        view.flags.writeable = False
+        return view
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            "features": self.features,
+            "alpha": self.alpha,
+            "initial": self.initial.tolist(),
+            "bound": self.bound,
+            "on_divergence": self.on_divergence,
+            "dtype": self.dtype,
+        }

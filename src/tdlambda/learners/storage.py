@@ -1,0 +1,253 @@
+"""Learners in files: a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+
+    header.json   format, version of tdlambda, class of the learner, its parameters
+    <name>.npy    one for each array of the learner's state, as `numpy.savez` writes them
+
+Classes are looked up by name among the registered learners and among the encoders and rules that `tdlambda.features`
+and `tdlambda.lambdas` export. A file's claims are held against its own size before anything of that size is made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import math
+import os
+import secrets
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tdlambda
+from tdlambda import features, lambdas
+from tdlambda.features import Custom, Encoder
+from tdlambda.lambdas import Rule
+from tdlambda.learners.base import LEARNERS, Array, Learner
+from tdlambda.learners.step_size import OneOver
+
+FORMAT = 1
+_HEADER = "header.json"
+_LEAST_ALLOWANCE = 2**22
+"""Numbers that parameters may ask for however small the file is: some encoders hold more than a learner's weights."""
+_ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
+    "Fourier": lambda p: (min(p["order"], 2**40) + 1) ** min(np.size(p["low"]), 64) * np.size(p["low"]),
+    "GridTilings": lambda p: sum(p["shape"]) * len(p["cuts"]),
+    "TileCoder": lambda p: (p["hash_size"] or 0) + p["tilings"] * (np.size(p["low"]) + 1),
+}
+"""Numbers that an encoder's constructor makes room for; by default the sum of the integers it is given."""
+
+
+def save(learner: Learner, path: str | Path) -> None:
+    """Write a learner to exactly this path: everything, or on any failure nothing (an old file then stays).
+
+    Parameters
+    ----------
+    learner
+        Of a registered class, with features that are plain data (not `Custom`).
+    path
+        Any name; no suffix is added.
+
+    Examples
+    --------
+    >>> import tempfile, tdlambda as td
+    >>> from tdlambda.learners.storage import load, save
+    >>> v = td.TD(td.OneHot(3), alpha=0.5)
+    >>> v.update(0, 1.0, 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(v, f"{folder}/values")
+    ...     load(f"{folder}/values").predict(0)
+    0.5
+    """
+    kind = type(learner)
+    if not isinstance(learner, Learner) or LEARNERS.get(kind.__name__) is not kind:
+        raise TypeError(f"learner must be of a registered class, a subclass of Learner with its own name; got {kind}")
+    params = {name: _plain(name, value) for name, value in learner.get_params().items()}
+    header = {"format": FORMAT, "tdlambda": tdlambda.__version__, "learner": kind.__name__, "params": params}
+    members = {_HEADER: json.dumps(header, allow_nan=False).encode()}
+    state = learner._state()
+    for name, array in state.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    _require_finite(learner, state)
+    _build(header, state)  # what could not be loaded is not written
+    _replace(Path(os.path.realpath(path)), members)
+
+
+def load(path: str | Path) -> Learner:
+    """Read a learner that `Learner.save` wrote; it goes on as if it had never been away.
+
+    The file need not be trusted: it holds plain data, and one that is damaged, made up, or from a newer version
+    raises ValueError. (A learner class of your own must be imported first.)
+
+    Examples
+    --------
+    >>> import tempfile, tdlambda as td
+    >>> from tdlambda.learners.storage import load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     td.TrueOnlineTD(td.OneHot(3), alpha=td.OneOver("visits")).save(f"{folder}/values.npz")
+    ...     load(f"{folder}/values.npz").alpha
+    OneOver('visits', scale=1.0, offset=0.0, power=1.0)
+    """
+    with open(path, "rb") as file:
+        try:
+            header, state = _read(file)
+            learner = _build(header, state)
+            learner._restore(state)
+            if learner.weights.shape[-1:] != (learner.features.size,):
+                raise ValueError("the weights do not fit the features")
+            _require_finite(learner, state)
+        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+    return learner
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, Encoder | Rule | OneOver):
+        if _parts().get(type(value).__name__) is not type(value):
+            raise TypeError(
+                f"{name}: {type(value).__name__} cannot be saved, it is code and not plain data. "
+                "Keep the weights instead, with numpy.save(path, learner.weights), and pass them as initial= later"
+            )
+        params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
+        return {"type": type(value).__name__, "params": params}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: only finite numbers, text and lists of them can be saved; got {value!r}") from None
+    return value
+
+
+def _parts() -> dict[str, Any]:
+    """What a parameter may be made of, by name."""
+    exported = [getattr(module, name) for module in (features, lambdas) for name in module.__all__]
+    kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
+    allowed = [kind for kind in kinds if issubclass(kind, Encoder | Rule) and kind is not Custom]
+    return {kind.__name__: kind for kind in [*allowed, OneOver]}
+
+
+def _read(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays, taken from memory no larger than the file."""
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        # Stored, not compressed, and no larger together than the file: there is nothing to blow up.
+        if any(m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size for m in members):
+            raise ValueError("its parts must be stored, not compressed")
+        if sum(m.file_size for m in members) > os.fstat(file.fileno()).st_size:
+            raise ValueError("its parts claim to be larger than the file")
+        names = [m.filename for m in members]
+        if len(set(names)) < len(names) or _HEADER not in names:
+            raise ValueError(f"it must have one {_HEADER}, and other parts once each")
+        header = json.loads(archive.read(_HEADER), parse_constant=_no_constant)
+        if not isinstance(header, dict) or type(header.get("format")) is not int:
+            raise ValueError("its header names no format")
+        if header["format"] > FORMAT:
+            raise ValueError(
+                f"it has format {header['format']}, from tdlambda {header.get('tdlambda')}; this is tdlambda "
+                f"{tdlambda.__version__}, which reads formats up to {FORMAT}: upgrade tdlambda"
+            )
+        if header["format"] < 1 or not isinstance(header.get("params"), dict):
+            raise ValueError("its header is not complete")
+        arrays = {name.removesuffix(".npy"): _array(name, archive.read(name)) for name in names if name != _HEADER}
+    return header, arrays
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"its header has {text} for a number")
+
+
+def _array(name: str, data: bytes) -> Array:
+    """One array, only of the size that its bytes have."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if not name.endswith(".npy") or version != (1, 0):
+        raise ValueError(f"its part {name!r} is not an array that tdlambda wrote")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in "fiub" or by_column or min(shape, default=0) < 0:
+        raise ValueError(f"its array {name!r} is not plain numbers: {dtype} of shape {shape}")
+    body = data[stream.tell() :]
+    if math.prod(shape) * dtype.itemsize != len(body):
+        raise ValueError(f"its array {name!r} claims shape {shape} of {dtype}, but has {len(body)} bytes")
+    return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=True)
+
+
+def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
+    """A new learner as the header says, if the state is as large as such a learner's must be."""
+    kind = LEARNERS.get(header.get("learner", ""))
+    if kind is None or inspect.isabstract(kind):
+        raise ValueError(f"no learner is called {header.get('learner')!r}; if it is your own, import its module first")
+    held = sum(array.nbytes for array in state.values())
+    allowance = max(_LEAST_ALLOWANCE, held)
+    params = {name: _part(value, allowance) for name, value in header["params"].items()}
+    for encoder in (value for value in params.values() if isinstance(value, Encoder)):
+        # Weights take at least 4 bytes a feature; `state_power` is 2 where the state is a matrix over the features.
+        if 4 * encoder.size ** getattr(kind, "state_power", 1) > held:
+            raise ValueError(f"its parameters ask for {encoder.size} features, its arrays have {held} bytes in all")
+        if encoder.active * _integers(params) > allowance:
+            raise ValueError("its parameters ask for more memory than such a learner has")
+    learner = kind(**params)
+    for name, array in learner._state().items():
+        if name not in state or state[name].dtype != array.dtype or state[name].ndim != array.ndim:
+            raise ValueError(f"its array {name!r} is missing, or not of {array.dtype} in {array.ndim} dimensions")
+    if len(state) > len(learner._state()):
+        raise ValueError(f"it has arrays that {kind.__name__} does not know")
+    return learner
+
+
+def _part(value: Any, allowance: int) -> Any:
+    """A parameter from its plain form."""
+    if not isinstance(value, dict):
+        return value
+    name, params = value.get("type"), value.get("params")
+    kind = _parts().get(name) if isinstance(name, str) else None
+    if kind is None or len(value) != 2 or not isinstance(params, dict):
+        raise ValueError(f"its parameters have an unknown {name!r}")
+    numbers = _ALLOCATES.get(kind.__name__, _integers)
+    if numbers(params) > allowance:
+        raise ValueError(f"its {name} asks for more memory than the file can account for")
+    return kind(**{key: _part(inner, allowance) for key, inner in params.items()})
+
+
+def _integers(value: Any) -> int:
+    """The sum of all integers in plain data. A seed is the one that sizes nothing."""
+    if isinstance(value, dict):
+        value = [inner for name, inner in value.items() if name != "seed"]
+    if isinstance(value, list):
+        return sum(map(_integers, value))
+    return abs(value) if type(value) is int else 0
+
+
+def _require_finite(learner: Learner, state: dict[str, Array]) -> None:
+    """Only a learner that has diverged may hold infinities."""
+    for name, array in state.items():
+        if getattr(learner, "diverged_at", None) is None and not np.isfinite(array).all():
+            raise ValueError(f"array {name!r} has numbers that are not finite, in a learner that has not diverged")
+
+
+def _replace(path: Path, members: dict[str, bytes]) -> None:
+    """Write beside the old file, then take its place."""
+    beside = path.with_name(f".tdlambda-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, data in members.items():
+                    archive.writestr(zipfile.ZipInfo(name), data)  # of 1980: equal learners, equal files
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    if hasattr(os, "O_DIRECTORY"):  # the new name is durable too, where folders can be synced
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
