@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint types check slow bench lock clean
+.PHONY: run test lint types check slow bench mutants lock clean
 
-run: $(READY)            ## the exact truth about the two tasks of the thesis, and a written report of it
-	@$(BIN)/tdlambda solve RingWorld-v0 --lam 0.9
-	@$(BIN)/tdlambda solve FrozenLake-v0 --lam 0.9
+run: $(READY)            ## the truth about RingWorld, and every fixed λ of the thesis' table learnt beside it
+	@$(BIN)/tdlambda solve RingWorld-v0
+	@echo "Learning it with each λ of the thesis (about a minute; the first run compiles for some seconds)"
+	@$(BIN)/python examples/ringworld.py --out out
 
 test: lint types check   ## everything CI runs
 
@@ -26,6 +27,10 @@ slow: $(READY)           ## long statistical checks
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py
+	$(BIN)/python benchmarks/online.py
+
+mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
+	$(BIN)/python tools/mutate.py
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

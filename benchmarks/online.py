@@ -126,7 +126,7 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
 
     def nothing() -> None:
         F, M, I = learner._F, learner._M, learner._I
-        for s, r, s_next, g, rho, end in rows:
+        for s, r, s_next, g, rho, _ in rows:
             empty(0, F, M, I, s, s_next, r, g, rho, 0.9, 0)
 
     def theirs() -> None:
@@ -196,7 +196,7 @@ def main() -> None:
         print(json.dumps({"update": rows, "features": sizes}, indent=2))
         return
     print(
-        "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / ours"
+        "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / it"
     )
     for r in rows:
         print(
