@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -92,6 +93,14 @@ class TraceLearner(Learner):
         else:
             self._M[memory.ALPHA] = self.alpha
 
+        self._bind()
+
+    def _bind(self) -> None:
+        """Hand the state to the compiled entry points once: at a microsecond an update, looking it up counts."""
+        state = (self.code, self._F, self._M, self._I)
+        self._update = partial(learners.driver.update, *state)
+        self._update_index = partial(learners.driver.update_index, *state)
+
     def predict(self, obs: Any) -> float:
         """V(obs)."""
         if self._one_hot and type(obs) is int and 0 <= obs < self.features.size:
@@ -119,17 +128,12 @@ class TraceLearner(Learner):
             ended += 2
         try:
             if self._one_hot and type(obs) is int and type(next_obs) is int:
-                status = learners.driver.update_index(
-                    self.code, self._F, self._M, self._I, obs, next_obs,
-                    float(reward), float(gamma), float(rho), lam, ended,
-                )  # fmt: skip
+                status = self._update_index(obs, next_obs, float(reward), float(gamma), float(rho), lam, ended)
             else:
-                x, xv = self.features.encode(obs)
-                y, yv = self.features.encode(next_obs)
-                status = learners.driver.update(
-                    self.code, self._F, self._M, self._I, x, xv, y, yv,
-                    float(reward), float(gamma), float(rho), lam, ended,
-                )  # fmt: skip
+                encode = self.features.encode
+                status = self._update(
+                    *encode(obs), *encode(next_obs), float(reward), float(gamma), float(rho), lam, ended
+                )
         except (TypeError, ValueError):
             check_numbers(reward, gamma, rho)
             raise
@@ -140,9 +144,7 @@ class TraceLearner(Learner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
-        status = learners.driver.update(
-            self.code, self._F, self._M, self._I, x, xv, y, yv, reward, gamma, rho, lam, terminated + 2 * truncated
-        )
+        status = self._update(x, xv, y, yv, reward, gamma, rho, lam, terminated + 2 * truncated)
         if status:
             self._refuse(status, x, reward, y, gamma, rho, lam)
 
@@ -246,6 +248,7 @@ class TraceLearner(Learner):
             raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
         self._require_live_list(state["I"])
         self._F, self._M, self._I = state["F"], state["M"], state["I"]
+        self._bind()
 
     def _require_live_list(self, new: Ints) -> None:
         """Refuse indices that compiled code would follow out of its arrays."""
