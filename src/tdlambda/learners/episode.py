@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import inlined, kernel
@@ -26,8 +26,7 @@ from tdlambda.mdp import Transitions
 SEEN, STORED, HEAD = LIVE, LIVE + 1, LIVE + 2
 COUNTERS = LIVE + 3
 # N [row, stored transition]
-REWARD, DISCOUNT, RATIO, LAMBDA, V_NEXT, RETURN = range(6)
-ROWS = 6
+REWARD, DISCOUNT, RATIO, LAMBDA, V_NEXT = range(5)
 
 
 @inlined
@@ -39,8 +38,8 @@ def learn(F: Floats, M: Floats, I: Ints, error: float, x: Index, xv: Value) -> b
 
 @kernel
 def store(
-    F: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, start: int, stop: int,
+    F: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, start: int, stop: int, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools,
 ) -> None:  # fmt: skip
     """Keep the transitions start..stop-1. V(x') is taken now: the weights do not move before the episode's end."""
     for t in range(start, stop):
@@ -52,6 +51,16 @@ def store(
         N[V_NEXT, at] = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
         I[STORED] += 1
         I[SEEN] += 1
+
+
+@kernel
+def fits(index: Ints, value: Floats, size: int) -> bool:
+    """Whether compiled code may follow these features."""
+    good = True
+    for t in range(index.shape[0]):
+        for j in range(index.shape[1]):
+            good &= (index[t, j] >= 0) & (index[t, j] < size) & (abs(value[t, j]) < np.inf)
+    return good
 
 
 class BatchLearner(Learner):
@@ -70,7 +79,7 @@ class BatchLearner(Learner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        """Learn from columns; False, with the counter set, if it diverged."""
+        """Learn from columns, at least one row; False, at once and with its counter set, where it diverges."""
 
     @property
     def steps(self) -> int:
@@ -82,10 +91,6 @@ class BatchLearner(Learner):
         """The transition, counted from 1, at which the learner diverged; None if it has not."""
         step = int(self._I[DIVERGED_AT])
         return None if step < 0 else step
-
-    def reset(self) -> None:
-        """Forget the episode under way; keep what was learnt."""
-        self._I[[STORED, HEAD]] = 0
 
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
@@ -106,38 +111,44 @@ class BatchLearner(Learner):
         self._batch(*encoded, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
 
     def _batch(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> None:
-        """Check what an encoder and a rule gave, since compiled code would follow it out of its arrays."""
-        size, shape, lam = self.features.size, (len(columns[0]), self.features.active), columns[3]
+        """Check what an encoder and a rule gave; then learn, unless diverged before."""
+        shape, lam = (len(columns[0]), self.features.active), columns[3]
+        if not shape[0]:
+            return
         for name, index, value in (("obs", x, xv), ("next_obs", y, yv)):
-            if index.shape != shape or value.shape != shape:
-                raise ValueError(f"{name}: {self.features.active} features must be active; got {index.shape[1:]}")
-            if not within_range(index, size):
-                raise ValueError(f"{name}: a feature index must be from 0 to {size - 1}; got {index.tolist()}")
-            if not np.isfinite(value).all():
-                raise ValueError(f"{name}: feature values must be finite; got {value.tolist()}")
-        if not within_range(lam, 1, closed=True):
-            raise ValueError(f"lam must be in [0, 1]; got {lam.tolist()}")
-        diverged = self._I[DIVERGED_AT] < 0 and not self._take(x, xv, y, yv, *columns)
-        if diverged and self.on_divergence == "raise":
+            if index.shape != shape or value.shape != shape or not fits(index, value, self.features.size):
+                raise ValueError(
+                    f"{name}: an encoding must have {shape[1]} finite values, with indices from 0 to "
+                    f"{self.features.size - 1}; got {index} and {value}"
+                )
+        if not (lam.min() >= 0 and lam.max() <= 1):
+            raise ValueError(f"lam must be in [0, 1]; got {lam}")
+        if self.diverged_at is None and not self._take(x, xv, y, yv, *columns) and self.on_divergence == "raise":
             raise Diverged(int(self._I[DIVERGED_AT]))
 
-    def _counters(self, new: Ints) -> None:
-        """Refuse counters that cannot be."""
-        least = np.zeros(COUNTERS, dtype=np.int64)
+    def _fitted(self, state: dict[str, Array], expected: dict[str, tuple[tuple[int, ...], str]]) -> dict[str, Array]:
+        """Own copies of a state's arrays; an error unless shapes, dtypes and counters are such as can be."""
+        if set(state) != set(expected):
+            raise ValueError(f"state must have the parts {sorted(expected)}; got {sorted(state)}")
+        for name, (shape, dtype) in expected.items():
+            if state[name].shape != shape or state[name].dtype != dtype:
+                raise ValueError(f"state {name!r} does not fit this learner")
+        I, least = state["I"], np.zeros(COUNTERS, dtype=np.int64)
         least[DIVERGED_AT] = -1
-        if (new < least).any() or new[SCHEDULE] != self._I[SCHEDULE] or new[DIVERGED_AT] > new[SEEN]:
+        if (least > I).any() or I[SCHEDULE] != self._I[SCHEDULE] or I[DIVERGED_AT] > I[SEEN]:
             raise ValueError("state 'I' does not fit this learner: a counter is out of its range")
+        return {name: np.array(array, order="C") for name, array in state.items()}
 
 
 class ReturnLearner(BatchLearner):
-    """W += α (G - w·x) x: weights, a step size, and visit counts where it goes by visits.
+    """W += α (G - w·x) x: weights, a step size, visit counts where it goes by visits, and transitions stored.
 
     Parameters
     ----------
     features
         Encoder of observations.
     alpha
-        Step size α: a number, or a schedule such as `td.OneOver("visits")`, whose steps and visits are updates of w.
+        Step size α: a number, or a schedule such as `td.OneOver("visits")`, which counts updates of w.
     initial
         Weights at the start: one number or one for each feature.
     bound
@@ -153,6 +164,7 @@ class ReturnLearner(BatchLearner):
         features: Encoder,
         alpha: float | OneOver,
         lam: Any,
+        room: int,
         *,
         initial: ArrayLike = 0.0,
         bound: float = 1e12,
@@ -177,6 +189,9 @@ class ReturnLearner(BatchLearner):
             self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
         else:
             self._M[memory.ALPHA] = self.alpha
+        self._X: Ints = np.zeros((room, features.active), dtype=np.int64)
+        self._Xv: Floats = np.zeros((room, features.active))
+        self._N: Floats = np.zeros((V_NEXT + 1, room))
 
     @property
     def weights(self) -> Array:
@@ -185,13 +200,82 @@ class ReturnLearner(BatchLearner):
         view.flags.writeable = False
         return view
 
+    def reset(self) -> None:
+        """Forget the transitions stored; keep what was learnt."""
+        self._I[[STORED, HEAD]] = 0
+
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {
-            "features": self.features,
-            "alpha": self.alpha,
-            "initial": self.initial.tolist(),
-            "bound": self.bound,
-            "on_divergence": self.on_divergence,
-            "dtype": self.dtype,
-        }
+        own = {"features": self.features, "alpha": self.alpha, "initial": self.initial.tolist(), "bound": self.bound}
+        return own | {"on_divergence": self.on_divergence, "dtype": self.dtype}
+
+    def _state(self) -> dict[str, Array]:
+        return {"F": self._F, "I": self._I, "X": self._X, "Xv": self._Xv, "N": self._N}
+
+    def _restore(self, state: dict[str, Array]) -> None:
+        room = state["N"].shape[-1] if "N" in state and state["N"].ndim else 0
+        features = (room, self.features.active)
+        new = self._fitted(state, {
+            "F": (self._F.shape, self.dtype), "I": (self._I.shape, "int64"), "X": (features, "int64"),
+            "Xv": (features, "float64"), "N": ((V_NEXT + 1, room), "float64"),
+        })  # fmt: skip
+        F, I, N = new["F"], new["I"], new["N"]
+        fractions = N[[DISCOUNT, LAMBDA]]
+        if not (
+            self._has_room(room, int(I[STORED]), int(I[HEAD]))
+            and fits(new["X"], new["Xv"], self.features.size)
+            and np.isfinite(N[:V_NEXT]).all()
+            and (N[RATIO] >= 0).all()
+            and ((fractions >= 0) & (fractions <= 1)).all()
+        ):
+            raise ValueError("state: the stored transitions do not fit this learner")
+        if not (F[1:] >= 0).all() or (I[DIVERGED_AT] < 0 and not np.isfinite(F).all()):
+            raise ValueError("state 'F' does not fit this learner: weights must be finite, visits not negative")
+        self._F, self._I, self._X, self._Xv, self._N = F, I, new["X"], new["Xv"], N
+
+    @abstractmethod
+    def _has_room(self, room: int, stored: int, head: int) -> bool:
+        """Whether so many transitions, from `head` on, can be stored in this room."""
+
+
+class EpisodeLearner(ReturnLearner):
+    """Stores an episode and learns at its end (`_finish`). Memory grows with the longest episode."""
+
+    def __init__(self, features: Encoder, alpha: float | OneOver, lam: Any, **options: Any) -> None:
+        super().__init__(features, alpha, lam, 0, **options)
+
+    @abstractmethod
+    def _finish(self, n: int) -> bool:
+        """Learn from the n transitions stored. Whether the weights are within the bound."""
+
+    def _take(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+        terminated: Bools, truncated: Bools,
+    ) -> bool:  # fmt: skip
+        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated)
+        start = 0
+        for stop in (np.flatnonzero(terminated | truncated) + 1).tolist():
+            self._store(columns, start, stop)
+            within = self._finish(int(self._I[STORED]))
+            self._I[STORED] = 0
+            if not within:
+                self._I[DIVERGED_AT] = self._I[SEEN]
+                return False
+            start = stop
+        self._store(columns, start, len(reward))
+        return True
+
+    def _store(self, columns: tuple[Any, ...], start: int, stop: int) -> None:
+        stored, room = int(self._I[STORED]), self._N.shape[1]
+        more = max(stored + stop - start, 2 * room) - room
+        if stored + stop - start > room:
+            self._X, self._Xv = np.pad(self._X, ((0, more), (0, 0))), np.pad(self._Xv, ((0, more), (0, 0)))
+            self._N = np.pad(self._N, ((0, 0), (0, more)))
+        store(self._F, self._I, self._X, self._Xv, self._N, start, stop, *columns)
+
+    def _state(self) -> dict[str, Array]:
+        n = int(self._I[STORED])
+        return {"F": self._F, "I": self._I, "X": self._X[:n], "Xv": self._Xv[:n], "N": self._N[:, :n]}
+
+    def _has_room(self, room: int, stored: int, head: int) -> bool:
+        return stored == room and head == 0

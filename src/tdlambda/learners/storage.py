@@ -98,8 +98,6 @@ def load(path: str | Path) -> Learner:
             header, state = _read(file)
             learner = _build(header, state)
             learner._restore(state)
-            if learner.weights.shape[-1:] != (learner.features.size,):
-                raise ValueError("the weights do not fit the features")
             _require_finite(learner, state)
         # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
         except Exception as error:
@@ -210,16 +208,16 @@ def _part(value: Any, allowance: int) -> Any:
     kind = _parts().get(name) if isinstance(name, str) else None
     if kind is None or len(value) != 2 or not isinstance(params, dict):
         raise ValueError(f"its parameters have an unknown {name!r}")
-    numbers = _ALLOCATES.get(kind.__name__, _integers)
+    numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)
     if numbers(params) > allowance:
         raise ValueError(f"its {name} asks for more memory than the file can account for")
     return kind(**{key: _part(inner, allowance) for key, inner in params.items()})
 
 
 def _integers(value: Any) -> int:
-    """The sum of all integers in plain data. A seed is the one that sizes nothing."""
+    """The sum of all integers in plain data. A seed or a limit makes room for nothing."""
     if isinstance(value, dict):
-        value = [inner for name, inner in value.items() if name != "seed"]
+        value = [inner for name, inner in value.items() if name != "seed" and not name.startswith("max_")]
     if isinstance(value, list):
         return sum(map(_integers, value))
     return abs(value) if type(value) is int else 0

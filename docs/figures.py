@@ -1,0 +1,595 @@
+"""Every figure of the documentation, and every measured table beside one.
+
+    .venv/bin/python docs/figures.py                 all of them, into docs/figures, and the tables into the pages
+    .venv/bin/python docs/figures.py td lstd         these only
+    .venv/bin/python docs/figures.py --out DIR       into another folder; the pages stay as they are
+    .venv/bin/python docs/figures.py --quick         few seeds and steps, into a temporary folder: does it run?
+
+Needs Matplotlib. A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
+of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
+Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
+`FiniteMDP.value_error(V, target, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
+"""
+
+import argparse
+import multiprocessing
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tdlambda as td
+
+Array = NDArray[np.float64]
+Build = Callable[[], Any]
+Measure = Callable[[Any], Any]
+
+DOCS = Path(__file__).resolve().parent
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, RED, PINK = "#0072B2", "#D55E00", "#CC79A7"
+"""Okabe & Ito's palette, which colour-blind readers can tell apart."""
+COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK)
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-")
+STYLE = {
+    "svg.hashsalt": "tdlambda",
+    "font.size": 11,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 1.8,
+    "path.simplify": True,
+    "savefig.facecolor": "white",
+}
+
+
+def learner_class(module: str, name: str) -> Any:
+    """A learner from its own module (`td.LambdaReturn` is also the name of an exact answer)."""
+    return getattr(import_module(f"tdlambda.learners.{module}"), name)
+
+
+class Scale:
+    """How many seeds and steps: all, or next to none for a smoke run."""
+
+    def __init__(self, quick: bool) -> None:
+        self.quick = quick
+
+    def seeds(self, n: int) -> range:
+        """Seeds 1 to n, or two of them."""
+        return range(1, (2 if self.quick else n) + 1)
+
+    def points(self, *values: Any) -> tuple[Any, ...]:
+        """All of these, or the first and the last."""
+        return (values[0], values[-1]) if self.quick else values
+
+    def until(self, steps: int, begin: int = 100, points: int = 25) -> NDArray[np.int64]:
+        """Numbers of steps to measure at, evenly spaced on a logarithmic axis."""
+        if self.quick:
+            steps, begin, points = min(steps, 2000), min(begin, 100), 4
+        return np.unique(np.geomspace(begin, steps, points).round().astype(np.int64))
+
+
+def rms(task: Any, weights: Array | None = None) -> Measure:
+    """The root mean square value error of a learner on a finite task."""
+    states, v = np.arange(task.mdp.n_states), task.mdp.v(task.target)
+    d = task.mdp.error_weights(task.target) if weights is None else weights
+    return lambda learner: float(np.sqrt(d @ (learner.predict_many(states) - v) ** 2))
+
+
+def rows(steps: td.Transitions, begin: int, end: int) -> td.Transitions:
+    """Some of the transitions."""
+    return td.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
+
+
+def curve(build: Build, task: Any, at: Iterable[int], seeds: Iterable[int], measure: Measure) -> Array:
+    """[seed, point]: what is measured after these numbers of steps."""
+    out = []
+    for seed in seeds:
+        learner, sampler, last, line = build(), task.sampler(seed=seed), 0, []
+        for n in at:
+            learner.update_many(sampler.take(int(n) - last))
+            last = int(n)
+            line.append(measure(learner))
+        out.append(line)
+    return np.array(out)
+
+
+def by_episode(build: Build, task: Any, episodes: int, seeds: Iterable[int], measure: Measure) -> Array:
+    """[seed, episode]: what is measured after each of the first episodes."""
+    out = []
+    for seed in seeds:
+        sampler, learner, line = task.sampler(seed=seed), build(), []
+        steps, begin = sampler.take(200 * episodes), 0
+        ends = np.flatnonzero(steps.terminated)
+        while ends.size < episodes:  # a long one: take more of the same stream from its start
+            sampler = task.sampler(seed=seed)
+            steps = sampler.take(2 * len(steps))
+            ends = np.flatnonzero(steps.terminated)
+        for end in ends[:episodes] + 1:
+            learner.update_many(rows(steps, begin, int(end)))
+            begin = int(end)
+            line.append(measure(learner))
+        out.append(line)
+    return np.array(out)
+
+
+def mean(runs: Array) -> tuple[Any, Any]:
+    """Mean over seeds, and its standard error."""
+    return runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+
+
+def pm(runs: Array, digits: int = 4) -> str:
+    """Mean ± standard error, for a table; a mean that has left all bounds is said to have."""
+    m, e = mean(runs)
+    return "diverges" if not abs(m) < 1e3 else f"{m:.{digits}f} ± {e:.{digits}f}"
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in body)]) + "\n"
+
+
+def figure(panels: int = 1, height: float = 3.7, **options: Any) -> tuple[Any, Any]:
+    """A figure of one or two panels."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(7.6 if panels == 1 else 9.6, height), layout="constrained")
+    return fig, fig.subplots(1, panels, **options)
+
+
+def draw(ax: Any, x: Any, runs: Array, k: int, label: str, **options: Any) -> None:
+    """A mean with its band."""
+    m, e = mean(runs)
+    style: dict[str, Any] = {"color": COLOURS[k], "linestyle": DASHES[k]} | options
+    ax.plot(x, m, label=label, **style)
+    ax.fill_between(x, m - e, m + e, color=style["color"], alpha=0.2, linewidth=0)
+
+
+# ---- the figures: each returns a Matplotlib figure and a table ------------------------------------------------------
+
+ALPHAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+EARLY = "RMS error, first 10 episodes"
+
+
+def early(build: Build, task: Any, seeds: Iterable[int]) -> Array:
+    """[seed]: the error at the end of each of the first 10 episodes, averaged; large where it diverges."""
+    with np.errstate(all="ignore"):
+        return by_episode(build, task, 10, seeds, rms(task)).mean(axis=1).clip(max=1e6)
+
+
+def td_traces(scale: Scale) -> tuple[Any, str]:
+    """TD(λ): three traces against the step size."""
+    walk, seeds, alphas = td.make("RandomWalk-v0"), scale.seeds(30), scale.points(*ALPHAS)
+    fig, ax = figure()
+    body = []
+    for k, trace in enumerate(("accumulating", "replacing", "dutch")):
+        runs = np.stack(
+            [
+                early(lambda a=a, t=trace: td.TD(walk.features, a, 0.9, trace=t, on_divergence="flag"), walk, seeds)
+                for a in alphas
+            ],
+            axis=1,
+        )
+        draw(ax, alphas, runs, k, trace)
+        best = int(np.argmin(runs.mean(axis=0)))
+        body.append((trace, alphas[best], pm(runs[:, best]), *(pm(runs[:, j]) for j in picks(alphas, 0.4, 0.8))))
+    ax.set(xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="TD(λ), λ = 0.9, random walk of 19 states")
+    ax.legend(title="trace")
+    shown = [f"error at α = {alphas[j]}" for j in picks(alphas, 0.4, 0.8)]
+    return fig, table(["trace", "best α", "error there", *shown], body)
+
+
+def picks(values: Sequence[float], *wanted: float) -> list[int]:
+    """Where the values nearest to these are."""
+    return [int(np.argmin(np.abs(np.array(values) - w))) for w in wanted]
+
+
+def baird(scale: Scale) -> tuple[Any, str]:
+    """Baird's counterexample: TD diverges, gradient TD does not."""
+    task = td.make("Baird-v0")
+    at, seeds = scale.until(100_000, 10, 40), scale.seeds(20)
+    start: Any = {"initial": task.initial_weights, "on_divergence": "flag"}
+    learners: dict[str, Build] = {
+        "TD": lambda: td.TD(task.features, 0.005, 0.0, **start),
+        "TrueOnlineTD": lambda: td.TrueOnlineTD(task.features, 0.005, 0.0, **start),
+        "GTD, β = 10 α": lambda: td.GTD(task.features, 0.005, 0.0, beta=0.05, **start),
+        "TrueOnlineGTD, β = 10 α": lambda: td.TrueOnlineGTD(task.features, 0.005, 0.0, beta=0.05, **start),
+    }
+    X = task.features.matrix(np.arange(7))
+    system = task.mdp.linear_system(X, 0.0, task.target, task.behavior)
+    value, labels = rms(task, np.full(7, 1 / 7)), ("RMS of V over the states", "MSPBE")
+
+    def measure(learner: Any) -> tuple[float, float]:
+        return value(learner), system.mspbe(learner.weights)
+
+    begun = measure(learners["TD"]())
+    runs = [curve(build, task, at, seeds, measure) for build in learners.values()]
+    fig, panels = figure(2)
+    shown = picks(at, 1000, 10_000, at[-1])
+    body: list[list[Any]] = [[name] for name in learners]
+    for i, ax in enumerate(panels):
+        for k, name in enumerate(learners):
+            low, median, high = np.quantile(runs[k][:, :, i], (0.25, 0.5, 0.75), axis=0)
+            ax.plot(at, median, color=COLOURS[k], linestyle=DASHES[k], label=name)
+            ax.fill_between(at, low, high, color=COLOURS[k], alpha=0.2, linewidth=0)
+            body[k] += [f"{median[j]:.3g}" for j in shown]
+        ax.axhline(begun[i], color="#777777", linewidth=0.8)
+        ax.annotate("start", (at[-1], begun[i]), (0, 3), textcoords="offset points", ha="right", color="#555555")
+        ax.set(xscale="log", yscale="log", ylim=(1e-4 if i == 0 else 1e-6, 1e6), xlabel="steps", title=labels[i])
+    panels[0].legend(loc="lower left")
+    head = [f"{label}, {at[j]} steps" for label in ("RMS of V", "MSPBE") for j in shown]
+    return fig, table(["learner", *head], body)
+
+
+def n_step_td(scale: Scale) -> tuple[Any, str]:
+    """n-step TD: error against n."""
+    NStepTD = learner_class("n_step", "NStepTD")
+    walk, seeds, ns = td.make("RandomWalk-v0"), scale.seeds(30), scale.points(1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+    fig, ax = figure()
+    body = []
+    for k, alpha in enumerate((0.1, 0.2, 0.4, 0.8)):
+        runs = np.stack([early(lambda n=n, a=alpha: NStepTD(walk.features, a, n), walk, seeds) for n in ns], axis=1)
+        draw(ax, ns, runs, k, f"α = {alpha}")
+        best = int(np.argmin(runs.mean(axis=0)))
+        body.append((alpha, ns[best], pm(runs[:, best]), pm(runs[:, 0]), pm(runs[:, -1])))
+    ax.set(xscale="log", xlabel="n", ylabel=EARLY, ylim=(0, 0.8), title="n-step TD, random walk of 19 states")
+    ax.set_xticks(ns, [str(n) for n in ns])
+    ax.minorticks_off()
+    ax.legend()
+    return fig, table(["α", "best n", "error there", f"n = {ns[0]}", f"n = {ns[-1]}"], body)
+
+
+def true_online_td(scale: Scale) -> tuple[Any, str]:
+    """True online TD(λ): learning curves for several λ, and what large steps do beside accumulating traces."""
+    ring, walk = td.make("RingWorld-v0"), td.make("RandomWalk-v0")
+    at, seeds = scale.until(300_000), scale.seeds(20)
+    fig, (left, right) = figure(2)
+    body = []
+    for k, lam in enumerate((0.0, 0.5, 0.9, 1.0)):
+        runs = curve(lambda x=lam: td.TrueOnlineTD(ring.features, 0.01, x), ring, at, seeds, rms(ring))
+        draw(left, at, runs, k, f"λ = {lam:g}")
+        body.append((f"{lam:g}", *(pm(runs[:, j]) for j in picks(at, 1000, 10_000, at[-1]))))
+    left.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="RingWorld 0.4/0.35, α = 0.01")
+    left.legend()
+    alphas, more = scale.points(*ALPHAS), scale.seeds(30)
+    for k, lam in enumerate((0.8, 0.95)):
+        for build, name, dash in ((td.TrueOnlineTD, "true online", "-"), (td.TD, "accumulating", "--")):
+            runs = np.stack(
+                [
+                    early(lambda b=build, a=a, x=lam: b(walk.features, a, x, on_divergence="flag"), walk, more)
+                    for a in alphas
+                ],
+                axis=1,
+            )
+            draw(right, alphas, runs, k, f"{name}, λ = {lam}", linestyle=dash)
+    right.set(xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="random walk of 19 states")
+    right.legend(loc="lower center", ncols=2, columnspacing=1, handlelength=1.6, fontsize=9)
+    return fig, table(["λ", *(f"error after {at[j]} steps" for j in picks(at, 1000, 10_000, at[-1]))], body)
+
+
+def lake_runs(build: Build, lake: Any, at: Any, seeds: Iterable[int]) -> Array:
+    """Errors on FrozenLake, large where a run diverges."""
+    with np.errstate(all="ignore"):
+        return curve(build, lake, at, seeds, rms(lake)).clip(max=1e6)
+
+
+def gtd(scale: Scale) -> tuple[Any, str]:
+    """GTD(λ) beside TD(λ) off-policy, with features that cannot tell all states apart."""
+    lake = td.make("FrozenLake-v0")
+    X = lake.features.matrix(np.arange(lake.mdp.n_states))
+    fixed = lake.mdp.td_fixed_point(X, 0.0, lake.target, lake.behavior)
+    floor = lake.mdp.value_error(X @ fixed, lake.target, half=False) ** 0.5
+    at, seeds = scale.until(300_000), scale.seeds(20)
+    learners: dict[str, Build] = {
+        "TD": lambda: td.TD(lake.features, 0.01, 0.0),
+        "GTD, β = α/10": lambda: td.GTD(lake.features, 0.01, 0.0, beta=0.001),
+        "GTD, β = α": lambda: td.GTD(lake.features, 0.01, 0.0),
+        "GTD, β = 10 α": lambda: td.GTD(lake.features, 0.01, 0.0, beta=0.1),
+    }
+    fig, ax = figure()
+    body = []
+    for k, (name, build) in enumerate(learners.items()):
+        runs = lake_runs(build, lake, at, seeds)
+        draw(ax, at, runs, k, name)
+        body.append((name, *(pm(runs[:, j], 5) for j in picks(at, 1000, 10_000, at[-1]))))
+    body.append(("the fixed point itself", "", "", f"{floor:.5f}"))
+    ax.axhline(floor, color=BLACK, linewidth=1.0, linestyle=":", label="fixed point")
+    ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error")
+    ax.set_title("FrozenLake off-policy, 12 binary features, α = 0.01, λ = 0")
+    ax.legend()
+    return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 1000, 10_000, at[-1]))], body)
+
+
+def true_online_gtd(scale: Scale) -> tuple[Any, str]:
+    """True online GTD(λ) beside GTD(λ): error against the step size."""
+    lake, seeds = td.make("FrozenLake-v0"), scale.seeds(20)
+    n = scale.until(20_000)[-1:]
+    alphas = scale.points(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    fig, ax = figure()
+    body = []
+    for k, lam in enumerate((0.5, 0.9)):
+        for build, name, dash in ((td.GTD, "GTD", "--"), (td.TrueOnlineGTD, "TrueOnlineGTD", "-")):
+            runs = np.concatenate(
+                [
+                    lake_runs(lambda b=build, a=a, x=lam: b(lake.features, a, x, on_divergence="flag"), lake, n, seeds)
+                    for a in alphas
+                ],
+                axis=1,
+            )
+            draw(
+                ax,
+                alphas,
+                runs,
+                k,
+                f"{name}, λ = {lam}",
+                linestyle=dash,
+                marker="o" if dash == "-" else "s",
+                markersize=4,
+            )
+            body.append((name, lam, *(pm(runs[:, j]) for j in picks(alphas, 0.01, 0.1, 0.2))))
+    ax.set(xscale="log", yscale="log", ylim=(8e-3, 2), xlabel="step size α (β = α)", ylabel="RMS error")
+    ax.set_title(f"FrozenLake off-policy, 12 binary features, after {n[0]} steps")
+    ax.legend()
+    return fig, table(["learner", "λ", *(f"α = {alphas[j]}" for j in picks(alphas, 0.01, 0.1, 0.2))], body)
+
+
+def lambda_return(scale: Scale) -> tuple[Any, str]:
+    """The off-line λ-return algorithm, weights held or not, and true online TD(λ), against the step size."""
+    LambdaReturn = learner_class("lambda_return", "LambdaReturn")
+    walk, seeds = td.make("RandomWalk-v0"), scale.seeds(30)
+    few, all_of_them = scale.points(0.01, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3), scale.points(*ALPHAS)
+    algorithms: tuple[tuple[str, Any, dict[str, Any], Any], ...] = (
+        ("λ-return, `hold=True`", LambdaReturn, {"hold": True}, few),
+        ("λ-return, `hold=False`", LambdaReturn, {"hold": False}, all_of_them),
+        ("true online TD(λ)", td.TrueOnlineTD, {}, all_of_them),
+    )
+    fig, panels = figure(2, sharey=True)
+    body = []
+    for ax, (name, build, options, alphas) in zip((*panels, None), algorithms, strict=True):
+        row = [name]
+        for k, lam in enumerate((0.0, 0.4, 0.8, 0.9, 0.95)):
+            runs = np.stack(
+                [
+                    early(partial(build, walk.features, a, lam, on_divergence="flag", **options), walk, seeds)
+                    for a in alphas
+                ],
+                axis=1,
+            )
+            best = int(np.argmin(runs.mean(axis=0)))
+            row.append(f"{pm(runs[:, best])} (α = {alphas[best]})")
+            if ax is not None:
+                draw(ax, alphas, runs, k, f"λ = {lam:g}")
+                ax.set(xlabel="step size α", ylim=(0, 0.8), title=name.replace("`", ""))
+        body.append(row)
+    panels[0].set_ylabel(EARLY)
+    panels[0].legend(ncols=2, loc="lower left")
+    return fig, table(["least error over α", *(f"λ = {lam:g}" for lam in (0.0, 0.4, 0.8, 0.9, 0.95))], body)
+
+
+def lstd(scale: Scale) -> tuple[Any, str]:
+    """LSTD(λ) beside true online TD(λ) on the same streams."""
+    LSTD = learner_class("lstd", "LSTD")
+    boyan, seeds = td.make("BoyanChain-v0"), scale.seeds(20)
+    at = scale.until(10_000, 30, 20)
+    learners: dict[str, Build] = {
+        "LSTD(0)": lambda: LSTD(boyan.features, 0.0),
+        "LSTD(0.9)": lambda: LSTD(boyan.features, 0.9),
+        "TrueOnlineTD(0.9), α = 0.1": lambda: td.TrueOnlineTD(boyan.features, 0.1, 0.9),
+        "TrueOnlineTD(0.9), α = 0.01": lambda: td.TrueOnlineTD(boyan.features, 0.01, 0.9),
+    }
+    fig, ax = figure()
+    body = []
+    for k, (name, build) in enumerate(learners.items()):
+        runs = curve(build, boyan, at, seeds, rms(boyan))
+        draw(ax, at, runs, k, name)
+        body.append((name, *(pm(runs[:, j]) for j in picks(at, 100, 1000, at[-1]))))
+    ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, 13 states, 4 features")
+    ax.legend()
+    return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 100, 1000, at[-1]))], body)
+
+
+def monte_carlo(scale: Scale) -> tuple[Any, str]:
+    """Monte Carlo: first visits against every visit."""
+    MonteCarlo = learner_class("monte_carlo", "MonteCarlo")
+    walk, seeds = td.make("RandomWalk-v0", "5"), scale.seeds(50)
+    episodes = 20 if scale.quick else 300
+    fig, ax = figure()
+    body = []
+    for k, visit in enumerate(("first", "every")):
+        runs = by_episode(
+            lambda v=visit: MonteCarlo(walk.features, td.OneOver("visits"), visit=v), walk, episodes, seeds, rms(walk)
+        )
+        at = np.unique(np.geomspace(1, episodes, 30).astype(int))
+        draw(ax, at, runs[:, at - 1], k, f"{visit} visit")
+        body.append((visit, *(pm(runs[:, n - 1]) for n in (1, 10, episodes))))
+    ax.set(xscale="log", yscale="log", xlabel="episodes", ylabel="RMS error")
+    ax.set_title("Monte Carlo with sample averages, random walk of 5 states")
+    ax.legend()
+    return fig, table(["visit", *(f"error after {n} episodes" for n in (1, 10, episodes))], body)
+
+
+VARIANCES = (("0.35/0.35", "target"), ("0.4/0.35", "target"), ("0.4/0.35", "corrected"))
+
+
+def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
+    """The variance of the return, exact against learnt, state by state."""
+    steps, seeds = int(scale.until(500_000)[-1]), scale.seeds(20)
+    fig, panels = figure(2, sharey=True)
+    columns: list[tuple[str, list[str]]] = []
+    states = np.arange(1, 10)
+    for preset, of in VARIANCES:
+        ring = td.make("RingWorld-v0", preset)
+        exact = ring.mdp.return_variance(ring.target, None if of == "target" else ring.behavior)[states]
+
+        runs = []
+        for seed in seeds:
+            learner = kind(ring.features, td.OneOver("visits", power=0.75), 1.0, of=of)
+            learner.update_many(ring.sampler(seed=seed).take(steps))
+            runs.append(learner.predict_many(states))
+        m, e = mean(np.array(runs))
+        where = "on-policy" if ring.on_policy else f'off-policy, of="{of}"'
+        columns += [(f"{where}: exact", [f"{x:.4f}" for x in exact])]
+        columns += [("learnt", [f"{x:.4f} ± {y:.4f}" for x, y in zip(m, e, strict=True)])]
+        if not ring.on_policy:
+            ax = panels[0] if of == "target" else panels[1]
+            ax.plot(states, exact, color=BLACK, marker="_", markersize=14, linestyle="none", label="exact")
+            ax.errorbar(
+                states, m, e, color=RED, marker="o", markersize=4.5, linestyle="none", capsize=3, label="learnt"
+            )
+            ax.set(xlabel="state", xticks=states, title=f'of="{of}"')
+    panels[0].set_ylabel("variance of the return")
+    panels[0].legend()
+    body = [(s, *(values[i] for _, values in columns)) for i, s in enumerate(states)]
+    return fig, table(["state", *(name for name, _ in columns)], body)
+
+
+def vtd(scale: Scale) -> tuple[Any, str]:
+    """VTD on RingWorld."""
+    return learnt_variance(td.VTD, scale)
+
+
+def direct_vtd(scale: Scale) -> tuple[Any, str]:
+    """Direct VTD on RingWorld."""
+    return learnt_variance(td.DirectVTD, scale)
+
+
+def large_means(scale: Scale) -> tuple[Any, str]:
+    """VTD and direct VTD where the mean is small, and where it is large beside the spread."""
+    at, seeds = scale.until(300_000), scale.seeds(20)
+    fig, panels = figure(2, sharey=True)
+    body = []
+    for ax, lam in zip(panels, (1.0, 0.9), strict=True):
+        for shift in (0.0, 10.0):
+            walk = td.make("RandomWalk-v0", "5", left_reward=shift - 1, right_reward=shift + 1)
+            states, d = range(walk.mdp.n_states), walk.mdp.error_weights()
+            exact = walk.mdp.lambda_return(walk.mdp.v(), lam).variance
+            for k, kind in enumerate((td.VTD, td.DirectVTD)):
+                runs = curve(
+                    lambda w=walk, kind=kind, x=lam: kind(w.features, td.OneOver("visits", power=0.75), x),
+                    walk,
+                    at,
+                    seeds,
+                    lambda s, x=exact, d=d, n=states: float(np.sqrt(d @ (s.predict_many(n) - x) ** 2)),
+                )
+                draw(ax, at, runs, k + (2 if shift else 0), f"{kind.__name__}, mean {shift:g}")
+                shown = picks(at, 1000, 10_000, at[-1])
+                body.append((f"{lam:g}", f"{shift:g}", kind.__name__, *(pm(runs[:, j]) for j in shown)))
+        ax.set(xscale="log", yscale="log", xlabel="steps", title=f"λ = {lam:g}")
+    panels[0].set_ylabel("RMS error of the variance")
+    panels[0].legend()
+    return fig, table(["λ", "mean return", "learner", *(f"error after {at[j]} steps" for j in shown)], body)
+
+
+def trace_tolerance(scale: Scale) -> tuple[Any, str]:
+    """What dropping small traces does to the weights, beside the bound for one drop, and how many traces live."""
+    n, alpha, lam, gamma = (1000 if scale.quick else 20_000), 0.01, 0.9, 0.99
+    coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=16)
+    rng = np.random.default_rng(0)
+    points = np.abs(np.cumsum(rng.normal(size=(n + 1, 2)) / 32, axis=0) % 2 - 1)
+    rewards = rng.normal(size=n)
+
+    def run(tolerance: float) -> tuple[Any, float, float]:
+        v, largest, live = td.TrueOnlineTD(coder, alpha, lam, trace_tolerance=tolerance), 0.0, 0
+        for t in range(n):
+            v.update(points[t], rewards[t], points[t + 1], gamma=gamma)
+            largest = max(largest, abs(v.td_error))
+            live += int(np.count_nonzero(v.trace)) if t % 100 == 99 else 0
+        return v.weights.copy(), largest, live / (n // 100)
+
+    exact, largest, live = run(0.0)
+    tolerances = scale.points(1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+    body, gaps, bounds = [("0", "0", "0", f"{live:.0f}")], [], []
+    for tolerance in tolerances:
+        weights, _, live = run(tolerance)
+        gaps.append(float(np.abs(weights - exact).max()))
+        bounds.append(tolerance * alpha * largest / (1 - gamma * lam))
+        body.append((f"{tolerance:g}", f"{gaps[-1]:.1e}", f"{bounds[-1]:.1e}", f"{live:.0f}"))
+    fig, ax = figure()
+    ax.plot(tolerances, gaps, color=BLUE, marker="o", markersize=4, label="largest change of a weight")
+    ax.plot(tolerances, bounds, color=RED, linestyle="--", label="bound for one drop")
+    ax.axvline(1e-8, color="#777777", linewidth=0.8)
+    ax.annotate("default", (1e-8, max(bounds)), (4, -6), textcoords="offset points", color="#555555")
+    ax.set(xscale="log", yscale="log", xlabel="trace_tolerance", ylabel="change of a weight")
+    ax.set_title(f"TrueOnlineTD, {coder.size} tile features, after {n} steps")
+    ax.legend(loc="lower right")
+    return fig, table(["tolerance", "largest change of a weight", "bound for one drop", "live traces, mean"], body)
+
+
+FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
+    "monte-carlo": monte_carlo,
+    "td": td_traces,
+    "baird": baird,
+    "n-step-td": n_step_td,
+    "true-online-td": true_online_td,
+    "gtd": gtd,
+    "true-online-gtd": true_online_gtd,
+    "lambda-return": lambda_return,
+    "lstd": lstd,
+    "vtd": vtd,
+    "direct-vtd": direct_vtd,
+    "large-means": large_means,
+    "trace-tolerance": trace_tolerance,
+}
+
+
+def make(name: str, out: Path, quick: bool, png: bool) -> tuple[str, float]:
+    """Write one figure and its table; the table, and how long it took."""
+    import matplotlib as mpl
+
+    begun = time.perf_counter()
+    with mpl.rc_context(STYLE):
+        fig, snippet = FIGURES[name](Scale(quick))
+        fig.savefig(out / f"{name}.svg", metadata={"Date": None, "Creator": None})
+        if png:
+            fig.savefig(out / f"{name}.png", dpi=110)
+    (out / f"{name}.md").write_text(snippet, encoding="utf-8")
+    return snippet, time.perf_counter() - begun
+
+
+def fill_pages(name: str, snippet: str) -> None:
+    """Put a table where the pages have a place for it."""
+    place = re.compile(rf"(<!-- measured: {re.escape(name)} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new = place.sub(lambda m: m[1] + "\n" + snippet + m[2], text)
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+
+
+def main() -> None:
+    """Make what the command line asks for, two figures at a time."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which figures: {', '.join(FIGURES)}")
+    parser.add_argument("--out", type=Path, help="the folder to write to (docs/figures)")
+    parser.add_argument("--quick", action="store_true", help="a smoke run into a temporary folder")
+    parser.add_argument("--png", action="store_true", help="PNG files beside the SVG ones")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(FIGURES)
+    if unknown:
+        parser.error(f"no figure is called {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+    out = options.out or (Path(tempfile.mkdtemp(prefix="tdlambda-figures-")) if options.quick else DOCS / "figures")
+    out.mkdir(parents=True, exist_ok=True)
+    names = options.names or list(FIGURES)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        for name, made in [(name, pool.submit(make, name, out, options.quick, options.png)) for name in names]:
+            snippet, seconds = made.result()
+            if out == DOCS / "figures":
+                fill_pages(name, snippet)
+            print(f"{out / name}.svg   {seconds:.1f} s\n\n{snippet}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

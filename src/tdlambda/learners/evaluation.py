@@ -1,0 +1,241 @@
+"""Run a learner in an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TimeRemainingColumn
+from rich.progress import Task as Bar
+from rich.text import Text
+
+from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.tasks import TASKS, Task, make
+
+Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
+_SHOW_EVERY = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What happened while a learner was run.
+
+    Attributes
+    ----------
+    steps, episodes
+        Transitions learnt from, and episodes that came to their end.
+    episode_returns, episode_lengths
+        Of each finished episode: the sum of its rewards, without discount, and its number of steps.
+    mean_reward
+        Over all steps; NaN if there were none.
+    learner
+        The one that was given.
+    """
+
+    steps: int
+    episodes: int
+    episode_returns: Floats
+    episode_lengths: Ints
+    mean_reward: float
+    learner: Any
+
+
+def evaluate(
+    env: gym.Env[Any, Any] | str,
+    policy: Policy | None,
+    learner: Any,
+    steps: int,
+    behavior: Policy | None = None,
+    seed: int | None = None,
+    gamma: float | None = None,
+    progress: bool = False,
+) -> Evaluation:
+    """Let a learner learn the value of a policy in an environment with discrete actions.
+
+    The environment and the learner begin a new episode. At each step an action is drawn from `behavior`, and the
+    learner is given ρ = π(a|s)/b(a|s). An interrupt (Ctrl-C) stops the run and returns what there is; an error of the
+    environment is passed on, and the learner keeps what it has learnt.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment, a `Task`, or the id of one.
+    policy
+        π, the policy to predict: a function from an observation to the probability of each action, an array
+        [state, action], or one row of probabilities. None takes the `target` and `behavior` of a `Task`.
+    learner
+        Anything with `update` and `reset`.
+    steps
+        Transitions to learn from.
+    behavior
+        b, the policy that acts; by default `policy`.
+    seed
+        Of the environment and of the actions; None for a fresh one.
+    gamma
+        γ; None takes what the environment reports as `info["discount"]` at each step.
+    progress
+        Show a bar with the steps per second.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> from tdlambda.learners.evaluation import evaluate
+    >>> ring = td.make("RingWorld-v0")
+    >>> run = evaluate(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
+    >>> run.steps, bool(abs(run.learner.predict(5) - ring.mdp.v(ring.target)[5]) < 0.2)
+    (2000, True)
+    """
+    steps = integer(steps, "steps", 0)
+    if gamma is not None and not 0 <= gamma <= 1:
+        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
+    own = isinstance(env, str)
+    world = _make(env) if isinstance(env, str) else env
+    try:
+        actor = _Actor(world, policy, behavior, seed)
+        tally = _Tally()
+        with _bar(steps) if progress else nullcontext() as show, suppress(KeyboardInterrupt):
+            _run(world, actor, learner, steps, seed, gamma, tally, show)
+    finally:
+        if own:
+            world.close()
+    return tally.evaluation(learner)
+
+
+def _run(
+    env: gym.Env[Any, Any], actor: _Actor, learner: Any, steps: int, seed: int | None, gamma: float | None,
+    tally: _Tally, show: Progress | None,
+) -> None:  # fmt: skip
+    learner.reset()  # its last episode is not this environment's
+    obs = _held(env.reset(seed=seed)[0])
+    for step in range(1, steps + 1):
+        action, rho = actor.act(obs)
+        raw, reward, terminated, truncated, info = env.step(action)
+        next_obs = _held(raw)
+        if gamma is None and "discount" not in info:
+            raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
+        learner.update(
+            obs, float(reward), next_obs, info["discount"] if gamma is None else gamma, rho, terminated, truncated
+        )
+        ended = bool(terminated or truncated)
+        tally.add(float(reward), ended)
+        obs = _held(env.reset()[0]) if ended and step < steps else next_obs
+        if show is not None and (step % _SHOW_EVERY == 0 or step == steps):
+            show.update(show.task_ids[0], completed=step)
+
+
+class _Actor:
+    """Draws actions from the behaviour policy and says how likely the target policy was to take them."""
+
+    def __init__(
+        self, env: gym.Env[Any, Any], policy: Policy | None, behavior: Policy | None, seed: int | None
+    ) -> None:
+        space = env.action_space
+        if not isinstance(space, gym.spaces.Discrete):
+            raise TypeError(f"env must have discrete actions; it has {space}")
+        self.n, self.start = int(space.n), int(space.start)
+        if policy is None:
+            task = env.unwrapped
+            if not isinstance(task, Task):
+                raise TypeError("policy must be given: only a Task has a target policy of its own")
+            policy = task.target
+            behavior = task.behavior if behavior is None else behavior
+        self.on_policy = behavior is None or behavior is policy
+        self.target = _as_function(policy, self.n, "policy")
+        self.behavior = self.target if behavior is None else _as_function(behavior, self.n, "behavior")
+        # Gymnasium seeds an environment with this very seed: without `spawn`, actions and world would be drawn by the
+        # same random numbers.
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+
+    def act(self, obs: Any) -> tuple[int, float]:
+        """An action for the environment, and its ρ."""
+        b = self.behavior(obs)
+        sums = np.cumsum(b)
+        a = int(np.searchsorted(sums, self.rng.random() * sums[-1], side="right"))  # never one of probability 0
+        rho = 1.0
+        if not self.on_policy:
+            pi = self.target(obs)
+            missed = (pi > 0) & (b == 0)
+            if missed.any():
+                raise ValueError(
+                    f"behavior never takes action {int(np.argmax(missed)) + self.start} at observation {obs!r}, but "
+                    "policy does: what it would bring cannot be learnt. Give it some probability"
+                )
+            rho = float(pi[a] / b[a])
+        return a + self.start, rho
+
+
+def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:
+    """A policy as a function to checked probabilities."""
+
+    def checked(probabilities: Any, where: str) -> Floats:
+        row: Floats = np.asarray(probabilities, dtype=np.float64)
+        if row.shape != (n,) or not (row >= 0).all() or abs(row.sum() - 1) > 1e-6:
+            raise ValueError(f"{name}{where} must be {n} probabilities that sum to 1; got {probabilities!r}")
+        return row
+
+    if callable(policy):
+        return lambda obs: checked(policy(obs), f" at observation {obs!r}")
+    table: Floats = np.asarray(policy, dtype=np.float64)
+    if table.ndim == 1:
+        same = checked(table, "")
+        return lambda _: same
+    if table.ndim != 2:
+        raise ValueError(f"{name} must be a function, [state, action] or one row; got shape {table.shape}")
+    rows = [checked(row, f" of state {state}") for state, row in enumerate(table)]
+    return lambda obs: rows[integer(obs, f"observation (of {name}, a table over states)", 0, len(rows) - 1)]
+
+
+class _Tally:
+    """Counts as it goes, so that an interrupt loses nothing."""
+
+    def __init__(self) -> None:
+        self.steps, self.total = 0, 0.0
+        self.sum, self.length = 0.0, 0
+        self.returns: list[float] = []
+        self.lengths: list[int] = []
+
+    def add(self, reward: float, ended: bool) -> None:
+        """One step."""
+        self.steps, self.total = self.steps + 1, self.total + reward
+        self.sum, self.length = self.sum + reward, self.length + 1
+        if ended:
+            self.returns.append(self.sum)
+            self.lengths.append(self.length)
+            self.sum, self.length = 0.0, 0
+
+    def evaluation(self, learner: Any) -> Evaluation:
+        """The result."""
+        mean = self.total / self.steps if self.steps else float("nan")
+        returns, lengths = np.array(self.returns, dtype=np.float64), np.array(self.lengths, dtype=np.int64)
+        return Evaluation(self.steps, len(returns), returns, lengths, mean, learner)
+
+
+class _Speed(ProgressColumn):
+    """Steps per second."""
+
+    def render(self, task: Bar) -> Text:
+        """So far."""
+        return Text("" if task.speed is None else f"{task.speed:,.0f} steps/s")
+
+
+def _bar(steps: int) -> Progress:
+    bar = Progress(BarColumn(), MofNCompleteColumn(), _Speed(), TimeRemainingColumn())
+    bar.add_task("evaluate", total=steps)
+    return bar
+
+
+def _make(name: str) -> gym.Env[Any, Any]:
+    """A task of ours or an environment of Gymnasium's, by its id."""
+    return make(name) if name in TASKS else gym.make(name)
+
+
+def _held(obs: Any) -> Any:
+    """An observation that an environment cannot change later; a state as a plain int, which is fastest."""
+    if isinstance(obs, np.integer):
+        return int(obs)
+    return obs.copy() if isinstance(obs, np.ndarray) else obs

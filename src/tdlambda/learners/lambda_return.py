@@ -1,0 +1,101 @@
+"""The offline λ-return algorithm: Sutton & Barto (2018), sections 12.1 and 12.8 to 12.9 for γ, λ and ρ at each step.
+
+    G_t = R_{t+1} + γ_{t+1} [ V(x_{t+1}) + λ_{t+1} ρ_{t+1} (G_{t+1} - V(x_{t+1})) ]
+    w  += α ρ_t (G_t - V(x_t)) x_t           for each t of the episode in order, at its end
+
+V(x) = w₀·x with the weights held during the episode; the last G is one-step, R + γ' V(x'). This is the forward view of
+TD(λ): the same sum of updates as accumulating traces give if their weights are held during the episode.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import compiled, kernel
+from tdlambda.features import Encoder
+from tdlambda.learners.episode import DISCOUNT, LAMBDA, RATIO, REWARD, V_NEXT, EpisodeLearner, learn
+from tdlambda.learners.memory import dot
+from tdlambda.learners.step_size import OneOver
+
+
+@compiled
+def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floats, rho: Floats) -> Floats:
+    """G_t for each step t of one episode, from V(x_{t+1}), R_{t+1}, γ_{t+1}, λ_{t+1} and ρ_t.
+
+    >>> lambda_returns(np.array([4.0, 0.0]), np.ones(2), np.array([0.5, 0.0]), np.array([0.5, 0.0]), np.ones(2))
+    array([2.25, 1.  ])
+    """
+    n = reward.size
+    if not (V_next.size == n and gamma.size == n and lam_next.size == n and rho.size == n):
+        raise ValueError("V_next, reward, gamma, lam_next and rho must have the same length")
+    G = np.empty(n)
+    g, c = 0.0, 0.0
+    for t in range(n - 1, -1, -1):
+        # (1-c) V + c g rather than V + c (g - V): exactly g where c is 1, so exactly Monte Carlo at λ = 1
+        g = reward[t] + gamma[t] * ((1 - c) * V_next[t] + c * g)
+        G[t] = g
+        c = lam_next[t - 1] * rho[t] if t > 0 else 0.0
+    return G
+
+
+@kernel
+def learn_episode(
+    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, rho: Floats, G: Floats, hold: bool
+) -> bool:  # fmt: skip
+    """Updates forward; none after weights leave the bound. Overwrites G with the errors where weights are held."""
+    n = X.shape[1]
+    if hold:
+        for t in range(G.size):
+            G[t] -= dot(F[0], X[t], Xv[t], n)
+    within = True
+    for t in range(G.size):
+        if within:
+            error = G[t] if hold else G[t] - dot(F[0], X[t], Xv[t], n)
+            within = learn(F, M, I, rho[t] * error, X[t], Xv[t])
+    return within
+
+
+class LambdaReturn(EpisodeLearner):
+    """The offline λ-return algorithm, on- and off-policy: the forward view, to learn with or to judge others by.
+
+    It stores the episode, so memory grows with the longest one.
+
+    Parameters
+    ----------
+    features, alpha
+        See `ReturnLearner`.
+    lam
+        λ: a number, one for each state, or a rule.
+    hold
+        Whether errors are taken with the weights held during the episode, or with current ones as each update changes
+        them. The returns always are those of the weights held. Without, λ = 1 on-policy is `MonteCarlo`.
+    options
+        The rest of `ReturnLearner`'s parameters.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = LambdaReturn(td.OneHot(3), alpha=0.5, lam=0.5, initial=1.0)
+    >>> v.update(0, 1.0, 1, gamma=1.0)
+    >>> v.update(1, 3.0, 2, terminated=True)
+    >>> v.predict(0), v.predict(1)
+    (2.0, 2.0)
+    """
+
+    def __init__(
+        self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, hold: bool = True, **options: Any
+    ) -> None:
+        if not isinstance(hold, bool):
+            raise TypeError(f"hold must be True or False; got {hold!r}")
+        super().__init__(features, alpha, lam, **options)
+        self.hold = hold
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"lam": self.rule, "hold": self.hold}
+
+    def _finish(self, n: int) -> bool:
+        N = self._N[:, :n]
+        G = lambda_returns(N[V_NEXT], N[REWARD], N[DISCOUNT], N[LAMBDA], N[RATIO])
+        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, N[RATIO], G, self.hold)

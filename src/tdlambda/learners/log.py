@@ -1,0 +1,220 @@
+"""Learn from logged transitions, whatever table they are in.
+
+No table library is imported: a table is used by the few methods that polars, pandas and pyarrow have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, integer
+from tdlambda.learners.base import Array
+from tdlambda.mdp import Transitions
+
+AnyLearner = TypeVar("AnyLearner")
+Columns: TypeAlias = str | Sequence[str]
+_FIELDS = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+_RANGES = {
+    "reward": (-np.inf, np.inf, "finite"),
+    "gamma": (0.0, 1.0, "in [0, 1]"),
+    "rho": (0.0, np.inf, "finite, not < 0"),
+}
+_DEFAULTS = {"rho": 1.0, "terminated": False, "truncated": False}
+
+
+def from_log(
+    table: Any,
+    learner: AnyLearner,
+    *,
+    obs: Columns = "obs",
+    reward: str = "reward",
+    next_obs: Columns = "next_obs",
+    gamma: str | float = "gamma",
+    rho: str | float = "rho",
+    terminated: str | bool = "terminated",
+    truncated: str | bool = "truncated",
+    chunk: int = 100_000,
+) -> AnyLearner:
+    """Learn from a table of transitions, one a row, and return the learner.
+
+    The rows are one stream in the order of time, as the learner would have met them: after a row that is neither
+    terminated nor truncated, the next row goes on from its `next_obs`. Sort a log that is not in this order first, and
+    mark as truncated the last row of an episode that was cut off.
+
+    A table in memory is checked as a whole before the first row is learnt (but for what only the encoder knows of
+    observations, which is checked chunk by chunk); a stream of batches is checked batch by batch.
+
+    Parameters
+    ----------
+    table
+        A polars DataFrame or LazyFrame (collected), a pandas DataFrame, a pyarrow Table, RecordBatch or
+        RecordBatchReader (read batch by batch), a dict of arrays, or `Transitions`.
+    learner
+        Anything with `update_many`.
+    obs, next_obs
+        The name of a column of numbers or of lists, or the names of one column for each dimension.
+    reward
+        The name of a column.
+    gamma, rho, terminated, truncated
+        The name of a column, or one value for all rows. Columns that are not there: ρ = 1, not terminated, not
+        truncated; γ must be given.
+    chunk
+        Rows learnt from at a time.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> from tdlambda.learners.log import from_log
+    >>> log = {"state": [0, 1], "r": [0.0, 1.0], "next": [1, 2], "done": [False, True]}
+    >>> v = td.TD(td.OneHot(3), alpha=0.5, lam=1.0)
+    >>> names = dict(obs="state", reward="r", next_obs="next", terminated="done")
+    >>> from_log(log, v, gamma=0.9, **names).predict(0)
+    0.45
+    """
+    chunk = integer(chunk, "chunk", 1)
+    wanted = dict(zip(_FIELDS, (obs, reward, next_obs, gamma, rho, terminated, truncated), strict=True))
+    first = 0
+    for batch in _batches(table):
+        rows = _transitions(batch, wanted, first)
+        for start in range(0, len(rows), chunk):
+            part = {name: column[start : start + chunk] for name, column in vars(rows).items()}
+            learner.update_many(Transitions(**part))  # type: ignore[attr-defined]  # any learner will do
+        first += len(rows)
+    return learner
+
+
+def _batches(table: Any) -> Iterator[Any]:
+    """The table itself, or what a reader reads."""
+    if isinstance(table, Transitions):
+        yield vars(table)
+    elif _has(table, "read_next_batch"):
+        yield from table
+    else:
+        yield table.collect() if _has(table, "collect") else table
+
+
+def _transitions(table: Any, wanted: dict[str, Any], first: int) -> Transitions:
+    """Checked columns; `first` is the number of the table's first row, for messages."""
+    columns = {field: _values(table, field, wanted[field], first) for field in ("obs", "reward", "next_obs")}
+    n = len(columns["reward"])
+    for field in ("gamma", "rho", "terminated", "truncated"):
+        columns[field] = _values(table, field, wanted[field], first)
+        if columns[field].ndim == 0:
+            columns[field] = np.full(n, columns[field])
+    for field, column in columns.items():
+        if len(column) != n:
+            raise ValueError(f"{field} must have {n} rows, as many as reward; got {len(column)}")
+        if field in _RANGES:
+            columns[field] = _numbers(field, column, first)
+        elif field in ("terminated", "truncated"):
+            columns[field] = _flags(field, column, first)
+    return Transitions(action=np.zeros(n, dtype=np.int64), **columns)
+
+
+def _values(table: Any, field: str, name: Any, first: int) -> Array:
+    """What a field is, as NumPy has it: a column, several side by side, or one value."""
+    if field in ("obs", "next_obs") and not isinstance(name, str) and isinstance(name, Sequence):
+        return np.column_stack([_column(table, field, part, first) for part in name])
+    if isinstance(name, str):
+        if name == field and name not in _names(table):
+            if field in _DEFAULTS:
+                return np.asarray(_DEFAULTS[field])
+            if field == "gamma":
+                raise ValueError("gamma: the table has no column 'gamma'; pass gamma=, a number or a column's name")
+        return _column(table, field, name, first)
+    if field in ("obs", "reward", "next_obs") or not isinstance(name, bool | int | float | np.generic):
+        raise TypeError(
+            f"{field} must be the name of a column{'' if field == 'reward' else ' or a value'}; got {name!r}"
+        )
+    return np.asarray(name)
+
+
+def _has(table: Any, method: str) -> bool:
+    """Asked of the class: a data frame may have a column of any name as an attribute."""
+    return hasattr(type(table), method)
+
+
+def _names(table: Any) -> list[str]:
+    if isinstance(table, Mapping):
+        return list(table)
+    if _has(table, "column"):
+        return list(table.schema.names)
+    if _has(table, "columns"):
+        return list(table.columns)
+    raise TypeError(f"table must be a data frame, a dict of arrays or Transitions; got {type(table).__name__}")
+
+
+def _column(table: Any, field: str, name: str, first: int) -> Array:
+    """One column without gaps, in 64 bits whatever the table stores, so that all tables teach the same."""
+    names = _names(table)
+    if name not in names:
+        raise ValueError(
+            f"{field}: the table has no column {name!r}, it has {', '.join(map(str, names))}; pass {field}="
+        )
+    column = table.column(name) if _has(table, "column") else table[name]
+    for gaps in ("isna", "is_null"):
+        if hasattr(column, gaps):
+            _require_none(np.asarray(getattr(column, gaps)(), dtype=bool), name, first)
+            break
+    try:
+        values: Array = np.asarray(column)
+    except ValueError:  # lists of unequal lengths
+        values = np.fromiter(column, dtype=object)
+    if values.dtype == object and len(values):
+        values = _unpack(values, name, first)
+    if values.ndim == 0:
+        raise ValueError(f"{field}: column {name!r} must have one value for each row; got {values!r}")
+    if values.dtype.kind == "f":
+        _require_none(np.atleast_1d(np.isnan(values).any(axis=tuple(range(1, values.ndim)))), name, first)
+    to = {"f": np.float64, "i": np.int64, "u": np.int64}.get(values.dtype.kind)
+    return np.ascontiguousarray(values if to is None else values.astype(to))
+
+
+def _unpack(values: Array, name: str, first: int) -> Array:
+    """Rows that are lists as a matrix; other objects as whatever they are."""
+    _require_none(np.array([value is None for value in values]), name, first)
+    if isinstance(values[0], str | bytes) or not hasattr(values[0], "__len__"):
+        plain = np.array(values.tolist())
+        return plain if plain.dtype.kind in "fiub" else values
+    rows = [np.asarray(value) for value in values]
+    for row, value in enumerate(rows):
+        if value.shape != rows[0].shape:
+            raise ValueError(
+                f"column {name!r}, row {first + row}: {len(value)} numbers, but {len(rows[0])} in the first"
+            )
+        if value.dtype == object:
+            _require_none(np.array([None in value.tolist()]), name, first + row)
+    return np.stack(rows)
+
+
+def _require_none(gaps: Bools, name: str, first: int) -> None:
+    if gaps.any():
+        row = first + int(np.argmax(gaps))
+        raise ValueError(
+            f"column {name!r}, row {row}: the value is missing (null or NaN); drop or fill such rows first"
+        )
+
+
+def _numbers(field: str, column: Array, first: int) -> Floats:
+    if column.dtype.kind not in "fiub" or column.ndim != 1:
+        raise TypeError(f"{field} must be a column of numbers; got {column.dtype} of shape {column.shape}")
+    numbers: Floats = column.astype(np.float64)
+    low, high, words = _RANGES[field]
+    bad = ~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"{field}, row {first + row}: it must be {words}; got {numbers[row]}")
+    return numbers
+
+
+def _flags(field: str, column: Array, first: int) -> Bools:
+    if column.dtype.kind not in "fiub" or column.ndim != 1:
+        raise TypeError(f"{field} must be a column of True and False; got {column.dtype} of shape {column.shape}")
+    bad = (column != 0) & (column != 1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"{field}, row {first + row}: it must be True or False; got {column[row]}")
+    return column.astype(np.bool_)

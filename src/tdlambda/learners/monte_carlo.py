@@ -1,0 +1,98 @@
+"""Monte Carlo prediction: Sutton & Barto (2018), sections 5.1 and 9.3; per-decision ρ: Precup, Sutton & Singh (2000).
+
+    G_t = ρ_t (R_{t+1} + γ_{t+1} G_{t+1})
+    w  += α (G_t - w·x_t) x_t                for each t of the episode in order, at its end
+
+G after the last step is 0 where the episode terminated, and V(x') with the weights at that time where it was cut.
+On-policy and with every visit, each terminated episode leaves the weights where true online TD(1) leaves them.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.compiled import kernel
+from tdlambda.features import Encoder
+from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn
+from tdlambda.learners.memory import dot
+from tdlambda.learners.step_size import OneOver
+
+
+@kernel
+def learn_episode(
+    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, G: Floats, chosen: Bools
+) -> bool:  # fmt: skip
+    """Returns backward, into G; then updates forward at the steps chosen, none after weights leave the bound."""
+    g = N[V_NEXT, chosen.size - 1]
+    for t in range(chosen.size - 1, -1, -1):
+        g = N[RATIO, t] * (N[REWARD, t] + N[DISCOUNT, t] * g)
+        G[t] = g
+    within = True
+    for t in range(chosen.size):
+        if chosen[t] and within:
+            within = learn(F, M, I, G[t] - dot(F[0], X[t], Xv[t], X.shape[1]), X[t], Xv[t])
+    return within
+
+
+def first_visits(X: Ints, Xv: Floats) -> Bools:
+    """Where a feature vector occurs for the first time, whatever the order of its active features.
+
+    >>> first_visits(np.array([[1, 2], [2, 1], [1, 2]]), np.array([[0.5, 1.0], [1.0, 0.5], [1.0, 1.0]]))
+    array([ True, False,  True])
+    """
+    index = np.where(Xv == 0, -1, X)  # an index whose value is 0 is not active: it is padding
+    order = np.lexsort((Xv, index), axis=1)
+    rows = np.hstack([np.take_along_axis(columns, order, 1).astype(np.float64) for columns in (index, Xv + 0.0)])
+    first = np.zeros(len(X), dtype=bool)
+    first[list({row.tobytes(): t for t, row in reversed(list(enumerate(rows)))}.values())] = True
+    return first
+
+
+class MonteCarlo(EpisodeLearner):
+    """Monte Carlo prediction: learns at an episode's end, from the returns that followed.
+
+    It stores the episode, so memory grows with the longest one. With one-hot features and `OneOver("visits")` the
+    value of a state is the average of the returns from it. There is no λ; `lambda_at` is 1, what true online TD(λ)
+    needs to agree with it.
+
+    Parameters
+    ----------
+    features, alpha
+        See `ReturnLearner`.
+    visit
+        "every", or "first": an update only where a feature vector occurs for the first time in the episode.
+    options
+        The rest of `ReturnLearner`'s parameters.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = MonteCarlo(td.OneHot(3), alpha=0.5)
+    >>> v.update(0, 1.0, 1, gamma=0.9)
+    >>> v.predict(0)
+    0.0
+    >>> v.update(1, 1.0, 2, terminated=True)
+    >>> v.predict(0), v.predict(1)
+    (0.95, 0.5)
+    """
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        visit: Literal["every", "first"] = "every",
+        **options: Any,
+    ) -> None:
+        if visit not in ("every", "first"):
+            raise ValueError(f'visit must be "every" or "first"; got {visit!r}')
+        super().__init__(features, alpha, 1.0, **options)
+        self.visit = visit
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"visit": self.visit}
+
+    def _finish(self, n: int) -> bool:
+        chosen = np.ones(n, dtype=bool) if self.visit == "every" else first_visits(self._X[:n], self._Xv[:n])
+        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, self._N, np.empty(n), chosen)

@@ -1,0 +1,114 @@
+"""n-step TD: Sutton & Barto (2018), sections 7.1 and 7.3, with per-decision ρ (Precup, Sutton & Singh 2000).
+
+    G_{t:h} = ρ_t (R_{t+1} + γ_{t+1} G_{t+1:h}),    G_{h:h} = w·x_h  (0 where the episode terminated)
+    w += α (G_{τ:τ+n} - w·x_τ) x_τ,    τ = t - n + 1,    at step t, with the weights of that moment
+
+At an episode's end, terminated or truncated, the steps that remain are updated in order, with the return up to it.
+Truncated, they all bootstrap from w·x' as it was before the first of these updates.
+"""
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.compiled import kernel
+from tdlambda.features import Encoder
+from tdlambda.learners.episode import (
+    DISCOUNT,
+    HEAD,
+    RATIO,
+    REWARD,
+    SEEN,
+    STORED,
+    ReturnLearner,
+    learn,
+)  # fmt: skip
+from tdlambda.learners.memory import DIVERGED_AT, dot
+from tdlambda.learners.step_size import OneOver
+
+
+@kernel
+def learn_rows(
+    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, G: Floats,
+    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
+    terminated: Bools, truncated: Bools,
+) -> bool:  # fmt: skip
+    """Transitions in order, kept in a ring of n: I[STORED] of them from the oldest, I[HEAD], on."""
+    n = N.shape[1]
+    for t in range(reward.size):
+        ended = terminated[t] or truncated[t]
+        g = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
+        at = (I[HEAD] + I[STORED]) % n
+        for j in range(x.shape[1]):
+            X[at, j], Xv[at, j] = x[t, j], xv[t, j]
+        N[REWARD, at], N[RATIO, at], N[DISCOUNT, at] = reward[t], rho[t], 0.0 if terminated[t] else gamma[t]
+        I[STORED] += 1
+        I[SEEN] += 1
+        if not ended and I[STORED] < n:
+            continue
+        for k in range(I[STORED] - 1, -1, -1):
+            at = (I[HEAD] + k) % n
+            g = N[RATIO, at] * (N[REWARD, at] + N[DISCOUNT, at] * g)
+            G[at] = g
+        within = True
+        for _ in range(I[STORED] if ended else 1):
+            at = I[HEAD]
+            if within:
+                within = learn(F, M, I, G[at] - dot(F[0], X[at], Xv[at], X.shape[1]), X[at], Xv[at])
+            I[HEAD] = (at + 1) % n
+            I[STORED] -= 1
+        if ended:
+            I[HEAD] = 0
+        if not within:
+            I[DIVERGED_AT] = I[SEEN]
+            return False
+    return True
+
+
+class NStepTD(ReturnLearner):
+    """n-step TD, on- and off-policy: from TD(0) at n = 1 to Monte Carlo at n beyond an episode's length.
+
+    Memory is that of n transitions, and a step costs O(n). No λ is used (`lambda_at` is 0). Off-policy, ρ multiplies
+    the whole return, w += α (ρ (r' + γ' w·x') - w·x) x at n = 1, where `TD` multiplies the error, w += α ρ (r' + γ'
+    w·x' - w·x) x (ρ as a control variate): the same on average where E[ρ] = 1, with more variance here.
+
+    Parameters
+    ----------
+    features, alpha
+        See `ReturnLearner`.
+    n
+        Steps before bootstrapping, at least 1.
+    options
+        The rest of `ReturnLearner`'s parameters.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = NStepTD(td.OneHot(4), alpha=0.5, n=2)
+    >>> v.update(0, 1.0, 1)
+    >>> v.predict(0)
+    0.0
+    >>> v.update(1, 1.0, 2)
+    >>> v.predict(0), v.predict(1)
+    (1.0, 0.0)
+    """
+
+    def __init__(self, features: Encoder, alpha: float | OneOver, n: SupportsIndex, **options: Any) -> None:
+        self.n = integer(n, "n", 1)
+        super().__init__(features, alpha, 0.0, self.n, **options)
+        self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"n": self.n}
+
+    def _take(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,  # noqa: ARG002
+        terminated: Bools, truncated: Bools,
+    ) -> bool:  # fmt: skip
+        state = (self._F, self._M, self._I, self._X, self._Xv, self._N, self._G)
+        return learn_rows(*state, x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+
+    def _has_room(self, room: int, stored: int, head: int) -> bool:
+        return room == self.n and stored < self.n and head < self.n
