@@ -154,10 +154,10 @@ def test_lambda_for_each_state_reaches_its_fixed_point() -> None:
 
 
 def test_a_trace_that_has_faded_is_0() -> None:
-    v = LSTD(td.OneHot(2), 0.5)
-    v.update(0, 1.0, 1, gamma=0.5)
-    v.update_many(np.ones(2000, int), np.zeros(2000), np.ones(2000, int), 0.5)
-    assert v.trace[0] == 0.0
+    v = LSTD(td.OneHot(2), 1.0)
+    v.update(0, 1.0, 1, gamma=0.9)
+    v.update_many(np.ones(10_000, int), np.zeros(10_000), np.ones(10_000, int), 0.9)
+    assert v.trace[0] == 0.0  # left alone, it would stay at the least positive number for ever
 
 
 @settings(max_examples=30)

@@ -120,6 +120,10 @@ def test_reset_forgets_the_steps_stored() -> None:
     v.update(1, 1.0, 0, terminated=True)
     assert v.weights.tolist() == [0.0, 0.5]
     assert v.steps == 2
+    over = {name: array.copy() for name, array in v._state().items()}
+    v.reset()  # after an end there is nothing to forget
+    for name, array in v._state().items():
+        np.testing.assert_array_equal(array, over[name])
 
 
 @pytest.mark.parametrize("n", [1, 4])

@@ -46,8 +46,7 @@ def store(
         at = I[STORED]
         for j in range(x.shape[1]):
             X[at, j], Xv[at, j] = x[t, j], xv[t, j]
-        N[REWARD, at], N[RATIO, at], N[LAMBDA, at] = reward[t], rho[t], lam[t]
-        N[DISCOUNT, at] = 0.0 if terminated[t] else gamma[t]
+        N[REWARD, at], N[DISCOUNT, at], N[RATIO, at], N[LAMBDA, at] = reward[t], gamma[t], rho[t], lam[t]
         N[V_NEXT, at] = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
         I[STORED] += 1
         I[SEEN] += 1

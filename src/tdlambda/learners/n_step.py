@@ -42,7 +42,7 @@ def learn_rows(
         at = (I[HEAD] + I[STORED]) % n
         for j in range(x.shape[1]):
             X[at, j], Xv[at, j] = x[t, j], xv[t, j]
-        N[REWARD, at], N[RATIO, at], N[DISCOUNT, at] = reward[t], rho[t], 0.0 if terminated[t] else gamma[t]
+        N[REWARD, at], N[DISCOUNT, at], N[RATIO, at] = reward[t], gamma[t], rho[t]
         I[STORED] += 1
         I[SEEN] += 1
         if not ended and I[STORED] < n:
