@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 import tdlambda as td
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel
-from tdlambda.learners import driver, memory
+from tdlambda.learners import driver
 
 
 @kernel
@@ -145,7 +146,7 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
     }
 
 
-def tile_stream(size: int, n: int, seed: int = 0) -> td.Transitions:
+def tile_stream(size: int, n: int, seed: int = 0) -> tuple[td.TileCoder, td.Transitions]:
     """A smooth walk through a box, as tile-coded streams are, already encoded: 10 of `size` features active."""
     side = round((size / 10) ** 0.5)
     coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side)
@@ -154,7 +155,9 @@ def tile_stream(size: int, n: int, seed: int = 0) -> td.Transitions:
     point = np.abs((walk % 2) - 1)
     flags = np.zeros(n, dtype=bool)
     column = np.full(n, 0.99)
-    return coder, td.Transitions(point[:-1], flags, rng.normal(size=n), point[1:], column, np.ones(n), flags, flags)  # type: ignore[return-value, arg-type]
+    actions = np.zeros(n, dtype=np.int64)
+    steps = td.Transitions(point[:-1], actions, rng.normal(size=n), point[1:], column, np.ones(n), flags, flags)
+    return coder, steps
 
 
 def measure_sizes(
@@ -164,15 +167,16 @@ def measure_sizes(
     work: dict[str, Callable[[], None]] = {}
     live: dict[str, Any] = {}
     for size in sizes:
-        coder, steps = tile_stream(size, n)  # type: ignore[misc]
+        coder, steps = tile_stream(size, n)
         learner = td.TrueOnlineTD(coder, 0.01, 0.9)
         x, xv = coder.encode_batch(steps.obs)
         y, yv = coder.encode_batch(steps.next_obs)
         lam = np.full(n, 0.9)
-        state = (learner.code, learner._F, learner._M, learner._I, x, xv, y, yv)
+        state: Any = (learner.code, learner._F, learner._M, learner._I, x, xv, y, yv, y, yv)
 
         def run(state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
-            driver.update_many(*state, steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)
+            numbers: Any = (steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)
+            driver.update_many(*state, *numbers)
 
         work[str(size)], live[str(size)] = run, learner
         run()

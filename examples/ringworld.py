@@ -49,12 +49,13 @@ def main() -> None:
         if cell.table == "ringworld_04_035" and cell.method == "fixed"
     }
     cells = [(alpha, lam) for alpha in ALPHAS for lam in LAMBDAS]
-    rows, best = [], {}
+    rows: list[list[str]] = []
+    best: dict[float, tuple[float, float]] = {}
     for alpha, lam in track(
         cells, description=f"{options.seeds} runs of {options.steps:,} steps a cell", console=console
     ):
         errors = [final_error(alpha, lam, seed, options.steps) for seed in range(options.seeds)]
-        mean, error = np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))
+        mean, error = float(np.mean(errors)), float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
         theirs = published[alpha, lam]
         z = (mean - theirs.mean) / np.hypot(error, theirs.std / np.sqrt(240))
         best[alpha] = min(best.get(alpha, (np.inf, 0.0)), (mean, lam))

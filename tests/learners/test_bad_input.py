@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, unused-ignore, assignment, var-annotated"
 """Bad input is refused by name and changes nothing; divergence is said once."""
 
 from collections.abc import Callable

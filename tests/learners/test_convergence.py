@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, unused-ignore, assignment, var-annotated"
 """Where the learners end up, against the exact answers of `FiniteMDP`."""
 
 from typing import Any

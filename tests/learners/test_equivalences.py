@@ -208,7 +208,7 @@ def test_dropping_small_traces_costs_what_is_promised(tolerance: float) -> None:
 def test_float32_follows_float64() -> None:
     task = td.make("FrozenLake-v0")
     steps = task.sampler(seed=3).take(2000)
-    single, double = (td.TrueOnlineGTD(task.features, 0.01, 0.9, dtype=dtype) for dtype in ("float32", "float64"))  # type: ignore[arg-type]
+    single, double = (td.TrueOnlineGTD(task.features, 0.01, 0.9, dtype=dtype) for dtype in ("float32", "float64"))
     for learner in (single, double):
         learner.update_many(steps)
     assert single.weights.dtype == np.float32

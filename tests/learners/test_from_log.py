@@ -186,7 +186,7 @@ def test_a_name_that_is_not_the_default_must_be_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", [dict, pl.DataFrame, pd.DataFrame, pa.table, batches], ids=str)
+@pytest.mark.parametrize("form", [dict, pl.DataFrame, pd.DataFrame, pa.table, batches], ids=lambda form: form.__name__)
 def test_a_gap_is_named_before_anything_is_learnt(form: Callable[[Any], Any], name: str) -> None:
     values = COLUMNS[name].tolist()
     values[77] = None
@@ -205,7 +205,7 @@ def test_a_gap_in_a_later_batch() -> None:
     assert v.steps == 260  # what came before that batch
 
 
-@pytest.mark.parametrize("form", [dict, pl.DataFrame, pd.DataFrame, pa.table], ids=str)
+@pytest.mark.parametrize("form", [dict, pl.DataFrame, pd.DataFrame, pa.table], ids=lambda form: form.__name__)
 def test_a_gap_within_a_list(form: Callable[[Any], Any]) -> None:
     for gap in ([0.1, None], None):
         rows = CAR.obs.tolist()

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.learners.episode import STORED
 from tdlambda.learners.monte_carlo import MonteCarlo, first_visits
+from tdlambda.memory import DIVERGED_AT
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -229,9 +231,9 @@ def test_state_that_does_not_fit_is_refused() -> None:
     refused("F", changed("F", (1, 0), -1.0))
     for slot in range(len(good["I"])):
         refused("I", changed("I", slot, -2))
-    refused("I", changed("I", 4, 7))  # diverged at a step to come
+    refused("I", changed("I", DIVERGED_AT, 7))  # diverged at a step to come
     refused("I", changed("I", 5, 1))  # another schedule
-    refused("I", changed("I", 10, 2))  # more stored than there are
+    refused("I", changed("I", STORED, 2))  # more stored than there are
 
 
 def test_divergence_is_raised_once_and_freezes() -> None:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.learners.episode import HEAD, SEEN, STORED
 from tdlambda.learners.monte_carlo import MonteCarlo
 from tdlambda.learners.n_step import NStepTD
+from tdlambda.memory import DIVERGED_AT
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -168,8 +170,8 @@ def test_state_that_does_not_fit_is_refused() -> None:
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
         ("X", (0, 0), 3), ("X", (1, 0), -1), ("Xv", (0, 0), np.inf), ("N", (0, 0), np.nan), ("N", (1, 0), 1.1),
-        ("N", (2, 0), -1.0), ("F", (0, 1), np.inf), ("I", 10, 2),
-        ("I", 11, 2), ("I", 11, -1), ("I", 9, -1), ("I", 4, 9),
+        ("N", (2, 0), -1.0), ("F", (0, 1), np.inf), ("I", STORED, 2),
+        ("I", HEAD, 2), ("I", HEAD, -1), ("I", SEEN, -1), ("I", DIVERGED_AT, 9),
     ):  # fmt: skip
         state = {k: a.copy() for k, a in good.items()}
         state[name][at] = value

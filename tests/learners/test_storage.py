@@ -144,7 +144,8 @@ def test_the_path_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_numpy_can_read_it(saved: Path) -> None:
     with np.load(saved, allow_pickle=False) as arrays:
-        assert np.array_equal(arrays["F"][0], load(saved).weights)
+        weights = load(saved).weights
+        assert np.array_equal(arrays["F"][0, : weights.size], weights)
 
 
 def test_equal_learners_have_equal_files(tmp_path: Path) -> None:
@@ -328,7 +329,7 @@ def changed_array(saved: Path, name: str, change: Callable[[Any], Any]) -> Path:
 
 HOSTILE_ARRAYS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "weights not finite": ("F", lambda a: a.__setitem__((0, 0), np.nan), "not finite"),
-    "numbers not finite": ("M", lambda a: a.__setitem__(5, np.inf), "not finite"),
+    "numbers not finite": ("M", lambda a: a.__setitem__(-1, np.inf), "not finite"),
     "shape": ("F", lambda a: a[:, :-1], "does not fit"),
     "dimensions": ("F", np.ravel, "'F'"),
     "dtype": ("F", lambda a: a.astype(np.float32), "'F'"),

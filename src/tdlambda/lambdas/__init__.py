@@ -1,5 +1,9 @@
-"""Where λ comes from: a number, a table over states, or a rule."""
+"""Where λ comes from: a number, a table over states, or a rule that learns it."""
 
+from tdlambda.lambdas.adaptive import Adaptive, WithEstimates
+from tdlambda.lambdas.counting import Counting
 from tdlambda.lambdas.fixed import Fixed, PerState, Rule, as_rule
+from tdlambda.lambdas.greedy import Greedy
+from tdlambda.lambdas.meta import Meta
 
-__all__ = ["Fixed", "PerState", "Rule", "as_rule"]
+__all__ = ["Adaptive", "Counting", "Fixed", "Greedy", "Meta", "PerState", "Rule", "WithEstimates", "as_rule"]

@@ -77,7 +77,7 @@ class PerState(Rule):
 
     def at_many(self, observations: Any, n: int) -> Floats:
         """λ of these states."""
-        states = np.asarray(observations)
+        states = np.asarray(observations) if n else np.zeros(0, dtype=np.int64)
         if not np.issubdtype(states.dtype, np.integer) or states.shape != (n,):
             raise TypeError(f"obs: a λ for each state needs integer states; got {states.dtype} of shape {states.shape}")
         if n and (states.min() < 0 or states.max() >= self.lam.size):

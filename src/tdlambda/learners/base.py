@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.features import Encoder
-from tdlambda.lambdas import as_rule
+from tdlambda.lambdas import Adaptive, as_rule
 from tdlambda.mdp import Transitions
 
 if TYPE_CHECKING:
@@ -45,20 +45,26 @@ class Learner(ABC):
     and how it forgets an unfinished episode (`reset`).
     """
 
-    name: ClassVar[str]
+    takes_adaptive: ClassVar[bool] = False
+    """Whether λ may be learnt beside the value."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Learners can be loaded by name."""
         super().__init_subclass__(**options)
-        if not getattr(cls, "__abstractmethods__", None):
-            cls.name = cls.__name__
-            LEARNERS[cls.__name__] = cls
+        abstract = any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
+        if not abstract:
+            LEARNERS.setdefault(cls.__name__, cls)
 
     def __init__(self, features: Encoder, lam: Any) -> None:
         if not isinstance(features, Encoder):
             raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
         self.features = features
         self.rule = as_rule(lam)
+        if isinstance(self.rule, Adaptive) and not self.takes_adaptive:
+            raise ValueError(
+                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
+                "step by step; TD, TrueOnlineTD, GTD and TrueOnlineGTD can"
+            )
 
     # ---- what a user calls -----------------------------------------------------------------------------------
 
@@ -149,12 +155,12 @@ class Learner(ABC):
 
     # ---- what a subclass says --------------------------------------------------------------------------------
 
-    @abstractmethod
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
         """One transition whose numbers are checked."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it learns, in _learn or in update")
 
     @abstractmethod
     def _state(self) -> dict[str, Array]:

@@ -1,7 +1,7 @@
 """Direct VTD: the variance of the λ-return, learnt as a value of its own (Sherstan et al. 2018).
 
 Three true online TD learners run side by side on one stream: V, the value; J = E[G^λ], the mean of the λ-return that
-bootstraps from V; and its variance. With ᵗ for what belongs to x_{t+1}:
+bootstraps from V; and its variance.
 
     δᴶ = r' + γ' [ (1-λ') V(x') + λ' J(x') ] - J(x)
     V:     reward r',                      discount γ'
@@ -13,40 +13,28 @@ bootstraps from V; and its variance. With ᵗ for what belongs to x_{t+1}:
 The first form is corrected by ρ like any value; the second is an expectation under the behaviour policy and is not.
 """
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
-from tdlambda.learners import memory, true_online_td
-from tdlambda.learners.memory import GAMMA, LAM, OPTION, RHO_PREV, V_OLD, Index, Value, dot, enliven, prune
-from tdlambda.learners.variance import J_OLD, S_OLD, TARGET, TRACE, VarianceLearner
-
-_learn = true_online_td.learn
+from tdlambda.learners.variance import VarianceLearner
+from tdlambda.memory import CORRECTED, TRACE_LAM, TRACE_ROWS, WEIGHT_ROWS, Index, Value, assign, direct_square, dot
 
 
 @inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
+def prepare(
+    F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
-) -> bool:  # fmt: skip
-    """One transition. Rows of F: the weights of V, J and Var, then their traces."""
-    rho_prev, gamma_lam, gamma_lam_next = M[RHO_PREV], M[GAMMA] * M[LAM], gamma_next * lam_next
-    v_next = dot(F[0], y, yv, n_next)
-    j, j_next = dot(F[1], x, xv, len(x)), dot(F[1], y, yv, n_next)
-    cumulant = reward + gamma_next * (1 - lam_next) * v_next
-    delta_j = cumulant + gamma_lam_next * j_next - j
-    if I[OPTION] == TARGET:
-        square, discount, kept, ratio = delta_j**2, gamma_lam_next**2, gamma_lam**2, rho
-    else:
-        square, discount = (rho * delta_j + (rho - 1) * j) ** 2, (rho * gamma_lam_next) ** 2
-        kept, ratio = (rho_prev * gamma_lam) ** 2, 1.0
-    trace = M[TRACE]
-    within = _learn(F[2], F[5], M, I, S_OLD, alpha, x, xv, y, yv, n_next, square, discount, ratio, kept * trace)
-    within &= _learn(
-        F[1], F[4], M, I, J_OLD, alpha, x, xv, y, yv, n_next, cumulant, gamma_lam_next, rho, gamma_lam * trace
-    )
-    within &= _learn(F[0], F[3], M, I, V_OLD, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, gamma_lam)
-    enliven(I, x, len(x), F.shape[1])
-    prune(F, M, I, alpha)
-    return within
+) -> float:  # fmt: skip
+    """Hand V, J and Var their rewards and discounts; λ' as it is."""
+    rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
+    kept = gamma_next * lam_next
+    j, j_next = dot(F[rows], x, xv, len(x)), dot(F[rows], y, yv, n_next)
+    mean = reward + gamma_next * (1 - lam_next) * dot(F[0], y, yv, n_next)
+    square = direct_square(mean + kept * j_next - j, j, rho, corrected)
+    assign(M, 0, reward, gamma_next, rho, lam_next)
+    assign(M, 1, mean, kept, rho, trace)
+    assign(M, 2, square, (rho * kept) ** 2 if corrected else kept**2, 1.0 if corrected else rho, trace)
+    return lam_next
 
 
 class DirectVTD(VarianceLearner):
@@ -64,7 +52,7 @@ class DirectVTD(VarianceLearner):
     (0.99..., np.float64(1.0))
     """
 
-    code = memory.DIRECT_VTD
+    bundle = memory.DIRECT_VTD
 
     def _variance(self, mean: Floats, second: Floats) -> Floats:  # noqa: ARG002
         return second

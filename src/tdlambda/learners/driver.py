@@ -7,40 +7,78 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import inlined, kernel
+from tdlambda.lambdas import counting, greedy, meta
 from tdlambda.learners import direct_vtd, gtd_lambda, td_lambda, true_online_gtd, true_online_td, vtd
-from tdlambda.learners.memory import (
+from tdlambda.memory import (
+    BETA,
+    BLOCKS,
+    BUNDLE,
+    CONSTANT,
+    COUNTING,
+    CUMULANT,
     DIRECT_VTD,
+    DISCOUNT,
     DIVERGED_AT,
-    GAMMA,
+    FIRST_BLOCK,
     GTD,
-    LAM,
-    RHO_PREV,
+    LAM_NEXT,
+    META,
+    PACE,
+    RATIO,
+    SCHEDULE,
+    SIZE,
+    SLOTS,
     STEPS,
     TD,
+    TRACE_ROWS,
     TRUE_ONLINE_GTD,
     TRUE_ONLINE_TD,
     UNDER_WAY,
     VTD,
+    WEIGHT_ROWS,
     Index,
     Value,
     clear_traces,
+    enliven,
+    prune,
     step_size,
-)  # fmt: skip
+)
 
 TERMINATED, TRUNCATED = 1, 2
 """Flags in one integer: Python hands over an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, LAM_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, DIVERGED = range(10)
 
-_td, _true_online_td, _gtd = td_lambda.step, true_online_td.step, gtd_lambda.step
-_true_online_gtd, _direct_vtd, _vtd = true_online_gtd.step, direct_vtd.step, vtd.step
+_td, _true_online_td = td_lambda.learn, true_online_td.learn
+_gtd, _true_online_gtd = gtd_lambda.learn, true_online_gtd.learn
+_direct_vtd, _vtd = direct_vtd.prepare, vtd.prepare
+_greedy, _meta, _counting = greedy.prepare, meta.prepare, counting.next_lambda
+
+
+@inlined
+def _learn(
+    code: int, F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float,
+    x: Index, xv: Value, y: Index, yv: Value, n_next: int,
+    reward: float, gamma_next: float, rho: float, lam_next: float,
+) -> bool:  # fmt: skip
+    """One transition for one block, by the algorithm that the code names."""
+    if code == TD:
+        return _td(F, b, M, m, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
+    if code == TRUE_ONLINE_TD:
+        return _true_online_td(F, b, M, m, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
+    if code == GTD:
+        return _gtd(F, b, M, m, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
+    return _true_online_gtd(F, b, M, m, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
 
 
 @inlined
 def _advance(
-    code: int, F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value,
+    code: int, F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, z: Index, zv: Value,
     reward: float, gamma_next: float, rho: float, lam_next: float, terminated: bool, truncated: bool,
 ) -> int:  # fmt: skip
-    """One transition that has been checked. A learner that has diverged stays as it is."""
+    """One transition that has been checked; z are the features of x' that λ depends on, if it learns.
+
+    A learner that has diverged stays as it is.
+    """
     if I[DIVERGED_AT] >= 0:
         return OK
     I[STEPS] += 1
@@ -48,20 +86,33 @@ def _advance(
     if terminated:
         gamma_next, n_next = 0.0, 0
     alpha = step_size(F, M, I, x, xv)
+    beta = M[BETA] if I[SCHEDULE] == CONSTANT else M[BETA] * alpha
     within = True
-    if code == TD:
-        within = _td(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    elif code == TRUE_ONLINE_TD:
-        within = _true_online_td(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    elif code == GTD:
-        within = _gtd(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    elif code == TRUE_ONLINE_GTD:
-        within = _true_online_gtd(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    elif code == DIRECT_VTD:
-        within = _direct_vtd(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    elif code == VTD:
-        within = _vtd(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
-    M[GAMMA], M[LAM], M[RHO_PREV], I[UNDER_WAY] = gamma_next, lam_next, rho, 1
+    if I[BUNDLE] == COUNTING:
+        lam_next = _counting(M, I, z, zv, len(z) if n_next > 0 else 0)
+    if I[BLOCKS] == 1:
+        within = _learn(
+            code, F, 0, M, FIRST_BLOCK, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next
+        )
+    else:
+        if I[BUNDLE] == DIRECT_VTD:
+            _direct_vtd(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
+        elif I[BUNDLE] == VTD:
+            _vtd(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
+        elif I[BUNDLE] == META:
+            _meta(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, z, zv)
+        else:
+            _greedy(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho)
+        for k in range(I[BLOCKS]):
+            m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE]
+            within &= _learn(
+                code, F, k * (I[WEIGHT_ROWS] + I[TRACE_ROWS]), M, m, I, pace * alpha, pace * beta, x, xv, y, yv, n_next,
+                M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
+            )  # fmt: skip
+    enliven(I, x, len(x), F.shape[1])
+    # traces of true online methods carry a step size, the others do not
+    prune(F, M, I, alpha if code == TRUE_ONLINE_TD else min(alpha, beta) if code == TRUE_ONLINE_GTD else 1.0)
+    I[UNDER_WAY] = 1
     if terminated or truncated:
         clear_traces(F, I)
     if not within:
@@ -95,16 +146,17 @@ def _check_features(index: Ints, value: Floats, size: int, bad_index: int, bad_v
 
 @kernel
 def update(
-    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
     reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
-    """One transition between feature vectors."""
+    """One transition between feature vectors x and y; where λ learns, it is a function of z, most often y."""
     status = _check(reward, gamma, rho, lam)
-    status = status or _check_features(x, xv, F.shape[1], OBS, OBS_VALUES)
-    status = status or _check_features(y, yv, F.shape[1], NEXT_OBS, NEXT_OBS_VALUES)
-    return status or _advance(
-        code, F, M, I, x, xv, y, yv, reward, gamma, rho, lam, bool(ended & TERMINATED), bool(ended & TRUNCATED)
-    )
+    status = status or _check_features(x, xv, I[SIZE], OBS, OBS_VALUES)
+    status = status or _check_features(y, yv, I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+    if status != OK:
+        return status
+    terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
+    return _advance(code, F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
 
 
 @kernel
@@ -113,29 +165,16 @@ def update_index(
     reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between one-hot states."""
-    if not 0 <= s < F.shape[1]:
+    if not 0 <= s < I[SIZE]:
         return OBS
-    if not 0 <= s_next < F.shape[1]:
+    if not 0 <= s_next < I[SIZE]:
         return NEXT_OBS
     status = _check(reward, gamma, rho, lam)
     if status != OK:
         return status
-    return _advance(
-        code,
-        F,
-        M,
-        I,
-        (s,),
-        (1.0,),
-        (s_next,),
-        (1.0,),
-        reward,
-        gamma,
-        rho,
-        lam,
-        bool(ended & TERMINATED),
-        bool(ended & TRUNCATED),
-    )
+    terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
+    x, y, one = (s,), (s_next,), (1.0,)
+    return _advance(code, F, M, I, x, one, y, one, y, one, reward, gamma, rho, lam, terminated, truncated)
 
 
 @kernel
@@ -155,7 +194,7 @@ def _first_bad(reward: Floats, gamma: Floats, rho: Floats, lam: Floats) -> tuple
 
 @kernel
 def update_many(
-    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats,
+    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Transitions in order, all checked before the first is learnt. The status, and where it arose."""
@@ -163,14 +202,15 @@ def update_many(
     if status != OK:
         return status, at
     for t in range(reward.size):
-        status = _check_features(x[t], xv[t], F.shape[1], OBS, OBS_VALUES)
-        status = status or _check_features(y[t], yv[t], F.shape[1], NEXT_OBS, NEXT_OBS_VALUES)
+        status = _check_features(x[t], xv[t], I[SIZE], OBS, OBS_VALUES)
+        status = status or _check_features(y[t], yv[t], I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
         if status != OK:
             return status, t
     for t in range(reward.size):
         status = _advance(
-            code, F, M, I, x[t], xv[t], y[t], yv[t], reward[t], gamma[t], rho[t], lam[t], terminated[t], truncated[t]
-        )
+            code, F, M, I, x[t], xv[t], y[t], yv[t], z[t], zv[t],
+            reward[t], gamma[t], rho[t], lam[t], terminated[t], truncated[t],
+        )  # fmt: skip
         if status != OK:
             return status, t
     return OK, 0
@@ -186,13 +226,14 @@ def update_many_indices(
     if status != OK:
         return status, at
     for t in range(reward.size):
-        if not 0 <= s[t] < F.shape[1]:
+        if not 0 <= s[t] < I[SIZE]:
             return OBS, t
-        if not 0 <= s_next[t] < F.shape[1]:
+        if not 0 <= s_next[t] < I[SIZE]:
             return NEXT_OBS, t
     for t in range(reward.size):
+        x, y, one = (s[t],), (s_next[t],), (1.0,)
         status = _advance(
-            code, F, M, I, (s[t],), (1.0,), (s_next[t],), (1.0,),
+            code, F, M, I, x, one, y, one, y, one,
             reward[t], gamma[t], rho[t], lam[t], terminated[t], truncated[t],
         )  # fmt: skip
         if status != OK:

@@ -13,14 +13,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tdlambda import memory
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
-from tdlambda.learners import memory
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
-from tdlambda.learners.memory import DIVERGED_AT, LIVE, SCHEDULE, STEPS, Index, Value, add_within, dot, step_size
 from tdlambda.learners.step_size import OneOver, positive
 from tdlambda.mdp import Transitions
+from tdlambda.memory import DIVERGED_AT, LIVE, SCHEDULE, STEPS, Index, Value, add_within, dot, step_size
 
 # I, beside the slots of `memory` (whose STEPS counts the updates of w here): transitions seen, stored, where they begin
 SEEN, STORED, HEAD = LIVE, LIVE + 1, LIVE + 2
@@ -181,7 +181,7 @@ class ReturnLearner(BatchLearner):
         by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
         self._F: Array = np.zeros((1 + by_visits, features.size), dtype=dtype)
         self._F[0] = start
-        self._M: Floats = np.zeros(memory.EXTRA)
+        self._M: Floats = np.zeros(memory.FIRST_BLOCK)
         self._M[memory.BOUND] = self.bound
         if isinstance(self.alpha, OneOver):
             self._I[SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS

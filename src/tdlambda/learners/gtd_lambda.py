@@ -10,17 +10,16 @@ h estimates the part of δ that the features can explain; both changes use h fro
 
 from typing import Any
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners import memory
-from tdlambda.learners.memory import (
+from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.memory import (
     BETA,
-    CONSTANT,
+    DECAY,
     DELTA,
-    GAMMA,
-    LAM,
-    SCHEDULE,
     Index,
     Value,
     add,
@@ -28,46 +27,38 @@ from tdlambda.learners.memory import (
     decay_and_follow,
     dot,
     dot_live,
-    enliven,
     follow,
-    prune,
 )  # fmt: skip
-from tdlambda.learners.step_size import OneOver, positive
-from tdlambda.learners.trace_learner import TraceLearner
 
 
 @inlined
 def coefficients(
-    v: float, v_next: float, hx: float, eh: float, alpha: float, beta: float,
-    reward: float, gamma_next: float, rho: float, gamma: float, lam: float, lam_next: float,
+    delta: float, hx: float, eh: float, alpha: float, beta: float,
+    gamma_next: float, rho: float, gamma_lam: float, lam_next: float,
 ) -> tuple[float, float, float, float, float, float]:  # fmt: skip
     """e = keep e + new x; w += along e + back x'; h += along_h e + back_h x. `eh` is e·h before the step."""
-    delta = reward + gamma_next * v_next - v
-    keep = rho * gamma * lam
+    keep = rho * gamma_lam
     eh_new = keep * eh + rho * hx
     return keep, rho, alpha * delta, -alpha * gamma_next * (1 - lam_next) * eh_new, beta * delta, -beta * hx
 
 
 @inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
-    reward: float, gamma_next: float, rho: float, lam_next: float,
+def learn(
+    F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float, x: Index, xv: Value, y: Index, yv: Value,
+    n_next: int, reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
-    """One transition. Rows of F: w, h, e."""
-    w, h, e, n = F[0], F[1], F[2], len(x)
+    """One transition for the block at row b and slot m. Rows: w, h, e."""
+    w, h, e, n = F[b], F[b + 1], F[b + 2], len(x)
     v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
-    beta = M[BETA] * (1.0 if I[SCHEDULE] == CONSTANT else alpha)
+    delta = reward + gamma_next * v_next - v
     keep, new, along, back, along_h, back_h = coefficients(
-        v, v_next, dot(h, x, xv, n), dot_live(e, h, I), alpha, beta,
-        reward, gamma_next, rho, M[GAMMA], M[LAM], lam_next,
-    )  # fmt: skip
+        delta, dot(h, x, xv, n), dot_live(e, h, I), alpha, beta, gamma_next, rho, M[m + DECAY], lam_next
+    )
     within = decay_and_follow(e, keep, w, along, M, I) & follow(h, along_h, e, M, I)
     add(e, new, x, xv, n)
     within &= add_within(w, along * new, x, xv, n, M) & add_within(w, back, y, yv, n_next, M)
     within &= add_within(h, along_h * new + back_h, x, xv, n, M)
-    enliven(I, x, n, w.size)
-    prune(F, M, I, 1.0)
-    M[DELTA] = reward + gamma_next * v_next - v
+    M[m + DELTA], M[m + DECAY] = delta, gamma_next * lam_next
     return within
 
 

@@ -8,7 +8,7 @@
 γ and λ belong to x, ρ to this step. A and b are sums over the stream, so the ridge matters less with every step.
 """
 
-from typing import Any, Literal, SupportsIndex
+from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np
 from scipy import linalg
@@ -18,7 +18,7 @@ from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.episode import SEEN, BatchLearner
-from tdlambda.learners.memory import DIVERGED_AT, add
+from tdlambda.memory import DIVERGED_AT, add
 
 GAMMA, LAM = range(2)
 """What M holds: γ and λ of x_t."""
@@ -115,6 +115,9 @@ class LSTD(BatchLearner):
     >>> bool(abs(v.weights - [-24, -16, -8, 0]).max() < 0.05)
     True
     """
+
+    state_power: ClassVar[int] = 2
+    """The state grows with the square of the features."""
 
     def __init__(
         self,

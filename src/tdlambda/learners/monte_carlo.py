@@ -15,8 +15,8 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel
 from tdlambda.features import Encoder
 from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn
-from tdlambda.learners.memory import dot
 from tdlambda.learners.step_size import OneOver
+from tdlambda.memory import dot
 
 
 @kernel

@@ -24,8 +24,8 @@ from tdlambda.learners.episode import (
     ReturnLearner,
     learn,
 )  # fmt: skip
-from tdlambda.learners.memory import DIVERGED_AT, dot
 from tdlambda.learners.step_size import OneOver
+from tdlambda.memory import DIVERGED_AT, dot
 
 
 @kernel

@@ -9,14 +9,15 @@ w += α δ e
 
 from typing import Any, Literal
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners import memory
-from tdlambda.learners.memory import (
+from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.memory import (
+    DECAY,
     DELTA,
-    GAMMA,
-    LAM,
     OPTION,
     Index,
     Value,
@@ -24,11 +25,7 @@ from tdlambda.learners.memory import (
     add_within,
     decay_and_follow,
     dot,
-    enliven,
-    prune,
 )  # fmt: skip
-from tdlambda.learners.step_size import OneOver
-from tdlambda.learners.trace_learner import TraceLearner
 
 _TRACES = ("accumulating", "replacing", "dutch")
 ACCUMULATING, REPLACING, DUTCH = range(3)
@@ -36,26 +33,24 @@ ACCUMULATING, REPLACING, DUTCH = range(3)
 
 @inlined
 def coefficients(
-    v: float, v_next: float, xe: float, alpha: float, option: int,
-    reward: float, gamma_next: float, rho: float, gamma: float, lam: float,
-) -> tuple[float, float, float]:  # fmt: skip
+    delta: float, xe: float, alpha: float, option: int, rho: float, gamma_lam: float
+) -> tuple[float, float, float]:
     """e = keep e + new x (replacing: after e is set to 0 where x is not), then w += along e."""
-    keep = rho * gamma * lam
+    keep = rho * gamma_lam
     new = rho * (1 - alpha * keep * xe) if option == DUTCH else rho
-    return keep, new, alpha * (reward + gamma_next * v_next - v)
+    return keep, new, alpha * delta
 
 
 @inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
-    reward: float, gamma_next: float, rho: float, lam_next: float,
+def learn(
+    F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float, x: Index, xv: Value, y: Index, yv: Value,
+    n_next: int, reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
-    """One transition. Rows of F: w, e."""
-    w, e, n = F[0], F[1], len(x)
+    """One transition for the block at row b and slot m. Rows: w, e."""
+    w, e, n = F[b], F[b + 1], len(x)
     v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
-    keep, new, along = coefficients(
-        v, v_next, dot(e, x, xv, n), alpha, I[OPTION], reward, gamma_next, rho, M[GAMMA], M[LAM]
-    )
+    delta = reward + gamma_next * v_next - v
+    keep, new, along = coefficients(delta, dot(e, x, xv, n), alpha, I[OPTION], rho, M[m + DECAY])
     if I[OPTION] == REPLACING:
         for j in range(n):
             if xv[j] != 0:
@@ -63,9 +58,7 @@ def step(
     within = decay_and_follow(e, keep, w, along, M, I)
     add(e, new, x, xv, n)
     within &= add_within(w, along * new, x, xv, n, M)
-    enliven(I, x, n, w.size)
-    prune(F, M, I, 1.0)
-    M[DELTA] = reward + gamma_next * v_next - v
+    M[m + DELTA], M[m + DECAY] = delta, gamma_next * lam_next
     return within
 
 

@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda import learners  # its `driver` imports each algorithm's mathematics, so it comes last
+from tdlambda import (
+    learners,  # its `driver` imports each algorithm's mathematics, so it comes last
+    memory,
+)
 from tdlambda.arrays import Floats, Ints
 from tdlambda.features import Encoder, OneHot
-from tdlambda.lambdas import Fixed
-from tdlambda.learners import memory
+from tdlambda.lambdas import Adaptive, Fixed
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
 from tdlambda.learners.step_size import OneOver, positive
 from tdlambda.mdp import Transitions
@@ -43,9 +45,12 @@ class TraceLearner(Learner):
         "float64", or "float32" for weights and traces at half the memory.
     """
 
+    takes_adaptive = True
     code: ClassVar[int]
     weight_rows: ClassVar[int] = 1
     trace_rows: ClassVar[int] = 1
+    blocks: int = 1
+    bundle: int = memory.ALONE
 
     def __init__(
         self,
@@ -72,27 +77,37 @@ class TraceLearner(Learner):
         self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
-        self._one_hot = type(features) is OneHot
         self._lam = self.rule.lam if isinstance(self.rule, Fixed) else None
+        self._lam_features = features
+        if isinstance(self.rule, Adaptive):
+            if self.bundle != memory.ALONE:
+                raise ValueError(f"lam: {type(self).__name__} needs a λ that stays as it is, not {self.rule!r}")
+            self.blocks, self.bundle, self._lam = self.rule.blocks, self.rule.bundle, 1.0
+            self._lam_features = self.rule.features or features
+        self._one_hot = type(features) is OneHot and self._lam_features is features
 
         size = features.size
-        by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
-        self._F: Array = np.zeros((self.weight_rows + self.trace_rows + by_visits, size), dtype=dtype)
-        self._F[0] = start
-        self._M: Floats = np.zeros(memory.EXTRA + 8)
-        self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * size), dtype=np.int64)
+        self._by_visits = by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
+        rows = self.blocks * (self.weight_rows + self.trace_rows)
+        width = size if size <= memory.DENSE_SIZE else size + (64 - size) % 512
+        self._F: Array = np.zeros((rows + by_visits, width), dtype=dtype)
+        self._F[0, :size] = start
+        own = self._lam_features.size + self.rule.slots if isinstance(self.rule, Adaptive) else 0
+        self._M: Floats = np.zeros(memory.LAMBDA + own)
+        self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * width), dtype=np.int64)
         self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, self.bound
         self._I[memory.DENSE] = size <= memory.DENSE_SIZE
-        self._I[memory.DIVERGED_AT] = -1
-        self._I[memory.FIRST_TRACE] = self.weight_rows
-        self._I[memory.END_TRACE] = self.weight_rows + self.trace_rows
-        self._M[memory.RHO_PREV] = 1.0
+        self._I[[memory.DIVERGED_AT, memory.SIZE]] = -1, size
+        self._I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS]] = self.weight_rows, self.trace_rows
+        self._I[[memory.BLOCKS, memory.BUNDLE]] = self.blocks, self.bundle
         if isinstance(self.alpha, OneOver):
             self._I[memory.SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS
             self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
         else:
             self._M[memory.ALPHA] = self.alpha
 
+        if isinstance(self.rule, Adaptive):
+            self.rule.setup(self._M, self._I)
         self._bind()
 
     def _bind(self) -> None:
@@ -130,35 +145,30 @@ class TraceLearner(Learner):
             if self._one_hot and type(obs) is int and type(next_obs) is int:
                 status = self._update_index(obs, next_obs, float(reward), float(gamma), float(rho), lam, ended)
             else:
-                encode = self.features.encode
-                status = self._update(
-                    *encode(obs), *encode(next_obs), float(reward), float(gamma), float(rho), lam, ended
-                )
+                x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
+                z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
+                status = self._update(*x, y, yv, z, zv, float(reward), float(gamma), float(rho), lam, ended)
         except (TypeError, ValueError):
             check_numbers(reward, gamma, rho)
             raise
         if status:
             self._refuse(status, obs, reward, next_obs, gamma, rho, lam)
 
-    def _learn(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
-        terminated: bool, truncated: bool,
-    ) -> None:  # fmt: skip
-        status = self._update(x, xv, y, yv, reward, gamma, rho, lam, terminated + 2 * truncated)
-        if status:
-            self._refuse(status, x, reward, y, gamma, rho, lam)
-
     def _learn_many(self, c: Transitions, lam: Floats) -> None:
-        state = (self.code, self._F, self._M, self._I)
-        numbers = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        state: Any = (self.code, self._F, self._M, self._I)
+        numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if not len(c):
             return
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             x, y = np.ascontiguousarray(obs), np.ascontiguousarray(next_obs)
-            status, t = learners.driver.update_many_indices(*state, x, y, *numbers)
+            indices: Any = (x, y)
+            status, t = learners.driver.update_many_indices(*state, *indices, *numbers)
         else:
-            encoded = (*self.features.encode_batch(obs), *self.features.encode_batch(next_obs))
+            after = self.features.encode_batch(next_obs)
+            same = self._lam_features is self.features
+            z = after if same else self._lam_features.encode_batch(next_obs)
+            encoded: Any = (*self.features.encode_batch(obs), *after, *z)
             status, t = learners.driver.update_many(*state, *encoded, *numbers)
         if status:
             self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], lam[t], f" (row {t})")
@@ -187,6 +197,33 @@ class TraceLearner(Learner):
             + where
         )
 
+    def lambda_at(self, obs: Any) -> float:
+        """The λ in use at this observation."""
+        if not isinstance(self.rule, Adaptive):
+            return super().lambda_at(obs)
+        index, value = self._lam_features.encode(obs)
+        x, xv = self.features.encode(obs)
+        estimates = self._estimates(x[None], xv[None])
+        return float(self.rule.values(self._M, self._I, estimates, index[None], value[None])[0])
+
+    def lambdas(self, observations: Any) -> Floats:
+        """The λ in use at each of these observations."""
+        if not isinstance(self.rule, Adaptive):
+            return self.rule.at_many(np.asarray(observations), len(observations))
+        estimates = self._estimates(*self.features.encode_batch(observations))
+        return self.rule.values(self._M, self._I, estimates, *self._lam_features.encode_batch(observations))
+
+    def estimates(self, observations: Any) -> Floats:
+        """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
+
+        `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ].
+        """
+        return self._estimates(*self.features.encode_batch(observations))
+
+    def _estimates(self, index: Ints, value: Floats) -> Floats:
+        rows = range(0, self.blocks * (self.weight_rows + self.trace_rows), self.weight_rows + self.trace_rows)
+        return np.stack([(value * self._F[row][index]).sum(axis=1) for row in rows]).astype(np.float64)
+
     @property
     def weights(self) -> Array:
         """The weights w, as a view that cannot be written."""
@@ -200,7 +237,7 @@ class TraceLearner(Learner):
     @property
     def td_error(self) -> float:
         """δ of the last update."""
-        return float(self._M[memory.DELTA])
+        return float(self._M[memory.FIRST_BLOCK + memory.DELTA])
 
     @property
     def steps(self) -> int:
@@ -214,7 +251,7 @@ class TraceLearner(Learner):
         return None if step < 0 else step
 
     def _row(self, row: int) -> Array:
-        view = self._F[row]
+        view = self._F[row, : self.features.size]
         view.flags.writeable = False
         return view
 
@@ -247,13 +284,20 @@ class TraceLearner(Learner):
         if set(state) != set(own):
             raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
         self._require_live_list(state["I"])
+        given, constants = state["M"], np.r_[: memory.FIRST_BLOCK, memory.PACE : memory.RHO_ACC, memory.RHO_CLIP]
+        if not np.array_equal(given[constants], self._M[constants]):
+            raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
+        if (state["I"][[memory.N_LIVE, memory.STEPS, memory.UNDER_WAY]] < 0).any() or (
+            self._by_visits and not (state["F"][-1] >= 0).all()
+        ):
+            raise ValueError("state: a count is negative")
         self._F, self._M, self._I = state["F"], state["M"], state["I"]
         self._bind()
 
     def _require_live_list(self, new: Ints) -> None:
         """Refuse indices that compiled code would follow out of its arrays."""
-        size = self.features.size
-        fixed = [memory.DENSE, memory.SCHEDULE, memory.FIRST_TRACE, memory.END_TRACE, memory.OPTION]
+        size = self._F.shape[1]
+        fixed = [memory.DENSE, memory.SCHEDULE, *range(memory.OPTION, memory.LIVE)]
         live = new[memory.LIVE : memory.LIVE + max(0, int(new[memory.N_LIVE]))]
         good = (new[fixed] == self._I[fixed]).all() and 0 <= new[memory.N_LIVE] <= (0 if new[memory.DENSE] else size)
         if good and not new[memory.DENSE]:

@@ -12,19 +12,18 @@
 
 from typing import Any
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners import memory, true_online_td
+from tdlambda.learners import true_online_td
 from tdlambda.learners.gtd_lambda import set_beta
-from tdlambda.learners.memory import (
-    BETA,
-    CONSTANT,
+from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.memory import (
+    DECAY,
     DELTA,
-    GAMMA,
-    LAM,
     RHO_PREV,
-    SCHEDULE,
     UNDER_WAY,
     V_OLD,
     Index,
@@ -35,11 +34,7 @@ from tdlambda.learners.memory import (
     decay_and_follow,
     dot,
     dot_live,
-    enliven,
-    prune,
 )  # fmt: skip
-from tdlambda.learners.step_size import OneOver
-from tdlambda.learners.trace_learner import TraceLearner
 
 _td = true_online_td.coefficients
 
@@ -47,30 +42,29 @@ _td = true_online_td.coefficients
 @inlined
 def coefficients(
     delta: float, hx: float, xh: float, grad: float, alpha: float, beta: float,
-    gamma_next: float, rho: float, rho_prev: float, gamma: float, lam: float, lam_next: float,
+    gamma_next: float, rho: float, rho_prev: float, gamma_lam: float, lam_next: float,
 ) -> tuple[float, float, float, float, float]:  # fmt: skip
     """e_h = keep e_h + new x; w += back x'; h += along e_h + back_h x. `xh` is x·e_h, `grad` h·e∇ before the step."""
-    keep = rho_prev * gamma * lam
+    keep = rho_prev * gamma_lam
     new = beta * (1 - keep * xh)
-    grad_new = rho * gamma * lam * grad + rho * hx
+    grad_new = rho * gamma_lam * grad + rho * hx
     return keep, new, -alpha * gamma_next * (1 - lam_next) * grad_new, rho * delta, -beta * hx
 
 
 @inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
-    reward: float, gamma_next: float, rho: float, lam_next: float,
+def learn(
+    F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float, x: Index, xv: Value, y: Index, yv: Value,
+    n_next: int, reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
-    """One transition. Rows of F: w, h, e, e∇, e_h."""
-    w, h, e, e_grad, e_h, n = F[0], F[1], F[2], F[3], F[4], len(x)
+    """One transition for the block at row b and slot m. Rows: w, h, e, e∇, e_h."""
+    w, h, e, e_grad, e_h, n = F[b], F[b + 1], F[b + 2], F[b + 3], F[b + 4], len(x)
     v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
-    v_old = M[V_OLD] if I[UNDER_WAY] else v
-    beta = M[BETA] * (1.0 if I[SCHEDULE] == CONSTANT else alpha)
-    gamma, lam, delta = M[GAMMA], M[LAM], reward + gamma_next * v_next - v
-    keep, new, along, back = _td(v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, gamma * lam)
+    v_old = M[m + V_OLD] if I[UNDER_WAY] else v
+    gamma_lam, delta = M[m + DECAY], reward + gamma_next * v_next - v
+    keep, new, along, back = _td(v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, gamma_lam)
     keep_h, new_h, back_next, along_h, back_h = coefficients(
         delta, dot(h, x, xv, n), dot(e_h, x, xv, n), dot_live(h, e_grad, I), alpha, beta,
-        gamma_next, rho, M[RHO_PREV], gamma, lam, lam_next,
+        gamma_next, rho, M[m + RHO_PREV], gamma_lam, lam_next,
     )  # fmt: skip
     within = decay_and_follow(e, keep, w, along, M, I) & decay_and_follow(e_h, keep_h, h, along_h, M, I)
     decay(e_grad, keep, I)
@@ -79,9 +73,7 @@ def step(
     add(e_h, new_h, x, xv, n)
     within &= add_within(w, along * new + back, x, xv, n, M) & add_within(w, back_next, y, yv, n_next, M)
     within &= add_within(h, along_h * new_h + back_h, x, xv, n, M)
-    enliven(I, x, n, w.size)
-    prune(F, M, I, min(alpha, beta))
-    M[V_OLD], M[DELTA] = v_next, delta
+    M[m + V_OLD], M[m + DELTA], M[m + DECAY], M[m + RHO_PREV] = v_next, delta, gamma_next * lam_next, rho
     return within
 
 

@@ -17,10 +17,11 @@ from typing import Any
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners.memory import (
+from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.memory import (
+    DECAY,
     DELTA,
-    GAMMA,
-    LAM,
     TRUE_ONLINE_TD,
     UNDER_WAY,
     V_OLD,
@@ -30,11 +31,7 @@ from tdlambda.learners.memory import (
     add_within,
     decay_and_follow,
     dot,
-    enliven,
-    prune,
 )  # fmt: skip
-from tdlambda.learners.step_size import OneOver
-from tdlambda.learners.trace_learner import TraceLearner
 
 
 @inlined
@@ -51,31 +48,20 @@ def coefficients(
 
 @inlined
 def learn(
-    w: Floats, e: Floats, M: Floats, I: Ints, old: int, alpha: float, x: Index, xv: Value, y: Index, yv: Value,
-    n_next: int, reward: float, gamma_next: float, rho: float, gamma_lam: float,
+    F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float, x: Index, xv: Value, y: Index, yv: Value,
+    n_next: int, reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
-    """Update w and e in place; `old` is the slot of M that keeps w·x' for the next step."""
-    n = len(x)
+    """One transition for the block at row b and slot m. Rows: w, e."""
+    w, e, n = F[b], F[b + 1], len(x)
     v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
-    v_old = M[old] if I[UNDER_WAY] else v
-    keep, new, along, back = coefficients(v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, gamma_lam)
+    v_old = M[m + V_OLD] if I[UNDER_WAY] else v
+    keep, new, along, back = coefficients(
+        v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, M[m + DECAY]
+    )
     within = decay_and_follow(e, keep, w, along, M, I)
     add(e, new, x, xv, n)
     within &= add_within(w, along * new + back, x, xv, n, M)
-    M[old], M[DELTA] = v_next, reward + gamma_next * v_next - v
-    return within
-
-
-@inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
-    reward: float, gamma_next: float, rho: float, lam_next: float,
-) -> bool:  # fmt: skip
-    """One transition. Rows of F: w, e."""
-    gamma_lam = M[GAMMA] * M[LAM]
-    within = learn(F[0], F[1], M, I, V_OLD, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, gamma_lam)
-    enliven(I, x, len(x), F.shape[1])
-    prune(F, M, I, alpha)
+    M[m + V_OLD], M[m + DELTA], M[m + DECAY] = v_next, reward + gamma_next * v_next - v, gamma_next * lam_next
     return within
 
 

@@ -7,16 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tdlambda import memory
 from tdlambda.arrays import Floats
 from tdlambda.features import Encoder
-from tdlambda.learners import memory
 from tdlambda.learners.base import Array
 from tdlambda.learners.step_size import OneOver
 from tdlambda.learners.trace_learner import TraceLearner
-
-TARGET, CORRECTED = range(2)
-J_OLD, S_OLD, TRACE = memory.EXTRA, memory.EXTRA + 1, memory.EXTRA + 2
-"""Slots of M: what J and the second moment keep for the next step, and the trace parameter of both."""
 
 
 class VarianceLearner(TraceLearner):
@@ -37,8 +33,8 @@ class VarianceLearner(TraceLearner):
         The rest of `TraceLearner`'s parameters.
     """
 
-    weight_rows = 3
-    trace_rows = 3
+    code = memory.TRUE_ONLINE_TD
+    blocks = 3
 
     def __init__(
         self,
@@ -55,8 +51,8 @@ class VarianceLearner(TraceLearner):
         if not 0 <= trace_lam <= 1:
             raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
         self.of, self.trace_lam = of, float(trace_lam)
-        self._I[memory.OPTION] = CORRECTED if of == "corrected" else TARGET
-        self._M[TRACE] = self.trace_lam
+        self._I[memory.CORRECTED] = of == "corrected"
+        self._M[[memory.TRACE_LAM, memory.PACE]] = self.trace_lam, 1.0
 
     @abstractmethod
     def _variance(self, mean: Floats, second: Floats) -> Floats:
@@ -64,31 +60,27 @@ class VarianceLearner(TraceLearner):
 
     def predict(self, obs: Any) -> float:
         """The variance of the λ-return from here; never negative."""
-        index, value = self.features.encode(obs)
-        _, mean, second = (np.atleast_1d(value @ self._F[row, index]) for row in range(3))
+        x, xv = self.features.encode(obs)
+        _, mean, second = self._estimates(x[None], xv[None])
         return float(np.maximum(0.0, self._variance(mean, second))[0])
 
     def predict_many(self, observations: Any) -> Floats:
         """The variance of the λ-return from each observation; never negative."""
-        _, mean, second = self._estimates(observations)
+        _, mean, second = self.estimates(observations)
         return np.maximum(0.0, self._variance(mean, second))
 
     def values(self, observations: Any) -> Floats:
         """V, the values that the λ-return bootstraps from."""
-        return self._estimates(observations)[0]
+        return self.estimates(observations)[0]
 
     def means(self, observations: Any) -> Floats:
         """J, the mean of the λ-return."""
-        return self._estimates(observations)[1]
-
-    def _estimates(self, observations: Any) -> Floats:
-        index, value = self.features.encode_batch(observations)
-        return np.stack([(value * self._F[row][index]).sum(axis=1) for row in range(3)]).astype(np.float64)
+        return self.estimates(observations)[1]
 
     @property
     def weights(self) -> Array:
         """The weights of the second of the two moments learnt, as a view that cannot be written."""
-        return self._row(2)
+        return self._row(4)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""

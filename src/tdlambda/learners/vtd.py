@@ -10,35 +10,28 @@ The first form is corrected by ρ like any value; the second is an expectation u
 (The thesis writes M where V belongs in Ḡ.)
 """
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
-from tdlambda.learners import memory, true_online_td
-from tdlambda.learners.memory import GAMMA, LAM, OPTION, RHO_PREV, V_OLD, Index, Value, dot, enliven, prune
-from tdlambda.learners.variance import J_OLD, S_OLD, TARGET, TRACE, VarianceLearner
-
-_learn = true_online_td.learn
+from tdlambda.learners.variance import VarianceLearner
+from tdlambda.memory import CORRECTED, TRACE_LAM, TRACE_ROWS, WEIGHT_ROWS, Index, Value, assign, dot
 
 
 @inlined
-def step(
-    F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
+def prepare(
+    F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
-) -> bool:  # fmt: skip
-    """One transition. Rows of F: the weights of V, J and M, then their traces."""
-    gamma_lam, gamma_lam_next, trace = M[GAMMA] * M[LAM], gamma_next * lam_next, M[TRACE]
-    cumulant = reward + gamma_next * (1 - lam_next) * dot(F[0], y, yv, n_next)
-    square = cumulant**2 + 2 * gamma_lam_next * cumulant * dot(F[1], y, yv, n_next)
-    discount, kept, ratio = gamma_lam_next**2, gamma_lam**2, rho
-    if I[OPTION] != TARGET:
-        square, discount, kept, ratio = rho**2 * square, rho**2 * discount, M[RHO_PREV] ** 2 * kept, 1.0
-    within = _learn(F[2], F[5], M, I, S_OLD, alpha, x, xv, y, yv, n_next, square, discount, ratio, kept * trace)
-    within &= _learn(
-        F[1], F[4], M, I, J_OLD, alpha, x, xv, y, yv, n_next, cumulant, gamma_lam_next, rho, gamma_lam * trace
-    )
-    within &= _learn(F[0], F[3], M, I, V_OLD, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho, gamma_lam)
-    enliven(I, x, len(x), F.shape[1])
-    prune(F, M, I, alpha)
-    return within
+) -> float:  # fmt: skip
+    """Hand V, J and M their rewards and discounts; λ' as it is."""
+    rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
+    kept = gamma_next * lam_next
+    mean = reward + gamma_next * (1 - lam_next) * dot(F[0], y, yv, n_next)
+    square = mean**2 + 2 * kept * mean * dot(F[rows], y, yv, n_next)
+    weight = rho**2 if corrected else 1.0
+    assign(M, 0, reward, gamma_next, rho, lam_next)
+    assign(M, 1, mean, kept, rho, trace)
+    assign(M, 2, weight * square, weight * kept**2, 1.0 if corrected else rho, trace)
+    return lam_next
 
 
 class VTD(VarianceLearner):
@@ -56,7 +49,7 @@ class VTD(VarianceLearner):
     (0.99..., np.float64(1.0))
     """
 
-    code = memory.VTD
+    bundle = memory.VTD
 
     def _variance(self, mean: Floats, second: Floats) -> Floats:
         return second - mean**2

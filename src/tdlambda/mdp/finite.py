@@ -248,7 +248,7 @@ class FiniteMDP:
         policy: Policy | None = None,
         behavior: Policy | None = None,
         correction: returns.Correction = "per-decision",
-    ) -> returns.LambdaReturn:
+    ) -> returns.LambdaMoments:
         """Mean and variance, from each state, of the λ-return that bootstraps from `V`: see `mdp.returns`."""
         return returns.moments(self._recursion(V, lam, policy, behavior, correction))
 

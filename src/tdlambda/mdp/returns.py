@@ -39,7 +39,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class LambdaReturn:
+class LambdaMoments:
     """The λ-return from each state: E[G^λ|s] and Var[G^λ|s]."""
 
     mean: Floats
@@ -139,6 +139,6 @@ def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, cor
     return G
 
 
-def moments(G: Recursion) -> LambdaReturn:
+def moments(G: Recursion) -> LambdaMoments:
     """Mean and variance of the λ-return."""
-    return LambdaReturn(G.mean, G.variance)
+    return LambdaMoments(G.mean, G.variance)

@@ -1,13 +1,12 @@
 """What every task offers: a Gymnasium environment with its policies, features, truth and compiled sampler."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import gymnasium as gym
 import numpy as np
 
-from tdlambda.arrays import Floats, integer
+from tdlambda.arrays import integer
 from tdlambda.features import Encoder
 from tdlambda.mdp import FiniteMDP, TableSampler, TabularPolicy, Transitions
 from tdlambda.mdp.finite import Policy
@@ -41,10 +40,10 @@ class Task(gym.Env[Obs, Any]):
     id: ClassVar[str] = ""
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
-    target: Callable[[Obs], Floats]
-    behavior: Callable[[Obs], Floats]
+    target: Any
+    behavior: Any
     features: Encoder
-    mdp: FiniteMDP | None = None
+    mdp: Any = None
 
     @property
     def on_policy(self) -> bool:

@@ -1,8 +1,15 @@
 """How a learner's state lies in memory: three arrays, so that one update is one cheap call into compiled code.
 
-    F [row, feature]   weights, then traces, then (if step sizes go by visits) visit counts
-    M [slot]           numbers: step sizes, what belongs to x_t, limits
-    I [slot]           integers: counters and the list of features with a live trace
+    F [row, feature]   blocks, one for each estimate that is learnt: its weights, then its traces; last, if step sizes
+                       go by visits, the visit counts
+    M [slot]           numbers: step sizes and limits; then for each block what belongs to x_t; then a rule's own
+    I [slot]           integers: counters, codes, and the list of features with a live trace
+
+Most learners are one block. Learners of a variance, and learners whose λ tunes itself, learn further estimates beside
+the value, with the same algorithm on rewards and discounts of their own: one block each.
+
+Rows of many features are a little wider than the features: rows whose addresses differ by a multiple of 4096 bytes
+would push each other out of the processor's cache.
 
 With few features every feature is live. With more than `DENSE_SIZE`, the live ones are listed: `I[LIVE + k]` is the
 k-th live feature, and `I[LIVE + size + f]` says whether feature f is in the list.
@@ -18,20 +25,38 @@ Index: TypeAlias = Any
 Value: TypeAlias = Any
 """Their values, likewise."""
 
-# M: numbers
-ALPHA, BETA, GAMMA, LAM, RHO_PREV, V_OLD, DELTA, TOLERANCE, BOUND, OFFSET, POWER = range(11)
-EXTRA = 11
-"""The first slot that an algorithm may use for itself."""
+# M: numbers for all
+ALPHA, BETA, TOLERANCE, BOUND, OFFSET, POWER = range(6)
+# M: numbers of block k, from FIRST_BLOCK + k * SLOTS. What it keeps: γλ of x_t, w·x_t from before the last update, ρ of
+# the last step, δ; and what each step hands it: reward, discount, importance ratio, λ'
+DECAY, V_OLD, RHO_PREV, DELTA, CUMULANT, DISCOUNT, RATIO, LAM_NEXT = range(8)
+FIRST_BLOCK, SLOTS, MOST_BLOCKS = 6, 8, 4
+RULE = FIRST_BLOCK + SLOTS * MOST_BLOCKS
+"""M: the first number of a rule's or a variance learner's own."""
+RULE_SLOTS = 16
+# M, from RULE: the factor on α of the blocks beside the value; λ of their own traces; κ; the least variance that META
+# acts on; ρ₀⋯ρ_t since the episode began, and its bound; then, for a trace of meta-gradients, what the
+# λ-returns under way would gain from the mean and from the variance of the one at x_t, c = γλ of x_t, and δ of the step
+# before
+PACE, TRACE_LAM, KAPPA, FLOOR, RHO_ACC, RHO_CLIP, MEAN_WORTH, VARIANCE_WORTH, C_PREV, DELTA_PREV = range(
+    RULE, RULE + 10
+)
+LAMBDA = RULE + RULE_SLOTS
+"""M: the first weight of λ(x)."""
 # I: integers
-N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, FIRST_TRACE, END_TRACE, OPTION = range(9)
-LIVE = 9
+N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, OPTION = range(7)
+WEIGHT_ROWS, TRACE_ROWS, BLOCKS, BUNDLE, CORRECTED, GRADIENT, NEWTON, HORIZON, IN_RANGE, UNIT_TRACE = range(7, 17)
+WARM_UP, RING, SIZE = 17, 18, 19
+LIVE = 20
 
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""
 
 CONSTANT, BY_STEPS, BY_VISITS = range(3)
-TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD, DIRECT_VTD, VTD = range(6)
+TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD = range(4)
 """Codes of the algorithms."""
+ALONE, DIRECT_VTD, VTD, GREEDY, GREEDY_VTD, META, COUNTING = range(7)
+"""Codes of what is learnt beside the value."""
 
 
 @inlined
@@ -142,20 +167,22 @@ def enliven(I: Ints, index: Index, n: int, size: int) -> None:
 
 
 @inlined
-def prune(F: Floats, M: Floats, I: Ints, alpha: float) -> None:
+def prune(F: Floats, M: Floats, I: Ints, scale: float) -> None:
     """Now and then, drop the features whose every trace is within the tolerance (0: is exactly 0)."""
     if I[DENSE] or I[STEPS] % 16:
         return
-    size = F.shape[1]
+    size, rows = F.shape[1], I[WEIGHT_ROWS] + I[TRACE_ROWS]
     k = 0
     while k < I[N_LIVE]:
         f = I[LIVE + k]
         largest = 0.0
-        for row in range(I[FIRST_TRACE], I[END_TRACE]):
-            largest = max(largest, abs(F[row, f]))
-        if largest <= M[TOLERANCE] * alpha:
-            for row in range(I[FIRST_TRACE], I[END_TRACE]):
-                F[row, f] = 0.0
+        for block in range(I[BLOCKS]):
+            for row in range(block * rows + I[WEIGHT_ROWS], (block + 1) * rows):
+                largest = max(largest, abs(F[row, f]))
+        if largest <= M[TOLERANCE] * scale:
+            for block in range(I[BLOCKS]):
+                for row in range(block * rows + I[WEIGHT_ROWS], (block + 1) * rows):
+                    F[row, f] = 0.0
             I[N_LIVE] -= 1
             I[LIVE + k] = I[LIVE + I[N_LIVE]]
             I[LIVE + size + f] = 0
@@ -166,16 +193,32 @@ def prune(F: Floats, M: Floats, I: Ints, alpha: float) -> None:
 @kernel
 def clear_traces(F: Floats, I: Ints) -> None:
     """Set every trace to 0: the end of an episode."""
-    if I[DENSE]:
-        F[I[FIRST_TRACE] : I[END_TRACE]] = 0.0
-    else:
+    rows = I[WEIGHT_ROWS] + I[TRACE_ROWS]
+    for block in range(I[BLOCKS]):
+        for row in range(block * rows + I[WEIGHT_ROWS], (block + 1) * rows):
+            if I[DENSE]:
+                F[row] = 0.0
+            else:
+                for k in range(I[N_LIVE]):
+                    F[row, I[LIVE + k]] = 0.0
+    if not I[DENSE]:
         for k in range(I[N_LIVE]):
-            f = I[LIVE + k]
-            I[LIVE + F.shape[1] + f] = 0
-            for row in range(I[FIRST_TRACE], I[END_TRACE]):
-                F[row, f] = 0.0
+            I[LIVE + F.shape[1] + I[LIVE + k]] = 0
         I[N_LIVE] = 0
     I[UNDER_WAY] = 0
+
+
+@inlined
+def assign(M: Floats, block: int, reward: float, discount: float, rho: float, lam_next: float) -> None:
+    """Hand a block its part of this step: the reward and discount of what it estimates, its ratio and its λ'."""
+    m = FIRST_BLOCK + block * SLOTS
+    M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT] = reward, discount, rho, lam_next
+
+
+@inlined
+def direct_square(delta: float, j: float, rho: float, corrected: bool) -> float:
+    """The reward of the variance: δᴶ², or for the importance-corrected return (ρ δᴶ + (ρ-1) J)²."""
+    return (rho * delta + (rho - 1) * j) ** 2 if corrected else delta**2
 
 
 @inlined

@@ -1,0 +1,100 @@
+"""Rules that learn λ beside the value: their parameters. What they have learnt is kept by the learner."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tdlambda import memory
+from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.features import Encoder
+from tdlambda.lambdas.fixed import Rule
+
+
+class Adaptive(Rule):
+    """A rule whose λ moves with what is learnt.
+
+    Parameters
+    ----------
+    warm_up
+        Updates before λ first moves from 1: a number of steps or, with `length` given, a fraction of it.
+    length
+        The number of updates to come, if it is known.
+    """
+
+    bundle: ClassVar[int]
+    blocks: ClassVar[int] = 1
+    features: Encoder | None = None
+    """Encoder that λ is a function of; the learner's own if None."""
+    slots: int = 0
+    """Further numbers of its own that the rule keeps in the learner's memory, at its end."""
+
+    def __init__(self, warm_up: float = 0, length: int | None = None) -> None:
+        self.warm_up, self.length = warm_up, length
+        if length is not None:
+            integer(length, "length", 1)
+            if not 0 <= warm_up < 1:
+                raise ValueError(f"warm_up must be a fraction of length, in [0, 1); got {warm_up}")
+            self.warm_up_steps = int(warm_up * length)
+        else:
+            if warm_up != int(warm_up) or warm_up < 0:
+                raise ValueError(f"warm_up must be a number of steps (or give length for a fraction); got {warm_up}")
+            self.warm_up_steps = int(warm_up)
+
+    def setup(self, M: Floats, I: Ints) -> None:
+        """Put the parameters where the kernels look for them."""
+        I[memory.WARM_UP] = self.warm_up_steps
+        M[[memory.PACE, memory.TRACE_LAM]] = 1.0
+
+    @abstractmethod
+    def values(self, M: Floats, I: Ints, estimates: Floats, index: Ints, value: Floats) -> Floats:
+        """λ at observations, from the learner's memory, its estimates [block, n] and λ's features there."""
+
+    def at(self, obs: Any) -> float:  # noqa: ARG002
+        """Refuse: the learner knows."""
+        raise TypeError("lam: this rule learns with a learner; ask the learner's lambda_at")
+
+    def at_many(self, observations: Any, n: int) -> Floats:  # noqa: ARG002
+        """Placeholders: the kernels compute λ."""
+        return np.ones(n)
+
+
+class WithEstimates(Adaptive):
+    """An adaptive rule that needs the mean and the variance of a return, learnt beside the value.
+
+    The auxiliary learners are of the value learner's own kind, on its features.
+
+    Parameters
+    ----------
+    ratio
+        Step size of the auxiliary learners, as a multiple of the value learner's.
+    trace_lam
+        λ of the auxiliary learners' own traces.
+    of
+        Off-policy: the variance that the return has under the "target" policy, or the "corrected" return's.
+    """
+
+    def __init__(
+        self,
+        ratio: float,
+        trace_lam: float,
+        of: Literal["target", "corrected"],
+        warm_up: float,
+        length: int | None,
+    ) -> None:
+        super().__init__(warm_up, length)
+        if not 0 < ratio < np.inf:
+            raise ValueError(f"ratio must be positive and finite; got {ratio}")
+        if not 0 <= trace_lam <= 1:
+            raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
+        if of not in ("target", "corrected"):
+            raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
+        self.ratio, self.trace_lam, self.of = float(ratio), float(trace_lam), of
+
+    def setup(self, M: Floats, I: Ints) -> None:
+        """Put the parameters where the kernels look for them."""
+        super().setup(M, I)
+        M[[memory.PACE, memory.TRACE_LAM]] = self.ratio, self.trace_lam
+        I[memory.CORRECTED] = self.of == "corrected"

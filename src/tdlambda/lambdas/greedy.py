@@ -1,0 +1,120 @@
+"""λ-greedy (White & White 2016): the λ that would be best for the next target if the full return followed it.
+
+    λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
+
+M is learnt as a value of its own. The variance is learnt by direct VTD from M's errors,
+
+    Var:  reward (r' + γ' M(x') - M(x))²,  discount γ'²
+
+or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less M². Off-policy, `of="corrected"` is the
+variance of the return with its importance ratios: see `td.DirectVTD`.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tdlambda import memory
+from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import inlined
+from tdlambda.lambdas.adaptive import WithEstimates
+from tdlambda.memory import (
+    BUNDLE,
+    CORRECTED,
+    GREEDY_VTD,
+    STEPS,
+    TRACE_LAM,
+    TRACE_ROWS,
+    WARM_UP,
+    WEIGHT_ROWS,
+    Index,
+    Value,
+    assign,
+    direct_square,
+    dot,
+)  # fmt: skip
+
+
+@inlined
+def greedy_lambda(v: float, mean: float, variance: float) -> float:
+    """(V - M)² / ((V - M)² + Var); 1 for 0/0: where nothing is known, V is not to be trusted."""
+    bias = (v - mean) ** 2
+    below = bias + max(variance, 0.0)
+    return bias / below if below > 0 else 1.0
+
+
+@inlined
+def prepare(
+    F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
+    reward: float, gamma_next: float, rho: float,
+) -> float:  # fmt: skip
+    """Hand V, M and Var their rewards and discounts, and give λ' (from estimates of before this step)."""
+    rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
+    v_next, mean_next = dot(F[0], y, yv, n_next), dot(F[rows], y, yv, n_next)
+    mean, second_next = dot(F[rows], x, xv, len(x)), dot(F[2 * rows], y, yv, n_next)
+    weight = rho**2 if corrected else 1.0
+    if I[BUNDLE] == GREEDY_VTD:
+        square = weight * (reward**2 + 2 * gamma_next * reward * mean_next)
+        variance = second_next - mean_next**2
+    else:
+        square = direct_square(reward + gamma_next * mean_next - mean, mean, rho, corrected)
+        variance = second_next
+    lam_next = greedy_lambda(v_next, mean_next, variance) if n_next > 0 and I[STEPS] > I[WARM_UP] else 1.0
+    assign(M, 0, reward, gamma_next, rho, lam_next)
+    assign(M, 1, reward, gamma_next, rho, trace)
+    assign(M, 2, square, weight * gamma_next**2, 1.0 if corrected else rho, trace)
+    return lam_next
+
+
+class Greedy(WithEstimates):
+    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learnt beside the value.
+
+    Parameters
+    ----------
+    variance
+        "direct" (direct VTD) or "vtd" (the second moment).
+    ratio, trace_lam, of
+        See `WithEstimates`.
+    warm_up, length
+        See `Adaptive`; until then λ = 1.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Greedy())
+    >>> v.update_many(ring.sampler(seed=1).take(50_000))
+    >>> bool(v.lambda_at(5) < 0.2)
+    True
+    """
+
+    blocks = 3
+
+    def __init__(
+        self,
+        variance: Literal["direct", "vtd"] = "direct",
+        ratio: float = 2.0,
+        trace_lam: float = 1.0,
+        of: Literal["target", "corrected"] = "target",
+        warm_up: float = 0,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(ratio, trace_lam, of, warm_up, length)
+        if variance not in ("direct", "vtd"):
+            raise ValueError(f'variance must be "direct" or "vtd"; got {variance!r}')
+        self.variance = variance
+        self.bundle = memory.GREEDY if variance == "direct" else memory.GREEDY_VTD  # type: ignore[misc]
+
+    def values(self, M: Floats, I: Ints, estimates: Floats, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
+        """λ from the estimates so far."""
+        v, mean, second = estimates
+        if I[STEPS] <= I[WARM_UP]:
+            return np.ones_like(v)
+        variance = np.maximum(0, second if self.variance == "direct" else second - mean**2)
+        bias = (v - mean) ** 2
+        return np.divide(bias, bias + variance, out=np.ones_like(v), where=bias + variance > 0)
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        names = ("variance", "ratio", "trace_lam", "of", "warm_up", "length")
+        return {name: getattr(self, name) for name in names}
