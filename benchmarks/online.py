@@ -148,7 +148,7 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
 
 def tile_stream(size: int, n: int, seed: int = 0) -> tuple[td.TileCoder, td.Transitions]:
     """A smooth walk through a box, as tile-coded streams are, already encoded: 10 of `size` features active."""
-    side = round((size / 10) ** 0.5)
+    side = int((size / 10) ** 0.5)
     coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side)
     rng = np.random.default_rng(seed)
     walk = np.cumsum(rng.normal(size=(n + 1, 2)) * 0.5 / side, axis=0)
@@ -193,11 +193,44 @@ def measure_sizes(
     ]
 
 
+def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
+    """What a λ that tunes itself costs beside the same learner with a fixed one; META runs four learners."""
+    task = td.make("RingWorld-v0")
+    steps, many = task.sampler(seed=0).take(n), task.sampler(seed=0).take(300_000)
+    names = ("obs", "reward", "next_obs", "gamma", "rho", "terminated")
+    stream = list(zip(*(getattr(steps, c).tolist() for c in names), strict=True))
+    found = []
+    for kind in ("TrueOnlineTD", "TrueOnlineGTD"):
+        rules = {"fixed": 0.9, "counting": td.Counting(), "greedy": td.Greedy(), "META": td.Meta()}
+        learners = {name: getattr(td, kind)(task.features, 0.01, rule) for name, rule in rules.items()}
+        work: dict[str, Callable[[], None]] = {}
+        for name, learner in learners.items():
+
+            def one(learner: Any = learner) -> None:
+                for row in stream:
+                    learner.update(*row)
+
+            def batch(learner: Any = learner) -> None:
+                learner.update_many(many)
+
+            work[name], work[name + " many"] = one, batch
+        times = best(work)
+        found += [
+            {
+                "learner": f"{kind}, {name}",
+                "update_against_fixed": times[name] / times["fixed"],
+                "update_many_against_fixed": times[name + " many"] / times["fixed many"],
+            }
+            for name in rules
+        ]
+    return found
+
+
 def main() -> None:
     rows = [measure(kind) for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD", "VTD", "DirectVTD")]
-    sizes = measure_sizes()
+    sizes, rules = measure_sizes(), measure_rules()
     if "--json" in sys.argv:
-        print(json.dumps({"update": rows, "features": sizes}, indent=2))
+        print(json.dumps({"update": rows, "features": sizes, "rules": rules}, indent=2))
         return
     print(
         "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / it"
@@ -210,6 +243,9 @@ def main() -> None:
     print("\nTrueOnlineTD, λ = 0.9, 10 active tiles: features   live traces   ns an update   against the fewest")
     for r in sizes:
         print(f"{r['features']:>49}{r['live_traces']:>14}{r['ns_per_update']:>15.0f}{r['against_smallest']:>20.2f}")
+    print("\nλ that tunes itself, against the same learner with a fixed λ:    update   update_many")
+    for r in rules:
+        print(f"{r['learner']:<58}{r['update_against_fixed']:>10.2f}×{r['update_many_against_fixed']:>12.2f}×")
 
 
 if __name__ == "__main__":

@@ -106,3 +106,21 @@ def test_doctor_describes_the_installation() -> None:
 @pytest.mark.parametrize("command", ["tasks", "solve", "doctor"])
 def test_help_shows_an_example(command: str) -> None:
     assert f"Example: tdlambda {command}" in run(command, "--help").stdout
+
+
+def test_numbers_are_never_cut_in_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lam = ",".join(str(s / 10) for s in range(11))
+    shown = run("solve", "RingWorld-v0", "--lam", lam).stdout
+    assert "-0.3169" in shown
+    assert "Var[G^λ]" in shown
+
+
+def test_names_with_brackets_are_shown_as_they_are() -> None:
+    assert "'[/x]'" in run("solve", "[/x]", expect=2).stderr
+
+
+def test_options_as_python_writes_them() -> None:
+    sure, slippery = (as_json("solve", "FrozenLake-v0", "--set", f"slippery={x}")["v"][0] for x in ("False", "True"))
+    assert sure != slippery
+    assert "slippery must be True or False" in run("solve", "FrozenLake-v0", "--set", "slippery=no", expect=2).stderr

@@ -264,7 +264,7 @@ HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "abstract features": (lambda h: h["params"]["features"].update(type="Encoder"), "unknown 'Encoder'"),
     "features by a list": (lambda h: h["params"]["features"].update(type=["OneHot"]), "unknown"),
     "features without params": (lambda h: h["params"]["features"].pop("params"), "unknown"),
-    "other features": (lambda h: h["params"]["features"]["params"].update(tilings=3), "does not fit"),
+    "other features": (lambda h: h["params"]["features"]["params"].update(tilings=3), "does not fit|not consistent"),
     "other dtype": (lambda h: h["params"].update(dtype="float32"), "'F'"),
     "deep": (lambda h: h["params"].update(initial=json.loads("[" * 500 + "]" * 500)), "cannot be loaded"),
 }

@@ -177,3 +177,13 @@ def test_features_of_terminal_states_do_not_matter() -> None:
     one, two = (raw.mdp().linear_system(x, 0.7, raw.pi, raw.b) for x in (X, other))
     np.testing.assert_array_equal(one.A, two.A)
     np.testing.assert_array_equal(one.C, two.C)
+
+
+def test_the_unit_of_a_feature_does_not_matter() -> None:
+    mdp = td.make("TwoState-v0").mdp
+    one_hot = np.eye(3)[:, :2]
+    for scale in (1e-9, 1e-6, 1e6):
+        X = one_hot * [1.0, scale]
+        np.testing.assert_allclose(X @ mdp.gtd_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
+        np.testing.assert_allclose(X @ mdp.td_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
+        assert abs(mdp.mspbe([0, 0], X, 0.5) - mdp.mspbe([0, 0], one_hot, 0.5)) < 1e-9

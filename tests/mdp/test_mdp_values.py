@@ -121,3 +121,20 @@ def test_optimal_with_many_ties_ends() -> None:
         swept = mdp.outcomes.by_pair(mdp.outcomes.probability * (swept[mdp.outcomes.next_state] - 1)).max(axis=1)
     np.testing.assert_allclose(v, swept, atol=1e-9)
     np.testing.assert_allclose(v.reshape(n, n), v.reshape(n, n).T, atol=1e-9)
+
+
+def test_a_policy_that_hardly_ever_ends_is_refused_and_not_solved_wrongly() -> None:
+    """Drift away from the only end: about 4ⁿ steps. Double precision gives v = 0.2 for 1 at n = 30."""
+    for n, fine in ((10, True), (30, False), (400, False)):
+        P, R = np.zeros((n, n)), np.zeros((n, n))
+        for s in range(1, n):
+            P[s, s - 1] += 0.2
+            P[s, min(s + 1, n - 1)] += 0.8
+        R[1, 0] = 1.0
+        mdp = td.FiniteMDP(P, R, terminal=[0], start=1)
+        if fine:
+            np.testing.assert_allclose(mdp.v()[1:], 1, atol=1e-9)
+            continue
+        for ask in (mdp.v, mdp.return_variance, mdp.state_distribution):
+            with pytest.raises(ValueError, match="state 1: what follows lasts more than"):
+                ask()

@@ -1,9 +1,11 @@
 """One command, its subcommands one file each."""
 
 import sys
+from io import TextIOWrapper
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from tdlambda.cli.doctor import doctor
 from tdlambda.cli.solve import solve
@@ -23,8 +25,11 @@ for command in (tasks, solve, doctor):
 
 def main() -> None:
     """Run the command; a mistake of the user's is one line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
     try:
         app()
     except (ValueError, TypeError) as error:
-        Console(stderr=True, highlight=False).print("[red]error:[/red]", str(error), markup=True)
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
         sys.exit(2)

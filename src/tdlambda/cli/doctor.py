@@ -53,6 +53,8 @@ def _cpu() -> str:
 def _cache() -> dict[str, Any]:
     """Where compiled code is kept, whether it can be written, and how much is there."""
     dispatcher: Any = randomness.uniform
+    if not hasattr(dispatcher, "stats"):
+        return {"cache": "compilation is off (NUMBA_DISABLE_JIT)", "executable": sys.executable}
     path = Path(dispatcher.stats.cache_path)
     files = list(path.parent.rglob("*.nb[ic]")) if path.parent.exists() else []
     return {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 console = Console(highlight=False)
@@ -32,7 +33,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=True)
     for row in rows:
         table.add_row(*(x if isinstance(x, str) else number(x) for x in row))
-    console.print(table)
+    # as wide as its numbers need, even where the terminal is narrower: a number cut short is another number
+    wanted = Measurement.get(console, console.options.update(max_width=1000), table).maximum
+    Console(width=max(wanted, console.width), highlight=False).print(table)
 
 
 def number(x: Any) -> str:

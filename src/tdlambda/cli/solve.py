@@ -127,6 +127,7 @@ def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--set takes name=value; got {text!r}")
+    value = {"True": "true", "False": "false", "None": "null"}.get(value, value)
     try:
         return name.strip(), json_module.loads(value)
     except json_module.JSONDecodeError:

@@ -28,6 +28,14 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     ----------
     step
         The update, counted from 1, at which it happened.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = td.TD(td.OneHot(2), alpha=1.0, bound=100.0)
+    >>> v.update(0, 1e6, 1)
+    Traceback (most recent call last):
+    tdlambda.learners.base.Diverged: diverged at step 1: a weight is beyond its bound...
     """
 
     def __init__(self, step: int) -> None:

@@ -35,6 +35,13 @@ class Evaluation:
         Over all steps; NaN if there were none.
     learner
         The one that was given.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1)
+    >>> td.evaluate("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
+    100
     """
 
     steps: int

@@ -81,7 +81,11 @@ def mismatch(mdp: FiniteMDP, pi: Floats) -> DistributionMismatch:
 
 def _visits(Q: Matrix, start: Floats, method: Literal["direct", "iterative"], theta: float) -> Floats:
     """Expected visits y = start + Qᵀ y."""
-    return Resolvent(Q).solve_transposed(start) if method == "direct" else sweep(Q.T.tocsr(), start, theta)
+    if method == "iterative":
+        return sweep(Q.T.tocsr(), start, theta)
+    resolvent = Resolvent(Q)
+    resolvent.require_accurate()
+    return resolvent.solve_transposed(start)
 
 
 def _stationary(P: Matrix) -> Floats:
@@ -105,13 +109,17 @@ def _chain(mdp: FiniteMDP, pi: Floats) -> Matrix:
 def _closed_classes(mdp: FiniteMDP, P: Matrix) -> list[Ints]:
     """The sets of states that an agent may enter and never leaves, and that hold no terminal state."""
     stuck = cannot_reach(P, mdp.terminal)
+    if not stuck.size:
+        return []
     inside = P[stuck][:, stuck]
     count, label = csgraph.connected_components(inside, directed=True, connection="strong")
     origin, to = inside.tocoo().coords
     is_open = np.zeros(count, dtype=bool)
     is_open[label[origin[label[origin] != label[to]]]] = True
     is_open[label[np.diff(inside.indptr) == 0]] = True  # never reached: its row is empty
-    return [stuck[label == k] for k in np.flatnonzero(~is_open)]
+    order = np.argsort(label, kind="stable")
+    members = np.split(stuck[order], np.cumsum(np.bincount(label, minlength=count))[:-1])
+    return [states for states, leaves in zip(members, is_open, strict=True) if not leaves]
 
 
 def _normalized(x: Floats) -> Floats:

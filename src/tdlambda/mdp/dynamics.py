@@ -142,6 +142,7 @@ def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
     when all it does is to stay and say so. Other entries that say `terminated` go to one more state, added behind the
     others.
     """
+    _check_table(table)
     n_states, n_actions = len(table), len(table[0])
     rows = np.array(
         [
@@ -167,6 +168,18 @@ def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
         ends = np.append(ends, True)
     columns = (s, rows[:, 1].astype(np.int64), n, rows[:, 3], rows[:, 4])
     return len(ends), n_actions, columns, np.flatnonzero(ends)
+
+
+def _check_table(table: Table) -> None:
+    if not len(table) or set(table) != set(range(len(table))):
+        raise ValueError(f"table must have the states 0 to n-1 as keys; got {sorted(table, key=str)[:5]}")
+    for state, actions in table.items():
+        if set(actions) != set(range(len(table[0]))):
+            raise ValueError(f"table of state {state} must have actions 0 to {len(table[0]) - 1}; got {list(actions)}")
+        for action, outcomes in actions.items():
+            for _, successor, _, _ in outcomes:
+                if not 0 <= successor < len(table):
+                    raise ValueError(f"table of state {state}, action {action}: there is no next state {successor}")
 
 
 def _by_action(transitions: Any) -> list[Any]:

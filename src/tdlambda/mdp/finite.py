@@ -435,6 +435,8 @@ def _mask(states: ArrayLike, n_states: int) -> Bools:
             raise ValueError(f"terminal as a mask must have shape ({n_states},); got {array.shape}")
         return array.copy()
     mask = np.zeros(n_states, dtype=bool)
+    if np.unique(array).size != array.size:
+        raise ValueError(f"terminal lists a state twice; a mask must be boolean; got {array.tolist()}")
     for state in array.ravel():
         mask[integer(state, "terminal", 0, n_states - 1)] = True
     return mask

@@ -36,25 +36,39 @@ class LinearSystem:
 
     def td_fixed_point(self) -> Floats:
         """The least w with A w = b; an error where there is none (features that depend on each other, off-policy)."""
-        w = _least_squares(self.A, self.b)
-        if not np.allclose(self.A @ w, self.b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(self.b).max()))):
+        A, b, s = self._scaled()
+        w = _least_squares(A, b, s)
+        if not np.allclose(A @ (w / s), b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(b).max()))):
             raise ValueError("features: A w = b has no solution, TD(λ) has no fixed point with these features")
         return w
 
     def gtd_fixed_point(self) -> Floats:
         """The least w among those of least MSPBE."""
+        A, b, s = self._scaled()
         root = self._root_of_inverse_covariance()
-        return _least_squares(root @ self.A, root @ self.b)
+        return _least_squares(root @ A, root @ b, s)
 
     def mspbe(self, w: Floats) -> float:
         """(b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse where features depend on each other."""
         if w.shape != self.b.shape:
             raise ValueError(f"weights must have shape {self.b.shape}, one for each feature; got {w.shape}")
-        residual = self._root_of_inverse_covariance() @ (self.b - self.A @ w)
+        if not np.isfinite(w).all():
+            raise ValueError(f"weights must be finite; got {w.tolist()}")
+        residual = self._root_of_inverse_covariance() @ (self._scale() * (self.b - self.A @ w))
         return float(residual @ residual)
 
+    def _scale(self) -> Floats:
+        """1 over each feature's root mean square: what counts as rank must not depend on a feature's unit."""
+        size = np.sqrt(np.diag(self.C))
+        return np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
+
+    def _scaled(self) -> tuple[Floats, Floats, Floats]:
+        s = self._scale()
+        return s[:, None] * self.A * s, s * self.b, s
+
     def _root_of_inverse_covariance(self) -> Floats:
-        eigenvalues, vectors = linalg.eigh(self.C)
+        s = self._scale()
+        eigenvalues, vectors = linalg.eigh(s[:, None] * self.C * s)
         kept = eigenvalues > _RANK_TOLERANCE * eigenvalues.max()
         root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).T
         return root
@@ -80,6 +94,10 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
     return LinearSystem(weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
 
 
-def _least_squares(A: Floats, b: Floats) -> Floats:
-    w: Floats = linalg.lstsq(A, b, cond=_RANK_TOLERANCE)[0]
-    return w
+def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:
+    """The least w = s u among those whose u solves A u = b best."""
+    left, singular, right = linalg.svd(A, full_matrices=True)
+    rank = int((singular > _RANK_TOLERANCE * singular.max(initial=0.0)).sum())
+    w: Floats = s * (right[:rank].T @ ((left.T @ b)[:rank] / singular[:rank]))
+    free = linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the directions of w that A does not see
+    return w - free @ (free.T @ w)

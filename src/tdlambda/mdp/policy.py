@@ -49,7 +49,8 @@ class TabularPolicy:
 def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy") -> Floats:
     """The [state, action] table of a policy, checked.
 
-    Accepts the table itself, one row that holds in every state, or one action for each state (integers).
+    Accepts the table itself, one row that holds in every state, or one action for each state (integers: with as many
+    states as actions, `[1, 0]` are actions and `[1.0, 0.0]` is a row).
     """
     array = np.asarray(policy)
     if array.shape == (n_states,) and np.issubdtype(array.dtype, np.integer):

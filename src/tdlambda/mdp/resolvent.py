@@ -16,6 +16,10 @@ _BANDED_BELOW = 2000
 """Bandwidth above which a sparse factorisation would fill up: walks and grids are far below, random graphs above."""
 
 
+_LONGEST = 1e10
+"""Expected discounted steps beyond which rounding would show in the sixth digit."""
+
+
 class Resolvent:
     """Solves with I - M for M ≥ 0: `solve` gives (I - M)⁻¹ b, `solve_transposed` (I - Mᵀ)⁻¹ b.
 
@@ -42,11 +46,31 @@ class Resolvent:
             x = _refined_krylov(self.matrix if trans == "N" else self.matrix.T.tocsr(), b)
             if x is not None:
                 return x
-        if self.method == "dense":
-            dense: Floats = linalg.lu_solve(self._dense, b, trans=int(trans == "T"), check_finite=False)
-            return dense
-        factored: Floats = self._sparse.solve(b, trans=trans)
-        return factored
+        x = self._factored(b, trans)
+        M = self.matrix if trans == "N" else self.matrix.T
+        return x + self._factored(b - (x - M @ x), trans)  # one refinement: sums over many states lose digits
+
+    def _factored(self, b: Floats, trans: Literal["N", "T"]) -> Floats:
+        x: Floats = (
+            linalg.lu_solve(self._dense, b, trans=int(trans == "T"), check_finite=False)
+            if self.method == "dense"
+            else self._sparse.solve(b, trans=trans)
+        )
+        return x
+
+    def require_accurate(self) -> None:
+        """Refuse what double precision cannot solve: futures so long that rounding decides (I - M)⁻¹."""
+        with np.errstate(all="ignore"):
+            try:
+                lasting = self.solve(np.ones(self.n))
+            except (RuntimeError, linalg.LinAlgError):  # exactly singular
+                lasting = np.full(self.n, np.inf)
+        bad = ~((lasting >= 1 - 1e-6) & (lasting < _LONGEST))
+        if bad.any():
+            raise ValueError(
+                f"state {int(np.argmax(bad))}: what follows lasts more than {_LONGEST:.0e} discounted steps on average "
+                "under this policy, too long for an exact answer in double precision"
+            )
 
     @cached_property
     def method(self) -> Literal["dense", "sparse", "krylov"]:

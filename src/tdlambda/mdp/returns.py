@@ -40,7 +40,12 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class LambdaMoments:
-    """The λ-return from each state: E[G^λ|s] and Var[G^λ|s]."""
+    """The λ-return from each state: E[G^λ|s] and Var[G^λ|s].
+
+    >>> import tdlambda as td
+    >>> td.make("TwoState-v0").mdp.lambda_return(V=0.0, lam=0.5).mean.round(3)
+    array([0.251, 0.557, 0.   ])
+    """
 
     mean: Floats
     variance: Floats
@@ -136,6 +141,7 @@ def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, cor
     G = Recursion(mdp, V, lam, weight, rho, a, c)
     if not G.first.converges():
         require_proper(mdp, G.expected(rho))
+        G.first.require_accurate()
     return G
 
 

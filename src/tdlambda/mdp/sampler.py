@@ -22,6 +22,11 @@ class Transitions:
 
     `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next
     step's `obs` is a new start. Columns of observations have one row for each step.
+
+    >>> import tdlambda as td
+    >>> steps = td.make("TwoState-v0").sampler(seed=1).take(4)
+    >>> steps.obs, steps.gamma
+    (array([0, 1, 0, 1]), array([0.9, 0. , 0.9, 0.9]))
     """
 
     obs: NDArray[np.int64] | Floats

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from tdlambda.arrays import Floats, Ints, Matrix
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
@@ -55,7 +56,9 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
     r = expected_reward(mdp, pi)
     M = sparse.csr_array(P.multiply(mdp.discount))
     if method == "direct":
-        return Resolvent(M).solve(r)
+        resolvent = Resolvent(M)
+        resolvent.require_accurate()
+        return resolvent.solve(r)
     if method != "iterative":
         raise ValueError(f'method must be "direct" or "iterative"; got {method!r}')
     return sweep(M, r, theta)
@@ -102,15 +105,15 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
 
 
 def _proper_policy(mdp: FiniteMDP) -> Ints:
-    """In each state the first action that may bring the nearest terminal or discounting state one step closer."""
-    o = mdp.outcomes
-    policy = np.zeros(mdp.n_states, dtype=np.int64)
-    near = mdp.discount < 1
-    settled = mdp.terminal.copy()
-    while not settled.all():
-        closer = near[o.next_state] & ~settled[o.state]
-        states, first = np.unique(o.state[closer], return_index=True)
-        policy[states] = o.action[closer][first]
-        settled[states] = True
-        near = near | settled
+    """In each state the action most likely to bring a terminal or discounting state one step closer."""
+    o, n = mdp.outcomes, mdp.n_states
+    goals = np.flatnonzero(mdp.discount < 1)
+    # search backwards from one extra node that precedes every goal; who finds a state is its successor on the way there
+    rows, columns = np.concatenate((o.next_state, np.full(goals.size, n))), np.concatenate((o.state, goals))
+    backwards = sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
+    _, closer = csgraph.breadth_first_order(backwards, n)
+    policy = np.zeros(n, dtype=np.int64)
+    on_the_way = np.flatnonzero(o.next_state == closer[o.state])
+    on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # the likeliest last, so it stays
+    policy[o.state[on_the_way]] = o.action[on_the_way]
     return policy

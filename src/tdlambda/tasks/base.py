@@ -54,6 +54,10 @@ class Task(gym.Env[Obs, Any]):
     def sampler(self, seed: int = 0) -> Sampler:
         """A compiled stream of transitions under the behaviour policy; the same seed, the same stream, everywhere."""
 
+    def __str__(self) -> str:
+        """The id and the sizes."""
+        return repr(self)
+
     def __repr__(self) -> str:
         """The id and the sizes."""
         return f"<{self.id}: {self.features.size} features, {'on' if self.on_policy else 'off'}-policy>"
@@ -84,6 +88,7 @@ class TabularTask(Task[int]):
         self.target = TabularPolicy(mdp.policy(target, "target"))
         same = behavior is None or np.array_equal(mdp.policy(behavior, "behavior"), self.target.probabilities)
         self.behavior = self.target if same else TabularPolicy(mdp.policy(behavior, "behavior"))
+        mdp.sampler(self.target, self.behavior)  # refuses a behaviour that does not cover the target
         self.features = features
         self.observation_space = gym.spaces.Discrete(mdp.n_states)
         self.action_space = gym.spaces.Discrete(mdp.n_actions)

@@ -57,6 +57,8 @@ class FrozenLake(TabularTask):
         behavior: Policy = (0.25, 0.25, 0.25, 0.25),
         features: Literal["tilings", "one-hot"] | None = None,
     ) -> None:
+        if not isinstance(slippery, bool):
+            raise TypeError(f"slippery must be True or False; got {slippery!r}")
         if isinstance(map, str):
             if map not in ("4x4", "8x8"):
                 raise ValueError(f'map must be "4x4", "8x8" or rows of letters; got {map!r}')
@@ -75,6 +77,6 @@ class FrozenLake(TabularTask):
 def _checked(rows: Sequence[str]) -> list[str]:
     rows = [str(row) for row in rows]
     letters = "".join(rows)
-    if not rows or len({len(row) for row in rows}) != 1 or set(letters) - set("SFHG") or "S" not in letters:
+    if len(letters) < 2 or len({len(row) for row in rows}) != 1 or set(letters) - set("SFHG") or "S" not in letters:
         raise ValueError(f"map must be rows of equal length of the letters S, F, H, G with an S; got {rows}")
     return rows

@@ -14,7 +14,7 @@ class RandomWalk(TabularTask):
     Parameters
     ----------
     n
-        Non-terminal states; the terminal ones are 0 and n + 1.
+        Non-terminal states, odd; the terminal ones are 0 and n + 1.
     left_reward, right_reward
         Rewards on leaving at either end.
 
@@ -25,5 +25,7 @@ class RandomWalk(TabularTask):
     """
 
     def __init__(self, n: int = 19, left_reward: float = -1.0, right_reward: float = 1.0) -> None:
-        mdp = chain(integer(n, "n", 1) + 2, left_reward, right_reward, discount=1.0)
+        if integer(n, "n", 1) % 2 == 0:
+            raise ValueError(f"n must be odd, the walk starts in the middle; got {n}")
+        mdp = chain(n + 2, left_reward, right_reward, discount=1.0)
         super().__init__(mdp, [0.5, 0.5], None, OneHot(n + 2))

@@ -41,6 +41,18 @@ def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> C
         A versioned id such as "RingWorld-v0".
     presets
         Names for sets of constructor arguments.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> @td.task("Coin-v0", {"fair": {"p": 0.5}})
+    ... class Coin(td.tasks.TabularTask):
+    ...     def __init__(self, p):
+    ...         mdp = td.FiniteMDP.from_rows([(0, 0, 1, 1, p), (0, 0, 1, 0, 1 - p)], terminal=[1])
+    ...         super().__init__(mdp, [1.0], None, td.OneHot(2))
+    >>> td.make("Coin-v0").mdp.v()
+    array([0.5, 0. ])
+    >>> del td.TASKS["Coin-v0"]
     """
 
     def register(build: _AnyTask) -> _AnyTask:

@@ -26,6 +26,9 @@ class TwoState(TabularTask):
     """
 
     def __init__(self, end: float = 0.5, behavior_end: float | None = None, discount: float = 0.9) -> None:
+        for name, value in (("end", end), ("behavior_end", behavior_end)):
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{name} must be a probability, in [0, 1]; got {value}")
         rows = [(0, 0, 1, 0, 1), (0, 1, 1, 0, 1), (1, 0, 0, 0, 1), (1, 1, 2, 1, 1)]
         mdp = FiniteMDP.from_rows(rows, discount=discount, terminal=[2], start=0)
         behavior = None if behavior_end is None else [1 - behavior_end, behavior_end]
