@@ -44,7 +44,7 @@ class LambdaMoments:
 
     >>> import tdlambda as td
     >>> td.make("TwoState-v0").mdp.lambda_return(V=0.0, lam=0.5).mean.round(3)
-    array([0.251, 0.557, 0.   ])
+    array([0.25 , 0.556, 0.   ])
     """
 
     mean: Floats

@@ -26,7 +26,7 @@ class Transitions:
     >>> import tdlambda as td
     >>> steps = td.make("TwoState-v0").sampler(seed=1).take(4)
     >>> steps.obs, steps.gamma
-    (array([0, 1, 0, 1]), array([0.9, 0. , 0.9, 0.9]))
+    (array([0, 1, 0, 1]), array([0.9, 0. , 0.9, 0. ]))
     """
 
     obs: NDArray[np.int64] | Floats
