@@ -528,6 +528,100 @@ def trace_tolerance(scale: Scale) -> tuple[Any, str]:
     return fig, table(["tolerance", "largest change of a weight", "bound for one drop", "live traces, mean"], body)
 
 
+def meta_gradients(scale: Scale) -> tuple[Any, str]:
+    """How well each derivative points along ∇J(λ), and how near to the best λ its zero is, on random MDPs."""
+    kinds: list[tuple[str, Any, int | None]] = [
+        (f"exact, horizon {n}", "full", n) for n in scale.points(1, 2, 3, 5, 10)
+    ]
+    kinds += [("derived", "derived", None), ("printed", "printed", None)]
+    cosines: dict[str, list[float]] = {name: [] for name, _, _ in kinds}
+    rng = np.random.default_rng(0)
+    for seed in range(10 if scale.quick else 200):
+        task = td.make("Garnet-v0", "episodic", seed=seed, n=10, actions=2, discount=0.95, on_policy=True)
+        mdp, target = task.mdp, task.target
+        spread = np.sqrt(mdp.return_variance(target)).mean()
+        V = np.where(mdp.terminal, 0, mdp.v(target) + spread * rng.normal(size=10))
+        lam = rng.uniform(0, 1, 10)
+        full = mdp.target_error_gradient(V, lam, target)
+        for name, kind, horizon in kinds:
+            g = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
+            cosines[name].append(float(g @ full / (np.linalg.norm(g) * np.linalg.norm(full))))
+    fig, ax = figure()
+    ax.boxplot([cosines[name] for name, _, _ in kinds], orientation="horizontal", whis=(5, 95), showfliers=False)
+    ax.set_yticks(range(1, len(kinds) + 1), [name for name, _, _ in kinds])
+    ax.set(xlabel="cosine with the full gradient of J(λ)", title="Random MDPs, random λ, V off by one deviation of G")
+    ax.invert_yaxis()
+    body = [(n, *(f"{q:.3f}" for q in np.quantile(cosines[n], (0.5, 0.05)))) for n, _, _ in kinds]
+    return fig, table(["derivative", "median cosine", "5 % of MDPs are below"], body)
+
+
+def meta_sign(scale: Scale) -> tuple[Any, str]:
+    """λ and the error while V becomes trustworthy: RingWorld 0.4/0.35, true online TD."""
+    task, at, seeds, alpha = td.make("RingWorld-v0"), scale.until(200_000, points=30), scale.seeds(10), 0.01
+    rules: dict[str, Any] = {"META, exact": td.Meta(1e-3), "META, derived": td.Meta(1e-3, "derived")}
+    rules |= {"META, printed": td.Meta(1e-3, "printed"), "λ-greedy": td.Greedy()}
+    fixed = {f"λ = {lam:g}": lam for lam in scale.points(0.0, 0.8, 1.0)}
+    fig, (left, right) = figure(2)
+    body = []
+    for k, (name, rule) in enumerate((rules | fixed).items()):
+        build = partial(td.TrueOnlineTD, task.features, alpha, rule)
+        error = curve(build, task, at, seeds, rms(task))
+        if name in rules:
+            lam = curve(build, task, at, seeds, lambda v: float(v.lambdas(range(1, 10)).mean()))
+            draw(left, at, lam, k, name)
+        draw(right, at, error, k, name)
+        when = picks(list(at), 1000, 10_000, 200_000) if not scale.quick else [0, -1]
+        body.append((name, *(pm(error[:, j]) for j in when)))
+    left.set(xscale="log", xlabel="steps", ylabel="mean λ over states", ylim=(-0.03, 1.03))
+    right.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS value error")
+    left.legend()
+    right.legend(fontsize="small")
+    return fig, table(["", *(f"error after {int(at[j])} steps" for j in when)], body)
+
+
+def meta_choices(scale: Scale) -> tuple[Any, str]:
+    """Each variant against the best of eight fixed λ at the same α, on the same trajectories."""
+    task, seeds, steps = td.make("RingWorld-v0"), scale.seeds(6), 2000 if scale.quick else 300_000
+    at, alphas = np.linspace(steps / 30, steps, 30).astype(int), scale.points(1e-4, 1e-3, 1e-2, 1e-1)
+    lams = scale.points(0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
+    rules: dict[str, Any] = {
+        f"{gradient}, newton, κ = {kappa:g}": td.Meta(kappa, gradient)
+        for gradient in ("exact", "derived", "printed")
+        for kappa in (1e-3, 1e-2)
+    }
+    rules |= {"exact, newton, trace, κ = 0.001": td.Meta(1e-3, trace=True)}
+    rules |= {"derived, gradient, κ = 0.1": td.Meta.thesis(0.1), "λ-greedy": td.Greedy(), "counting": td.Counting()}
+    ratios: dict[str, list[str]] = {name: [] for name in rules}
+    points: dict[str, list[float]] = {name: [] for name in rules}
+    for alpha in alphas:
+
+        def score(rule: Any, alpha: float = alpha) -> tuple[float, float]:
+            runs = curve(partial(td.TrueOnlineTD, task.features, alpha, rule), task, at, seeds, rms(task)) ** 2
+            return float(runs[:, -3:].mean()), float(runs.mean())
+
+        best = np.min([score(lam) for lam in lams], axis=0)
+        for name, rule in rules.items():
+            final, area = score(rule) / best
+            ratios[name].append(f"{final:.2f} / {area:.2f}")
+            points[name].append(float(final))
+    fig, ax = figure()
+    for k, name in enumerate(rules):
+        ax.plot(
+            alphas,
+            points[name],
+            marker="o",
+            color=COLOURS[k % len(COLOURS)],
+            linestyle=DASHES[k % len(DASHES)],
+            label=name,
+        )
+    ax.axhline(1, color="grey", linewidth=0.8)
+    ax.set(xscale="log", yscale="log", xlabel="α", ylabel="final error / best of eight fixed λ")
+    ax.legend(fontsize="x-small", ncols=2)
+    return fig, table(
+        ["final / area under the curve", *(f"α = {a:g}" for a in alphas)], ((n, *r) for n, r in ratios.items())
+    )
+
+
 FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "monte-carlo": monte_carlo,
     "td": td_traces,
@@ -542,6 +636,9 @@ FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "direct-vtd": direct_vtd,
     "large-means": large_means,
     "trace-tolerance": trace_tolerance,
+    "meta-gradients": meta_gradients,
+    "meta-sign": meta_sign,
+    "meta-choices": meta_choices,
 }
 
 

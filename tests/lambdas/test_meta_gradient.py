@@ -104,3 +104,31 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
         v.estimates(range(11)), (mdp.v(ring.target), mdp.v(ring.target), exact.mean, exact.variance), strict=True
     ):
         assert np.sqrt(d @ (learnt - truth) ** 2 / (d @ truth**2)) < 0.06
+
+
+def settled(mdp: td.FiniteMDP, target: Any, V: Any, kind: Any, horizon: int | None) -> float:
+    """J where META's expected Newton steps, with exact statistics, come to rest."""
+    lam, w, P = np.full(mdp.n_states, 0.5), mdp.error_weights(target), mdp.P(target)
+    for _ in range(400):
+        moments = mdp.lambda_return(V, lam, target)
+        slope = (P.T @ w) * mdp.discount**2 * ((V - moments.mean) ** 2 + moments.variance)
+        step = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
+        lam = np.clip(lam - 0.3 * np.divide(step, slope, out=np.zeros_like(step), where=slope > 0), 0, 1)
+    return mdp.target_error(V, lam, target)
+
+
+def test_with_exact_statistics_meta_comes_to_the_best_lambda_or_near_it() -> None:
+    """20 random MDPs: the trace reaches the optimum of bounded optimisation, one exact step within 3 %, derived 31 %.
+
+    What is missing is what the semi-gradient holds fixed (one step), and the cross term besides (derived).
+    """
+    rng = np.random.default_rng(0)
+    worst = {("full", None): 1.0001, ("full", 3): 1.002, ("full", 1): 1.03, ("derived", None): 1.31}
+    for seed in range(20):
+        task = td.make("Garnet-v0", "episodic", seed=seed, n=8, actions=2, discount=0.9, on_policy=True)
+        mdp, target = task.mdp, task.target
+        spread = np.sqrt(mdp.return_variance(target)).mean()
+        V = np.where(mdp.terminal, 0, mdp.v(target) + spread * rng.normal(size=8))
+        best = mdp.best_lambda(V, target).target_error
+        for (kind, horizon), bound in worst.items():
+            assert settled(mdp, target, V, kind, horizon) <= bound * best
