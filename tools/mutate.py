@@ -16,79 +16,96 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TESTS = ["tests/learners/test_equivalences.py", "tests/learners/test_by_hand.py"]
+TESTS = [
+    "tests/learners/test_by_hand.py",
+    "tests/learners/test_equivalences.py",
+    "tests/lambdas/test_adaptive_rules.py::test_greedy_is_its_equations",
+    "tests/lambdas/test_adaptive_rules.py::test_meta_is_its_equations",
+]
 
 MUTANTS = [
     # file, what is there, what is put in its place
-    ("true_online_td", "gamma_lam = M[GAMMA] * M[LAM]", "gamma_lam = gamma_next * M[LAM]"),
-    ("true_online_td", "gamma_lam = M[GAMMA] * M[LAM]", "gamma_lam = M[GAMMA] * lam_next"),
-    ("true_online_td", "keep = rho * gamma_lam", "keep = gamma_lam"),
-    ("true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = alpha * (1 - keep * xe)"),
-    ("true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha * (1 + keep * xe)"),
-    ("true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha * (1 - gamma_lam * xe)"),
-    ("true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha"),
-    ("true_online_td", "-(v - v_old) * alpha * rho", "(v - v_old) * alpha * rho"),
-    ("true_online_td", "-(v - v_old) * alpha * rho", "-(v - v_old) * alpha"),
-    ("true_online_td", "delta + v - v_old,", "delta - v + v_old,"),
-    ("true_online_td", "delta + v - v_old,", "delta,"),
-    ("true_online_td", "M[old] if I[UNDER_WAY] else v", "M[old]"),
-    ("true_online_td", "M[old], M[DELTA] = v_next,", "M[old], M[DELTA] = dot(w, y, yv, n_next),"),
-    ("td_lambda", "keep = rho * gamma * lam", "keep = gamma * lam"),
-    ("td_lambda", "keep = rho * gamma * lam", "keep = rho * gamma_next * lam"),
-    ("td_lambda", "else rho\n", "else 1.0\n"),
-    ("td_lambda", "(1 - alpha * keep * xe)", "(1 + alpha * keep * xe)"),
-    ("td_lambda", "gamma_next * v_next - v)", "gamma * v_next - v)"),
-    ("td_lambda", "e[x[j]] = 0.0", "pass"),
-    ("gtd_lambda", "keep = rho * gamma * lam", "keep = rho * gamma_next * lam"),
-    ("gtd_lambda", "keep = rho * gamma * lam", "keep = gamma * lam"),
-    ("gtd_lambda", "eh_new = keep * eh + rho * hx", "eh_new = keep * eh + hx"),
-    ("gtd_lambda", "eh_new = keep * eh + rho * hx", "eh_new = eh"),
-    ("gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "alpha * gamma_next * (1 - lam_next)"),
-    ("gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "-alpha * gamma_next * (1 - lam)"),
-    ("gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "-alpha * gamma * (1 - lam_next)"),
-    ("gtd_lambda", "beta * delta, -beta * hx", "beta * delta, beta * hx"),
-    ("gtd_lambda", "return keep, rho, alpha", "return keep, 1.0, alpha"),
-    ("true_online_gtd", "keep = rho_prev * gamma * lam", "keep = rho * gamma * lam"),
-    ("true_online_gtd", "keep = rho_prev * gamma * lam", "keep = rho_prev * gamma_next * lam"),
-    ("true_online_gtd", "new = beta * (1 - keep * xh)", "new = beta * (1 + keep * xh)"),
-    ("true_online_gtd", "new = beta * (1 - keep * xh)", "new = beta"),
-    ("true_online_gtd", "rho * gamma * lam * grad + rho * hx", "gamma * lam * grad + rho * hx"),
-    ("true_online_gtd", "rho * gamma * lam * grad + rho * hx", "rho * gamma * lam * grad + hx"),
-    ("true_online_gtd", "-alpha * gamma_next * (1 - lam_next)", "alpha * gamma_next * (1 - lam_next)"),
-    ("true_online_gtd", "-alpha * gamma_next * (1 - lam_next)", "-alpha * gamma_next * (1 - lam)"),
-    ("true_online_gtd", "rho * delta, -beta * hx", "delta, -beta * hx"),
-    ("true_online_gtd", "rho * delta, -beta * hx", "rho * delta, beta * hx"),
-    ("true_online_gtd", "add(e_grad, rho,", "add(e_grad, 1.0,"),
-    ("direct_vtd", "(1 - lam_next) * v_next", "lam_next * v_next"),
-    ("direct_vtd", "+ gamma_lam_next * j_next - j", "+ gamma_lam_next * j_next + j"),
-    ("direct_vtd", "+ gamma_lam_next * j_next - j", "+ gamma_lam * j_next - j"),
-    ("direct_vtd", "gamma_lam_next**2, gamma_lam**2, rho", "gamma_lam_next**2, gamma_lam_next**2, rho"),
-    ("direct_vtd", "gamma_lam_next**2, gamma_lam**2, rho", "gamma_lam_next**2, gamma_lam**2, 1.0"),
-    ("direct_vtd", "(rho - 1) * j", "(1 - rho) * j"),
-    ("direct_vtd", "(rho * gamma_lam_next) ** 2", "gamma_lam_next**2"),
-    ("direct_vtd", "(rho_prev * gamma_lam) ** 2, 1.0", "(rho * gamma_lam) ** 2, 1.0"),
-    ("vtd", "2 * gamma_lam_next * cumulant", "gamma_lam_next * cumulant"),
-    ("vtd", "M[RHO_PREV] ** 2 * kept, 1.0", "kept, 1.0"),
-    ("vtd", "rho**2 * square, rho**2 * discount", "rho * square, rho**2 * discount"),
-    ("vtd", "cumulant * dot(F[1], y, yv, n_next)", "cumulant * dot(F[0], y, yv, n_next)"),
-    ("vtd", "M[GAMMA] * M[LAM], gamma_next", "gamma_next * M[LAM], gamma_next"),
-    ("driver", "gamma_next, n_next = 0.0, 0", "n_next = 0"),
-    ("driver", "gamma_next, n_next = 0.0, 0", "gamma_next = 0.0"),
-    ("driver", "gamma_next, n_next = 0.0, 0", "pass"),
-    ("driver", "= gamma_next, lam_next, rho, 1", "= gamma_next, lam_next, 1.0, 1"),
-    ("driver", "= gamma_next, lam_next, rho, 1", "= gamma_next, M[LAM], rho, 1"),
-    ("driver", "= gamma_next, lam_next, rho, 1", "= M[GAMMA], lam_next, rho, 1"),
-    ("driver", "if terminated or truncated:", "if terminated:"),
+    ("learners/true_online_td", "keep = rho * gamma_lam", "keep = gamma_lam"),
+    ("learners/true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = alpha * (1 - keep * xe)"),
+    ("learners/true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha * (1 + keep * xe)"),
+    ("learners/true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha * (1 - gamma_lam * xe)"),
+    ("learners/true_online_td", "new = rho * alpha * (1 - keep * xe)", "new = rho * alpha"),
+    ("learners/true_online_td", "-(v - v_old) * alpha * rho", "(v - v_old) * alpha * rho"),
+    ("learners/true_online_td", "-(v - v_old) * alpha * rho", "-(v - v_old) * alpha"),
+    ("learners/true_online_td", "delta + v - v_old,", "delta - v + v_old,"),
+    ("learners/true_online_td", "delta + v - v_old,", "delta,"),
+    ("learners/true_online_td", "M[m + V_OLD] if I[UNDER_WAY] else v", "M[m + V_OLD]"),
+    ("learners/true_online_td", "M[m + DECAY] = v_next,", "M[m + DECAY] = dot(w, y, yv, n_next),"),
+    ("learners/true_online_td", "- v, gamma_next * lam_next", "- v, gamma_next"),
+    ("learners/true_online_td", "- v, gamma_next * lam_next", "- v, M[m + DECAY]"),
+    ("learners/td_lambda", "keep = rho * gamma_lam", "keep = gamma_lam"),
+    ("learners/td_lambda", "else rho\n", "else 1.0\n"),
+    ("learners/td_lambda", "(1 - alpha * keep * xe)", "(1 + alpha * keep * xe)"),
+    ("learners/td_lambda", "delta = reward + gamma_next * v_next - v", "delta = reward + v_next - v"),
+    ("learners/td_lambda", "e[x[j]] = 0.0", "pass"),
+    ("learners/td_lambda", "= delta, gamma_next * lam_next", "= delta, gamma_next"),
+    ("learners/td_lambda", "= delta, gamma_next * lam_next", "= delta, lam_next"),
+    ("learners/gtd_lambda", "keep = rho * gamma_lam", "keep = gamma_lam"),
+    ("learners/gtd_lambda", "eh_new = keep * eh + rho * hx", "eh_new = keep * eh + hx"),
+    ("learners/gtd_lambda", "eh_new = keep * eh + rho * hx", "eh_new = eh"),
+    ("learners/gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "alpha * gamma_next * (1 - lam_next)"),
+    ("learners/gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "-alpha * gamma_next * lam_next"),
+    ("learners/gtd_lambda", "-alpha * gamma_next * (1 - lam_next)", "-alpha * (1 - lam_next)"),
+    ("learners/gtd_lambda", "beta * delta, -beta * hx", "beta * delta, beta * hx"),
+    ("learners/gtd_lambda", "return keep, rho, alpha", "return keep, 1.0, alpha"),
+    ("learners/gtd_lambda", "= delta, gamma_next * lam_next", "= delta, gamma_next"),
+    ("learners/true_online_gtd", "keep = rho_prev * gamma_lam", "keep = rho * gamma_lam"),
+    ("learners/true_online_gtd", "new = beta * (1 - keep * xh)", "new = beta * (1 + keep * xh)"),
+    ("learners/true_online_gtd", "new = beta * (1 - keep * xh)", "new = beta"),
+    ("learners/true_online_gtd", "rho * gamma_lam * grad + rho * hx", "gamma_lam * grad + rho * hx"),
+    ("learners/true_online_gtd", "rho * gamma_lam * grad + rho * hx", "rho * gamma_lam * grad + hx"),
+    ("learners/true_online_gtd", "-alpha * gamma_next * (1 - lam_next)", "alpha * gamma_next * (1 - lam_next)"),
+    ("learners/true_online_gtd", "-alpha * gamma_next * (1 - lam_next)", "-alpha * gamma_next * lam_next"),
+    ("learners/true_online_gtd", "rho * delta, -beta * hx", "delta, -beta * hx"),
+    ("learners/true_online_gtd", "rho * delta, -beta * hx", "rho * delta, beta * hx"),
+    ("learners/true_online_gtd", "add(e_grad, rho,", "add(e_grad, 1.0,"),
+    ("learners/true_online_gtd", "gamma_next * lam_next, rho", "gamma_next, rho"),
+    ("learners/direct_vtd", "gamma_next * (1 - lam_next) * dot(F[0]", "gamma_next * lam_next * dot(F[0]"),
+    ("learners/direct_vtd", "mean + kept * j_next - j,", "mean + kept * j_next + j,"),
+    ("learners/direct_vtd", "mean + kept * j_next - j,", "mean + gamma_next * j_next - j,"),
+    ("learners/direct_vtd", "(rho * kept) ** 2 if corrected", "kept**2 if corrected"),
+    ("learners/direct_vtd", "1.0 if corrected else rho", "rho"),
+    ("learners/direct_vtd", "else kept**2,", "else kept,"),
+    ("learners/direct_vtd", "assign(M, 1, mean, kept, rho", "assign(M, 1, mean, kept, 1.0"),
+    ("learners/vtd", "2 * kept * mean", "kept * mean"),
+    ("learners/vtd", "rho**2 if corrected", "rho if corrected"),
+    ("learners/vtd", "mean * dot(F[rows]", "mean * dot(F[0]"),
+    ("learners/vtd", "weight * kept**2", "kept**2"),
+    ("learners/driver", "gamma_next, n_next = 0.0, 0", "n_next = 0"),
+    ("learners/driver", "gamma_next, n_next = 0.0, 0", "gamma_next = 0.0"),
+    ("learners/driver", "gamma_next, n_next = 0.0, 0", "pass"),
+    ("learners/driver", "if terminated or truncated:", "if terminated:"),
+    ("learners/driver", "1.0 if k == 0 else M[PACE]", "1.0"),
+    ("memory", "(rho - 1) * j", "(1 - rho) * j"),
     ("memory", "visits[index[j]] += 1", "visits[index[j]] += 2"),
     ("memory", "I[UNDER_WAY] = 0", "pass"),
+    ("lambdas/greedy", "bias / below if below > 0", "max(variance, 0.0) / below if below > 0"),
+    ("lambdas/greedy", "second_next - mean_next**2", "second_next + mean_next**2"),
+    ("lambdas/greedy", "2 * gamma_next * reward * mean_next", "gamma_next * reward * mean_next"),
+    ("lambdas/greedy", "weight * gamma_next**2", "weight * gamma_next"),
+    ("lambdas/meta", "sign = 1.0 if kind == DERIVED else -1.0", "sign = -1.0 if kind == DERIVED else 1.0"),
+    ("lambdas/meta", "gamma_next**2 * (gap**2 + variance)", "gamma_next**2 * gap**2"),
+    ("lambdas/meta", "reward + gamma_next * v - mean_here", "reward + gamma_next * v - mean"),
+    ("lambdas/meta", "-M[KAPPA] * M[RHO_ACC] * derivative", "-M[KAPPA] * derivative"),
+    ("lambdas/meta", "-M[KAPPA] * M[RHO_ACC] * derivative", "M[KAPPA] * M[RHO_ACC] * derivative"),
+    ("lambdas/meta", "(1.0 if fresh else M[RHO_ACC]) * rho", "M[RHO_ACC] * rho"),
+    ("lambdas/meta", "2 * (mean_lam - mean)", "2 * (mean - mean_lam)"),
+    ("lambdas/meta", "c * M[a] + 2 * delta * c * M[b]", "c * M[a] + delta * c * M[b]"),
+    ("lambdas/meta", "c**2 * M[VARIANCE_WORTH]", "c * M[VARIANCE_WORTH]"),
+    ("lambdas/meta", "assign(M, 2, ahead, kept, rho, trace)", "assign(M, 2, ahead, gamma_next, rho, trace)"),
+    ("lambdas/meta", "(rho * kept) ** 2 if corrected", "kept**2 if corrected"),
 ]  # fmt: skip
 EQUIVALENT = {
     # on termination γ' = 0 and x' = 0 say the same thing; without either the tests fail, see the third
-    ("driver", "gamma_next, n_next = 0.0, 0", "gamma_next = 0.0"),
-    ("driver", "gamma_next, n_next = 0.0, 0", "n_next = 0"),
+    ("learners/driver", "gamma_next, n_next = 0.0, 0", "gamma_next = 0.0"),
+    ("learners/driver", "gamma_next, n_next = 0.0, 0", "n_next = 0"),
     # at an episode's start e = αρx, so the term with w⁻·x is 0 whatever w⁻ is; it is set so that rounding is the same
-    ("true_online_td", "M[old] if I[UNDER_WAY] else v", "M[old]"),
-    ("memory", "I[UNDER_WAY] = 0", "pass"),
+    ("learners/true_online_td", "M[m + V_OLD] if I[UNDER_WAY] else v", "M[m + V_OLD]"),
 }
 
 
@@ -98,7 +115,7 @@ def survives(mutant: tuple[str, str, str] | None) -> str | None:
         copy = Path(folder) / "src"
         shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
         if mutant is not None:
-            file = copy / "tdlambda" / "learners" / f"{mutant[0]}.py"
+            file = copy / "tdlambda" / f"{mutant[0]}.py"
             text = file.read_text()
             if text.count(mutant[1]) < 1:
                 return f"there is no {mutant[1]!r} in {mutant[0]}.py: renew this list"
@@ -132,7 +149,7 @@ def main() -> None:
             good = (said is None) != equivalent
             failed += not good
             verdict = "killed" if said is None else "equivalent, as known" if equivalent else f"SURVIVED: {said}"
-            print(f"{mutant[0]:<16} {mutant[1]!r} -> {mutant[2]!r}: {verdict}", flush=True)
+            print(f"{mutant[0]:<24} {mutant[1]!r} -> {mutant[2]!r}: {verdict}", flush=True)
     print(f"{len(chosen)} mutants, {failed} not as they should be")
     sys.exit(failed > 0)
 
