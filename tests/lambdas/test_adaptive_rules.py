@@ -56,10 +56,10 @@ class Rows:
 @st.composite
 def rows(draw: st.DrawFn) -> Rows:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    steps, size = draw(st.integers(3, 25)), draw(st.integers(1, 4))
+    steps, size = int(rng.integers(10, 40)), draw(st.integers(1, 4))  # long enough for λ to move and traces to matter
     X = rng.normal(size=(steps + 1, size))
     rho = np.ones(steps) if draw(st.booleans()) else rng.uniform(0, 2, steps)
-    return Rows(X, rng.normal(size=steps), rng.uniform(0, 1, steps), rho, rng.random(steps) < 0.2, 0.05)
+    return Rows(X, rng.normal(size=steps), rng.uniform(0, 1, steps), rho, rng.random(steps) < 0.1, 0.05)
 
 
 def greedy_reference(s: Rows, ratio: float, kappa: float, corrected: bool, vtd: bool, warm_up: int) -> list[float]:
