@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +52,6 @@ STYLE = {
     "path.simplify": True,
     "savefig.facecolor": "white",
 }
-
-
-def learner_class(module: str, name: str) -> Any:
-    """A learner from its own module (`td.LambdaReturn` is also the name of an exact answer)."""
-    return getattr(import_module(f"tdlambda.learners.{module}"), name)
 
 
 class Scale:
@@ -236,12 +230,11 @@ def baird(scale: Scale) -> tuple[Any, str]:
 
 def n_step_td(scale: Scale) -> tuple[Any, str]:
     """n-step TD: error against n."""
-    NStepTD = learner_class("n_step", "NStepTD")
     walk, seeds, ns = td.make("RandomWalk-v0"), scale.seeds(30), scale.points(1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
     fig, ax = figure()
     body = []
     for k, alpha in enumerate((0.1, 0.2, 0.4, 0.8)):
-        runs = np.stack([early(lambda n=n, a=alpha: NStepTD(walk.features, a, n), walk, seeds) for n in ns], axis=1)
+        runs = np.stack([early(lambda n=n, a=alpha: td.NStepTD(walk.features, a, n), walk, seeds) for n in ns], axis=1)
         draw(ax, ns, runs, k, f"α = {alpha}")
         best = int(np.argmin(runs.mean(axis=0)))
         body.append((alpha, ns[best], pm(runs[:, best]), pm(runs[:, 0]), pm(runs[:, -1])))
@@ -348,12 +341,11 @@ def true_online_gtd(scale: Scale) -> tuple[Any, str]:
 
 def lambda_return(scale: Scale) -> tuple[Any, str]:
     """The off-line λ-return algorithm, weights held or not, and true online TD(λ), against the step size."""
-    LambdaReturn = learner_class("lambda_return", "LambdaReturn")
     walk, seeds = td.make("RandomWalk-v0"), scale.seeds(30)
     few, all_of_them = scale.points(0.01, 0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3), scale.points(*ALPHAS)
     algorithms: tuple[tuple[str, Any, dict[str, Any], Any], ...] = (
-        ("λ-return, `hold=True`", LambdaReturn, {"hold": True}, few),
-        ("λ-return, `hold=False`", LambdaReturn, {"hold": False}, all_of_them),
+        ("λ-return, `hold=True`", td.LambdaReturn, {"hold": True}, few),
+        ("λ-return, `hold=False`", td.LambdaReturn, {"hold": False}, all_of_them),
         ("true online TD(λ)", td.TrueOnlineTD, {}, all_of_them),
     )
     fig, panels = figure(2, sharey=True)
@@ -381,12 +373,11 @@ def lambda_return(scale: Scale) -> tuple[Any, str]:
 
 def lstd(scale: Scale) -> tuple[Any, str]:
     """LSTD(λ) beside true online TD(λ) on the same streams."""
-    LSTD = learner_class("lstd", "LSTD")
     boyan, seeds = td.make("BoyanChain-v0"), scale.seeds(20)
     at = scale.until(10_000, 30, 20)
     learners: dict[str, Build] = {
-        "LSTD(0)": lambda: LSTD(boyan.features, 0.0),
-        "LSTD(0.9)": lambda: LSTD(boyan.features, 0.9),
+        "LSTD(0)": lambda: td.LSTD(boyan.features, 0.0),
+        "LSTD(0.9)": lambda: td.LSTD(boyan.features, 0.9),
         "TrueOnlineTD(0.9), α = 0.1": lambda: td.TrueOnlineTD(boyan.features, 0.1, 0.9),
         "TrueOnlineTD(0.9), α = 0.01": lambda: td.TrueOnlineTD(boyan.features, 0.01, 0.9),
     }
@@ -403,14 +394,17 @@ def lstd(scale: Scale) -> tuple[Any, str]:
 
 def monte_carlo(scale: Scale) -> tuple[Any, str]:
     """Monte Carlo: first visits against every visit."""
-    MonteCarlo = learner_class("monte_carlo", "MonteCarlo")
     walk, seeds = td.make("RandomWalk-v0", "5"), scale.seeds(50)
     episodes = 20 if scale.quick else 300
     fig, ax = figure()
     body = []
     for k, visit in enumerate(("first", "every")):
         runs = by_episode(
-            lambda v=visit: MonteCarlo(walk.features, td.OneOver("visits"), visit=v), walk, episodes, seeds, rms(walk)
+            lambda v=visit: td.MonteCarlo(walk.features, td.OneOver("visits"), visit=v),
+            walk,
+            episodes,
+            seeds,
+            rms(walk),
         )
         at = np.unique(np.geomspace(1, episodes, 30).astype(int))
         draw(ax, at, runs[:, at - 1], k, f"{visit} visit")

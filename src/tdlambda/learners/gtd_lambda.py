@@ -92,17 +92,10 @@ class GTD(TraceLearner):
         self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, beta: float | None = None, **options: Any
     ) -> None:
         super().__init__(features, alpha, lam, **options)
-        self.beta = set_beta(self._M, self.alpha, beta)
+        self.beta = None if beta is None else positive(beta, "beta")
+        default = 1.0 if isinstance(self.alpha, OneOver) else self.alpha  # with a schedule, β is a factor on α
+        self._M[BETA] = default if self.beta is None else self.beta
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return super().get_params() | {"beta": self.beta}
-
-
-def set_beta(M: Floats, alpha: float | OneOver, beta: float | None) -> float | None:
-    """Put β where the kernels look for it: a number, or with a schedule for α a factor on it."""
-    if beta is not None:
-        beta = positive(beta, "beta")
-    default = 1.0 if isinstance(alpha, OneOver) else alpha
-    M[BETA] = default if beta is None else beta
-    return beta

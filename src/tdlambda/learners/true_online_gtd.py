@@ -10,16 +10,11 @@
 γ, λ and ρ belong to x, ρ⁻ to the step before; x' = 0 on termination. With h = 0 this is true online TD(λ).
 """
 
-from typing import Any
-
 from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
-from tdlambda.features import Encoder
 from tdlambda.learners import true_online_td
-from tdlambda.learners.gtd_lambda import set_beta
-from tdlambda.learners.step_size import OneOver
-from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.learners.gtd_lambda import GTD
 from tdlambda.memory import (
     DECAY,
     DELTA,
@@ -77,7 +72,7 @@ def learn(
     return within
 
 
-class TrueOnlineGTD(TraceLearner):
+class TrueOnlineGTD(GTD):
     """True online GTD(λ): safe off-policy with linear features, and as exact as true online TD(λ) on-policy.
 
     Parameters are those of `GTD`.
@@ -93,15 +88,4 @@ class TrueOnlineGTD(TraceLearner):
     """
 
     code = memory.TRUE_ONLINE_GTD
-    weight_rows = 2
     trace_rows = 3
-
-    def __init__(
-        self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, beta: float | None = None, **options: Any
-    ) -> None:
-        super().__init__(features, alpha, lam, **options)
-        self.beta = set_beta(self._M, self.alpha, beta)
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return super().get_params() | {"beta": self.beta}
