@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ import numpy as np
 import tdlambda as td
 from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import kernel
+from tdlambda.compiled import brief, entry
 from tdlambda.learners import driver
 
 
-@kernel
+@brief
 def empty(
-    code: int, F: Floats, M: Floats, I: Ints, s: int, s_next: int,
-    reward: float, gamma: float, rho: float, lam: float, ended: int,
+    F: Floats, M: Floats, I: Ints, lam: float, s: int, s_next: int,
+    reward: float, gamma: float, rho: float, ended: int,
 ) -> int:  # fmt: skip
     """What it costs to enter compiled code with a learner's state and a transition, and leave again."""
     return 0
@@ -125,10 +126,12 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
         for s, r, s_next, g, rho, end in rows:
             learner.update(s, r, s_next, g, rho, end)
 
+    state = (learner._F, learner._M, learner._I, 0.9)
+    enter = partial(entry(empty, *state, 0, 0, 0.0, 0.0, 0.0, 0), *state)
+
     def nothing() -> None:
-        F, M, I = learner._F, learner._M, learner._I
         for s, r, s_next, g, rho, _ in rows:
-            empty(0, F, M, I, s, s_next, r, g, rho, 0.9, 0)
+            enter(s, s_next, r, g, rho, 0)
 
     def theirs() -> None:
         for s, r, s_next, g, rho, end in rows:
@@ -172,7 +175,7 @@ def measure_sizes(
         x, xv = coder.encode_batch(steps.obs)
         y, yv = coder.encode_batch(steps.next_obs)
         lam = np.full(n, 0.9)
-        state: Any = (learner.code, learner._F, learner._M, learner._I, x, xv, y, yv, y, yv)
+        state: Any = (learner._F, learner._M, learner._I, x, xv, y, yv, y, yv)
 
         def run(state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
             numbers: Any = (steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)

@@ -25,15 +25,47 @@ def kernel(function: _Function) -> _Function:
     return _compile(function, _nrt=False)
 
 
+def brief(function: _Function) -> _Function:
+    """A kernel that keeps the GIL: to let it go and take it again costs more than one update."""
+    return _compile(function, _nrt=False, nogil=False)
+
+
 def inlined(function: _Function) -> _Function:
     """A kernel compiled into its callers: a call with a few arrays costs more than a short kernel does."""
     return _compile(function, _nrt=False, forceinline=True)
 
 
+def lanewise(function: _Function) -> _Function:
+    """An inlined kernel whose arrays never overlap, which the compiler is told: its loops run as vectors without tests."""
+    dispatcher: Any = inlined(function)
+    if not numba.config.DISABLE_JIT:
+        dispatcher._compiler._customize_flags = _without_overlap
+    return cast(_Function, dispatcher)
+
+
+def _without_overlap(flags: Any) -> Any:
+    flags.noalias = True
+    return flags
+
+
+def entry(function: _Function, *examples: Any) -> _Function:
+    """The machine code itself for arguments of these types, without the search for it that each call would begin with.
+
+    It takes whatever converts: an int for a float is fine. So the arrays must be the caller's own, of just these types.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    types = tuple(map(numba.typeof, examples))
+    dispatcher: Any = function
+    dispatcher.compile(types)
+    return cast(_Function, dispatcher.overloads[types].entry_point)
+
+
 def _compile(function: _Function, **options: bool) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
-    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    options = {"cache": True, "nogil": True} | options
+    dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
     # machine code here. So every kernel is as old as the newest file of the package.
     dispatcher._cache._cache_file._source_stamp = _package_stamp()

@@ -8,8 +8,8 @@
 Most learners are one block. Learners of a variance, and learners whose λ tunes itself, learn further estimates beside
 the value, with the same algorithm on rewards and discounts of their own: one block each.
 
-Rows of many features are a little wider than the features: rows whose addresses differ by a multiple of 4096 bytes
-would push each other out of the processor's cache.
+Rows are a little wider than the features: few features fill up whole vectors of four, and many avoid rows whose
+addresses differ by a multiple of 4096 bytes, which would push each other out of the processor's cache.
 
 With few features every feature is live. With more than `DENSE_SIZE`, the live ones are listed: `I[LIVE + k]` is the
 k-th live feature, and `I[LIVE + size + f]` says whether feature f is in the list.
@@ -46,8 +46,8 @@ LAMBDA = RULE + RULE_SLOTS
 # I: integers
 N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, OPTION = range(7)
 WEIGHT_ROWS, TRACE_ROWS, BLOCKS, BUNDLE, CORRECTED, GRADIENT, NEWTON, HORIZON, IN_RANGE, UNIT_TRACE = range(7, 17)
-WARM_UP, RING, SIZE = 17, 18, 19
-LIVE = 20
+WARM_UP, RING, SIZE, ALGORITHM = range(17, 21)
+LIVE = 21
 
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""

@@ -151,7 +151,7 @@ def play(s: Rows, rule: Any) -> list[float]:
         v.update(t, s.reward[t], t + 1, gamma=s.gamma[t], rho=s.rho[t], terminated=bool(s.end[t]))
         lams.append(float(v._M[td.memory.FIRST_BLOCK + td.memory.LAM_NEXT]))
     lam_weights = v._M[td.memory.LAMBDA :][: s.X.shape[1]] if isinstance(rule, td.Meta) else []
-    return [*lams, *lam_weights, *v._F[0::2].ravel()]
+    return [*lams, *lam_weights, *v._F[0::2, : v.features.size].ravel()]
 
 
 @given(rows(), st.booleans(), st.booleans(), st.floats(0, 1), st.integers(0, 5))

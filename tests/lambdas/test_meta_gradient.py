@@ -16,7 +16,7 @@ def with_oracle(task: TabularTask, V: Any, lam: Any, rule: td.Meta) -> td.TrueOn
     v = td.TrueOnlineTD(task.features, 1e-300, rule, initial=np.where(mdp.terminal, 0, V))
     moments = mdp.lambda_return(V, lam, task.target)
     for block, values in enumerate((V, mdp.v(task.target), moments.mean, moments.variance)):
-        v._F[2 * block] = np.where(mdp.terminal, 0, values)
+        v._F[2 * block, : len(values)] = np.where(mdp.terminal, 0, values)
     v._M[weights_of(mdp)] = 1 - np.asarray(lam)
     return v
 

@@ -125,8 +125,7 @@ class Learner(ABC):
         truncated: ArrayLike = False,
     ) -> None:
         """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`."""
-        c = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
-        self._learn_many(c, self.rule.at_many(c.next_obs, len(c)))
+        self._learn_many(columns(obs, reward, next_obs, gamma, rho, terminated, truncated))
 
     def lambda_at(self, obs: Any) -> float:
         """The λ in use at this observation."""
@@ -178,8 +177,9 @@ class Learner(ABC):
     def _restore(self, state: dict[str, Array]) -> None:
         """Take over such arrays; an error if they do not fit."""
 
-    def _learn_many(self, c: Transitions, lam: Floats) -> None:
+    def _learn_many(self, c: Transitions) -> None:
         """Check all, then learn one by one."""
+        lam = self.rule.at_many(c.next_obs, len(c))
         for t in range(len(c)):
             check_numbers(c.reward[t], c.gamma[t], c.rho[t])
         (x, xv), (y, yv) = self.features.encode_batch(c.obs), self.features.encode_batch(c.next_obs)

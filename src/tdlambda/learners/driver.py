@@ -6,10 +6,11 @@ Adding an algorithm is its own file with a `step`, and one line in `_advance`.
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.compiled import inlined, kernel
+from tdlambda.compiled import brief, inlined, kernel
 from tdlambda.lambdas import counting, greedy, meta
 from tdlambda.learners import direct_vtd, gtd_lambda, td_lambda, true_online_gtd, true_online_td, vtd
 from tdlambda.memory import (
+    ALGORITHM,
     BETA,
     BLOCKS,
     BUNDLE,
@@ -56,11 +57,12 @@ _greedy, _meta, _counting = greedy.prepare, meta.prepare, counting.next_lambda
 
 @inlined
 def _learn(
-    code: int, F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float,
+    F: Floats, b: int, M: Floats, m: int, I: Ints, alpha: float, beta: float,
     x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition for one block, by the algorithm that the code names."""
+    code = I[ALGORITHM]
     if code == TD:
         return _td(F, b, M, m, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
     if code == TRUE_ONLINE_TD:
@@ -72,7 +74,7 @@ def _learn(
 
 @inlined
 def _advance(
-    code: int, F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, z: Index, zv: Value,
+    F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, z: Index, zv: Value,
     reward: float, gamma_next: float, rho: float, lam_next: float, terminated: bool, truncated: bool,
 ) -> int:  # fmt: skip
     """One transition that has been checked; z are the features of x' that λ depends on, if it learns.
@@ -92,7 +94,7 @@ def _advance(
         lam_next = _counting(M, I, z, zv, len(z) if n_next > 0 else 0)
     if I[BLOCKS] == 1:
         within = _learn(
-            code, F, 0, M, FIRST_BLOCK, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next
+            F, 0, M, FIRST_BLOCK, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next
         )
     else:
         if I[BUNDLE] == DIRECT_VTD:
@@ -106,11 +108,12 @@ def _advance(
         for k in range(I[BLOCKS]):
             m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE]
             within &= _learn(
-                code, F, k * (I[WEIGHT_ROWS] + I[TRACE_ROWS]), M, m, I, pace * alpha, pace * beta, x, xv, y, yv, n_next,
+                F, k * (I[WEIGHT_ROWS] + I[TRACE_ROWS]), M, m, I, pace * alpha, pace * beta, x, xv, y, yv, n_next,
                 M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
             )  # fmt: skip
     enliven(I, x, len(x), F.shape[1])
     # traces of true online methods carry a step size, the others do not
+    code = I[ALGORITHM]
     prune(F, M, I, alpha if code == TRUE_ONLINE_TD else min(alpha, beta) if code == TRUE_ONLINE_GTD else 1.0)
     I[UNDER_WAY] = 1
     if terminated or truncated:
@@ -144,9 +147,9 @@ def _check_features(index: Ints, value: Floats, size: int, bad_index: int, bad_v
     return OK
 
 
-@kernel
+@brief
 def update(
-    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
+    F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
     reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between feature vectors x and y; where λ learns, it is a function of z, most often y."""
@@ -156,13 +159,13 @@ def update(
     if status != OK:
         return status
     terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
-    return _advance(code, F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
+    return _advance(F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
 
 
-@kernel
+@brief
 def update_index(
-    code: int, F: Floats, M: Floats, I: Ints, s: int, s_next: int,
-    reward: float, gamma: float, rho: float, lam: float, ended: int,
+    F: Floats, M: Floats, I: Ints, lam: float, s: int, s_next: int,
+    reward: float, gamma: float, rho: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between one-hot states."""
     if not 0 <= s < I[SIZE]:
@@ -174,7 +177,7 @@ def update_index(
         return status
     terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
     x, y, one = (s,), (s_next,), (1.0,)
-    return _advance(code, F, M, I, x, one, y, one, y, one, reward, gamma, rho, lam, terminated, truncated)
+    return _advance(F, M, I, x, one, y, one, y, one, reward, gamma, rho, lam, terminated, truncated)
 
 
 @kernel
@@ -183,10 +186,12 @@ def _first_bad(reward: Floats, gamma: Floats, rho: Floats, lam: Floats) -> tuple
     good = True
     for t in range(reward.size):  # without a branch first, so that it runs as vectors
         good &= (abs(reward[t]) < np.inf) & (gamma[t] >= 0.0) & (gamma[t] <= 1.0)
-        good &= (rho[t] >= 0.0) & (rho[t] < np.inf) & (lam[t] >= 0.0) & (lam[t] <= 1.0)
+        good &= (rho[t] >= 0.0) & (rho[t] < np.inf)
+    for t in range(lam.size):
+        good &= (lam[t] >= 0.0) & (lam[t] <= 1.0)
     if not good:
         for t in range(reward.size):
-            status = _check(reward[t], gamma[t], rho[t], lam[t])
+            status = _check(reward[t], gamma[t], rho[t], lam[min(t, lam.size - 1)])
             if status != OK:
                 return status, t
     return OK, 0
@@ -194,10 +199,10 @@ def _first_bad(reward: Floats, gamma: Floats, rho: Floats, lam: Floats) -> tuple
 
 @kernel
 def update_many(
-    code: int, F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
+    F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
 ) -> tuple[int, int]:  # fmt: skip
-    """Transitions in order, all checked before the first is learnt. The status, and where it arose."""
+    """Transitions in order, all checked before the first is learnt; λ of each, or one. The status, and its row."""
     status, at = _first_bad(reward, gamma, rho, lam)
     if status != OK:
         return status, at
@@ -208,8 +213,8 @@ def update_many(
             return status, t
     for t in range(reward.size):
         status = _advance(
-            code, F, M, I, x[t], xv[t], y[t], yv[t], z[t], zv[t],
-            reward[t], gamma[t], rho[t], lam[t], terminated[t], truncated[t],
+            F, M, I, x[t], xv[t], y[t], yv[t], z[t], zv[t],
+            reward[t], gamma[t], rho[t], lam[min(t, lam.size - 1)], terminated[t], truncated[t],
         )  # fmt: skip
         if status != OK:
             return status, t
@@ -218,7 +223,7 @@ def update_many(
 
 @kernel
 def update_many_indices(
-    code: int, F: Floats, M: Floats, I: Ints, s: Ints, s_next: Ints,
+    F: Floats, M: Floats, I: Ints, s: Ints, s_next: Ints,
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for one-hot states."""
@@ -233,8 +238,8 @@ def update_many_indices(
     for t in range(reward.size):
         x, y, one = (s[t],), (s_next[t],), (1.0,)
         status = _advance(
-            code, F, M, I, x, one, y, one, y, one,
-            reward[t], gamma[t], rho[t], lam[t], terminated[t], truncated[t],
+            F, M, I, x, one, y, one, y, one,
+            reward[t], gamma[t], rho[t], lam[min(t, lam.size - 1)], terminated[t], truncated[t],
         )  # fmt: skip
         if status != OK:
             return status, t

@@ -98,7 +98,8 @@ class BatchLearner(Learner):
         numbers = np.array([[reward], [gamma], [rho], [lam]])
         self._batch(x[None], xv[None], y[None], yv[None], *numbers, np.array([terminated]), np.array([truncated]))
 
-    def _learn_many(self, c: Transitions, lam: Floats) -> None:
+    def _learn_many(self, c: Transitions) -> None:
+        lam = self.rule.at_many(c.next_obs, len(c))
         good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
         if not good.all():
             t = int(np.argmin(good))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from tdlambda import (
     memory,
 )
 from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import entry
 from tdlambda.features import Encoder, OneHot
 from tdlambda.lambdas import Adaptive, Fixed
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
@@ -89,7 +91,7 @@ class TraceLearner(Learner):
         size = features.size
         self._by_visits = by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
         rows = self.blocks * (self.weight_rows + self.trace_rows)
-        width = size if size <= memory.DENSE_SIZE else size + (64 - size) % 512
+        width = size + (-size % 4 if size <= memory.DENSE_SIZE else (64 - size) % 512)
         self._F: Array = np.zeros((rows + by_visits, width), dtype=dtype)
         self._F[0, :size] = start
         own = self._lam_features.size + self.rule.slots if isinstance(self.rule, Adaptive) else 0
@@ -97,7 +99,7 @@ class TraceLearner(Learner):
         self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * width), dtype=np.int64)
         self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, self.bound
         self._I[memory.DENSE] = size <= memory.DENSE_SIZE
-        self._I[[memory.DIVERGED_AT, memory.SIZE]] = -1, size
+        self._I[[memory.DIVERGED_AT, memory.SIZE, memory.ALGORITHM]] = -1, size, self.code
         self._I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS]] = self.weight_rows, self.trace_rows
         self._I[[memory.BLOCKS, memory.BUNDLE]] = self.blocks, self.bundle
         if isinstance(self.alpha, OneOver):
@@ -111,10 +113,19 @@ class TraceLearner(Learner):
         self._bind()
 
     def _bind(self) -> None:
-        """Hand the state to the compiled entry points once: at a microsecond an update, looking it up counts."""
-        state = (self.code, self._F, self._M, self._I)
-        self._update = partial(learners.driver.update, *state)
-        self._update_index = partial(learners.driver.update_index, *state)
+        """Hand the state to the compiled code once: at half a microsecond an update, looking it up would count."""
+        self._update = partial(learners.driver.update, self._F, self._M, self._I)
+        self._update_index: Callable[..., int] = self._first_update_index
+
+    def _first_update_index(self, *step: Any) -> int:
+        """Find the machine code at the first update, and remember it."""
+        state = (self._F, self._M, self._I)
+        enter = partial(entry(learners.driver.update_index, *state, 0.0, 0, 0, 0.0, 0.0, 0.0, 0), *state)
+        if self._lam is None:
+            self._update_index = lambda s, s_next, *numbers: enter(self.rule.at(s_next), s, s_next, *numbers)
+        else:
+            self._update_index = partial(enter, self._lam)
+        return self._update_index(*step)
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
@@ -133,29 +144,30 @@ class TraceLearner(Learner):
         truncated: bool = False,
     ) -> None:
         """Learn from one transition: see `Learner.update`."""
-        lam = self._lam
-        if lam is None:
-            lam = self.rule.at(next_obs)
         ended = 0
         if terminated:
             ended = 1
         if truncated:
             ended += 2
         try:
-            if self._one_hot and type(obs) is int and type(next_obs) is int:
-                status = self._update_index(obs, next_obs, float(reward), float(gamma), float(rho), lam, ended)
+            if type(obs) is int and type(next_obs) is int and self._one_hot:
+                status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
             else:
                 x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
                 z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
+                lam = self.rule.at(next_obs) if self._lam is None else self._lam
                 status = self._update(*x, y, yv, z, zv, float(reward), float(gamma), float(rho), lam, ended)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             check_numbers(reward, gamma, rho)
+            self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
             raise
         if status:
+            lam = self.rule.at(next_obs) if self._lam is None else self._lam
             self._refuse(status, obs, reward, next_obs, gamma, rho, lam)
 
-    def _learn_many(self, c: Transitions, lam: Floats) -> None:
-        state: Any = (self.code, self._F, self._M, self._I)
+    def _learn_many(self, c: Transitions) -> None:
+        lam = self.rule.at_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
+        state: Any = (self._F, self._M, self._I)
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if not len(c):
@@ -171,7 +183,8 @@ class TraceLearner(Learner):
             encoded: Any = (*self.features.encode_batch(obs), *after, *z)
             status, t = learners.driver.update_many(*state, *encoded, *numbers)
         if status:
-            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], lam[t], f" (row {t})")
+            bad = lam[min(t, lam.size - 1)]
+            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], bad, f" (row {t})")
 
     def _refuse(
         self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, lam: Any, where: str = ""
