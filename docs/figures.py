@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.published import thesis_tables
 
 Array = NDArray[np.float64]
 Build = Callable[[], Any]
@@ -616,6 +617,113 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
     )
 
 
+def meta_watch(scale: Scale) -> tuple[Any, str]:
+    """One run followed: λ, V and the three statistics, with what they should be."""
+    task = td.make("RingWorld-v0")
+    learner = td.TrueOnlineTD(task.features, 0.01, td.Meta())
+    history = td.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
+    d = task.mdp.error_weights(task.target)
+    off = np.sqrt((history.estimates - history.exact) ** 2 @ d)
+    when = [0, -1] if scale.quick else picks(history.steps.tolist(), 100, 1000, 10_000, 300_000)
+    body = [(name, *(f"{off[j, k]:.4f}" for j in when)) for k, name in enumerate(history.names)]
+    head = ["RMS error of", *(f"after {history.steps[j]} steps" for j in when)]
+    return history.plot(), table(head, [("V", *(f"{np.sqrt(history.error[j]):.4f}" for j in when)), *body])
+
+
+def late_error(preset: str, alpha: float, rule: Any, seed: int, steps: int) -> float:
+    """Σ d (V - v)² of true online GTD on RingWorld, the mean of 100 readings in the last tenth, as in the tables."""
+    task = td.make("RingWorld-v0", preset)
+    d, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    learner, sampler, errors = td.TrueOnlineGTD(task.features, alpha, rule), task.sampler(seed=seed), []
+    learner.update_many(sampler.take(steps - steps // 10))
+    for _ in range(100):
+        learner.update_many(sampler.take(steps // 1000))
+        errors.append(d @ (learner.weights - v) ** 2)
+    return float(np.mean(errors))
+
+
+def meta_published(scale: Scale) -> tuple[Any, str]:
+    """The preset beside the thesis' META column, κ chosen on seeds of its own; and what its variance is learnt from."""
+    seeds, reporting = scale.seeds(8), range(101, 103 if scale.quick else 221)
+    steps = 2000 if scale.quick else 10**6
+    alphas, kappas = scale.points(1e-5, 1e-4, 1e-3, 1e-2, 5e-2), scale.points(1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+    cells = {(c.table, c.method, c.lam, c.alpha): c for c in thesis_tables()}
+
+    def preset(kappa: float, **options: Any) -> td.Meta:
+        return td.Meta.published(kappa, warm_up=0.1, length=steps, **options)
+
+    fig, ax = figure()
+    body, ours = [], np.empty((len(alphas), len(kappas), len(seeds)))
+    for i, alpha in enumerate(alphas):
+        for j, kappa in enumerate(kappas):
+            ours[i, j] = [late_error("0.4/0.35", alpha, preset(kappa), seed, steps) for seed in seeds]
+        theirs, k = cells["ringworld_04_035", "META", None, alpha], int(ours[i].mean(axis=1).argmin())
+        m, e = mean(np.array([late_error("0.4/0.35", alpha, preset(kappas[k]), seed, steps) for seed in reporting]))
+        se = theirs.std / np.sqrt(240)
+        z = f"{(m - theirs.mean) / np.hypot(e, se):+.1f}"
+        body.append((f"{alpha:g}", f"{kappas[k]:g}", f"{m:.3g} ± {e:.1g}", f"{theirs.mean:.3g} ± {se:.1g}", z))
+    for j, kappa in enumerate(kappas):
+        ax.plot(alphas, ours[:, j].mean(axis=1), color=COLOURS[j], linestyle=DASHES[j], label=f"κ = {kappa:g}")
+    published = [cells["ringworld_04_035", "META", None, alpha].mean for alpha in alphas]
+    ax.plot(alphas, published, "o", color="black", fillstyle="none", markersize=9, label="thesis, best κ")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="α",
+        ylabel="error, last tenth",
+        title="META as published, RingWorld 0.4/0.35",
+    )
+    ax.legend(ncols=2, fontsize="small")
+    variance = []
+    for policies in scale.points("0.4/0.35", "0.3/0.25", "0.2/0.15"):
+        name, row = "ringworld_" + policies.replace("/", "_").replace(".", ""), [policies]
+        rules = (1.0, preset(1e-7, value_delta=False), preset(1e-7))
+        base, *runs = (np.array([late_error(policies, 2e-5, rule, s, steps) for s in scale.seeds(8)]) for rule in rules)
+        row += [f"{100 * mean(run / base - 1)[0]:+.2f} ± {100 * mean(run / base - 1)[1]:.2f} %" for run in runs]
+        fixed, meta = (cells[name, *which, 2e-5].mean for which in (("fixed", 1.0), ("META", None)))
+        variance.append((*row, f"{100 * (meta / fixed - 1):+.1f} %"))
+    head = [
+        "α = 2e-05, κ = 1e-07: error above λ = 1's",
+        "variance from E[G^λ]'s errors",
+        "from V's (the preset)",
+        "thesis",
+    ]
+    return fig, table(["α", "best κ", "ours", "thesis", "z"], body) + "\n" + table(head, variance)
+
+
+def meta_offline(scale: Scale) -> tuple[Any, str]:
+    """How many stored episodes it takes: the exact J at the λ found, over the least there is."""
+    task, sizes, seeds = (
+        td.make("RingWorld-v0"),
+        scale.points(300, 1000, 3000, 10_000, 30_000, 100_000),
+        scale.seeds(10),
+    )
+    mdp, target = task.mdp, task.target
+    d = mdp.state_distribution(target)
+    weights = np.where(mdp.terminal, 0, d) / d[mdp.terminal].sum()
+    spread = np.sqrt(mdp.return_variance(target)).mean()
+    wrong = spread * np.random.default_rng(1).normal(size=11)
+    fig, ax = figure()
+    body = []
+    for k, (name, V) in enumerate((("V = 0", np.zeros(11)), ("V off by one deviation of G", mdp.v(target) + wrong))):
+        V = np.where(mdp.terminal, 0, V)
+        best = mdp.best_lambda(V, target, weights=weights).target_error
+        ratios = np.empty((len(seeds), len(sizes)))
+        for i, seed in enumerate(seeds):
+            for j, size in enumerate(sizes):
+                found = td.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
+                lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
+                ratios[i, j] = mdp.target_error(V, lam, target, weights=weights) / best
+        draw(ax, sizes, ratios - 1, k, name)
+        body.append((name, *(pm(ratios[:, j], 3) for j in range(len(sizes)))))
+        fixed = min(mdp.target_error(V, lam, target, weights=weights) for lam in np.linspace(0, 1, 101))
+        body.append((f"{name}, best fixed λ", f"{fixed / best:.3f}", *[""] * (len(sizes) - 1)))
+    ax.set(xscale="log", yscale="log", xlabel="steps stored", ylabel="J(λ found) / least J - 1")
+    ax.set_title("Offline META, RingWorld 0.4/0.35")
+    ax.legend()
+    return fig, table(["J(λ) / least J", *(f"{size} steps" for size in sizes)], body)
+
+
 FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "monte-carlo": monte_carlo,
     "td": td_traces,
@@ -633,6 +741,9 @@ FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "meta-gradients": meta_gradients,
     "meta-sign": meta_sign,
     "meta-choices": meta_choices,
+    "meta-watch": meta_watch,
+    "meta-published": meta_published,
+    "meta-offline": meta_offline,
 }
 
 

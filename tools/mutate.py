@@ -21,6 +21,7 @@ TESTS = [
     "tests/learners/test_equivalences.py",
     "tests/lambdas/test_adaptive_rules.py::test_greedy_is_its_equations",
     "tests/lambdas/test_adaptive_rules.py::test_meta_is_its_equations",
+    "tests/lambdas/test_offline_meta.py::test_gradient_is_the_derivative_of_the_error_written_out",
 ]
 
 MUTANTS = [
@@ -99,6 +100,14 @@ MUTANTS = [
     ("lambdas/meta", "c**2 * M[VARIANCE_WORTH]", "c * M[VARIANCE_WORTH]"),
     ("lambdas/meta", "assign(M, 2, ahead, kept, rho, trace)", "assign(M, 2, ahead, gamma_next, rho, trace)"),
     ("lambdas/meta", "(rho * kept) ** 2 if corrected", "kept**2 if corrected"),
+    ("lambdas/meta", "gamma_next * v_next - v, v, rho", "gamma_next * v_next - mean_lam, v, rho"),
+    ("lambdas/stored_episodes", "2 * e * c[t] * d_next", "e * c[t] * d_next"),
+    ("lambdas/stored_episodes", "p[t] * c[t] ** 2 * y2", "c[t] ** 2 * y2"),
+    ("lambdas/stored_episodes", "(y1 + 2 * e * y2)", "(y1 + e * y2)"),
+    ("lambdas/stored_episodes", "c[t] * (gap * d_next + q_next)", "c[t] * q_next"),
+    ("lambdas/stored_episodes", "np.cumprod(rho[start:last])", "np.cumprod(rho[start + 1 : last + 1])"),
+    ("lambdas/stored_episodes", "np.where(self.end, self.V_next, M_next)", "M_next"),
+    ("lambdas/stored_episodes", "(1 - rho) * _values", "(rho - 1) * _values"),
 ]  # fmt: skip
 EQUIVALENT = {
     # on termination γ' = 0 and x' = 0 say the same thing; without either the tests fail, see the third

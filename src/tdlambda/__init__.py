@@ -1,8 +1,8 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by."""
 
-from tdlambda import memory
+from tdlambda import engine, memory
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
-from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, PerState
+from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, offline_meta
 from tdlambda.learners import (
     GTD,
     LSTD,
@@ -25,6 +25,7 @@ from tdlambda.learners import (
     load,
 )
 from tdlambda.mdp import FiniteMDP, LambdaMoments, TabularPolicy, Transitions
+from tdlambda.report import History, follow
 from tdlambda.tasks import TASKS, Task, make, task
 
 __version__ = "0.1.0"
@@ -47,12 +48,14 @@ __all__ = [
     "Fourier",
     "Greedy",
     "GridTilings",
+    "History",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
     "Meta",
     "MonteCarlo",
     "NStepTD",
+    "OfflineMeta",
     "OneHot",
     "OneOver",
     "PerState",
@@ -64,11 +67,14 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "check_learner",
+    "engine",
     "evaluate",
+    "follow",
     "from_log",
     "lambda_returns",
     "load",
     "make",
     "memory",
+    "offline_meta",
     "task",
 ]

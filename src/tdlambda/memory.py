@@ -46,8 +46,8 @@ LAMBDA = RULE + RULE_SLOTS
 # I: integers
 N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, OPTION = range(7)
 WEIGHT_ROWS, TRACE_ROWS, BLOCKS, BUNDLE, CORRECTED, GRADIENT, NEWTON, HORIZON, IN_RANGE, UNIT_TRACE = range(7, 17)
-WARM_UP, RING, SIZE, ALGORITHM = range(17, 21)
-LIVE = 21
+WARM_UP, RING, SIZE, ALGORITHM, VALUE_DELTA = range(17, 22)
+LIVE = 22
 
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""
@@ -213,12 +213,6 @@ def assign(M: Floats, block: int, reward: float, discount: float, rho: float, la
     """Hand a block its part of this step: the reward and discount of what it estimates, its ratio and its λ'."""
     m = FIRST_BLOCK + block * SLOTS
     M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT] = reward, discount, rho, lam_next
-
-
-@inlined
-def direct_square(delta: float, j: float, rho: float, corrected: bool) -> float:
-    """The reward of the variance: δᴶ², or for the importance-corrected return (ρ δᴶ + (ρ-1) J)²."""
-    return (rho * delta + (rho - 1) * j) ** 2 if corrected else delta**2
 
 
 @inlined

@@ -127,7 +127,9 @@ def meta_reference(s: Rows, rule: td.Meta) -> list[float]:
         delta = r + g * ((1 - lam) * v + lam * l) - l_here
         c = g * lam
         corrected = rule.of == "corrected"
-        square = (rho * delta + (rho - 1) * l_here) ** 2 if corrected else delta**2
+        v_here = V.w @ x
+        error, base = (r + g * v - v_here, v_here) if rule.value_delta else (delta, l_here)
+        square = (rho * error + (rho - 1) * base) ** 2 if corrected else error**2
         fast = rule.ratio * s.alpha
         V.learn(x, y, s.alpha, r, g, rho, lam)
         M.learn(x, y, fast, r, g, rho, rule.trace_lam)
@@ -172,14 +174,17 @@ def test_greedy_is_its_equations(s: Rows, corrected: bool, vtd: bool, trace_lam:
     st.sampled_from([None, 0.5, 2.0]),
     st.integers(0, 5),
     st.integers(1, 5),
+    st.booleans(),
 )
 def test_meta_is_its_equations(
-    s: Rows, gradient: Any, step: Any, of: Any, trace: bool, in_range: bool, unit: bool, clip: Any, warm_up: int, n: int
-) -> None:
+    s: Rows, gradient: Any, step: Any, of: Any, trace: bool, in_range: bool, unit: bool, clip: Any, warm_up: int,
+    n: int, value_delta: bool,
+) -> None:  # fmt: skip
     exact = gradient == "exact"
     rule = td.Meta(
         0.3, gradient, step, horizon=n if exact and not trace else 1, trace=trace and exact, ratio=1.5, trace_lam=0.6,
         of=of, floor=1e-6, rho_clip=clip, in_range=in_range, unit_variance_trace=unit, warm_up=warm_up,
+        value_delta=value_delta,
     )  # fmt: skip
     np.testing.assert_allclose(play(s, rule), meta_reference(s, rule), atol=1e-8, rtol=1e-6)
 

@@ -5,5 +5,18 @@ from tdlambda.lambdas.counting import Counting
 from tdlambda.lambdas.fixed import Fixed, PerState, Rule, as_rule
 from tdlambda.lambdas.greedy import Greedy
 from tdlambda.lambdas.meta import Meta
+from tdlambda.lambdas.offline import OfflineMeta, offline_meta
 
-__all__ = ["Adaptive", "Counting", "Fixed", "Greedy", "Meta", "PerState", "Rule", "WithEstimates", "as_rule"]
+__all__ = [
+    "Adaptive",
+    "Counting",
+    "Fixed",
+    "Greedy",
+    "Meta",
+    "OfflineMeta",
+    "PerState",
+    "Rule",
+    "WithEstimates",
+    "as_rule",
+    "offline_meta",
+]

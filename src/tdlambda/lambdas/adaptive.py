@@ -69,7 +69,10 @@ class WithEstimates(Adaptive):
     Parameters
     ----------
     ratio
-        Step size of the auxiliary learners, as a multiple of the value learner's.
+        Step size of the auxiliary learners, as a multiple of the value learner's; not used with `aux_alpha`.
+    aux_alpha
+        Step size of the auxiliary learners, as a number of its own. In gradient methods their β is then
+        β · aux_alpha / α: just `aux_alpha` where β is α. Needs a constant α.
     trace_lam
         λ of the auxiliary learners' own traces.
     of
@@ -83,18 +86,25 @@ class WithEstimates(Adaptive):
         of: Literal["target", "corrected"],
         warm_up: float,
         length: int | None,
+        aux_alpha: float | None,
     ) -> None:
         super().__init__(warm_up, length)
         if not 0 < ratio < np.inf:
             raise ValueError(f"ratio must be positive and finite; got {ratio}")
+        if aux_alpha is not None and not 0 < aux_alpha < np.inf:
+            raise ValueError(f"aux_alpha must be positive and finite, or None; got {aux_alpha}")
         if not 0 <= trace_lam <= 1:
             raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
         if of not in ("target", "corrected"):
             raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
         self.ratio, self.trace_lam, self.of = float(ratio), float(trace_lam), of
+        self.aux_alpha = None if aux_alpha is None else float(aux_alpha)
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""
         super().setup(M, I)
-        M[[memory.PACE, memory.TRACE_LAM]] = self.ratio, self.trace_lam
+        if self.aux_alpha is not None and I[memory.SCHEDULE] != memory.CONSTANT:
+            raise ValueError("aux_alpha: beside a schedule for alpha give ratio, a factor on it, instead")
+        pace = self.ratio if self.aux_alpha is None else self.aux_alpha / M[memory.ALPHA]
+        M[[memory.PACE, memory.TRACE_LAM]] = pace, self.trace_lam
         I[memory.CORRECTED] = self.of == "corrected"

@@ -30,9 +30,9 @@ from tdlambda.memory import (
     Index,
     Value,
     assign,
-    direct_square,
     dot,
 )  # fmt: skip
+from tdlambda.moments import of_second_moment, of_variance
 
 
 @inlined
@@ -52,17 +52,16 @@ def prepare(
     rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
     v_next, mean_next = dot(F[0], y, yv, n_next), dot(F[rows], y, yv, n_next)
     mean, second_next = dot(F[rows], x, xv, len(x)), dot(F[2 * rows], y, yv, n_next)
-    weight = rho**2 if corrected else 1.0
+    variance = second_next
     if I[BUNDLE] == GREEDY_VTD:
-        square = weight * (reward**2 + 2 * gamma_next * reward * mean_next)
-        variance = second_next - mean_next**2
+        variance -= mean_next**2
+        square, discount, ratio = of_second_moment(reward, gamma_next, mean_next, rho, corrected)
     else:
-        square = direct_square(reward + gamma_next * mean_next - mean, mean, rho, corrected)
-        variance = second_next
+        square, discount, ratio = of_variance(reward, gamma_next, mean, mean_next, rho, corrected)
     lam_next = greedy_lambda(v_next, mean_next, variance) if n_next > 0 and I[STEPS] > I[WARM_UP] else 1.0
     assign(M, 0, reward, gamma_next, rho, lam_next)
     assign(M, 1, reward, gamma_next, rho, trace)
-    assign(M, 2, square, weight * gamma_next**2, 1.0 if corrected else rho, trace)
+    assign(M, 2, square, discount, ratio, trace)
     return lam_next
 
 
@@ -73,7 +72,7 @@ class Greedy(WithEstimates):
     ----------
     variance
         "direct" (direct VTD) or "vtd" (the second moment).
-    ratio, trace_lam, of
+    ratio, trace_lam, of, aux_alpha
         See `WithEstimates`.
     warm_up, length
         See `Adaptive`; until then λ = 1.
@@ -98,8 +97,9 @@ class Greedy(WithEstimates):
         of: Literal["target", "corrected"] = "target",
         warm_up: float = 0,
         length: int | None = None,
+        aux_alpha: float | None = None,
     ) -> None:
-        super().__init__(ratio, trace_lam, of, warm_up, length)
+        super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         if variance not in ("direct", "vtd"):
             raise ValueError(f'variance must be "direct" or "vtd"; got {variance!r}')
         self.variance = variance
@@ -116,5 +116,5 @@ class Greedy(WithEstimates):
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        names = ("variance", "ratio", "trace_lam", "of", "warm_up", "length")
+        names = ("variance", "ratio", "trace_lam", "of", "warm_up", "length", "aux_alpha")
         return {name: getattr(self, name) for name in names}

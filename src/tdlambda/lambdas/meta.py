@@ -55,15 +55,16 @@ from tdlambda.memory import (
     TRACE_ROWS,
     UNDER_WAY,
     UNIT_TRACE,
+    VALUE_DELTA,
     VARIANCE_WORTH,
     WARM_UP,
     WEIGHT_ROWS,
     Index,
     Value,
     assign,
-    direct_square,
     dot,
 )  # fmt: skip
+from tdlambda.moments import direct_square, of_mean, of_variance
 
 EXACT, DERIVED, PRINTED = range(3)
 
@@ -83,6 +84,28 @@ def quadratic(
 
 
 @inlined
+def change(
+    kind: int, newton: bool, far: bool, v: float, mean_lam: float, mean: float, variance: float,
+    mean_here: float, mean_lam_here: float, lam: float, worth: float, spread: float,
+    kappa: float, rho_acc: float, norm: float, reward: float, gamma_next: float,
+) -> float:  # fmt: skip
+    """What moves w: w -= change · z. `far`: the λ-returns of earlier states count too; `norm` is |z|²."""
+    slope, offset = quadratic(kind, v, mean_lam, mean, variance, mean_here, reward, gamma_next)
+    derivative = slope * lam - offset
+    if far:
+        gain = gamma_next * (mean_lam - v)
+        delta = reward + gamma_next * (v + lam * (mean_lam - v)) - mean_lam_here
+        derivative = worth * gain / 2 + spread * (delta * gain + gamma_next**2 * lam * variance)
+    if newton:
+        slope *= spread  # 1 in the one-step form
+        best = lam if slope <= 0 else min(max(lam - derivative / slope, 0.0), 1.0)
+        step = kappa * (best - lam) / norm
+    else:
+        step = -kappa * rho_acc * derivative
+    return step if norm > 0 else 0.0
+
+
+@inlined
 def lambda_of(M: Floats, z: Index, zv: Value) -> float:
     """λ = 1 - w·z, clipped to [0, 1]."""
     total = 1.0
@@ -92,19 +115,18 @@ def lambda_of(M: Floats, z: Index, zv: Value) -> float:
 
 
 @inlined
-def move(M: Floats, I: Ints, z: Index, zv: Value, change: float) -> None:
-    """λ += change at z: w -= change z (of a gradient step), kept in range by option."""
+def move(M: Floats, I: Ints, z: Index, zv: Value, change: float, norm: float) -> float:
+    """λ += change |z|² at z: w -= change z, kept in range by option. The new λ, clipped."""
     for j in range(len(z)):
         M[LAMBDA + z[j]] -= change * zv[j]
-    if I[IN_RANGE]:
-        value, norm = 1.0, 0.0
+    value = 1.0
+    for j in range(len(z)):
+        value -= zv[j] * M[LAMBDA + z[j]]
+    inside = min(max(value, 0.0), 1.0)
+    if I[IN_RANGE] and norm > 0:
         for j in range(len(z)):
-            value -= zv[j] * M[LAMBDA + z[j]]
-            norm += zv[j] ** 2
-        excess = value - min(max(value, 0.0), 1.0)
-        if norm > 0:
-            for j in range(len(z)):
-                M[LAMBDA + z[j]] += excess * zv[j] / norm
+            M[LAMBDA + z[j]] += (value - inside) * (zv[j] / norm)
+    return inside
 
 
 @inlined
@@ -150,32 +172,26 @@ def prepare(
         worth += older_worth
         spread += older_spread
     if n_next > 0 and I[STEPS] > I[WARM_UP] and variance > M[FLOOR]:
-        slope, offset = quadratic(I[GRADIENT], v_next, mean_lam_next, mean_next, variance, mean, reward, gamma_next)
-        derivative = slope * lam_next - offset
-        if I[HORIZON] != 1:
-            gain = gamma_next * (mean_lam_next - v_next)
-            ahead = reward + gamma_next * (v_next + lam_next * (mean_lam_next - v_next)) - mean_lam
-            derivative = worth * gain / 2 + spread * (ahead * gain + gamma_next**2 * lam_next * variance)
-        if I[NEWTON]:
-            norm = 0.0
-            for j in range(len(z)):
-                norm += zv[j] ** 2
-            slope *= spread  # 1 in the one-step form
-            best = lam_next if slope <= 0 else min(max(lam_next - derivative / slope, 0.0), 1.0)
-            if norm > 0:
-                move(M, I, z, zv, M[KAPPA] * (best - lam_next) / norm)
-        else:
-            move(M, I, z, zv, -M[KAPPA] * M[RHO_ACC] * derivative)
-        lam_next = lambda_of(M, z, zv)
-    kept = gamma_next * lam_next
-    ahead = reward + gamma_next * (1 - lam_next) * v_next
-    delta = ahead + kept * mean_lam_next - mean_lam
-    M[MEAN_WORTH], M[VARIANCE_WORTH], M[C_PREV], M[DELTA_PREV] = worth, spread, kept, delta
+        norm = 0.0
+        for j in range(len(z)):
+            norm += zv[j] ** 2
+        step = change(
+            I[GRADIENT], I[NEWTON], I[HORIZON] != 1, v_next, mean_lam_next, mean_next, variance, mean, mean_lam,
+            lam_next, worth, spread, M[KAPPA], M[RHO_ACC], norm, reward, gamma_next,
+        )  # fmt: skip
+        lam_next = move(M, I, z, zv, step, norm)
+    ahead, kept = of_mean(v_next, lam_next, reward, gamma_next)
+    M[MEAN_WORTH], M[VARIANCE_WORTH], M[C_PREV], M[DELTA_PREV] = (
+        worth, spread, kept, ahead + kept * mean_lam_next - mean_lam,
+    )  # fmt: skip
+    square, discount, ratio = of_variance(ahead, kept, mean_lam, mean_lam_next, rho, corrected)
+    if I[VALUE_DELTA]:  # V in place of E[G^λ]
+        v = dot(F[0], x, xv, n)
+        square = direct_square(reward + gamma_next * v_next - v, v, rho, corrected)
     assign(M, 0, reward, gamma_next, rho, lam_next)
     assign(M, 1, reward, gamma_next, rho, trace)
     assign(M, 2, ahead, kept, rho, trace)
-    square = direct_square(delta, mean_lam, rho, corrected)
-    assign(M, 3, square, (rho * kept) ** 2 if corrected else kept**2, 1.0 if corrected else rho, trace)
+    assign(M, 3, square, discount, ratio, trace)
     if I[UNIT_TRACE]:
         M[FIRST_BLOCK + 3 * SLOTS + DECAY] = 1.0
     return lam_next
@@ -198,7 +214,7 @@ class Meta(WithEstimates):
         How many states ahead of each state λ is adjusted for its sake (more than 1 needs the "exact" gradient).
     trace
         Carry the meta-gradient back through the whole episode: an unbounded horizon at the cost of two numbers.
-    ratio, trace_lam, of
+    ratio, trace_lam, of, aux_alpha
         See `WithEstimates`.
     floor
         Leave λ where the estimated variance is not above this.
@@ -208,6 +224,9 @@ class Meta(WithEstimates):
         Keep 1 - w·x itself in [0, 1] where it is moved; else only its value is clipped.
     unit_variance_trace
         Let the trace of the variance decay by ρ alone, as the published numbers were made.
+    value_delta
+        Learn the variance from V's own error, (r' + γ'V(x') - V(x))², as the published numbers were made; where V is
+        not E[G^λ] it counts their difference as variance.
     warm_up, length
         See `Adaptive`; until then λ = 1.
 
@@ -243,8 +262,10 @@ class Meta(WithEstimates):
         unit_variance_trace: bool = False,
         warm_up: float = 0,
         length: int | None = None,
+        aux_alpha: float | None = None,
+        value_delta: bool = False,
     ) -> None:
-        super().__init__(ratio, trace_lam, of, warm_up, length)
+        super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         if not 0 < kappa < np.inf:
             raise ValueError(f"kappa must be positive and finite; got {kappa}")
         if gradient not in ("exact", "derived", "printed"):
@@ -267,6 +288,7 @@ class Meta(WithEstimates):
         self.slots = 2 * (self.horizon - 1)  # two numbers for each λ-return that is followed
         self.floor, self.rho_clip = float(floor), rho_clip
         self.in_range, self.unit_variance_trace = bool(in_range), bool(unit_variance_trace)
+        self.value_delta = bool(value_delta)
 
     @classmethod
     def thesis(cls, kappa: float, **options: Any) -> Self:
@@ -275,8 +297,13 @@ class Meta(WithEstimates):
 
     @classmethod
     def published(cls, kappa: float, **options: Any) -> Self:
-        """What the published numbers were made with: the printed sign and a variance trace that decays by ρ alone."""
-        return cls(kappa, "printed", "gradient", in_range=False, unit_variance_trace=True, **options)
+        """What the published numbers were made with.
+
+        The printed sign, and a variance learnt from V's own errors by a trace that decays by ρ alone. On RingWorld they
+        were made with `TrueOnlineGTD` and `warm_up=0.1, length=10**6`: docs/meta.md has ours beside them.
+        """
+        odd = {"in_range": False, "unit_variance_trace": True, "value_delta": True}
+        return cls(kappa, "printed", "gradient", **(odd | options))
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""
@@ -286,7 +313,7 @@ class Meta(WithEstimates):
         I[GRADIENT] = ("exact", "derived", "printed").index(self.gradient)
         I[NEWTON], I[HORIZON], I[IN_RANGE] = self.step == "newton", 0 if self.trace else self.horizon, self.in_range
         I[RING] = M.size - self.slots
-        I[UNIT_TRACE] = self.unit_variance_trace
+        I[UNIT_TRACE], I[VALUE_DELTA] = self.unit_variance_trace, self.value_delta
 
     def values(self, M: Floats, I: Ints, estimates: Floats, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
         """1 - w·x, clipped."""
@@ -295,5 +322,5 @@ class Meta(WithEstimates):
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
         names = "kappa gradient step features horizon trace ratio trace_lam of floor rho_clip in_range"
-        names += " unit_variance_trace warm_up length"
+        names += " unit_variance_trace warm_up length aux_alpha value_delta"
         return {name: getattr(self, name) for name in names.split()}

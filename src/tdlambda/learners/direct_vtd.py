@@ -17,7 +17,8 @@ from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.learners.variance import VarianceLearner
-from tdlambda.memory import CORRECTED, TRACE_LAM, TRACE_ROWS, WEIGHT_ROWS, Index, Value, assign, direct_square, dot
+from tdlambda.memory import CORRECTED, TRACE_LAM, TRACE_ROWS, WEIGHT_ROWS, Index, Value, assign, dot
+from tdlambda.moments import of_mean, of_variance
 
 
 @inlined
@@ -27,13 +28,12 @@ def prepare(
 ) -> float:  # fmt: skip
     """Hand V, J and Var their rewards and discounts; λ' as it is."""
     rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
-    kept = gamma_next * lam_next
     j, j_next = dot(F[rows], x, xv, len(x)), dot(F[rows], y, yv, n_next)
-    mean = reward + gamma_next * (1 - lam_next) * dot(F[0], y, yv, n_next)
-    square = direct_square(mean + kept * j_next - j, j, rho, corrected)
+    ahead, kept = of_mean(dot(F[0], y, yv, n_next), lam_next, reward, gamma_next)
+    square, discount, ratio = of_variance(ahead, kept, j, j_next, rho, corrected)
     assign(M, 0, reward, gamma_next, rho, lam_next)
-    assign(M, 1, mean, kept, rho, trace)
-    assign(M, 2, square, (rho * kept) ** 2 if corrected else kept**2, 1.0 if corrected else rho, trace)
+    assign(M, 1, ahead, kept, rho, trace)
+    assign(M, 2, square, discount, ratio, trace)
     return lam_next
 
 

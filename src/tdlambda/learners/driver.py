@@ -93,9 +93,7 @@ def _advance(
     if I[BUNDLE] == COUNTING:
         lam_next = _counting(M, I, z, zv, len(z) if n_next > 0 else 0)
     if I[BLOCKS] == 1:
-        within = _learn(
-            F, 0, M, FIRST_BLOCK, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next
-        )
+        within = _learn(F, 0, M, FIRST_BLOCK, I, alpha, beta, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
     else:
         if I[BUNDLE] == DIRECT_VTD:
             _direct_vtd(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)

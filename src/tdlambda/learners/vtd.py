@@ -15,6 +15,7 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
 from tdlambda.learners.variance import VarianceLearner
 from tdlambda.memory import CORRECTED, TRACE_LAM, TRACE_ROWS, WEIGHT_ROWS, Index, Value, assign, dot
+from tdlambda.moments import of_mean, of_second_moment
 
 
 @inlined
@@ -24,13 +25,11 @@ def prepare(
 ) -> float:  # fmt: skip
     """Hand V, J and M their rewards and discounts; λ' as it is."""
     rows, corrected, trace = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[CORRECTED], M[TRACE_LAM]
-    kept = gamma_next * lam_next
-    mean = reward + gamma_next * (1 - lam_next) * dot(F[0], y, yv, n_next)
-    square = mean**2 + 2 * kept * mean * dot(F[rows], y, yv, n_next)
-    weight = rho**2 if corrected else 1.0
+    ahead, kept = of_mean(dot(F[0], y, yv, n_next), lam_next, reward, gamma_next)
+    square, discount, ratio = of_second_moment(ahead, kept, dot(F[rows], y, yv, n_next), rho, corrected)
     assign(M, 0, reward, gamma_next, rho, lam_next)
-    assign(M, 1, mean, kept, rho, trace)
-    assign(M, 2, weight * square, weight * kept**2, 1.0 if corrected else rho, trace)
+    assign(M, 1, ahead, kept, rho, trace)
+    assign(M, 2, square, discount, ratio, trace)
     return lam_next
 
 

@@ -1,0 +1,241 @@
+"""The compiled pass: a block of lanes over a stretch of one stream, its errors read at given steps."""
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.compiled import inlined, kernel, lanewise
+from tdlambda.engine import lanes
+from tdlambda.engine.algorithms import learn_gtd, learn_td, learn_true_online_gtd, learn_true_online_td
+from tdlambda.engine.lanes import (
+    ALPHA_T,
+    AUX_ALPHA,
+    AUX_BETA,
+    BETA_T,
+    BOUNDS,
+    LIMIT,
+    NEGLIGIBLE,
+    TRACE_BOUND,
+    WEIGHT_BOUND,
+    V,
+)
+from tdlambda.engine.rules import by_counting, by_meta, greedily, variance
+from tdlambda.memory import (
+    ALGORITHM,
+    ALONE,
+    ALPHA,
+    BETA,
+    BLOCKS,
+    BOUND,
+    BUNDLE,
+    BY_VISITS,
+    CONSTANT,
+    COUNTING,
+    DENSE,
+    DIRECT_VTD,
+    FIRST_BLOCK,
+    GTD,
+    LAM_NEXT,
+    META,
+    OFFSET,
+    PACE,
+    POWER,
+    SCHEDULE,
+    SLOTS,
+    STEPS,
+    TD,
+    TOLERANCE,
+    TRACE_ROWS,
+    TRUE_ONLINE_TD,
+    UNDER_WAY,
+    VTD,
+    WEIGHT_ROWS,
+)
+
+OFTEN, SELDOM = 16, 64
+"""Steps between looks for traces that have died out, with many features (as the learners do) and with few."""
+
+
+@kernel
+def take_bounds(F: Floats, S: Floats, I: Ints) -> None:
+    """Set the bounds on traces and weights to the largest of each."""
+    rows, weights = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[WEIGHT_ROWS]
+    for k in range(I[BLOCKS]):
+        for l in range(F.shape[2]):
+            of_traces, of_weights = 0.0, 0.0
+            for f in range(F.shape[0]):
+                for row in range(k * rows, (k + 1) * rows):
+                    size = abs(F[f, row, l])
+                    if row < k * rows + weights:
+                        of_weights = size if not size <= of_weights else of_weights  # NaN stays
+                    else:
+                        of_traces = size if not size <= of_traces else of_traces
+            S[TRACE_BOUND + BOUNDS * k, l], S[WEIGHT_BOUND + BOUNDS * k, l] = of_traces, of_weights
+
+
+@lanewise
+def _beyond(w_bound: Floats, bound: Floats) -> int:
+    count = 0
+    for l in range(bound.size):
+        count += (not w_bound[l] <= bound[l]) & (bound[l] < np.inf)  # infinite: a lane that has diverged before
+    return count
+
+
+@inlined
+def _any_beyond(M: Floats, S: Floats, I: Ints) -> bool:
+    """Whether some lane's bound on its weights is past what they may be."""
+    count = 0
+    for k in range(I[BLOCKS]):
+        count += _beyond(S[WEIGHT_BOUND + BOUNDS * k], M[BOUND])
+    return count > 0
+
+
+@inlined
+def _step_sizes(F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats) -> None:
+    """α and β of every lane at this step: see `memory.step_size`."""
+    n = float(I[STEPS])
+    visits, norm = F.shape[1] - 1, 0.0
+    if I[SCHEDULE] == BY_VISITS:
+        for j in range(len(x)):
+            if xv[j] != 0:
+                lanes.increase(F[x[j], visits], 1.0)
+            norm += xv[j] ** 2
+    for l in range(S.shape[1]):
+        if I[SCHEDULE] == BY_VISITS:
+            n = 0.0
+            for j in range(len(x)):
+                n += xv[j] ** 2 * F[x[j], visits, l]
+            n = n / norm if norm > 0 else 1.0
+        S[ALPHA_T, l] = M[ALPHA, l] / (M[OFFSET, l] + n) ** M[POWER, l]
+        S[BETA_T, l] = M[BETA, l] * S[ALPHA_T, l]
+
+
+@inlined
+def _aux_step_sizes(M: Floats, S: Floats) -> None:
+    for l in range(S.shape[1]):
+        S[AUX_ALPHA, l], S[AUX_BETA, l] = M[PACE, l] * S[ALPHA_T, l], M[PACE, l] * S[BETA_T, l]
+
+
+@inlined
+def _limits(M: Floats, S: Floats, I: Ints) -> None:
+    """Up to which size a lane's trace is dropped: see `memory.prune`."""
+    for l in range(S.shape[1]):
+        scale = 1.0
+        if I[ALGORITHM] == TRUE_ONLINE_TD:
+            scale = S[ALPHA_T, l]
+        elif I[ALGORITHM] not in (TD, GTD):
+            scale = min(S[ALPHA_T, l], S[BETA_T, l])
+        S[LIMIT, l] = NEGLIGIBLE if I[DENSE] else M[TOLERANCE, l] * scale
+
+
+@inlined
+def _learn(
+    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints,
+    x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
+) -> None:  # fmt: skip
+    """One transition for block k, by the algorithm that the code names."""
+    code, alpha, beta = I[ALGORITHM], S[AUX_ALPHA if k else ALPHA_T], S[AUX_BETA if k else BETA_T]
+    if code == TD:
+        learn_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    elif code == TRUE_ONLINE_TD:
+        learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    elif code == GTD:
+        learn_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    else:
+        learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+
+
+@lanewise
+def _add_square(out: Floats, v: Floats, truth: float, weight: float) -> None:
+    for l in range(out.size):
+        out[l] += weight * (v[l] - truth) ** 2
+
+
+@kernel
+def read_errors(out: Floats, F: Floats, S: Floats, index: Ints, value: Floats, truth: Floats, weight: Floats) -> None:
+    """Σ weight (V - truth)² for every lane."""
+    out[:] = 0.0
+    for s in range(truth.size):
+        lanes.dot(S[V], F, 0, index[s], value[s], index.shape[1])
+        _add_square(out, S[V], truth[s], weight[s])
+
+
+@kernel
+def advance(
+    F: Floats, M: Floats, S: Floats, I: Ints,
+    index: Ints, value: Floats, z_index: Ints, z_value: Floats, lam: Floats,
+    at: Ints, next_at: Ints, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools, truncated: Bools,
+    begin: int, points: Ints, errors: Floats,
+    test_index: Ints, test_value: Floats, truth: Floats, weight: Floats,
+) -> int:  # fmt: skip
+    """Learn from the transitions from `begin` on; where to go on: at the end, or after a step that left the bounds.
+
+    Parameters
+    ----------
+    F, M, S, I
+        The block: see `lanes`.
+    index, value
+        Features of each observation that occurs; those that λ depends on are z.
+    lam
+        λ [observation, lane] where it does not learn; a single row for all observations.
+    at, next_at
+        Which observation a transition leaves and which it enters.
+    points, errors
+        Steps, counted by I[STEPS], and the errors [point, lane] to be filled in there.
+    test_index, test_value, truth, weight
+        The observations that errors are read at, and their true values.
+    """
+    size, rows, sparse = F.shape[0], I[WEIGHT_ROWS] + I[TRACE_ROWS], not I[DENSE]
+    often = OFTEN if sparse else SELDOM
+    point = np.searchsorted(points, I[STEPS] + 1)
+    if I[SCHEDULE] == CONSTANT:
+        lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0)
+        lanes.set_scaled(S[BETA_T], M[BETA], 1.0)
+        _aux_step_sizes(M, S)
+    if lam.shape[0] == 1:
+        lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam[0], 1.0)
+    for t in range(begin, at.size):
+        I[STEPS] += 1
+        fresh = not I[UNDER_WAY]
+        x, xv, y, yv = index[at[t]], value[at[t]], index[next_at[t]], value[next_at[t]]
+        z, zv = z_index[next_at[t]], z_value[next_at[t]]
+        gamma_next, n_next = gamma[t], len(y)
+        if terminated[t]:
+            gamma_next, n_next = 0.0, 0
+        x1, y1 = 0.0, 0.0
+        for j in range(len(x)):
+            x1 += abs(xv[j])
+            y1 += abs(yv[j])
+        if I[SCHEDULE] != CONSTANT:
+            _step_sizes(F, M, S, I, x, xv)
+            _aux_step_sizes(M, S)
+        if lam.shape[0] > 1:
+            lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam[next_at[t]], 1.0)
+        if I[BUNDLE] == ALONE:
+            lanes.spread(M, FIRST_BLOCK, reward[t], gamma_next, rho[t])
+        elif I[BUNDLE] == COUNTING:
+            by_counting(M, S, I, z, zv, len(z) if n_next > 0 else 0)
+            lanes.spread(M, FIRST_BLOCK, reward[t], gamma_next, rho[t])
+        elif I[BUNDLE] == META:
+            by_meta(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t], z, zv)
+        elif I[BUNDLE] == DIRECT_VTD or I[BUNDLE] == VTD:
+            variance(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
+        else:
+            greedily(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
+        for k in range(I[BLOCKS]):
+            _learn(F, k * rows, M, FIRST_BLOCK + k * SLOTS, S, k, I, x, xv, y, yv, n_next, fresh, x1, y1)
+        lanes.enliven(I, x, size)
+        if I[STEPS] % often == 0:
+            _limits(M, S, I)
+            lanes.prune(F, S, I)
+        I[UNDER_WAY] = 1
+        if terminated[t] or truncated[t]:
+            lanes.clear_traces(F, I)
+            I[UNDER_WAY] = 0
+            for k in range(I[BLOCKS]):
+                S[TRACE_BOUND + BOUNDS * k] = 0.0
+        if point < points.size and I[STEPS] == points[point]:
+            read_errors(errors[point], F, S, test_index, test_value, truth, weight)
+            point += 1
+        if _any_beyond(M, S, I):
+            return t + 1
+    return at.size

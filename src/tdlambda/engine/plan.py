@@ -1,0 +1,160 @@
+"""From learners to blocks of lanes, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tdlambda import memory
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.engine import driver
+from tdlambda.engine.lanes import BOUNDS, SCRATCH, WEIGHT_BOUND
+from tdlambda.features import Encoder
+from tdlambda.lambdas import Adaptive, Fixed, PerState
+from tdlambda.learners.base import Array, Learner
+from tdlambda.learners.trace_learner import TraceLearner
+from tdlambda.memory import (
+    BLOCKS,
+    BOUND,
+    CUMULANT,
+    DISCOUNT,
+    DIVERGED_AT,
+    FIRST_BLOCK,
+    LIVE,
+    N_LIVE,
+    RATIO,
+    SLOTS,
+    STEPS,
+    UNDER_WAY,
+)
+
+WIDTH = 64
+"""Lanes in a block, at most: with few a step's own cost counts, many leave the nearest cache (benchmarks/engine.py)."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Learners of one kind, which differ in numbers only, and so can be lanes of one block."""
+
+    learners: tuple[TraceLearner, ...]
+    where: tuple[int, ...]
+    """Their places among all learners."""
+
+    @property
+    def features(self) -> Encoder:
+        """The encoder of all of them."""
+        return self.learners[0].features
+
+    @property
+    def lam_features(self) -> Encoder:
+        """The encoder that λ is a function of."""
+        return self.learners[0]._lam_features
+
+    def lam_table(self, observations: Any) -> Floats:
+        """λ [observation, lane] where it does not learn; one row if it is the same everywhere."""
+        rules = [learner.rule for learner in self.learners]
+        if all(isinstance(rule, Fixed | Adaptive) for rule in rules):
+            return np.array([[rule.lam if isinstance(rule, Fixed) else 1.0 for rule in rules]])
+        return np.ascontiguousarray([rule.at_many(observations, len(observations)) for rule in rules]).T.copy()
+
+
+def plan(learners: list[Learner], width: int = WIDTH) -> tuple[list[Group], list[int]]:
+    """Groups of at most `width` lanes, as even as can be; and the places of learners that run as themselves."""
+    kinds: dict[Any, list[int]] = {}
+    alone = []
+    encoders: list[Encoder] = []
+    for place, learner in enumerate(learners):
+        if _has_lanes(learner):
+            kinds.setdefault(_kind(learner, encoders), []).append(place)
+        else:
+            alone.append(place)
+    groups = []
+    for places in kinds.values():
+        parts = -(-len(places) // width)
+        for part in np.array_split(places, parts):
+            where = tuple(int(place) for place in part)
+            groups.append(Group(tuple(learners[place] for place in where), where))  # type: ignore[misc]
+    return groups, alone
+
+
+def _has_lanes(learner: Learner) -> bool:
+    return (
+        isinstance(learner, TraceLearner)
+        and learner.dtype == "float64"
+        and isinstance(learner.rule, Fixed | PerState | Adaptive)
+    )
+
+
+def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
+    """What lanes of one block share: the algorithm, all switches, the encoders, and the number of steps so far."""
+    I = learner._I
+    switches = tuple(int(I[slot]) for slot in (STEPS, memory.SCHEDULE, *range(memory.OPTION, LIVE)))
+    tabular = isinstance(learner.rule, PerState)
+    return (
+        switches, learner._F.dtype.name, learner._M.size, tabular,
+        _place(learner.features, encoders), _place(learner._lam_features, encoders),
+    )  # fmt: skip
+
+
+def _place(encoder: Encoder, encoders: list[Encoder]) -> int:
+    """Equal encoders have one number."""
+    for k, known in enumerate(encoders):
+        if known is encoder or known == encoder:
+            return k
+    encoders.append(encoder)
+    return len(encoders) - 1
+
+
+class Block:
+    """The lanes of a group, at work on one stream."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        first, size = group.learners[0], group.features.size
+        self.F: Array = np.ascontiguousarray(np.stack([learner._F[:, :size].T for learner in group.learners], axis=2))
+        self.M: Floats = np.ascontiguousarray(np.stack([learner._M for learner in group.learners], axis=1))
+        self.S: Floats = np.zeros((SCRATCH, len(group.learners)))
+        self.I: Ints = np.zeros(LIVE + 2 * size, dtype=np.int64)
+        self.I[:LIVE] = first._I[:LIVE]
+        self.I[[N_LIVE, UNDER_WAY]] = 0
+        self.frozen: dict[int, tuple[Array, Floats, int]] = {}
+        driver.take_bounds(self.F, self.S, self.I)
+
+    def alarmed(self) -> bool:
+        """Whether a lane's bound on its weights has passed what they may be, so that they must be looked at."""
+        tops = WEIGHT_BOUND + BOUNDS * np.arange(self.I[BLOCKS])
+        return bool((~(self.S[tops] <= self.M[BOUND]) & (self.M[BOUND] < np.inf)).any())
+
+    def diverged(self) -> Bools:
+        """Lanes of which a weight is out of bounds now."""
+        driver.take_bounds(self.F, self.S, self.I)
+        tops = WEIGHT_BOUND + BOUNDS * np.arange(self.I[BLOCKS])
+        return ~(self.S[tops] <= self.M[BOUND]).all(axis=0) & (self.M[BOUND] < np.inf)
+
+    def freeze(self, lane: int) -> None:
+        """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
+        self.frozen[lane] = (self.F[:, :, lane].copy(), self.M[:, lane].copy(), int(self.I[STEPS]))
+        self.F[:, :, lane] = 0.0
+        self.M[:, lane] = 0.0
+        self.M[BOUND, lane] = np.inf
+        for k in range(self.I[BLOCKS]):  # `lanes.spread` takes one lane's word for all, which no longer holds
+            self.M[FIRST_BLOCK + k * SLOTS + np.array([CUMULANT, DISCOUNT, RATIO])] = np.nan
+        driver.take_bounds(self.F, self.S, self.I)
+
+    def learner(self, lane: int) -> TraceLearner:
+        """A learner in this lane's state, which can go on by itself."""
+        twin = self.group.learners[lane].clone()
+        F, M, steps = self.frozen.get(lane, (self.F[:, :, lane], self.M[:, lane], -1))
+        twin._F[:, : self.group.features.size] = F.T
+        twin._M[:] = M
+        twin._I[STEPS] = self.I[STEPS] if steps < 0 else steps
+        twin._I[DIVERGED_AT] = steps
+        twin._I[UNDER_WAY] = self.I[UNDER_WAY]
+        if not twin._I[memory.DENSE] and steps < 0:
+            live, width = self.I[LIVE : LIVE + self.I[N_LIVE]], twin._F.shape[1]
+            twin._I[N_LIVE] = live.size
+            twin._I[LIVE : LIVE + live.size] = live
+            twin._I[LIVE + width + live] = 1
+        return twin

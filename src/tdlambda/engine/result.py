@@ -1,0 +1,77 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Result:
+    """Errors of every learner on every seed that was finished.
+
+    Attributes
+    ----------
+    names
+        Of the learners, in the order of the first axis below.
+    seeds
+        That were finished, in the order of the second axis.
+    points
+        Steps after which the error was read.
+    error
+        Σ d(s) (V(s) - v(s))² [learner, seed, point]; infinite from the point where a learner diverged.
+    diverged_at
+        The step at which a learner diverged [learner, seed]; -1 if it did not.
+    weights
+        Final weights of each learner, [seed, feature]; of a learner that diverged, those it diverged with.
+    lambdas
+        Final λ of each learner at each observation of `observations`, [seed, observation].
+    estimates
+        All that each learner has learnt there, [seed, estimate, observation], if asked for.
+    learners
+        The learners themselves, [learner][seed], if asked for: each can go on learning.
+    interrupted
+        Whether it was stopped before all seeds were finished.
+    seconds, lane_steps
+        How long it took, and updates made: learners × steps, over all seeds.
+    """
+
+    names: tuple[str, ...]
+    seeds: tuple[int, ...]
+    points: Ints
+    error: Floats
+    diverged_at: Ints
+    observations: Any
+    weights: list[Floats]
+    lambdas: list[Floats]
+    estimates: list[Floats] = field(default_factory=list)
+    learners: list[list[Any]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+    lane_steps: int = 0
+
+    def tail(self, share: float = 0.1) -> Floats:
+        """Mean error over the last `share` of the points [learner, seed]."""
+        if not 0 < share <= 1:
+            raise ValueError(f"share must be in (0, 1]; got {share}")
+        return self.error[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
+
+    def area(self) -> Floats:
+        """Mean error over all points: the area under the curve, by its length [learner, seed]."""
+        return self.error.mean(axis=2)
+
+    def best(self, share: float = 0.1) -> str:
+        """The learner with the least mean tail error."""
+        return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
+
+    def __repr__(self) -> str:
+        """In a line."""
+        diverged = int((self.diverged_at >= 0).sum())
+        return (
+            f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} steps, "
+            f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
+        )

@@ -1,0 +1,185 @@
+"""Many learners on the same trajectories: threads, chunks, points, interruption."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import integer
+from tdlambda.engine.interruption import interruptible
+from tdlambda.engine.job import KEEP, Job, checked
+from tdlambda.engine.plan import WIDTH, Group, plan
+from tdlambda.engine.progress import Progress, announced
+from tdlambda.engine.result import Result
+from tdlambda.engine.stream import CHUNK, Encoded, Stream
+from tdlambda.engine.truth import Truth
+from tdlambda.engine.workers import Itself, Lane, Lanes, Worker
+from tdlambda.learners.base import Learner
+from tdlambda.tasks.base import Task
+
+
+def run(
+    task: Task[Any] | str,
+    learners: Mapping[str, Learner] | Sequence[Learner],
+    seeds: int | Sequence[int],
+    steps: int,
+    *,
+    points: int | Sequence[int] | None = None,
+    seed: int = 0,
+    weights: ArrayLike | None = None,
+    truth: Truth | None = None,
+    keep: Sequence[str] = ("weights", "lambdas"),
+    threads: int | None = None,
+    width: int = WIDTH,
+    progress: bool | None = None,
+    on_seed: Callable[[Result], None] | None = None,
+) -> Result:
+    """Run many learners on the same trajectories, one for each seed, and measure their errors.
+
+    Each learner starts from the state it is given in, between episodes, and is not changed. Learners with traces run
+    side by side as lanes of compiled blocks; the others (Monte-Carlo, n-step, LSTD, …) run as themselves. What comes
+    out depends neither on the number of threads nor on how learners share blocks.
+
+    Parameters
+    ----------
+    task
+        A task, or the id of one.
+    learners
+        Learners by name; a sequence is named by their place.
+    seeds
+        How many trajectories, numbered from `seed`; or their numbers.
+    steps
+        Transitions of each.
+    points
+        How many times to read the error, evenly up to the last step, 100 by default; or after which steps.
+    weights
+        Of states in the error of a finite task; by default d without terminal states, as in the thesis.
+    truth
+        What to measure against; by default the exact values, or a sample of them where no model is known.
+    keep
+        Which of "weights", "lambdas", "estimates", "learners" to return.
+    threads
+        As many as there are processors by default.
+    width
+        Lanes in a block, at most.
+    progress
+        Show progress; by default if somebody is watching (standard error is a terminal).
+    on_seed
+        Called with the result of each seed as it is finished.
+
+    Returns
+    -------
+    The result; after Ctrl-C, that of the seeds finished so far.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> found = td.engine.run(
+    ...     ring,
+    ...     {f"λ = {lam}": td.TrueOnlineTD(ring.features, 0.01, lam) for lam in (0.0, 0.9, 1.0)},
+    ...     seeds=4, steps=20_000)
+    >>> found
+    <3 learners × 4 seeds × 20,000 steps, 0 diverged>
+    >>> found.best()
+    'λ = 0.0'
+    """
+    job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width)
+    threads = _threads() if threads is None else integer(threads, "threads", 1)
+    pieces = _pieces(job, threads)
+    if any(groups for groups, _ in pieces):
+        with announced("compiling the engine: once on this machine, a minute or so"):
+            _compile(job, [group for groups, _ in pieces for group in groups])
+    begun = time.perf_counter()
+    done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
+    finished: list[int] = []
+    with (
+        Progress(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
+        ThreadPoolExecutor(threads) as pool,
+        interruptible(job.stop),
+    ):
+        waiting: dict[Future[dict[int, Lane]], int] = {
+            pool.submit(_work, job, number, groups, alone, bar): number
+            for number in job.seeds
+            for groups, alone in pieces
+        }
+        try:
+            while waiting and not job.stop.is_set():
+                ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    number = waiting.pop(future)
+                    done[number] |= future.result()
+                    if len(done[number]) == len(job.learners):
+                        finished.append(number)
+                        if on_seed is not None:
+                            on_seed(_result(job, (number,), done, False, 0.0))
+                bar.refresh()
+        finally:
+            job.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+    order = tuple(number for number in job.seeds if number in set(finished))
+    return _result(job, order, done, len(order) < len(job.seeds), time.perf_counter() - begun)
+
+
+def _threads() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:
+    """The learners of one seed, in as many pieces as keep all threads busy."""
+    wanted = -(-threads // len(job.seeds))
+    width = min(job.width, max(16, -(-len(job.learners) // wanted)))
+    groups, alone = plan(job.learners, width)
+    units: list[tuple[list[Group], list[int]]] = [([group], []) for group in groups] + [
+        ([], [place]) for place in alone
+    ]
+    pieces: list[tuple[list[Group], list[int]]] = [([], []) for _ in range(min(wanted, len(units)))]
+    for k, (some, places) in enumerate(units):
+        pieces[k % len(pieces)][0].extend(some)
+        pieces[k % len(pieces)][1].extend(places)
+    return pieces
+
+
+def _compile(job: Job, groups: list[Group]) -> None:
+    """Compile or load, before the threads start, what they will run."""
+    chunk = Stream(job.task, 0).take(1)
+    Lanes(job, Group(groups[0].learners[:1], (0,)), Encoded()).feed(chunk)
+
+
+def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, Lane]:
+    """One seed's trajectory for some of the learners."""
+    stream, encoded = Stream(job.task, seed), Encoded()
+    workers: list[Worker] = [Lanes(job, group, encoded) for group in groups]
+    workers += [Itself(job, place) for place in alone]
+    for begin in range(0, job.steps, CHUNK):
+        chunk = stream.take(min(CHUNK, job.steps - begin))
+        for worker in workers:
+            if job.stop.is_set():
+                return {}
+            bar.advance(worker.n * len(chunk.at), worker.feed(chunk))
+    return {place: lane for worker in workers for place, lane in worker.result().items()}
+
+
+def _result(
+    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Lane]], interrupted: bool,
+    seconds: float,
+) -> Result:  # fmt: skip
+    names, places = job.names, range(len(job.names))
+    shape = (len(names), len(seeds), job.points.size)
+    error = np.array([[done[number][place].error for number in seeds] for place in places]).reshape(shape)
+    at = np.array([[done[number][place].diverged_at for number in seeds] for place in places], dtype=np.int64)
+    kept: dict[str, list[Any]] = {
+        name: [[done[number][place].kept[name] for number in seeds] for place in places] if name in job.keep else []
+        for name in KEEP
+    }
+    arrays = {name: [np.array(rows) for rows in kept[name]] for name in KEEP if name != "learners"}
+    return Result(
+        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, **arrays, learners=kept["learners"],
+        interrupted=interrupted, seconds=seconds, lane_steps=len(names) * len(seeds) * job.steps,
+    )  # fmt: skip

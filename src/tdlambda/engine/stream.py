@@ -1,0 +1,64 @@
+"""One seed's trajectory, made in chunks and encoded once for all blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.features import Encoder
+from tdlambda.mdp import Transitions
+from tdlambda.tasks.base import Task
+
+CHUNK = 4096
+"""Transitions made at a time."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Transitions, with observations as rows of a table of those that occur."""
+
+    transitions: Transitions
+    observations: Any
+    at: Ints
+    next_at: Ints
+
+
+class Stream:
+    """Chunks of one seed's trajectory. Of a finite task the table of observations is that of its states."""
+
+    def __init__(self, task: Task[Any], seed: int) -> None:
+        self.sampler = task.sampler(seed)
+        self.states = None if task.mdp is None else np.arange(task.mdp.n_states)
+
+    def take(self, steps: int) -> Chunk:
+        """The next transitions."""
+        c = self.sampler.take(steps)
+        if self.states is not None:
+            at: Any = (c.obs, c.next_obs)
+            return Chunk(c, self.states, *at)
+        n = np.arange(steps)
+        return Chunk(c, np.concatenate([c.obs, c.next_obs]), n, n + steps)
+
+
+def contiguous(encoder: Encoder, observations: Any) -> tuple[Ints, Floats]:
+    """Indices and values [observation, active], as compiled code wants them."""
+    index, value = encoder.encode_batch(observations)
+    return np.ascontiguousarray(index), np.ascontiguousarray(value)
+
+
+class Encoded:
+    """Features of a chunk's observations; those of a finite task's states are computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, tuple[Ints, Floats]]] = {}
+
+    def __call__(self, encoder: Encoder, observations: Any) -> tuple[Ints, Floats]:
+        """Indices and values [observation, active]."""
+        last, features = self._known.get(id(encoder), (None, None))
+        if features is None or last is not observations:
+            features = contiguous(encoder, observations)
+            self._known[id(encoder)] = (observations, features)
+        return features

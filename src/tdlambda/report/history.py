@@ -1,0 +1,167 @@
+"""A learner followed on a finite task: what it believed at chosen moments, beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.lambdas import Greedy, Meta
+from tdlambda.tasks import TabularTask, Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What `td.follow` saw: at each moment, for each state.
+
+    Attributes
+    ----------
+    task, learner
+        What was followed, and who; the learner as it is in the end.
+    steps
+        The moments: updates since the start, [moment].
+    values, lambdas
+        V(s) and λ(s), [moment, state].
+    error
+        Σ d(s) (V(s) - v(s))², the value error without its ½, [moment].
+    estimates
+        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.Meta` E[G], E[G^λ] and
+        Var[G^λ]; with `td.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=1000, points=[0, 100, 1000])
+    >>> history.names
+    ('E[G]', 'E[G^λ]', 'Var[G^λ]')
+    >>> history.estimates.shape
+    (3, 3, 11)
+    >>> len(history.plot().axes)                # history.plot("watch.svg") writes it to a file
+    6
+    """
+
+    task: TabularTask
+    learner: Any
+    steps: Ints
+    values: Floats
+    lambdas: Floats
+    error: Floats
+    estimates: Floats
+    names: tuple[str, ...]
+
+    @cached_property
+    def truth(self) -> Floats:
+        """The exact v(s)."""
+        return self.task.mdp.v(self.task.target)
+
+    @cached_property
+    def exact(self) -> Floats:
+        """What the estimates should be, given V and λ at each moment: exact, [moment, estimate, state]."""
+        mdp, target = self.task.mdp, self.task.target
+        out = np.empty_like(self.estimates)
+        if not self.names:
+            return out
+        behavior = self.task.behavior if self.learner.rule.of == "corrected" else None
+        if "Var[G]" in self.names or "E[G²]" in self.names:
+            G = mdp.lambda_return(0.0, 1.0, target, behavior)
+            out[:, 0], out[:, 1] = self.truth, G.variance if "Var[G]" in self.names else G.second_moment
+        else:
+            for k, (V, lam) in enumerate(zip(self.values, self.lambdas, strict=True)):
+                out[k, 0], out[k, 1] = self.truth, mdp.lambda_return(V, lam, target).mean
+                out[k, 2] = mdp.lambda_return(V, lam, target, behavior).variance
+        return out
+
+    def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Figure:
+        """Draw λ(s), V(s) against v(s), the error, and the estimates over time, dashed what they should be.
+
+        Parameters
+        ----------
+        path
+            Also write it there; the suffix says how (.svg, .png, .pdf).
+        states
+            Whose estimates to draw over time; by default up to five states that are not terminal.
+
+        Returns
+        -------
+        A Matplotlib figure.
+        """
+        from tdlambda.report.drawing import draw  # Matplotlib is slow to import: not before it is needed
+
+        live = np.flatnonzero(~self.task.mdp.terminal)
+        chosen = live[np.unique(np.linspace(0, live.size - 1, 5).round().astype(int))]
+        if states is not None:
+            chosen = np.array([integer(s, "states", 0, self.task.mdp.n_states - 1) for s in states], dtype=np.int64)
+            if not chosen.size:
+                raise ValueError("states: there must be at least one")
+        return draw(self, live, chosen, path)
+
+
+def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int] = 100, seed: int = 0) -> History:
+    """Let a learner learn on a finite task, and record V, λ, its estimates and its error on the way.
+
+    Parameters
+    ----------
+    task
+        A task with an exact model, such as `td.make("RingWorld-v0")`; transitions come from its sampler.
+    learner
+        Any learner; it begins a new episode and goes on from what it knows.
+    steps
+        Updates in all.
+    points
+        How many moments to record, evenly spaced on a logarithmic axis; or the moments themselves, as numbers of steps
+        in rising order (0 is before the first).
+    seed
+        Of the sampler.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=100_000, points=20)
+    >>> bool(history.lambdas[0, 5] == 1 and history.lambdas[-1, 5] < 0.1)     # λ falls as V becomes trustworthy
+    True
+    """
+    if not isinstance(task, TabularTask):
+        raise TypeError(f"task must be one with an exact model, such as td.make('RingWorld-v0'); got {task!r}")
+    moments = _moments(integer(steps, "steps", 1), points)
+    rule, everywhere = getattr(learner, "rule", None), np.arange(task.mdp.n_states)
+    names: tuple[str, ...] = ()
+    if isinstance(rule, Meta):
+        names = ("E[G]", "E[G^λ]", "Var[G^λ]")
+    elif isinstance(rule, Greedy):
+        names = ("E[G]", "Var[G]" if rule.variance == "direct" else "E[G²]")
+    weights, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    learner.reset()
+    sampler, done, seen = task.sampler(seed=seed), 0, []
+    for moment in moments.tolist():
+        learner.update_many(sampler.take(moment - done))
+        done = moment
+        V = learner.predict_many(everywhere)
+        known = hasattr(learner, "lambdas")
+        lam = learner.lambdas(everywhere) if known else [learner.lambda_at(s) for s in everywhere.tolist()]
+        estimates = learner.estimates(everywhere)[1:] if names else np.empty((0, everywhere.size))
+        seen.append((V, np.asarray(lam), float(weights @ (V - v) ** 2), estimates))
+    learner.update_many(sampler.take(steps - done))
+    values, lambdas, error, estimates = (np.array(column) for column in zip(*seen, strict=True))
+    return History(task, learner, moments, values, lambdas, error, estimates, names)
+
+
+def _moments(steps: int, points: int | Sequence[int]) -> Ints:
+    """The numbers of steps to record after."""
+    if isinstance(points, int | np.integer):
+        spaced = np.geomspace(min(10, steps), steps, integer(points, "points", 1)).round().astype(np.int64)
+        spaced[-1] = steps
+        return np.unique(spaced)
+    moments = np.array([integer(point, "points", 0, steps) for point in points], dtype=np.int64)
+    if not moments.size or (np.diff(moments) <= 0).any():
+        raise ValueError(f"points must be at least one number of steps, in rising order; got {moments.tolist()}")
+    return moments

@@ -1,0 +1,157 @@
+"""The engine and the learners themselves: the same numbers for every learner × rule, on every kind of features."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+OneOver = td.OneOver
+RNG = np.random.default_rng(3)
+
+
+def learners_of(task: Any) -> dict[str, td.Learner]:
+    """Every trace learner with every rule and option, at several step sizes."""
+    x, scale = task.features, 1.0 / task.features.active
+    states = td.OneHot(task.mdp.n_states) if task.mdp is not None else None
+    found: dict[str, td.Learner] = {}
+
+    def add(name: str, make: Any) -> None:
+        for alpha in (0.003, 0.02, 0.1):
+            found[f"{name}, α = {alpha}"] = make(alpha * scale)
+
+    for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD"):
+        learner = getattr(td, kind)
+        for lam in (0.0, 0.7, 1.0):
+            add(f"{kind}({lam})", lambda a, learner=learner, lam=lam: learner(x, a, lam))
+        rules: dict[str, Any] = {
+            "counting": lambda: td.Counting(20.0, warm_up=100),
+            "greedy": lambda: td.Greedy(warm_up=50),
+            "greedy vtd corrected": lambda: td.Greedy("vtd", 1.5, 0.9, of="corrected"),
+            "greedy corrected": lambda: td.Greedy(of="corrected", aux_alpha=0.01 * scale),
+            "meta": lambda: td.Meta(0.02, warm_up=100),
+            "meta thesis": lambda: td.Meta.thesis(0.1, rho_clip=2.0),
+            "meta published": lambda: td.Meta.published(0.1),
+            "meta corrected": lambda: td.Meta(0.02, "derived", of="corrected", trace_lam=0.8),
+            "meta gradient": lambda: td.Meta(0.1, "exact", "gradient"),
+            "meta horizon": lambda: td.Meta(0.02, horizon=3),
+            "meta trace": lambda: td.Meta(0.02, trace=True),
+        }
+        if states is not None:
+            rules["meta np"] = lambda: td.Meta(0.02, features=states)
+            rules["per state"] = lambda: td.PerState(np.linspace(0, 1, task.mdp.n_states))
+        for name, rule in rules.items():
+            add(f"{kind}, {name}", lambda a, learner=learner, rule=rule: learner(x, a, rule()))
+        for by in ("steps", "visits"):
+            schedule = OneOver(by, scale=0.3 * scale, offset=5.0, power=0.6)
+            found[f"{kind}, {by}"] = learner(x, schedule, 0.8)
+            found[f"{kind}, {by}, meta"] = learner(x, schedule, td.Meta(0.02))
+    for trace in ("replacing", "dutch"):
+        add(f"TD {trace}", lambda a, trace=trace: td.TD(x, a, 0.9, trace=trace))
+    for of in ("target", "corrected"):
+        add(f"DirectVTD {of}", lambda a, of=of: td.DirectVTD(x, a, 0.8, of=of))
+        add(f"VTD {of}", lambda a, of=of: td.VTD(x, a, 0.8, of=of, trace_lam=0.9))
+    if states is not None:
+        add("DirectVTD per state", lambda a: td.DirectVTD(x, a, td.PerState(np.linspace(0, 1, task.mdp.n_states))))
+    add("initial", lambda a: td.TrueOnlineTD(x, a, 0.5, initial=np.linspace(-1, 1, x.size)))
+    return found
+
+
+def a_task(name: str) -> Any:
+    if name == "real":  # dense real features, off-policy
+        task = td.make("FrozenLake-v0")
+        task.features = td.Table(RNG.normal(size=(16, 6)))
+        return task
+    if name == "MountainCar-v0":  # 512 features, of which 8 are active; episodes cut short
+        return td.make(name, limit=200)
+    return td.make(name)
+
+
+@pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "real", "MountainCar-v0"])
+def test_engine_is_the_learners_themselves(name: str) -> None:
+    task = a_task(name)
+    learners = learners_of(task)
+    steps = 1500
+    truth = None if task.mdp is not None else td.engine.sampled_truth(task, 20, 20_000)
+    keep = ("weights", "lambdas", "estimates", "learners")
+    found = td.engine.run(task, learners, [7], steps, points=[1, 700, steps], truth=truth, keep=keep)
+    stream = task.sampler(7).take(steps)
+    states = found.observations
+    moved = 0
+    for k, (label, learner) in enumerate(learners.items()):
+        own: Any = learner.clone()
+        ours: Any = found.learners[k][0]
+        try:
+            own.update_many(stream)
+        except td.Diverged:
+            assert found.diverged_at[k, 0] == own.diverged_at, label
+        else:
+            assert found.diverged_at[k, 0] == -1, label
+            assert found.error[k, 0, -1] < np.inf, label
+        scale = max(1.0, float(np.abs(own._F).max()))
+        if own.diverged_at is None:
+            np.testing.assert_allclose(ours._F, own._F, rtol=0, atol=1e-12 * scale, err_msg=label)
+            np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
+            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
+            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
+            moved += bool(np.abs(own.weights - learner.weights).max() > 1e-3)
+            more = task.sampler(8).take(50)
+            for going_on in (own, ours):
+                with contextlib.suppress(td.Diverged):
+                    going_on.update_many(more)
+            assert own.diverged_at == ours.diverged_at, label
+            scale = max(1.0, float(np.abs(own._F).max()))
+            np.testing.assert_allclose(ours._F, own._F, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on")
+    assert moved > 0.9 * (len(learners) - (found.diverged_at >= 0).sum())
+
+
+def test_errors_are_read_at_their_steps() -> None:
+    ring = td.make("RingWorld-v0")
+    weights, truth = ring.mdp.error_weights(ring.target), ring.mdp.v(ring.target)
+    learner = td.TrueOnlineTD(ring.features, 0.05, 0.9)
+    points = [1, 2, 999, 1000, 5000]
+    found = td.engine.run(ring, [learner], [3], 5000, points=points)
+    steps = ring.sampler(3).take(5000)
+    for t in range(5000):
+        learner.update(
+            int(steps.obs[t]), steps.reward[t], int(steps.next_obs[t]), steps.gamma[t], steps.rho[t],
+            bool(steps.terminated[t]),
+        )  # fmt: skip
+        if t + 1 in points:
+            error = weights @ (learner.weights - truth) ** 2
+            assert found.error[0, 0, points.index(t + 1)] == pytest.approx(error, rel=1e-12)
+
+
+def test_a_learner_goes_on_from_where_it_is() -> None:
+    lake = td.make("FrozenLake-v0")
+    learner = td.TrueOnlineGTD(lake.features, 0.01, td.Meta(0.01, warm_up=1500))
+    learner.update_many(lake.sampler(1).take(1000))
+    learner.reset()
+    before = learner.weights.copy()
+    found = td.engine.run(lake, [learner], [2], 1000)
+    assert np.array_equal(learner.weights, before), "the given learner is not changed"
+    learner.update_many(lake.sampler(2).take(1000))
+    np.testing.assert_allclose(found.weights[0][0], learner.weights, atol=1e-12)
+    np.testing.assert_allclose(found.lambdas[0][0], learner.lambdas(range(16)), atol=1e-12)
+    assert found.lambdas[0][0].min() < 1, "the warm-up counted the steps before"
+
+
+def test_learners_without_lanes_run_as_themselves() -> None:
+    ring = td.make("RingWorld-v0")
+    x = ring.features
+    learners = {
+        "mc": td.MonteCarlo(x, 0.01), "n-step": td.NStepTD(x, 0.01, 4), "lstd": td.LSTD(x, 0.9),
+        "λ-return": td.LambdaReturn(x, 0.01, 0.5), "float32": td.TrueOnlineTD(x, 0.01, 0.9, dtype="float32"),
+        "lanes": td.TrueOnlineTD(x, 0.01, 0.9),
+    }  # fmt: skip
+    found = td.engine.run(ring, learners, [5], 3000, points=[100, 2048, 3000])
+    steps = ring.sampler(5).take(3000)
+    weights, truth = ring.mdp.error_weights(ring.target), ring.mdp.v(ring.target)
+    for k, learner in enumerate(learners.values()):
+        learner.update_many(steps)
+        np.testing.assert_allclose(found.weights[k][0], learner.weights, atol=1e-12)
+        error = weights @ (learner.predict_many(range(11)) - truth) ** 2
+        assert found.error[k, 0, -1] == pytest.approx(error, rel=1e-9)
+    assert (found.error[:, 0, 0] > 0).all()
