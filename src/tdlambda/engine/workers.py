@@ -11,7 +11,7 @@ from tdlambda.arrays import Floats
 from tdlambda.engine import driver
 from tdlambda.engine.job import Job
 from tdlambda.engine.plan import Block, Group
-from tdlambda.engine.stream import Chunk, Encoded
+from tdlambda.engine.stream import Chunk, Encoded, contiguous
 from tdlambda.learners.base import Diverged
 from tdlambda.memory import STEPS
 
