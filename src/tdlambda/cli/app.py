@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from tdlambda.cli.bench import bench
 from tdlambda.cli.doctor import doctor
 from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
@@ -19,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (tasks, solve, doctor):
+for command in (tasks, solve, bench, doctor):
     app.command()(command)
 
 

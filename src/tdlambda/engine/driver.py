@@ -11,12 +11,12 @@ from tdlambda.engine.lanes import (
     AUX_ALPHA,
     AUX_BETA,
     BETA_T,
-    BOUNDS,
+    HERE,
     LIMIT,
     NEGLIGIBLE,
+    SPREAD,
     TRACE_BOUND,
     WEIGHT_BOUND,
-    V,
 )
 from tdlambda.engine.rules import by_counting, by_meta, greedily, variance
 from tdlambda.memory import (
@@ -25,7 +25,6 @@ from tdlambda.memory import (
     ALPHA,
     BETA,
     BLOCKS,
-    BOUND,
     BUNDLE,
     BY_VISITS,
     CONSTANT,
@@ -44,6 +43,7 @@ from tdlambda.memory import (
     STEPS,
     TD,
     TOLERANCE,
+    TRACE_LAM,
     TRACE_ROWS,
     TRUE_ONLINE_TD,
     UNDER_WAY,
@@ -69,24 +69,7 @@ def take_bounds(F: Floats, S: Floats, I: Ints) -> None:
                         of_weights = size if not size <= of_weights else of_weights  # NaN stays
                     else:
                         of_traces = size if not size <= of_traces else of_traces
-            S[TRACE_BOUND + BOUNDS * k, l], S[WEIGHT_BOUND + BOUNDS * k, l] = of_traces, of_weights
-
-
-@lanewise
-def _beyond(w_bound: Floats, bound: Floats) -> int:
-    count = 0
-    for l in range(bound.size):
-        count += (not w_bound[l] <= bound[l]) & (bound[l] < np.inf)  # infinite: a lane that has diverged before
-    return count
-
-
-@inlined
-def _any_beyond(M: Floats, S: Floats, I: Ints) -> bool:
-    """Whether some lane's bound on its weights is past what they may be."""
-    count = 0
-    for k in range(I[BLOCKS]):
-        count += _beyond(S[WEIGHT_BOUND + BOUNDS * k], M[BOUND])
-    return count > 0
+            S[TRACE_BOUND + k, l], S[WEIGHT_BOUND + k, l] = of_traces, of_weights
 
 
 @inlined
@@ -131,17 +114,16 @@ def _limits(M: Floats, S: Floats, I: Ints) -> None:
 def _learn(
     F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints,
     x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """One transition for block k, by the algorithm that the code names."""
     code, alpha, beta = I[ALGORITHM], S[AUX_ALPHA if k else ALPHA_T], S[AUX_BETA if k else BETA_T]
     if code == TD:
-        learn_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
-    elif code == TRUE_ONLINE_TD:
-        learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
-    elif code == GTD:
-        learn_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
-    else:
-        learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    if code == TRUE_ONLINE_TD:
+        return learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    if code == GTD:
+        return learn_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+    return learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
 
 
 @lanewise
@@ -155,8 +137,8 @@ def read_errors(out: Floats, F: Floats, S: Floats, index: Ints, value: Floats, t
     """Σ weight (V - truth)² for every lane."""
     out[:] = 0.0
     for s in range(truth.size):
-        lanes.dot(S[V], F, 0, index[s], value[s], index.shape[1])
-        _add_square(out, S[V], truth[s], weight[s])
+        lanes.dot(S[HERE], F, 0, index[s], value[s], index.shape[1])
+        _add_square(out, S[HERE], truth[s], weight[s])
 
 
 @kernel
@@ -191,6 +173,9 @@ def advance(
         lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0)
         lanes.set_scaled(S[BETA_T], M[BETA], 1.0)
         _aux_step_sizes(M, S)
+    S[SPREAD] = 1.0  # of META's one-step form
+    for k in range(1, I[BLOCKS]):
+        lanes.set_scaled(M[FIRST_BLOCK + k * SLOTS + LAM_NEXT], M[TRACE_LAM], 1.0)
     if lam.shape[0] == 1:
         lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam[0], 1.0)
     for t in range(begin, at.size):
@@ -210,6 +195,7 @@ def advance(
             _aux_step_sizes(M, S)
         if lam.shape[0] > 1:
             lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam[next_at[t]], 1.0)
+        lanes.read_estimates(F, S, I, x, xv, y, yv, n_next)
         if I[BUNDLE] == ALONE:
             lanes.spread(M, FIRST_BLOCK, reward[t], gamma_next, rho[t])
         elif I[BUNDLE] == COUNTING:
@@ -221,8 +207,9 @@ def advance(
             variance(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
         else:
             greedily(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
+        beyond = 0
         for k in range(I[BLOCKS]):
-            _learn(F, k * rows, M, FIRST_BLOCK + k * SLOTS, S, k, I, x, xv, y, yv, n_next, fresh, x1, y1)
+            beyond += _learn(F, k * rows, M, FIRST_BLOCK + k * SLOTS, S, k, I, x, xv, y, yv, n_next, fresh, x1, y1)
         lanes.enliven(I, x, size)
         if I[STEPS] % often == 0:
             _limits(M, S, I)
@@ -232,10 +219,10 @@ def advance(
             lanes.clear_traces(F, I)
             I[UNDER_WAY] = 0
             for k in range(I[BLOCKS]):
-                S[TRACE_BOUND + BOUNDS * k] = 0.0
+                S[TRACE_BOUND + k] = 0.0
         if point < points.size and I[STEPS] == points[point]:
             read_errors(errors[point], F, S, test_index, test_value, truth, weight)
             point += 1
-        if _any_beyond(M, S, I):
+        if beyond > 0:
             return t + 1
     return at.size

@@ -23,17 +23,18 @@ from tdlambda.memory import (
     WEIGHT_ROWS,
 )  # fmt: skip
 
-# S: step sizes, of the value and of what is learnt beside it; dot products of x and x'
-ALPHA_T, BETA_T, AUX_ALPHA, AUX_BETA, V, V_NEXT, XE, HX, XH, EH = range(10)
-# S: an update's coefficients (see `coefficients` of each algorithm); TO_X is all that x adds to the weights
-KEEP, NEW, ALONG, TO_X, KEEP_H, NEW_H, ALONG_H, TO_X_H, TO_NEXT = range(10, 19)
-# S: a rule's estimates at x and x', λ' and its change
-MEAN, MEAN_NEXT, MEAN_LAM, MEAN_LAM_NEXT, SECOND_NEXT, LAM, CHANGE, WORTH, SPREAD = range(19, 28)
+# S: step sizes, of the value and of what is learnt beside it; each block's estimate at x and at x'
+ALPHA_T, BETA_T, AUX_ALPHA, AUX_BETA, HERE, NEXT = 0, 1, 2, 3, 4, 8
+# S: dot products with traces, and an update's coefficients (see `coefficients` of each algorithm); TO_X is all that x
+# adds to the weights
+XE, HX, XH, EH, KEEP, NEW, ALONG, TO_X, KEEP_H, NEW_H, ALONG_H, TO_X_H, TO_NEXT = range(12, 25)
+# S: λ' = 1 - w·z and the change of w; what earlier λ-returns gain (see `lambdas.meta`)
+LAM, CHANGE, WORTH, SPREAD = range(25, 29)
 # S: the largest trace of a feature, and the size up to which it is dropped
-LARGEST, LIMIT = 28, 29
+LARGEST, LIMIT = 29, 30
 # S: for each block a bound on every trace and one on every weight, whose growth is cheaper to follow than each weight
-TRACE_BOUND, WEIGHT_BOUND, BOUNDS = 30, 31, 2
-SCRATCH = TRACE_BOUND + BOUNDS * 4
+TRACE_BOUND, WEIGHT_BOUND = 31, 35
+SCRATCH = 39
 
 NEGLIGIBLE = 1e-100
 """With few features a trace is kept while it is larger: numbers near the smallest there are make a processor crawl."""
@@ -61,15 +62,43 @@ def increase(row: Floats, by: float) -> None:
 
 
 @lanewise
+def _dot4(out: Floats, a: Floats, b: Floats, c: Floats, d: Floats, va: float, vb: float, vc: float, vd: float) -> None:
+    for l in range(out.size):
+        out[l] = va * a[l] + vb * b[l] + vc * c[l] + vd * d[l]
+
+
+@lanewise
 def _add_product(out: Floats, a: Floats, b: Floats) -> None:
     for l in range(out.size):
         out[l] += a[l] * b[l]
 
 
 @lanewise
-def _scale(row: Floats, factor: Floats) -> None:
-    for l in range(row.size):
-        row[l] *= factor[l]
+def _add_products(
+    out: Floats, a: Floats, b: Floats, c: Floats, d: Floats, e: Floats, f: Floats, g: Floats, h: Floats
+) -> None:
+    for l in range(out.size):
+        out[l] = out[l] + a[l] * b[l] + c[l] * d[l] + e[l] * f[l] + g[l] * h[l]
+
+
+@lanewise
+def _add_two(a: Floats, to_a: Floats, b: Floats, to_b: Floats, scale: float) -> None:
+    for l in range(a.size):
+        a[l] += to_a[l] * scale
+        b[l] += to_b[l] * scale
+
+
+@lanewise
+def _add_five(
+    a: Floats, to_a: Floats, b: Floats, to_b: Floats, c: Floats, to_c: Floats, d: Floats, to_d: Floats,
+    e: Floats, to_e: Floats, scale: float,
+) -> None:  # fmt: skip
+    for l in range(a.size):
+        a[l] += to_a[l] * scale
+        b[l] += to_b[l] * scale
+        c[l] += to_c[l] * scale
+        d[l] += to_d[l] * scale
+        e[l] += to_e[l] * scale
 
 
 @lanewise
@@ -80,24 +109,58 @@ def _decay_and_follow(e: Floats, keep: Floats, w: Floats, along: Floats) -> None
         w[l] += along[l] * now
 
 
+@lanewise
+def _decay_and_follow_both(e: Floats, keep: Floats, w: Floats, along: Floats, h: Floats, along_h: Floats) -> None:
+    for l in range(e.size):
+        now = e[l] * keep[l]
+        e[l] = now
+        w[l] += along[l] * now
+        h[l] += along_h[l] * now
+
+
+@lanewise
+def _decay_and_follow_each(
+    e: Floats, keep: Floats, w: Floats, along: Floats, e_h: Floats, keep_h: Floats, h: Floats, along_h: Floats,
+    e_grad: Floats,
+) -> None:  # fmt: skip
+    for l in range(e.size):
+        now = e[l] * keep[l]
+        e[l] = now
+        w[l] += along[l] * now
+        now = e_h[l] * keep_h[l]
+        e_h[l] = now
+        h[l] += along_h[l] * now
+        e_grad[l] *= keep[l]
+
+
+@inlined
+def one_hot(value: Floats, n: int) -> bool:
+    """Whether a row can be read itself, in place of its dot product with x."""
+    return n == 1 and value[0] == 1.0
+
+
+@inlined
+def one_hot_next(x: Ints, y: Ints, value: Floats, n: int) -> bool:
+    """The same for x', unless it is x: its row is written while it is read."""
+    return n == 1 and value[0] == 1.0 and y[0] != x[0]
+
+
 @inlined
 def dot(out: Floats, F: Floats, row: int, index: Ints, value: Floats, n: int) -> None:
     """out = row · x, for x given by its first n active features."""
+    first = 1
     if n == 0:
         out[:] = 0.0
-        return
-    set_scaled(out, F[index[0], row], value[0])
-    for j in range(1, n):
+    elif n < 4:
+        set_scaled(out, F[index[0], row], value[0])
+    else:
+        first = 4
+        _dot4(
+            out, F[index[0], row], F[index[1], row], F[index[2], row], F[index[3], row],
+            value[0], value[1], value[2], value[3],
+        )  # fmt: skip
+    for j in range(first, n):
         add_scaled(out, F[index[j], row], value[j])
-
-
-@inlined
-def read(out: Floats, F: Floats, row: int, index: Ints, value: Floats, n: int) -> bool:
-    """out = row · x, unless x is one-hot: then the row itself can be read in its place. Whether it is."""
-    if n == 1 and value[0] == 1.0:
-        return True
-    dot(out, F, row, index, value, n)
-    return False
 
 
 @inlined
@@ -108,35 +171,83 @@ def add(F: Floats, row: int, factor: Floats, index: Ints, value: Floats, n: int)
 
 
 @inlined
+def add_two(F: Floats, a: int, to_a: Floats, b: int, to_b: Floats, index: Ints, value: Floats, n: int) -> None:
+    """Row a += to_a x, row b += to_b x."""
+    for j in range(n):
+        _add_two(F[index[j], a], to_a, F[index[j], b], to_b, value[j])
+
+
+@inlined
+def add_five(
+    F: Floats, a: int, to_a: Floats, b: int, to_b: Floats, c: int, to_c: Floats, d: int, to_d: Floats,
+    e: int, to_e: Floats, index: Ints, value: Floats, n: int,
+) -> None:  # fmt: skip
+    """The same for five rows."""
+    for j in range(n):
+        f = index[j]
+        _add_five(F[f, a], to_a, F[f, b], to_b, F[f, c], to_c, F[f, d], to_d, F[f, e], to_e, value[j])
+
+
+@inlined
 def dot_live(out: Floats, F: Floats, a: int, b: int, I: Ints) -> None:
     """out = row a · row b over the live features."""
     out[:] = 0.0
-    for k in range(I[N_LIVE]):
+    n = I[N_LIVE]
+    fours = n - n % 4
+    for k in range(0, fours, 4):
+        f, g, h, i = I[LIVE + k], I[LIVE + k + 1], I[LIVE + k + 2], I[LIVE + k + 3]
+        _add_products(out, F[f, a], F[f, b], F[g, a], F[g, b], F[h, a], F[h, b], F[i, a], F[i, b])
+    for k in range(fours, n):
         f = I[LIVE + k]
         _add_product(out, F[f, a], F[f, b])
 
 
 @inlined
-def decay(F: Floats, trace: int, keep: Floats, I: Ints) -> None:
-    """Trace *= keep."""
+def decay_and_follow(F: Floats, trace: int, keep: Floats, weights: int, along: Floats, I: Ints, but: int = -1) -> None:
+    """Trace *= keep, then weights += along trace; but for one feature, whose turn was before."""
     for k in range(I[N_LIVE]):
-        _scale(F[I[LIVE + k], trace], keep)
+        f = I[LIVE + k]
+        if f != but:
+            _decay_and_follow(F[f, trace], keep, F[f, weights], along)
 
 
 @inlined
-def decay_and_follow(F: Floats, trace: int, keep: Floats, weights: int, along: Floats, I: Ints) -> None:
-    """Trace *= keep, then weights += along trace."""
+def decay_and_follow_both(
+    F: Floats, trace: int, keep: Floats, w: int, along: Floats, h: int, along_h: Floats, I: Ints
+) -> None:
+    """Trace *= keep, then two rows of weights follow it."""
     for k in range(I[N_LIVE]):
         f = I[LIVE + k]
-        _decay_and_follow(F[f, trace], keep, F[f, weights], along)
+        _decay_and_follow_both(F[f, trace], keep, F[f, w], along, F[f, h], along_h)
 
 
 @inlined
-def follow(F: Floats, weights: int, along: Floats, trace: int, I: Ints) -> None:
-    """Weights += along trace, for a second vector that follows a trace already decayed."""
+def decay_and_follow_each(
+    F: Floats, e: int, keep: Floats, w: int, along: Floats, e_h: int, keep_h: Floats, h: int, along_h: Floats,
+    e_grad: int, I: Ints,
+) -> None:  # fmt: skip
+    """Two traces, each followed by its weights, and e∇, which decays as e does."""
     for k in range(I[N_LIVE]):
         f = I[LIVE + k]
-        _add_product(F[f, weights], along, F[f, trace])
+        _decay_and_follow_each(F[f, e], keep, F[f, w], along, F[f, e_h], keep_h, F[f, h], along_h, F[f, e_grad])
+
+
+@inlined
+def read_estimates(F: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int) -> None:
+    """Every block's estimate at x and x', unless they are one-hot: then the rows themselves are read."""
+    rows, here, after = I[WEIGHT_ROWS] + I[TRACE_ROWS], not one_hot(xv, len(x)), not one_hot_next(x, y, yv, n_next)
+    for k in range(I[BLOCKS]):
+        if here:
+            dot(S[HERE + k], F, k * rows, x, xv, len(x))
+        if after:
+            dot(S[NEXT + k], F, k * rows, y, yv, n_next)
+
+
+@inlined
+def spread_ratio(M: Floats, m: int, rho: float) -> None:
+    """Hand all lanes of a block the same importance ratio."""
+    if M[m + RATIO, 0] != rho:
+        M[m + RATIO] = rho
 
 
 @inlined
@@ -146,8 +257,7 @@ def spread(M: Floats, m: int, reward: float, discount: float, rho: float) -> Non
         M[m + CUMULANT] = reward
     if M[m + DISCOUNT, 0] != discount:
         M[m + DISCOUNT] = discount
-    if M[m + RATIO, 0] != rho:
-        M[m + RATIO] = rho
+    spread_ratio(M, m, rho)
 
 
 @inlined

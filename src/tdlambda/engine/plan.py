@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tdlambda import memory
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.engine import driver
-from tdlambda.engine.lanes import BOUNDS, SCRATCH, WEIGHT_BOUND
+from tdlambda.engine.lanes import SCRATCH, WEIGHT_BOUND
 from tdlambda.features import Encoder
 from tdlambda.lambdas import Adaptive, Fixed, PerState
 from tdlambda.learners.base import Array, Learner
@@ -30,8 +31,9 @@ from tdlambda.memory import (
     UNDER_WAY,
 )
 
-WIDTH = 64
-"""Lanes in a block, at most: with few a step's own cost counts, many leave the nearest cache (benchmarks/engine.py)."""
+WIDTH = 96
+"""Lanes in a block, at most. With few a step's own cost counts; many leave the nearest cache; and powers of two put too
+many rows into the same corner of it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Group:
     learners: tuple[TraceLearner, ...]
     where: tuple[int, ...]
     """Their places among all learners."""
+
+    @cached_property
+    def memory(self) -> tuple[Array, Floats]:
+        """F and M of all, side by side."""
+        F = np.stack([learner._F[:, : self.features.size].T for learner in self.learners], axis=2)
+        return np.ascontiguousarray(F), np.ascontiguousarray(np.stack([one._M for one in self.learners], axis=1))
 
     @property
     def features(self) -> Encoder:
@@ -113,8 +121,7 @@ class Block:
     def __init__(self, group: Group) -> None:
         self.group = group
         first, size = group.learners[0], group.features.size
-        self.F: Array = np.ascontiguousarray(np.stack([learner._F[:, :size].T for learner in group.learners], axis=2))
-        self.M: Floats = np.ascontiguousarray(np.stack([learner._M for learner in group.learners], axis=1))
+        self.F, self.M = (array.copy() for array in group.memory)
         self.S: Floats = np.zeros((SCRATCH, len(group.learners)))
         self.I: Ints = np.zeros(LIVE + 2 * size, dtype=np.int64)
         self.I[:LIVE] = first._I[:LIVE]
@@ -124,13 +131,14 @@ class Block:
 
     def alarmed(self) -> bool:
         """Whether a lane's bound on its weights has passed what they may be, so that they must be looked at."""
-        tops = WEIGHT_BOUND + BOUNDS * np.arange(self.I[BLOCKS])
+        tops = WEIGHT_BOUND + np.arange(self.I[BLOCKS])
         return bool((~(self.S[tops] <= self.M[BOUND]) & (self.M[BOUND] < np.inf)).any())
 
     def diverged(self) -> Bools:
         """Lanes of which a weight is out of bounds now."""
+        self.F[:, :, list(self.frozen)] = 0.0  # what goes on there may in time leave all bounds, to nobody's harm
         driver.take_bounds(self.F, self.S, self.I)
-        tops = WEIGHT_BOUND + BOUNDS * np.arange(self.I[BLOCKS])
+        tops = WEIGHT_BOUND + np.arange(self.I[BLOCKS])
         return ~(self.S[tops] <= self.M[BOUND]).all(axis=0) & (self.M[BOUND] < np.inf)
 
     def freeze(self, lane: int) -> None:

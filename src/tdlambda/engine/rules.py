@@ -1,24 +1,13 @@
 """What is learnt beside the value, for every lane: each block's reward, discount, ratio and λ' of this step.
 
-The mathematics is that of `lambdas` and `moments`; here it is applied along the lanes.
+The mathematics is that of `lambdas` and `moments`; here it is applied along the lanes. λ' of the blocks beside the
+value is the rule's `trace_lam`, which does not change: the driver sets it once.
 """
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
-from tdlambda.engine.lanes import (
-    CHANGE,
-    LAM,
-    MEAN,
-    MEAN_LAM,
-    MEAN_LAM_NEXT,
-    MEAN_NEXT,
-    SECOND_NEXT,
-    SPREAD,
-    V_NEXT,
-    WORTH,
-    V,
-)
+from tdlambda.engine.lanes import CHANGE, HERE, LAM, NEXT, SPREAD, WORTH
 from tdlambda.lambdas import greedy, meta
 from tdlambda.memory import (
     BUNDLE,
@@ -39,13 +28,11 @@ from tdlambda.memory import (
     LAMBDA,
     MEAN_WORTH,
     NEWTON,
-    RATIO,
     RHO_ACC,
     RHO_CLIP,
     RING,
     SLOTS,
     STEPS,
-    TRACE_LAM,
     TRACE_ROWS,
     UNDER_WAY,
     UNIT_TRACE,
@@ -57,32 +44,21 @@ from tdlambda.memory import (
 )
 from tdlambda.moments import direct_square, of_mean, of_second_moment, of_variance
 
-_change, _greedy_lambda = meta.change, greedy.greedy_lambda
+_change, _clip, _moved, _greedy_lambda = meta.change, meta.clip, meta.moved, greedy.greedy_lambda
 _SECOND, _THIRD, _FOURTH = FIRST_BLOCK + SLOTS, FIRST_BLOCK + 2 * SLOTS, FIRST_BLOCK + 3 * SLOTS
 
 
 @lanewise
-def _of_mean(cumulant: Floats, discount: Floats, v_next: Floats, lam: Floats, reward: float, gamma_next: float) -> None:
+def _variance(
+    ahead: Floats, kept: Floats, square: Floats, discount: Floats, lam: Floats, v_next: Floats, j: Floats,
+    j_next: Floats, reward: float, gamma_next: float, rho: float, corrected: bool, vtd: bool,
+) -> None:  # fmt: skip
     for l in range(lam.size):
-        cumulant[l], discount[l] = of_mean(v_next[l], lam[l], reward, gamma_next)
-
-
-@lanewise
-def _of_variance(
-    cumulant: Floats, discount: Floats, ratio: Floats, ahead: Floats, kept: Floats, j: Floats, j_next: Floats,
-    rho: float, corrected: bool,
-) -> None:  # fmt: skip
-    for l in range(j.size):
-        cumulant[l], discount[l], ratio[l] = of_variance(ahead[l], kept[l], j[l], j_next[l], rho, corrected)
-
-
-@lanewise
-def _of_second_moment(
-    cumulant: Floats, discount: Floats, ratio: Floats, ahead: Floats, kept: Floats, j_next: Floats,
-    rho: float, corrected: bool,
-) -> None:  # fmt: skip
-    for l in range(j_next.size):
-        cumulant[l], discount[l], ratio[l] = of_second_moment(ahead[l], kept[l], j_next[l], rho, corrected)
+        ahead[l], kept[l] = of_mean(v_next[l], lam[l], reward, gamma_next)
+        if vtd:
+            square[l], discount[l], _ = of_second_moment(ahead[l], kept[l], j_next[l], rho, corrected)
+        else:
+            square[l], discount[l], _ = of_variance(ahead[l], kept[l], j[l], j_next[l], rho, corrected)
 
 
 @kernel
@@ -90,40 +66,33 @@ def variance(
     F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int,
     reward: float, gamma_next: float, rho: float,
 ) -> None:  # fmt: skip
-    """Direct VTD and VTD: J and its second moment or variance, with the λ' that V has."""
-    rows, n = I[WEIGHT_ROWS] + I[TRACE_ROWS], len(x)
-    lanes.dot(S[V_NEXT], F, 0, y, yv, n_next)
-    lanes.dot(S[MEAN], F, rows, x, xv, n)
-    lanes.dot(S[MEAN_NEXT], F, rows, y, yv, n_next)
-    lam = M[FIRST_BLOCK + LAM_NEXT]
+    """Direct VTD and VTD: J and its variance or second moment, with the λ' that V has."""
+    rows, one = I[WEIGHT_ROWS] + I[TRACE_ROWS], lanes.one_hot(xv, len(x))
+    one_next = lanes.one_hot_next(x, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
-    ahead, kept, ratio = M[_SECOND + CUMULANT], M[_SECOND + DISCOUNT], M[_THIRD + RATIO]
-    _of_mean(ahead, kept, S[V_NEXT], lam, reward, gamma_next)
-    M[_SECOND + RATIO] = rho
-    square, discount = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
-    if I[BUNDLE] == VTD:
-        _of_second_moment(square, discount, ratio, ahead, kept, S[MEAN_NEXT], rho, I[CORRECTED])
-    else:
-        _of_variance(square, discount, ratio, ahead, kept, S[MEAN], S[MEAN_NEXT], rho, I[CORRECTED])
-    _set_trace_lams(M, 3)
-
-
-@inlined
-def _set_trace_lams(M: Floats, blocks: int) -> None:
-    for k in range(1, blocks):
-        lanes.set_scaled(M[FIRST_BLOCK + k * SLOTS + LAM_NEXT], M[TRACE_LAM], 1.0)
+    lanes.spread_ratio(M, _SECOND, rho)
+    lanes.spread_ratio(M, _THIRD, 1.0 if I[CORRECTED] else rho)
+    v_next, j = F[y[0], 0] if one_next else S[NEXT], F[x[0], rows] if one else S[HERE + 1]
+    j_next = F[y[0], rows] if one_next else S[NEXT + 1]
+    _variance(
+        M[_SECOND + CUMULANT], M[_SECOND + DISCOUNT], M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT],
+        M[FIRST_BLOCK + LAM_NEXT], v_next, j, j_next, reward, gamma_next, rho, I[CORRECTED], I[BUNDLE] == VTD,
+    )  # fmt: skip
 
 
 @lanewise
-def _less_square(out: Floats, mean: Floats) -> None:
-    for l in range(out.size):
-        out[l] -= mean[l] ** 2
-
-
-@lanewise
-def _greedy(lam: Floats, v: Floats, mean: Floats, spread: Floats) -> None:
+def _greedy(
+    lam: Floats, square: Floats, discount: Floats, v_next: Floats, mean: Floats, mean_next: Floats, second: Floats,
+    reward: float, gamma_next: float, rho: float, corrected: bool, vtd: bool, ready: bool,
+) -> None:  # fmt: skip
     for l in range(lam.size):
-        lam[l] = _greedy_lambda(v[l], mean[l], spread[l])
+        spread = second[l]
+        if vtd:
+            spread -= mean_next[l] ** 2
+            square[l], discount[l], _ = of_second_moment(reward, gamma_next, mean_next[l], rho, corrected)
+        else:
+            square[l], discount[l], _ = of_variance(reward, gamma_next, mean[l], mean_next[l], rho, corrected)
+        lam[l] = _greedy_lambda(v_next[l], mean_next[l], spread) if ready else 1.0
 
 
 @kernel
@@ -132,32 +101,17 @@ def greedily(
     reward: float, gamma_next: float, rho: float,
 ) -> None:  # fmt: skip
     """λ-greedy: see `lambdas.greedy`."""
-    rows, n = I[WEIGHT_ROWS] + I[TRACE_ROWS], len(x)
-    lanes.dot(S[V_NEXT], F, 0, y, yv, n_next)
-    lanes.dot(S[MEAN], F, rows, x, xv, n)
-    lanes.dot(S[MEAN_NEXT], F, rows, y, yv, n_next)
-    lanes.dot(S[SECOND_NEXT], F, 2 * rows, y, yv, n_next)
+    rows, one = I[WEIGHT_ROWS] + I[TRACE_ROWS], lanes.one_hot(xv, len(x))
+    one_next = lanes.one_hot_next(x, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
     lanes.spread(M, _SECOND, reward, gamma_next, rho)
-    ahead, kept, ratio = M[_SECOND + CUMULANT], M[_SECOND + DISCOUNT], M[_THIRD + RATIO]
-    square, discount = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
-    if I[BUNDLE] == GREEDY_VTD:
-        _less_square(S[SECOND_NEXT], S[MEAN_NEXT])
-        _of_second_moment(square, discount, ratio, ahead, kept, S[MEAN_NEXT], rho, I[CORRECTED])
-    else:
-        _of_variance(square, discount, ratio, ahead, kept, S[MEAN], S[MEAN_NEXT], rho, I[CORRECTED])
-    if n_next > 0 and I[STEPS] > I[WARM_UP]:
-        _greedy(M[FIRST_BLOCK + LAM_NEXT], S[V_NEXT], S[MEAN_NEXT], S[SECOND_NEXT])
-    else:
-        M[FIRST_BLOCK + LAM_NEXT] = 1.0
-    _set_trace_lams(M, 3)
-
-
-@lanewise
-def _accumulate(rho_acc: Floats, clip: Floats, rho: float) -> None:
-    for l in range(rho_acc.size):
-        now = rho_acc[l] * rho
-        rho_acc[l] = now if now < clip[l] else clip[l]
+    lanes.spread_ratio(M, _THIRD, 1.0 if I[CORRECTED] else rho)
+    v_next, mean = F[y[0], 0] if one_next else S[NEXT], F[x[0], rows] if one else S[HERE + 1]
+    mean_next, second = F[y[0], rows] if one_next else S[NEXT + 1], F[y[0], 2 * rows] if one_next else S[NEXT + 2]
+    _greedy(
+        M[FIRST_BLOCK + LAM_NEXT], M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT], v_next, mean, mean_next, second,
+        reward, gamma_next, rho, I[CORRECTED], I[BUNDLE] == GREEDY_VTD, n_next > 0 and I[STEPS] > I[WARM_UP],
+    )  # fmt: skip
 
 
 @lanewise
@@ -184,6 +138,8 @@ def _carried(M: Floats, S: Floats, I: Ints, fresh: bool) -> None:
             _carry(M[MEAN_WORTH], M[VARIANCE_WORTH], c, delta)
             lanes.add_scaled(worth, M[MEAN_WORTH], 1.0)
             lanes.add_scaled(spread, M[VARIANCE_WORTH], 1.0)
+        lanes.set_scaled(M[MEAN_WORTH], worth, 1.0)
+        lanes.set_scaled(M[VARIANCE_WORTH], spread, 1.0)
         return
     oldest = I[RING] + 2 * (I[STEPS] % (I[HORIZON] - 1))
     own = S[CHANGE]  # free until the change of λ' is known
@@ -201,58 +157,44 @@ def _carried(M: Floats, S: Floats, I: Ints, fresh: bool) -> None:
 
 
 @lanewise
-def _changes(
-    out: Floats, v: Floats, mean_lam: Floats, mean: Floats, second: Floats, mean_here: Floats, mean_lam_here: Floats,
-    lam: Floats, worth: Floats, spread: Floats, kappa: Floats, rho_acc: Floats, floor: Floats,
-    kind: int, newton: bool, far: bool, norm: float, reward: float, gamma_next: float,
+def _meta(
+    wz: Floats, step: Floats, lam_next: Floats, rho_acc: Floats, ahead: Floats, kept: Floats,
+    square: Floats, discount: Floats,
+    v: Floats, mean: Floats, mean_lam: Floats, v_next: Floats, mean_next: Floats, mean_lam_next: Floats,
+    second: Floats, worth: Floats, spread: Floats, kappa: Floats, clip: Floats, floor: Floats,
+    kind: int, newton: bool, far: bool, in_range: bool, value_delta: bool, corrected: bool, ready: bool,
+    norm: float, per_norm: float, reward: float, gamma_next: float, rho: float,
 ) -> None:  # fmt: skip
-    for l in range(out.size):
-        step = _change(
-            kind, newton, far, v[l], mean_lam[l], mean[l], second[l], mean_here[l], mean_lam_here[l],
-            lam[l], worth[l], spread[l], kappa[l], rho_acc[l], norm, reward, gamma_next,
+    """λ' and the change of w, and the rewards and discounts of E[G^λ] and Var[G^λ]; `wz` is w·z."""
+    for l in range(wz.size):
+        now = rho_acc[l] * rho
+        now = now if now < clip[l] else clip[l]
+        rho_acc[l] = now
+        value = 1.0 - wz[l]
+        lam = _clip(value)
+        go = ready and second[l] > floor[l]
+        by = _change(
+            kind, newton, far, v_next[l], mean_lam_next[l], mean_next[l], second[l], mean[l], mean_lam[l],
+            lam, worth[l], spread[l], kappa[l], now, per_norm, reward, gamma_next,
         )  # fmt: skip
-        out[l] = step if second[l] > floor[l] else 0.0
-
-
-@lanewise
-def _clip(lam: Floats, excess: Floats) -> None:
-    """λ into [0, 1], and by how much it was beyond."""
-    for l in range(lam.size):
-        inside = min(max(lam[l], 0.0), 1.0)
-        excess[l] = lam[l] - inside
-        lam[l] = inside
-
-
-@lanewise
-def _only_above(out: Floats, second: Floats, floor: Floats) -> None:
-    for l in range(out.size):
-        out[l] = out[l] if second[l] > floor[l] else 0.0
-
-
-@inlined
-def _read_lambda(out: Floats, M: Floats, z: Ints, zv: Floats) -> None:
-    """1 - w·z."""
-    out[:] = 1.0
-    for j in range(len(z)):
-        lanes.add_scaled(out, M[LAMBDA + z[j]], -zv[j])
+        after, by = _moved(value, by, norm, per_norm, in_range)
+        by = by if go else 0.0
+        lam = after if go else lam
+        step[l], lam_next[l] = by, lam
+        wz[l] -= by
+        reward_ahead, keep = of_mean(v_next[l], lam, reward, gamma_next)
+        error, shrink, _ = of_variance(reward_ahead, keep, mean_lam[l], mean_lam_next[l], rho, corrected)
+        if value_delta:
+            error = direct_square(reward + gamma_next * v_next[l] - v[l], v[l], rho, corrected)
+        ahead[l], kept[l], square[l], discount[l] = reward_ahead, keep, error, shrink
 
 
 @lanewise
 def _remember(
-    worth_kept: Floats, spread_kept: Floats, c_prev: Floats, delta_prev: Floats, worth: Floats, spread: Floats,
-    ahead: Floats, kept: Floats, mean_lam: Floats, mean_lam_next: Floats,
-) -> None:  # fmt: skip
-    for l in range(worth.size):
-        worth_kept[l], spread_kept[l], c_prev[l] = worth[l], spread[l], kept[l]
-        delta_prev[l] = ahead[l] + kept[l] * mean_lam_next[l] - mean_lam[l]
-
-
-@lanewise
-def _value_squares(
-    out: Floats, v: Floats, v_next: Floats, reward: float, gamma_next: float, rho: float, corrected: bool
+    c_prev: Floats, delta_prev: Floats, ahead: Floats, kept: Floats, mean_lam: Floats, mean_lam_next: Floats
 ) -> None:
-    for l in range(out.size):
-        out[l] = direct_square(reward + gamma_next * v_next[l] - v[l], v[l], rho, corrected)
+    for l in range(c_prev.size):
+        c_prev[l], delta_prev[l] = kept[l], ahead[l] + kept[l] * mean_lam_next[l] - mean_lam[l]
 
 
 @kernel
@@ -261,63 +203,53 @@ def by_meta(
     reward: float, gamma_next: float, rho: float, z: Ints, zv: Floats,
 ) -> None:  # fmt: skip
     """META: see `lambdas.meta`."""
-    rows, n, fresh = I[WEIGHT_ROWS] + I[TRACE_ROWS], len(x), not I[UNDER_WAY]
-    lanes.dot(S[V_NEXT], F, 0, y, yv, n_next)
-    lanes.dot(S[MEAN_NEXT], F, rows, y, yv, n_next)
-    lanes.dot(S[MEAN_LAM_NEXT], F, 2 * rows, y, yv, n_next)
-    lanes.dot(S[SECOND_NEXT], F, 3 * rows, y, yv, n_next)
-    lanes.dot(S[MEAN], F, rows, x, xv, n)
-    lanes.dot(S[MEAN_LAM], F, 2 * rows, x, xv, n)
-    lam, step = S[LAM], S[CHANGE]
-    _read_lambda(lam, M, z, zv)
-    if fresh:
+    rows, one = I[WEIGHT_ROWS] + I[TRACE_ROWS], lanes.one_hot(xv, len(x))
+    one_next, one_z = lanes.one_hot_next(x, y, yv, n_next), lanes.one_hot(zv, len(z))
+    v = F[x[0], 0] if one else S[HERE]
+    mean, mean_lam = F[x[0], rows] if one else S[HERE + 1], F[x[0], 2 * rows] if one else S[HERE + 2]
+    v_next, mean_next = F[y[0], 0] if one_next else S[NEXT], F[y[0], rows] if one_next else S[NEXT + 1]
+    mean_lam_next = F[y[0], 2 * rows] if one_next else S[NEXT + 2]
+    second = F[y[0], 3 * rows] if one_next else S[NEXT + 3]
+    far, ready, norm = I[HORIZON] != 1, n_next > 0 and I[STEPS] > I[WARM_UP], 0.0
+    wz = M[LAMBDA + z[0]] if one_z else S[LAM]
+    for j in range(len(z)):
+        norm += zv[j] ** 2
+    if not one_z:
+        S[LAM] = 0.0
+        for j in range(len(z)):
+            lanes.add_scaled(S[LAM], M[LAMBDA + z[j]], zv[j])
+    per_norm = 1 / norm if norm > 0 else 0.0
+    if not I[UNDER_WAY]:
         M[RHO_ACC] = 1.0
-    _accumulate(M[RHO_ACC], M[RHO_CLIP], rho)
-    _first_worth(S[WORTH], S[SPREAD], S[MEAN_LAM], S[MEAN])
-    if I[HORIZON] != 1:
-        _carried(M, S, I, fresh)
-    _clip(lam, step)
-    if n_next > 0 and I[STEPS] > I[WARM_UP]:
-        norm = 0.0
-        for j in range(len(z)):
-            norm += zv[j] ** 2
-        _changes(
-            step, S[V_NEXT], S[MEAN_LAM_NEXT], S[MEAN_NEXT], S[SECOND_NEXT], S[MEAN], S[MEAN_LAM], lam, S[WORTH],
-            S[SPREAD], M[KAPPA], M[RHO_ACC], M[FLOOR],
-            I[GRADIENT], I[NEWTON], I[HORIZON] != 1, norm, reward, gamma_next,
-        )  # fmt: skip
-        for j in range(len(z)):
-            lanes.add_scaled(M[LAMBDA + z[j]], step, -zv[j])
-        _read_lambda(lam, M, z, zv)
-        _clip(lam, step)
-        if I[IN_RANGE] and norm > 0:
-            _only_above(step, S[SECOND_NEXT], M[FLOOR])
-            for j in range(len(z)):
-                lanes.add_scaled(M[LAMBDA + z[j]], step, zv[j] / norm)
+    if far:
+        _first_worth(S[WORTH], S[SPREAD], mean_lam, mean)
+        _carried(M, S, I, not I[UNDER_WAY])
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
     lanes.spread(M, _SECOND, reward, gamma_next, rho)
-    lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam, 1.0)
+    lanes.spread_ratio(M, _THIRD, rho)
+    lanes.spread_ratio(M, _FOURTH, 1.0 if I[CORRECTED] else rho)
     ahead, kept = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
-    _of_mean(ahead, kept, S[V_NEXT], lam, reward, gamma_next)
-    M[_THIRD + RATIO] = rho
-    _remember(
-        M[MEAN_WORTH], M[VARIANCE_WORTH], M[C_PREV], M[DELTA_PREV], S[WORTH], S[SPREAD],
-        ahead, kept, S[MEAN_LAM], S[MEAN_LAM_NEXT],
+    _meta(
+        wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,
+        M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
+        v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
+        S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
+        I[GRADIENT], I[NEWTON], far, I[IN_RANGE], I[VALUE_DELTA], I[CORRECTED], ready,
+        norm, per_norm, reward, gamma_next, rho,
     )  # fmt: skip
-    square, discount, ratio = M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT], M[_FOURTH + RATIO]
-    _of_variance(square, discount, ratio, ahead, kept, S[MEAN_LAM], S[MEAN_LAM_NEXT], rho, I[CORRECTED])
-    if I[VALUE_DELTA]:
-        lanes.dot(S[V], F, 0, x, xv, n)
-        _value_squares(square, S[V], S[V_NEXT], reward, gamma_next, rho, I[CORRECTED])
-    _set_trace_lams(M, 4)
+    if far:
+        _remember(M[C_PREV], M[DELTA_PREV], ahead, kept, mean_lam, mean_lam_next)
+    if ready and not one_z:
+        for j in range(len(z)):
+            lanes.add_scaled(M[LAMBDA + z[j]], S[CHANGE], -zv[j])
     if I[UNIT_TRACE]:
         M[_FOURTH + DECAY] = 1.0
 
 
 @lanewise
-def _patience(lam: Floats, kappa: Floats, visits: Floats) -> None:
+def _patience(lam: Floats, kappa: Floats, visits: Floats, active: int) -> None:
     for l in range(lam.size):
-        lam[l] = kappa[l] / (kappa[l] + visits[l])
+        lam[l] = kappa[l] / (kappa[l] + visits[l] / active)
 
 
 @kernel
@@ -333,5 +265,4 @@ def by_counting(M: Floats, S: Floats, I: Ints, z: Ints, zv: Floats, n_next: int)
     if active == 0 or I[STEPS] <= I[WARM_UP]:
         M[FIRST_BLOCK + LAM_NEXT] = 1.0
     else:
-        lanes.set_scaled(S[CHANGE], visits, 1.0 / active)
-        _patience(M[FIRST_BLOCK + LAM_NEXT], M[KAPPA], S[CHANGE])
+        _patience(M[FIRST_BLOCK + LAM_NEXT], M[KAPPA], visits, active)

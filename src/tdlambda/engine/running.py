@@ -88,7 +88,7 @@ def run(
     >>> found
     <3 learners × 4 seeds × 20,000 steps, 0 diverged>
     >>> found.best()
-    'λ = 0.0'
+    'λ = 0.9'
     """
     job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width)
     threads = _threads() if threads is None else integer(threads, "threads", 1)

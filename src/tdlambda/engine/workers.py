@@ -63,7 +63,7 @@ class Lanes:
                 block.F, block.M, block.S, block.I, *x, *z, self.lam, chunk.at, chunk.next_at,
                 c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, self.points, self.errors, *self.test,
             )  # fmt: skip
-            if block.alarmed():
+            if begin < len(c) or block.alarmed():
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
                     self.lam[:, lane] = 0.0

@@ -87,9 +87,9 @@ def quadratic(
 def change(
     kind: int, newton: bool, far: bool, v: float, mean_lam: float, mean: float, variance: float,
     mean_here: float, mean_lam_here: float, lam: float, worth: float, spread: float,
-    kappa: float, rho_acc: float, norm: float, reward: float, gamma_next: float,
+    kappa: float, rho_acc: float, per_norm: float, reward: float, gamma_next: float,
 ) -> float:  # fmt: skip
-    """What moves w: w -= change · z. `far`: the λ-returns of earlier states count too; `norm` is |z|²."""
+    """What moves w: w -= change · z. `far`: earlier λ-returns count too; `per_norm` is 1/|z|²."""
     slope, offset = quadratic(kind, v, mean_lam, mean, variance, mean_here, reward, gamma_next)
     derivative = slope * lam - offset
     if far:
@@ -99,34 +99,26 @@ def change(
     if newton:
         slope *= spread  # 1 in the one-step form
         best = lam if slope <= 0 else min(max(lam - derivative / slope, 0.0), 1.0)
-        step = kappa * (best - lam) / norm
+        step = kappa * (best - lam) * per_norm
     else:
         step = -kappa * rho_acc * derivative
-    return step if norm > 0 else 0.0
+    return step
 
 
 @inlined
-def lambda_of(M: Floats, z: Index, zv: Value) -> float:
-    """λ = 1 - w·z, clipped to [0, 1]."""
-    total = 1.0
-    for j in range(len(z)):
-        total -= zv[j] * M[LAMBDA + z[j]]
-    return min(max(total, 0.0), 1.0)
+def clip(lam: float) -> float:
+    """λ into [0, 1]."""
+    return min(max(lam, 0.0), 1.0)
 
 
 @inlined
-def move(M: Floats, I: Ints, z: Index, zv: Value, change: float, norm: float) -> float:
-    """λ += change |z|² at z: w -= change z, kept in range by option. The new λ, clipped."""
-    for j in range(len(z)):
-        M[LAMBDA + z[j]] -= change * zv[j]
-    value = 1.0
-    for j in range(len(z)):
-        value -= zv[j] * M[LAMBDA + z[j]]
-    inside = min(max(value, 0.0), 1.0)
-    if I[IN_RANGE] and norm > 0:
-        for j in range(len(z)):
-            M[LAMBDA + z[j]] += (value - inside) * (zv[j] / norm)
-    return inside
+def moved(value: float, step: float, norm: float, per_norm: float, in_range: bool) -> tuple[float, float]:
+    """After w -= step z: λ' clipped, from value = 1 - w·z of before; and the change to take from w in units of z.
+
+    That is `step` itself or, for a λ that stays in range, what brings 1 - w·z to the clipped λ'.
+    """
+    lam = clip(value + step * norm)
+    return lam, (lam - value) * per_norm if in_range else step
 
 
 @inlined
@@ -163,7 +155,12 @@ def prepare(
     v_next, mean_next = dot(F[0], y, yv, n_next), dot(F[rows], y, yv, n_next)
     mean_lam_next, variance = dot(F[2 * rows], y, yv, n_next), dot(F[3 * rows], y, yv, n_next)
     mean, mean_lam = dot(F[rows], x, xv, n), dot(F[2 * rows], x, xv, n)
-    lam_next = lambda_of(M, z, zv)
+    wz, norm = 0.0, 0.0
+    for j in range(len(z)):
+        wz += zv[j] * M[LAMBDA + z[j]]
+        norm += zv[j] ** 2
+    value = 1 - wz
+    lam_next, per_norm = clip(value), 1 / norm if norm > 0 else 0.0
     M[RHO_ACC] = min((1.0 if fresh else M[RHO_ACC]) * rho, M[RHO_CLIP])
     # what the λ-returns under way would gain: the first terms, or all since the episode began
     worth, spread = 2 * (mean_lam - mean), 1.0
@@ -172,14 +169,13 @@ def prepare(
         worth += older_worth
         spread += older_spread
     if n_next > 0 and I[STEPS] > I[WARM_UP] and variance > M[FLOOR]:
-        norm = 0.0
-        for j in range(len(z)):
-            norm += zv[j] ** 2
         step = change(
             I[GRADIENT], I[NEWTON], I[HORIZON] != 1, v_next, mean_lam_next, mean_next, variance, mean, mean_lam,
-            lam_next, worth, spread, M[KAPPA], M[RHO_ACC], norm, reward, gamma_next,
+            lam_next, worth, spread, M[KAPPA], M[RHO_ACC], per_norm, reward, gamma_next,
         )  # fmt: skip
-        lam_next = move(M, I, z, zv, step, norm)
+        lam_next, step = moved(value, step, norm, per_norm, I[IN_RANGE])
+        for j in range(len(z)):
+            M[LAMBDA + z[j]] -= step * zv[j]
     ahead, kept = of_mean(v_next, lam_next, reward, gamma_next)
     M[MEAN_WORTH], M[VARIANCE_WORTH], M[C_PREV], M[DELTA_PREV] = (
         worth, spread, kept, ahead + kept * mean_lam_next - mean_lam,

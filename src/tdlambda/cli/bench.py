@@ -1,0 +1,40 @@
+"""`tdlambda bench`."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.engine import benchmark
+
+
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the work: for a look, not for a claim.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Measure the engine beside bounds and peers, all in this run; about two minutes on a quiet machine.
+
+    Example: [bold]tdlambda bench --json > bench.json[/bold]
+    """
+    with Console(stderr=True).status("…") as status:
+        found = benchmark.bench(quick, status.update)
+    if json:
+        print_json(found | {"rows": [asdict(row) for row in found["rows"]]})
+        return
+    show(found)
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what `benchmark.bench` found, for people."""
+    rows = [
+        [row.work, row.beside, row.ratio, row.wanted, "yes" if row.good else "[red]no[/red]", row.detail]
+        for row in found["rows"]
+    ]
+    print_table("The engine, one core", ["work", "beside", "ratio", "wanted", "reached", ""], rows)
+    speeds = [[name, value / 1e6, 1e9 / value] for name, value in found["speed"].items()]
+    print_table("Speed, one core", ["what", "million lane-steps/s", "ns a lane-step"], speeds)
+    tables = [[name, hours] for name, hours in found["tables"].items()]
+    print_table("The thesis' tables at these speeds", ["table", "hours on two cores"], tables)
+    console.print(", ".join(f"{name} {value}" for name, value in found["machine"].items()))
