@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import time
@@ -76,7 +77,7 @@ def machine() -> dict[str, Any]:
     except (OSError, StopIteration):
         pass
     return {
-        "processor": name, "threads": numba.config.NUMBA_DEFAULT_NUM_THREADS, "python": platform.python_version(),
+        "processor": name, "processors": os.cpu_count(), "python": platform.python_version(),
         "numpy": np.__version__, "numba": numba.__version__, "system": platform.platform(),
     }  # fmt: skip
 
@@ -227,7 +228,7 @@ def _lanes(share: float) -> Iterable[Row]:
     few, many = _fixed(ring, TrueOnlineTD, 64), _fixed(ring, TrueOnlineTD, 4096)
     yield _scaling(
         "lanes 64 → 4096",
-        lambda: min(_per_lane_step(ring, few, steps) for _ in range(10)),
+        lambda: float(np.mean([_per_lane_step(ring, few, steps) for _ in range(10)])),
         lambda: _per_lane_step(ring, many, steps),
     )
 
@@ -238,7 +239,7 @@ def _seeds(share: float) -> Iterable[Row]:
     learners = _fixed(ring, TrueOnlineTD, WIDTH)
     yield _scaling(
         "seeds 1 → 240",
-        lambda: min(_per_lane_step(ring, learners, steps) for _ in range(10)),
+        lambda: float(np.mean([_per_lane_step(ring, learners, steps) for _ in range(40)])),
         lambda: _per_lane_step(ring, learners, steps, seeds=240),
     )
 
