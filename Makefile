@@ -28,6 +28,7 @@ slow: $(READY)           ## long statistical checks
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/engine.py
 
 mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
 	$(BIN)/python tools/mutate.py

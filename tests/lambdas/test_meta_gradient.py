@@ -109,7 +109,7 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
 def settled(mdp: td.FiniteMDP, target: Any, V: Any, kind: Any, horizon: int | None) -> float:
     """J where META's expected Newton steps, with exact statistics, come to rest."""
     lam, w, P = np.full(mdp.n_states, 0.5), mdp.error_weights(target), mdp.P(target)
-    for _ in range(400):
+    for _ in range(120):
         moments = mdp.lambda_return(V, lam, target)
         slope = (P.T @ w) * mdp.discount**2 * ((V - moments.mean) ** 2 + moments.variance)
         step = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)

@@ -19,7 +19,7 @@ def bench(
     Example: [bold]tdlambda bench --json > bench.json[/bold]
     """
     with Console(stderr=True).status("…") as status:
-        found = benchmark.bench(quick, status.update)
+        found = benchmark.bench(0.1 if quick else 1.0, status.update)
     if json:
         print_json(found | {"rows": [asdict(row) for row in found["rows"]]})
         return

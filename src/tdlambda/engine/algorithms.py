@@ -40,7 +40,6 @@ from tdlambda.memory import (
     DISCOUNT,
     LAM_NEXT,
     OPTION,
-    RATIO,
     RHO_PREV,
     V_OLD,
 )
@@ -167,7 +166,7 @@ def _true_online_gtd_numbers(
 
 @kernel
 def learn_td(
-    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats,
+    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """TD(λ). Rows: w, e."""
@@ -177,7 +176,7 @@ def learn_td(
     v, xe = F[x[0], w] if one else S[HERE + k], F[x[0], e] if one else S[XE]
     v_next = F[y[0], w] if lanes.one_hot_next(x, y, yv, n_next) else S[NEXT + k]
     beyond = _td_numbers(
-        v, v_next, xe, alpha, M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
+        v, v_next, xe, alpha, M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT],
         M[m + DECAY], M[m + DELTA], S[KEEP], S[NEW], S[ALONG], S[TO_X],
         S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], I[OPTION], x1,
     )  # fmt: skip
@@ -192,7 +191,7 @@ def learn_td(
 
 @kernel
 def learn_true_online_td(
-    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats,
+    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """True online TD(λ). Rows: w, e."""
@@ -203,7 +202,7 @@ def learn_true_online_td(
     if one:
         beyond = _true_online_td_one_hot(
             F[x[0], w], F[x[0], e], v_next, alpha,
-            M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
+            M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
             S[KEEP], S[ALONG], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND],
         )  # fmt: skip
         lanes.decay_and_follow(F, e, S[KEEP], w, S[ALONG], I, x[0])
@@ -211,7 +210,7 @@ def learn_true_online_td(
     lanes.dot(S[XE], F, e, x, xv, n)
     beyond = _true_online_td_numbers(
         S[HERE + k], v_next, S[XE], alpha,
-        M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
+        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1,
     )  # fmt: skip
     lanes.decay_and_follow(F, e, S[KEEP], w, S[ALONG], I)
@@ -221,7 +220,7 @@ def learn_true_online_td(
 
 @kernel
 def learn_gtd(
-    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats,
+    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """GTD(λ). Rows: w, h, e."""
@@ -233,7 +232,7 @@ def learn_gtd(
     v_next = F[y[0], w] if lanes.one_hot_next(x, y, yv, n_next) else S[NEXT + k]
     beyond = _gtd_numbers(
         v, v_next, hx, S[EH], alpha, beta,
-        M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA],
+        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TO_NEXT], S[ALONG_H], S[TO_X_H],
         S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1, y1,
     )  # fmt: skip
@@ -246,7 +245,7 @@ def learn_gtd(
 
 @kernel
 def learn_true_online_gtd(
-    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats,
+    F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """True online GTD(λ). Rows: w, h, e, e∇, e_h."""
@@ -263,14 +262,14 @@ def learn_true_online_gtd(
         lanes.set_scaled(M[m + V_OLD], v, 1.0)
     beyond = _true_online_gtd_numbers(
         v, v_next, xe, hx, xh, S[EH], alpha, beta,
-        M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
+        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT],
         M[m + DECAY], M[m + DELTA], M[m + V_OLD], M[m + RHO_PREV],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TO_NEXT], S[KEEP_H], S[NEW_H], S[ALONG_H], S[TO_X_H],
         S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1, y1,
     )  # fmt: skip
-    lanes.decay_and_follow_each(F, e, S[KEEP], w, S[ALONG], e_h, S[KEEP_H], h, S[ALONG_H], e_grad, I)
-    lanes.add_five(
-        F, e, S[NEW], w, S[TO_X], e_h, S[NEW_H], h, S[TO_X_H], e_grad, M[m + RATIO], x, xv, n
+    lanes.decay_follow_and_add_each(
+        F, e, S[KEEP], w, S[ALONG], e_h, S[KEEP_H], h, S[ALONG_H], e_grad,
+        S[NEW], S[TO_X], S[NEW_H], S[TO_X_H], rho, I, x, xv, n,
     )  # fmt: skip
     lanes.add(F, w, S[TO_NEXT], y, yv, n_next)
     return beyond

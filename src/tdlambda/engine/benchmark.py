@@ -17,7 +17,7 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel
 from tdlambda.engine import lanes
-from tdlambda.engine.plan import WIDTH
+from tdlambda.engine.plan import WIDTH, aligned
 from tdlambda.engine.running import run
 from tdlambda.features import OneHot
 from tdlambda.lambdas import Greedy, Meta
@@ -42,13 +42,13 @@ class Row:
     detail: str = ""
 
 
-def bench(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def bench(share: float = 1.0, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Measure all of it.
 
     Parameters
     ----------
-    quick
-        A tenth of the work: good for a look, too noisy for a claim.
+    share
+        Of the work: a tenth is good for a look, and too noisy for a claim.
     say
         Told what is measured next.
 
@@ -57,7 +57,6 @@ def bench(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> d
     "machine", "rows" (see `Row`), "speed" (lane-steps a second of one core) and "tables" (hours of two cores for the
     thesis' four tables, at those speeds).
     """
-    share = 0.1 if quick else 1.0
     rows = []
     parts = (_bounds, _rules, _threads, _usual_way, _lanes, _seeds, _steps, _features, _neighbours)
     for part in parts:
@@ -124,8 +123,8 @@ def _pass_five(F: Floats, keep: Floats, along: Floats, I: Ints, steps: int) -> N
 
 def _bound(features: int, rows: int, n: int, steps: int) -> float:
     """Seconds a lane-step of the bare pass: decay the traces, add them to the weights, all features, nothing else."""
-    F, keep, along = np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)
-    I = np.append(np.zeros(LIVE, dtype=np.int64), np.arange(features))
+    F, keep, along = map(aligned, (np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)))
+    I = np.concatenate([np.zeros(LIVE, np.int64), np.arange(features), np.ones(features, np.int64)])
     I[N_LIVE] = features
     bare = _pass_two if rows == 2 else _pass_five
     begun = time.perf_counter()

@@ -28,6 +28,7 @@ from tdlambda.memory import (
     BUNDLE,
     BY_VISITS,
     CONSTANT,
+    CORRECTED,
     COUNTING,
     DENSE,
     DIRECT_VTD,
@@ -38,6 +39,7 @@ from tdlambda.memory import (
     OFFSET,
     PACE,
     POWER,
+    RATIO,
     SCHEDULE,
     SLOTS,
     STEPS,
@@ -117,13 +119,15 @@ def _learn(
 ) -> int:  # fmt: skip
     """One transition for block k, by the algorithm that the code names."""
     code, alpha, beta = I[ALGORITHM], S[AUX_ALPHA if k else ALPHA_T], S[AUX_BETA if k else BETA_T]
+    # the last block of a "corrected" bundle has a ratio of its own, 1
+    rho = M[(m if I[CORRECTED] and k == I[BLOCKS] - 1 else FIRST_BLOCK) + RATIO]
     if code == TD:
-        return learn_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_td(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
     if code == TRUE_ONLINE_TD:
-        return learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
     if code == GTD:
-        return learn_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
-    return learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_gtd(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
+    return learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
 
 
 @lanewise
@@ -174,6 +178,8 @@ def advance(
         lanes.set_scaled(S[BETA_T], M[BETA], 1.0)
         _aux_step_sizes(M, S)
     S[SPREAD] = 1.0  # of META's one-step form
+    if I[CORRECTED]:
+        M[FIRST_BLOCK + (I[BLOCKS] - 1) * SLOTS + RATIO] = 1.0
     for k in range(1, I[BLOCKS]):
         lanes.set_scaled(M[FIRST_BLOCK + k * SLOTS + LAM_NEXT], M[TRACE_LAM], 1.0)
     if lam.shape[0] == 1:

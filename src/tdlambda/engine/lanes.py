@@ -36,6 +36,8 @@ LARGEST, LIMIT = 29, 30
 TRACE_BOUND, WEIGHT_BOUND = 31, 35
 SCRATCH = 39
 
+MARK = 2
+"""Added to a feature's entry in the list of live ones, while it waits for a treatment of its own."""
 NEGLIGIBLE = 1e-100
 """With few features a trace is kept while it is larger: numbers near the smallest there are make a processor crawl."""
 
@@ -89,19 +91,6 @@ def _add_two(a: Floats, to_a: Floats, b: Floats, to_b: Floats, scale: float) -> 
 
 
 @lanewise
-def _add_five(
-    a: Floats, to_a: Floats, b: Floats, to_b: Floats, c: Floats, to_c: Floats, d: Floats, to_d: Floats,
-    e: Floats, to_e: Floats, scale: float,
-) -> None:  # fmt: skip
-    for l in range(a.size):
-        a[l] += to_a[l] * scale
-        b[l] += to_b[l] * scale
-        c[l] += to_c[l] * scale
-        d[l] += to_d[l] * scale
-        e[l] += to_e[l] * scale
-
-
-@lanewise
 def _decay_and_follow(e: Floats, keep: Floats, w: Floats, along: Floats) -> None:
     for l in range(e.size):
         now = e[l] * keep[l]
@@ -131,6 +120,33 @@ def _decay_and_follow_each(
         e_h[l] = now
         h[l] += along_h[l] * now
         e_grad[l] *= keep[l]
+
+
+@lanewise
+def _decay_follow_and_add_each(
+    e: Floats, keep: Floats, w: Floats, along: Floats, e_h: Floats, keep_h: Floats, h: Floats, along_h: Floats,
+    e_grad: Floats, new: Floats, to_w: Floats, new_h: Floats, to_h: Floats, rho: Floats, scale: float,
+) -> None:  # fmt: skip
+    for l in range(e.size):
+        now = e[l] * keep[l]
+        e[l] = now + new[l] * scale
+        w[l] = w[l] + along[l] * now + to_w[l] * scale
+        now = e_h[l] * keep_h[l]
+        e_h[l] = now + new_h[l] * scale
+        h[l] = h[l] + along_h[l] * now + to_h[l] * scale
+        e_grad[l] = e_grad[l] * keep[l] + rho[l] * scale
+
+
+@inlined
+def distinct(index: Ints, n: int) -> bool:
+    """Whether no two of the first n active features are the same (not looked into where they are many)."""
+    if n > 8:
+        return False
+    for j in range(n):
+        for k in range(j):
+            if index[j] == index[k]:
+                return False
+    return True
 
 
 @inlined
@@ -178,17 +194,6 @@ def add_two(F: Floats, a: int, to_a: Floats, b: int, to_b: Floats, index: Ints, 
 
 
 @inlined
-def add_five(
-    F: Floats, a: int, to_a: Floats, b: int, to_b: Floats, c: int, to_c: Floats, d: int, to_d: Floats,
-    e: int, to_e: Floats, index: Ints, value: Floats, n: int,
-) -> None:  # fmt: skip
-    """The same for five rows."""
-    for j in range(n):
-        f = index[j]
-        _add_five(F[f, a], to_a, F[f, b], to_b, F[f, c], to_c, F[f, d], to_d, F[f, e], to_e, value[j])
-
-
-@inlined
 def dot_live(out: Floats, F: Floats, a: int, b: int, I: Ints) -> None:
     """out = row a · row b over the live features."""
     out[:] = 0.0
@@ -226,10 +231,38 @@ def decay_and_follow_each(
     F: Floats, e: int, keep: Floats, w: int, along: Floats, e_h: int, keep_h: Floats, h: int, along_h: Floats,
     e_grad: int, I: Ints,
 ) -> None:  # fmt: skip
-    """Two traces, each followed by its weights, and e∇, which decays as e does."""
+    """Two traces, each followed by its weights, and e∇, which decays as e does; but for features that are marked."""
     for k in range(I[N_LIVE]):
         f = I[LIVE + k]
-        _decay_and_follow_each(F[f, e], keep, F[f, w], along, F[f, e_h], keep_h, F[f, h], along_h, F[f, e_grad])
+        if I[LIVE + F.shape[0] + f] < MARK:
+            _decay_and_follow_each(F[f, e], keep, F[f, w], along, F[f, e_h], keep_h, F[f, h], along_h, F[f, e_grad])
+
+
+@inlined
+def decay_follow_and_add_each(
+    F: Floats, e: int, keep: Floats, w: int, along: Floats, e_h: int, keep_h: Floats, h: int, along_h: Floats,
+    e_grad: int, new: Floats, to_w: Floats, new_h: Floats, to_h: Floats, rho: Floats,
+    I: Ints, index: Ints, value: Floats, n: int,
+) -> None:  # fmt: skip
+    """The same, and then x added to each: of features that are all different in one go."""
+    marks = LIVE + F.shape[0]
+    each = distinct(index, n)
+    if each:
+        for j in range(n):
+            I[marks + index[j]] += MARK
+    decay_and_follow_each(F, e, keep, w, along, e_h, keep_h, h, along_h, e_grad, I)
+    for j in range(n):
+        f, scale = index[j], value[j]
+        if each:
+            I[marks + f] -= MARK
+            _decay_follow_and_add_each(
+                F[f, e], keep, F[f, w], along, F[f, e_h], keep_h, F[f, h], along_h, F[f, e_grad],
+                new, to_w, new_h, to_h, rho, scale,
+            )  # fmt: skip
+        else:
+            _add_two(F[f, e], new, F[f, w], to_w, scale)
+            _add_two(F[f, e_h], new_h, F[f, h], to_h, scale)
+            add_scaled(F[f, e_grad], rho, scale)
 
 
 @inlined
@@ -244,20 +277,14 @@ def read_estimates(F: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, 
 
 
 @inlined
-def spread_ratio(M: Floats, m: int, rho: float) -> None:
-    """Hand all lanes of a block the same importance ratio."""
-    if M[m + RATIO, 0] != rho:
-        M[m + RATIO] = rho
-
-
-@inlined
 def spread(M: Floats, m: int, reward: float, discount: float, rho: float) -> None:
     """Hand all lanes of a block the same reward, discount and ratio; a row that holds the number already is left."""
     if M[m + CUMULANT, 0] != reward:
         M[m + CUMULANT] = reward
     if M[m + DISCOUNT, 0] != discount:
         M[m + DISCOUNT] = discount
-    spread_ratio(M, m, rho)
+    if M[m + RATIO, 0] != rho:
+        M[m + RATIO] = rho
 
 
 @inlined

@@ -35,6 +35,9 @@ WIDTH = 96
 """Lanes in a block, at most. With few a step's own cost counts; many leave the nearest cache; and powers of two put too
 many rows into the same corner of it."""
 
+LINE = 8
+"""Numbers in a line of the cache."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -45,10 +48,11 @@ class Group:
     """Their places among all learners."""
 
     @cached_property
-    def memory(self) -> tuple[Array, Floats]:
-        """F and M of all, side by side."""
-        F = np.stack([learner._F[:, : self.features.size].T for learner in self.learners], axis=2)
-        return np.ascontiguousarray(F), np.ascontiguousarray(np.stack([one._M for one in self.learners], axis=1))
+    def memory(self) -> tuple[Floats, Floats]:
+        """F and M of all, side by side; the last learner again and again until a line of the cache is full."""
+        lanes = [*self.learners, *self.learners[-1:] * (-len(self.learners) % LINE)]
+        F = np.stack([learner._F[:, : self.features.size].T for learner in lanes], axis=2)
+        return F, np.stack([learner._M for learner in lanes], axis=1)
 
     @property
     def features(self) -> Encoder:
@@ -63,13 +67,17 @@ class Group:
     def lam_table(self, observations: Any) -> Floats:
         """λ [observation, lane] where it does not learn; one row if it is the same everywhere."""
         rules = [learner.rule for learner in self.learners]
+        table = np.zeros((1, self.memory[1].shape[1]))
         if all(isinstance(rule, Fixed | Adaptive) for rule in rules):
-            return np.array([[rule.lam if isinstance(rule, Fixed) else 1.0 for rule in rules]])
-        return np.ascontiguousarray([rule.at_many(observations, len(observations)) for rule in rules]).T.copy()
+            table[0, : len(rules)] = [rule.lam if isinstance(rule, Fixed) else 1.0 for rule in rules]
+            return table
+        table = np.repeat(table, len(observations), axis=0)
+        table[:, : len(rules)] = np.transpose([rule.at_many(observations, len(observations)) for rule in rules])
+        return table
 
 
 def plan(learners: list[Learner], width: int = WIDTH) -> tuple[list[Group], list[int]]:
-    """Groups of at most `width` lanes, as even as can be; and the places of learners that run as themselves."""
+    """Groups of at most `width` lanes, about even; and the places of learners that run as themselves."""
     kinds: dict[Any, list[int]] = {}
     alone = []
     encoders: list[Encoder] = []
@@ -80,9 +88,10 @@ def plan(learners: list[Learner], width: int = WIDTH) -> tuple[list[Group], list
             alone.append(place)
     groups = []
     for places in kinds.values():
-        parts = -(-len(places) // width)
-        for part in np.array_split(places, parts):
-            where = tuple(int(place) for place in part)
+        size = -(-len(places) // -(-len(places) // width))
+        size = min(width, size + -size % LINE)
+        for first in range(0, len(places), size):
+            where = tuple(places[first : first + size])
             groups.append(Group(tuple(learners[place] for place in where), where))  # type: ignore[misc]
     return groups, alone
 
@@ -115,14 +124,23 @@ def _place(encoder: Encoder, encoders: list[Encoder]) -> int:
     return len(encoders) - 1
 
 
+def aligned(array: Floats) -> Floats:
+    """A copy that begins where a line of the cache does: vectors across two lines are slow."""
+    room = np.empty(array.size + LINE)
+    begin = -(room.ctypes.data // 8) % LINE
+    copy = room[begin : begin + array.size].reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
 class Block:
     """The lanes of a group, at work on one stream."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
         first, size = group.learners[0], group.features.size
-        self.F, self.M = (array.copy() for array in group.memory)
-        self.S: Floats = np.zeros((SCRATCH, len(group.learners)))
+        self.F, self.M = map(aligned, group.memory)
+        self.S = aligned(np.zeros((SCRATCH, self.M.shape[1])))
         self.I: Ints = np.zeros(LIVE + 2 * size, dtype=np.int64)
         self.I[:LIVE] = first._I[:LIVE]
         self.I[[N_LIVE, UNDER_WAY]] = 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
+from tdlambda.engine.truth import Truth
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Result:
         All that each learner has learnt there, [seed, estimate, observation], if asked for.
     learners
         The learners themselves, [learner][seed], if asked for: each can go on learning.
+    truth
+        What errors were measured against; `truth.error` is its standard error where it was sampled.
     interrupted
         Whether it was stopped before all seeds were finished.
     seconds, lane_steps
@@ -46,6 +49,7 @@ class Result:
     error: Floats
     diverged_at: Ints
     observations: Any
+    truth: Truth
     weights: list[Floats]
     lambdas: list[Floats]
     estimates: list[Floats] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""What is learnt beside the value, for every lane: each block's reward, discount, ratio and λ' of this step.
+"""What is learnt beside the value, for every lane: each block's reward, discount and λ' of this step.
 
 The mathematics is that of `lambdas` and `moments`; here it is applied along the lanes. λ' of the blocks beside the
-value is the rule's `trace_lam`, which does not change: the driver sets it once.
+value is the rule's `trace_lam`, which does not change: the driver sets it once. The importance ratio is the same for
+all blocks, or 1 for the last: the driver knows.
 """
 
 from tdlambda.arrays import Floats, Ints
@@ -70,8 +71,6 @@ def variance(
     rows, one = I[WEIGHT_ROWS] + I[TRACE_ROWS], lanes.one_hot(xv, len(x))
     one_next = lanes.one_hot_next(x, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
-    lanes.spread_ratio(M, _SECOND, rho)
-    lanes.spread_ratio(M, _THIRD, 1.0 if I[CORRECTED] else rho)
     v_next, j = F[y[0], 0] if one_next else S[NEXT], F[x[0], rows] if one else S[HERE + 1]
     j_next = F[y[0], rows] if one_next else S[NEXT + 1]
     _variance(
@@ -104,8 +103,7 @@ def greedily(
     rows, one = I[WEIGHT_ROWS] + I[TRACE_ROWS], lanes.one_hot(xv, len(x))
     one_next = lanes.one_hot_next(x, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
-    lanes.spread(M, _SECOND, reward, gamma_next, rho)
-    lanes.spread_ratio(M, _THIRD, 1.0 if I[CORRECTED] else rho)
+    lanes.spread(M, _SECOND, reward, gamma_next, 1.0)  # its ratio is not read
     v_next, mean = F[y[0], 0] if one_next else S[NEXT], F[x[0], rows] if one else S[HERE + 1]
     mean_next, second = F[y[0], rows] if one_next else S[NEXT + 1], F[y[0], 2 * rows] if one_next else S[NEXT + 2]
     _greedy(
@@ -225,9 +223,7 @@ def by_meta(
         _first_worth(S[WORTH], S[SPREAD], mean_lam, mean)
         _carried(M, S, I, not I[UNDER_WAY])
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
-    lanes.spread(M, _SECOND, reward, gamma_next, rho)
-    lanes.spread_ratio(M, _THIRD, rho)
-    lanes.spread_ratio(M, _FOURTH, 1.0 if I[CORRECTED] else rho)
+    lanes.spread(M, _SECOND, reward, gamma_next, 1.0)  # its ratio is not read
     ahead, kept = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
     _meta(
         wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,

@@ -94,7 +94,7 @@ def run(
     threads = _threads() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):
-        with announced("compiling the engine: once on this machine, a minute or so"):
+        with announced("compiling the engine, once on this machine: half a minute or so"):
             _compile(job, [group for groups, _ in pieces for group in groups])
     begun = time.perf_counter()
     done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
@@ -180,6 +180,7 @@ def _result(
     }
     arrays = {name: [np.array(rows) for rows in kept[name]] for name in KEEP if name != "learners"}
     return Result(
-        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, **arrays, learners=kept["learners"],
+        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, job.truth, **arrays,
+        learners=kept["learners"],
         interrupted=interrupted, seconds=seconds, lane_steps=len(names) * len(seeds) * job.steps,
     )  # fmt: skip

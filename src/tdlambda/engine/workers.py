@@ -44,7 +44,7 @@ class Lanes:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.n = len(group.learners)
         self.points = job.points + self.block.I[STEPS]
-        self.errors = np.full((job.points.size, self.n), np.inf)
+        self.errors = np.full((job.points.size, self.block.M.shape[1]), np.inf)
         self.test: Any = (
             *contiguous(group.features, job.truth.observations),
             job.truth.values,
@@ -67,7 +67,7 @@ class Lanes:
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
                     self.lam[:, lane] = 0.0
-                    lost += 1
+                    lost += int(lane < self.n)
         return lost
 
     def result(self) -> dict[int, Lane]:

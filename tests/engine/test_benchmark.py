@@ -1,0 +1,41 @@
+"""The bench: it measures what it says, on next to no work."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tdlambda.cli.app import app
+from tdlambda.engine import benchmark
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    said: list[str] = []
+    measured = benchmark.bench(0.002, said.append)
+    assert len(said) > 5
+    return measured
+
+
+def test_every_row_is_a_ratio_with_a_verdict(found: dict[str, Any]) -> None:
+    assert len(found["rows"]) >= 14
+    for row in found["rows"]:
+        assert row.ratio > 0
+        assert isinstance(row.good, bool)
+    assert {"processor", "numba"} <= set(found["machine"])
+    assert all(value > 1000 for value in found["speed"].values())
+    hours = found["tables"]
+    assert hours["all four"] == pytest.approx(3 * hours["each of three RingWorlds"] + hours["FrozenLake"])
+
+
+def test_the_command_prints_a_table_and_json(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "bench", lambda *_: found)
+    told = CliRunner().invoke(app, ["bench", "--quick"])
+    assert told.exit_code == 0
+    assert "true online TD, 11 one-hot" in told.output
+    assert "hours on two cores" in told.output
+    told = CliRunner().invoke(app, ["bench", "--json"])
+    read = json.loads(told.stdout)
+    assert [row["work"] for row in read["rows"]] == [row.work for row in found["rows"]]
+    assert set(read) == {"machine", "rows", "speed", "tables"}

@@ -1,0 +1,50 @@
+"""A short stream through the engine and the learners themselves: quick enough to run uncompiled (`tools/mutate.py`)."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+
+def learners_of(task: Any) -> dict[str, td.Learner]:
+    """One or two of each kind, with large step sizes, so that a mistake shows soon."""
+    x, scale = task.features, 1 / task.features.active
+    states = td.OneHot(task.mdp.n_states)
+    rules: list[Any] = [
+        0.0, 0.8, td.PerState(np.linspace(0, 1, task.mdp.n_states)), td.Counting(2.0), td.Greedy(), td.Greedy("vtd"),
+        td.Greedy(of="corrected"), td.Meta(0.3), td.Meta.published(0.3, floor=0.0), td.Meta.thesis(0.3, floor=0.0),
+        td.Meta(0.3, of="corrected", features=states), td.Meta(0.3, horizon=3), td.Meta(0.3, trace=True),
+    ]  # fmt: skip
+    found: dict[str, td.Learner] = {}
+    for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD"):
+        for k, rule in enumerate(rules):
+            found[f"{kind} {k}"] = getattr(td, kind)(x, 0.4 * scale, rule)
+            found[f"{kind} {k}, other α"] = getattr(td, kind)(x, 0.2 * scale, rule)
+        found[f"{kind}, visits"] = getattr(td, kind)(x, td.OneOver("visits", scale=scale), 0.7)
+        found[f"{kind}, steps"] = getattr(td, kind)(x, td.OneOver("steps", scale=scale), 0.7)
+    found |= {trace: td.TD(x, 0.3 * scale, 0.9, trace=trace) for trace in ("replacing", "dutch")}
+    found |= {f"direct {of}": td.DirectVTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
+    return found | {f"vtd {of}": td.VTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
+
+
+@pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0"])
+def test_a_short_stream_through_both(name: str) -> None:
+    task: Any = td.make(name)
+    steps = 130
+    stream = task.sampler(1).take(steps)
+    assert stream.terminated.any()
+    assert (stream.rho > 1).any()
+    learners = learners_of(task)
+    found = td.engine.run(task, learners, [1], steps, keep=("learners", "lambdas"), threads=1)
+    for k, (label, learner) in enumerate(learners.items()):
+        own: Any = learner.clone()
+        with contextlib.suppress(td.Diverged):
+            own.update_many(stream)
+        ours: Any = found.learners[k][0]
+        assert own.diverged_at == ours.diverged_at, label
+        bound = 1e-11 * max(1.0, float(np.abs(own._F).max()))
+        np.testing.assert_allclose(ours._F, own._F, rtol=0, atol=bound, err_msg=label)
+        np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(found.observations), atol=1e-9, err_msg=label)
