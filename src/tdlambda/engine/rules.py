@@ -10,6 +10,7 @@ from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.lanes import CHANGE, HERE, LAM, NEXT, SPREAD, WORTH
 from tdlambda.lambdas import greedy, meta
+from tdlambda.lambdas.meta import EXACT, PRINTED
 from tdlambda.memory import (
     BUNDLE,
     C_PREV,
@@ -225,14 +226,33 @@ def by_meta(
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
     lanes.spread(M, _SECOND, reward, gamma_next, 1.0)  # its ratio is not read
     ahead, kept = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
-    _meta(
-        wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,
-        M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
-        v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
-        S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
-        I[GRADIENT], I[NEWTON], far, I[IN_RANGE], I[VALUE_DELTA], I[CORRECTED], ready,
-        norm, per_norm, reward, gamma_next, rho,
-    )  # fmt: skip
+    plain = not far and not I[CORRECTED]
+    if plain and I[GRADIENT] == EXACT and I[NEWTON] and I[IN_RANGE] and not I[VALUE_DELTA]:
+        # the default, compiled on its own: without the branches it is half as long
+        _meta(
+            wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,
+            M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
+            v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
+            S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
+            EXACT, True, False, True, False, False, ready, norm, per_norm, reward, gamma_next, rho,
+        )  # fmt: skip
+    elif plain and I[GRADIENT] == PRINTED and not I[NEWTON] and not I[IN_RANGE] and I[VALUE_DELTA]:  # as published
+        _meta(
+            wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,
+            M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
+            v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
+            S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
+            PRINTED, False, False, False, True, False, ready, norm, per_norm, reward, gamma_next, rho,
+        )  # fmt: skip
+    else:
+        _meta(
+            wz, S[CHANGE], M[FIRST_BLOCK + LAM_NEXT], M[RHO_ACC], ahead, kept,
+            M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
+            v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
+            S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
+            I[GRADIENT], I[NEWTON], far, I[IN_RANGE], I[VALUE_DELTA], I[CORRECTED], ready,
+            norm, per_norm, reward, gamma_next, rho,
+        )  # fmt: skip
     if far:
         _remember(M[C_PREV], M[DELTA_PREV], ahead, kept, mean_lam, mean_lam_next)
     if ready and not one_z:
