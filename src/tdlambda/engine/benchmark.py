@@ -178,7 +178,7 @@ def _threads(share: float) -> Iterable[Row]:
     ring = make("RingWorld-v0")
     learners, steps = _fixed(ring, TrueOnlineTD, 2 * WIDTH), int(200_000 * share)
     measure = partial(_per_lane_step, ring, learners, steps, seeds=4)
-    times = _best({"one": partial(measure, threads=1), "two": partial(measure, threads=2)}, 5)
+    times = _best({"one": partial(measure, threads=1), "two": partial(measure, threads=2)}, 9)
     ratio = times["one"] / times["two"]
     yield Row("2 threads", "1 thread", ratio, "≥ 1.85", ratio >= 1.85)
 
