@@ -1,6 +1,6 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by."""
 
-from tdlambda import engine, memory
+from tdlambda import engine, memory, studies
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
 from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, offline_meta
 from tdlambda.learners import (
@@ -76,5 +76,6 @@ __all__ = [
     "make",
     "memory",
     "offline_meta",
+    "studies",
     "task",
 ]

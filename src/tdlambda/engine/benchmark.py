@@ -176,9 +176,9 @@ def _rules(share: float) -> Iterable[Row]:
 def _threads(share: float) -> Iterable[Row]:
     """Two threads beside one."""
     ring = make("RingWorld-v0")
-    learners, steps = _fixed(ring, TrueOnlineTD, 2 * WIDTH), int(200_000 * share)
+    learners, steps = _fixed(ring, TrueOnlineTD, 2 * WIDTH), int(120_000 * share)
     measure = partial(_per_lane_step, ring, learners, steps, seeds=4)
-    times = _best({"one": partial(measure, threads=1), "two": partial(measure, threads=2)}, 9)
+    times = _best({"one": partial(measure, threads=1), "two": partial(measure, threads=2)}, 15)
     ratio = times["one"] / times["two"]
     yield Row("2 threads", "1 thread", ratio, "≥ 1.85", ratio >= 1.85)
 

@@ -12,7 +12,7 @@ from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
 from tdlambda.tasks.base import Task
 
-CHUNK = 4096
+CHUNK = 16384
 """Transitions made at a time."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,6 +93,7 @@ class Itself:
         self.job, self.place, self.learner = job, place, job.learners[place].clone()
         self.errors = np.full(job.points.size, np.inf)
         self.step, self.diverged_at = 0, -1
+        self.before = int(getattr(self.learner, "steps", 0))
 
     def feed(self, chunk: Chunk) -> int:
         """Learn from a chunk; 1 if it diverged in it."""
@@ -101,13 +103,14 @@ class Itself:
         due = self.job.points[(self.job.points > begin) & (self.job.points <= begin + len(c))]
         for stop in np.unique(np.append(due, begin + len(c))):
             part = slice(self.step - begin, int(stop) - begin)
-            try:
+            with suppress(Diverged):
                 self.learner.update_many(
                     c.obs[part], c.reward[part], c.next_obs[part], c.gamma[part], c.rho[part],
                     c.terminated[part], c.truncated[part],
                 )  # fmt: skip
-            except Diverged as diverged:
-                self.diverged_at = diverged.step
+            diverged_at = getattr(self.learner, "diverged_at", None)
+            if diverged_at is not None:
+                self.diverged_at = diverged_at - self.before
                 return 1
             self.step = int(stop)
             if stop in due:

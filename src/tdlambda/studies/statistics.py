@@ -1,0 +1,176 @@
+"""Honest numbers from runs: intervals, comparisons paired by seed, selection apart from reporting, sensitivity.
+
+All methods of a study see the same trajectories, so two methods are compared seed by seed. Intervals are bootstrap
+intervals over seeds (SciPy's), with a fixed stream of random numbers: the same runs give the same interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from tdlambda.arrays import Floats
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One cell: of `n` runs `diverged` did; the rest have this mean, std, standard error and 95 % interval."""
+
+    n: int
+    diverged: int
+    mean: float
+    std: float
+    error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A against B on the same seeds: the ratio of their means, and how often A is better; each with a 95 % interval.
+
+    `n` counts the pairs in which neither diverged, `diverged` the others.
+    """
+
+    n: int
+    diverged: int
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    better: float
+    better_low: float
+    better_high: float
+
+
+def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
+    """Summarise the errors of one cell's runs; a run that diverged has an infinite error or none (NaN).
+
+    >>> cell = summary([1.0, 2.0, 3.0, float("inf")])
+    >>> cell.n, cell.diverged, cell.mean, cell.std
+    (4, 1, 2.0, 1.0)
+    """
+    all_runs = _runs(errors, "errors")
+    finite = all_runs[np.isfinite(all_runs)]
+    lost = all_runs.size - finite.size
+    if finite.size == 0:
+        return Summary(all_runs.size, lost, np.inf, np.nan, np.nan, np.nan, np.nan)
+    mean = float(finite.mean())
+    if finite.size == 1:
+        return Summary(all_runs.size, lost, mean, np.nan, np.nan, np.nan, np.nan)
+    std = float(finite.std(ddof=1))
+    low, high = _interval((finite,), _mean, level)
+    return Summary(all_runs.size, lost, mean, std, std / np.sqrt(finite.size), low, high)
+
+
+def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
+    """Compare two methods' errors run by run: the k-th of each saw the same trajectory. Below 1, `a` is better.
+
+    >>> found = compare([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
+    >>> found.ratio, found.ratio_low, found.ratio_high, found.better
+    (0.5, 0.5, 0.5, 1.0)
+    """
+    first, second = _runs(a, "a"), _runs(b, "b")
+    if first.size != second.size:
+        raise ValueError(f"a and b must have one error for each seed; got {first.size} and {second.size}")
+    both = np.isfinite(first) & np.isfinite(second)
+    lost, x, y = int((~both).sum()), first[both], second[both]
+    if x.size < 2:
+        return Comparison(x.size, lost, *(np.nan,) * 6)
+    better = (x < y) + 0.5 * (x == y)
+    return Comparison(
+        x.size, lost, float(x.mean() / y.mean()), *_interval((x, y), _ratio, level),
+        float(better.mean()), *_interval((better,), _mean, level),
+    )  # fmt: skip
+
+
+def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
+    """The configuration with the least mean error on the tuning seeds, and its errors on the reporting seeds.
+
+    Parameters
+    ----------
+    errors
+        [configuration, seed]; a configuration that diverged on a tuning seed is not chosen, unless all did.
+    tuning, reporting
+        Places of seeds along the second axis. They must not overlap: to choose and report on the same runs, as tables
+        in print often do, is `hindsight`.
+
+    >>> choose([[1.0, 1.0, 9.0], [2.0, 2.0, 2.0]], tuning=[0, 1])
+    (0, array([9.]))
+    """
+    table = np.asarray(errors, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"errors must be [configuration, seed]; got shape {table.shape}")
+    places = set(range(table.shape[1]))
+    if not tuning or not set(tuning) <= places:
+        raise ValueError(f"tuning must be places from 0 to {table.shape[1] - 1}; got {list(tuning)}")
+    rest = sorted(places - set(tuning)) if reporting is None else list(reporting)
+    if not rest or set(rest) & set(tuning) or not set(rest) <= places:
+        raise ValueError(f"reporting must be places of other seeds than tuning, at least one; got {rest}")
+    best = _least(table[:, list(tuning)])
+    return best, table[best, rest]
+
+
+def hindsight(errors: ArrayLike) -> tuple[int, Floats]:
+    """The configuration with the least mean error, chosen on the very runs that are reported. Too good to be true."""
+    table = np.asarray(errors, dtype=np.float64)
+    best = _least(table)
+    return best, table[best]
+
+
+def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> float:
+    """Over how many decades of a parameter the mean error stays within `factor` of the best; 0: at the best alone.
+
+    Only the stretch that holds the best value counts.
+
+    >>> sensitivity([1e-3, 1e-2, 1e-1, 1.0], [3.0, 1.5, 1.0, 9.0])
+    1.0
+    """
+    x, y = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1 or not (np.diff(x) > 0).all() or not (x > 0).all():
+        raise ValueError("values must be positive and increasing, with one error each")
+    y = np.where(np.isfinite(y), y, np.inf)
+    best = int(np.argmin(y))
+    within = y <= factor * y[best]
+    first = last = best
+    while first > 0 and within[first - 1]:
+        first -= 1
+    while last < x.size - 1 and within[last + 1]:
+        last += 1
+    return float(np.log10(x[last] / x[first]))
+
+
+def _runs(errors: ArrayLike, name: str) -> Floats:
+    runs = np.asarray(errors, dtype=np.float64)
+    if runs.ndim != 1 or runs.size == 0:
+        raise ValueError(f"{name} must be a list of errors, at least one; got shape {runs.shape}")
+    return runs
+
+
+def _least(table: Floats) -> int:
+    means = np.where(np.isfinite(table).all(axis=1), np.where(np.isfinite(table), table, 0).mean(axis=1), np.inf)
+    return int(np.argmin(means))
+
+
+def _mean(x: Floats, axis: int = -1) -> Floats:
+    return np.asarray(x.mean(axis=axis))
+
+
+def _ratio(x: Floats, y: Floats, axis: int = -1) -> Floats:
+    return np.asarray(x.mean(axis=axis) / y.mean(axis=axis))
+
+
+def _interval(samples: tuple[Floats, ...], statistic: object, level: float) -> tuple[float, float]:
+    """A percentile bootstrap interval, runs drawn together where there are two."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1; got {level}")
+    found = stats.bootstrap(
+        samples, statistic, paired=len(samples) > 1, vectorized=True, n_resamples=RESAMPLES, confidence_level=level,
+        method="percentile", rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return float(found.low), float(found.high)

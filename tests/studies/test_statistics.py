@@ -1,0 +1,101 @@
+"""Intervals that cover, comparisons that pair, selection that does not peek."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tdlambda import studies
+
+
+def test_an_interval_covers_the_mean_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(200):
+        cell = studies.summary(rng.lognormal(0.0, 0.5, size=60))
+        covered += cell.low <= np.exp(0.125) <= cell.high
+    assert 175 <= covered <= 199  # of 95 %, a little less for a skewed mean of 60
+
+
+def test_a_summary_is_its_formulas_and_counts_what_diverged() -> None:
+    x = np.array([1.0, 4.0, np.inf, 2.0, np.nan, 5.0])
+    cell = studies.summary(x)
+    good = x[np.isfinite(x)]
+    assert (cell.n, cell.diverged) == (6, 2)
+    assert (cell.mean, cell.std) == (good.mean(), good.std(ddof=1))
+    assert cell.error == pytest.approx(good.std(ddof=1) / 2)
+    assert cell.low < cell.mean < cell.high
+    assert studies.summary(x) == cell, "the same runs, the same interval"
+    nothing = studies.summary([np.inf, np.inf])
+    assert (nothing.n, nothing.diverged, nothing.mean) == (2, 2, np.inf)
+    assert np.isnan(studies.summary([3.0]).error)
+
+
+def test_pairs_tell_what_means_cannot() -> None:
+    rng = np.random.default_rng(2)
+    luck = rng.lognormal(0, 1, size=40)  # of the trajectory, which both share
+    a, b = luck * 0.95, luck * rng.uniform(0.99, 1.01, size=40)
+    apart = studies.summary(a), studies.summary(b)
+    assert apart[0].high > apart[1].low, "side by side, the intervals overlap"
+    paired = studies.compare(a, b)
+    assert paired.ratio_high < 0.97
+    assert 0.94 < paired.ratio < 0.96
+    assert paired.better == 1.0
+    shuffled = studies.compare(a, rng.permutation(b))
+    assert shuffled.ratio_high > 1.1, "pairs torn apart tell little"
+
+
+def test_a_pair_in_which_one_diverged_is_counted_and_left_out() -> None:
+    found = studies.compare([1.0, np.inf, 2.0, 3.0], [2.0, 1.0, 4.0, np.nan])
+    assert (found.n, found.diverged, found.ratio) == (2, 2, 0.5)
+    assert np.isnan(studies.compare([1.0, np.inf], [1.0, 1.0]).ratio)
+    even = studies.compare([1.0, 2.0], [1.0, 2.0])
+    assert (even.ratio, even.better) == (1.0, 0.5)
+
+
+def test_selection_by_hindsight_is_too_good_and_apart_is_not() -> None:
+    rng = np.random.default_rng(3)
+    noise = 10 + rng.normal(size=(30, 40))  # thirty configurations, all equally good
+    best, reported = studies.choose(noise, range(20))
+    assert np.array_equal(reported, noise[best, 20:])
+    assert best == int(np.argmin(noise[:, :20].mean(axis=1)))
+    peeked, flattered = studies.hindsight(noise)
+    assert peeked == int(np.argmin(noise.mean(axis=1)))
+    assert flattered.mean() < 10 - 1.5 / np.sqrt(40)
+    assert abs(reported.mean() - 10) < 2.5 / np.sqrt(20)
+
+
+def test_a_configuration_that_diverged_is_not_chosen() -> None:
+    table = np.array([[0.1, np.inf, 0.1], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    assert studies.choose(table, [0, 1])[0] == 1
+    assert studies.hindsight(table)[0] == 1
+    assert studies.choose(table, [0])[0] == 0, "it has not diverged on these"
+
+
+def test_sensitivity_is_the_stretch_around_the_best() -> None:
+    alphas = np.array([1e-4, 1e-3, 1e-2, 1e-1, 1.0])
+    assert studies.sensitivity(alphas, [9, 1, 9, 1.5, 9]) == 0.0, "a second valley does not count"
+    assert studies.sensitivity(alphas, [1.9, 1.0, 1.9, 2.0, 2.1]) == pytest.approx(3.0)
+    assert studies.sensitivity(alphas, [9, np.inf, 1.0, np.nan, 9]) == 0.0
+    assert studies.sensitivity(alphas, [1.9, 1.0, 1.9, 2.0, 2.1], factor=3.0) == pytest.approx(4.0)
+
+
+BAD: dict[str, tuple[Any, tuple[Any, ...], str]] = {
+    "no errors": (studies.summary, ([],), "errors"),
+    "a table of errors": (studies.summary, ([[1.0]],), "errors"),
+    "level": (studies.summary, ([1.0, 2.0], 1.5), "level"),
+    "unequal pairs": (studies.compare, ([1.0], [1.0, 2.0]), "a and b"),
+    "one axis": (studies.choose, ([1.0, 2.0], [0]), "errors"),
+    "no tuning": (studies.choose, ([[1.0, 2.0]], []), "tuning"),
+    "tuning out of range": (studies.choose, ([[1.0, 2.0]], [2]), "tuning"),
+    "overlap": (studies.choose, ([[1.0, 2.0]], [0], [0, 1]), "reporting"),
+    "nothing to report on": (studies.choose, ([[1.0, 2.0]], [0, 1]), "reporting"),
+    "values backwards": (studies.sensitivity, ([2.0, 1.0], [1.0, 1.0]), "values"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case: str) -> None:
+    function, arguments, name = BAD[case]
+    with pytest.raises(ValueError, match=name):
+        function(*arguments)
