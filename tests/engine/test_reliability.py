@@ -15,6 +15,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda.engine import stream as streams
+from tdlambda.engine.plan import Block, plan
 
 
 def some(task: Any, n: int = 37) -> dict[str, td.Learner]:
@@ -86,6 +87,17 @@ def test_a_small_bound_is_watched_at_every_step() -> None:
             learner.update_many(steps)
         assert found.diverged_at[k, 0] == (learner.diverged_at or -1)
     assert (found.diverged_at >= 0).sum() >= 2
+
+
+def test_a_weight_that_is_no_number_is_noticed_wherever_it_is() -> None:
+    groups, _ = plan([td.TrueOnlineGTD(td.OneHot(5), 0.1, td.Meta()) for _ in range(8)])
+    for row, feature in ((0, 0), (0, 4), (5, 2), (16, 3)):
+        block = Block(groups[0])
+        block.F[:, :2] = 1.0
+        block.F[feature, row, 3] = np.nan
+        assert block.diverged().tolist() == [False] * 3 + [True] + [False] * 4
+        block.freeze(3)
+        assert not block.diverged().any()
 
 
 def test_a_trajectory_is_made_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

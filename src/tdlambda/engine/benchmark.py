@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -245,6 +244,8 @@ def _seeds(share: float) -> Iterable[Row]:
 
 def _steps(share: float) -> Iterable[Row]:
     """More steps, and memory."""
+    import resource  # not on every system
+
     ring = make("RingWorld-v0")
     learners = _fixed(ring, TrueOnlineTD, WIDTH)
     long = int(10_000_000 * share)

@@ -57,6 +57,12 @@ OFTEN, SELDOM = 16, 64
 """Steps between looks for traces that have died out, with many features (as the learners do) and with few."""
 
 
+@inlined
+def _larger(a: float, b: float) -> float:
+    """The larger; NaN if one is."""
+    return b if b > a or b != b else a
+
+
 @kernel
 def take_bounds(F: Floats, S: Floats, I: Ints) -> None:
     """Set the bounds on traces and weights to the largest of each."""
@@ -68,9 +74,9 @@ def take_bounds(F: Floats, S: Floats, I: Ints) -> None:
                 for row in range(k * rows, (k + 1) * rows):
                     size = abs(F[f, row, l])
                     if row < k * rows + weights:
-                        of_weights = size if not size <= of_weights else of_weights  # NaN stays
+                        of_weights = _larger(of_weights, size)
                     else:
-                        of_traces = size if not size <= of_traces else of_traces
+                        of_traces = _larger(of_traces, size)
             S[TRACE_BOUND + k, l], S[WEIGHT_BOUND + k, l] = of_traces, of_weights
 
 

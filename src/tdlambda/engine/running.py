@@ -98,7 +98,12 @@ def run(
             _compile(job, [group for groups, _ in pieces for group in groups])
     begun = time.perf_counter()
     done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
-    finished: list[int] = []
+
+    def take(number: int, future: Future[dict[int, Lane]]) -> None:
+        done[number] |= future.result()
+        if on_seed is not None and len(done[number]) == len(job.learners):
+            on_seed(_result(job, (number,), done, False, 0.0))
+
     with (
         Progress(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
         ThreadPoolExecutor(threads) as pool,
@@ -113,17 +118,15 @@ def run(
             while waiting and not job.stop.is_set():
                 ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ready:
-                    number = waiting.pop(future)
-                    done[number] |= future.result()
-                    if len(done[number]) == len(job.learners):
-                        finished.append(number)
-                        if on_seed is not None:
-                            on_seed(_result(job, (number,), done, False, 0.0))
+                    take(waiting.pop(future), future)
                 bar.refresh()
         finally:
             job.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-    order = tuple(number for number in job.seeds if number in set(finished))
+        for future, number in waiting.items():  # interrupted: what was finished at the last moment
+            if not future.cancelled():
+                take(number, future)
+    order = tuple(number for number in job.seeds if len(done[number]) == len(job.learners))
     return _result(job, order, done, len(order) < len(job.seeds), time.perf_counter() - begun)
 
 
