@@ -52,6 +52,9 @@ LIVE = 22
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""
 
+PRUNED_EVERY = 16
+"""Steps between looks for traces that have died out, where the live features are listed."""
+
 CONSTANT, BY_STEPS, BY_VISITS = range(3)
 TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD = range(4)
 """Codes of the algorithms."""
@@ -157,19 +160,32 @@ def follow(weights: Floats, along: float, trace: Floats, M: Floats, I: Ints) -> 
 @inlined
 def enliven(I: Ints, index: Index, n: int, size: int) -> None:
     """Put the active features on the list of live ones."""
-    if not I[DENSE]:
-        for j in range(n):
-            f = index[j]
-            if not I[LIVE + size + f]:
-                I[LIVE + size + f] = 1
-                I[LIVE + I[N_LIVE]] = f
-                I[N_LIVE] += 1
+    for j in range(n):
+        f = index[j]
+        if not I[LIVE + size + f]:
+            I[LIVE + size + f] = 1
+            I[LIVE + I[N_LIVE]] = f
+            I[N_LIVE] += 1
+
+
+@inlined
+def drop(I: Ints, k: int, size: int) -> None:
+    """Take the k-th feature off the list of live ones; the last takes its place."""
+    I[LIVE + size + I[LIVE + k]] = 0
+    I[N_LIVE] -= 1
+    I[LIVE + k] = I[LIVE + I[N_LIVE]]
+
+
+@inlined
+def trace_scale(code: int, alpha: float, beta: float) -> float:
+    """The size that traces are measured by: those of true online methods carry a step size, the others do not."""
+    return alpha if code == TRUE_ONLINE_TD else min(alpha, beta) if code == TRUE_ONLINE_GTD else 1.0
 
 
 @inlined
 def prune(F: Floats, M: Floats, I: Ints, scale: float) -> None:
     """Now and then, drop the features whose every trace is within the tolerance (0: is exactly 0)."""
-    if I[DENSE] or I[STEPS] % 16:
+    if I[DENSE] or I[STEPS] % PRUNED_EVERY:
         return
     size, rows = F.shape[1], I[WEIGHT_ROWS] + I[TRACE_ROWS]
     k = 0
@@ -183,9 +199,7 @@ def prune(F: Floats, M: Floats, I: Ints, scale: float) -> None:
             for block in range(I[BLOCKS]):
                 for row in range(block * rows + I[WEIGHT_ROWS], (block + 1) * rows):
                     F[row, f] = 0.0
-            I[N_LIVE] -= 1
-            I[LIVE + k] = I[LIVE + I[N_LIVE]]
-            I[LIVE + size + f] = 0
+            drop(I, k, size)
         else:
             k += 1
 
@@ -216,6 +230,12 @@ def assign(M: Floats, block: int, reward: float, discount: float, rho: float, la
 
 
 @inlined
+def scheduled(scale: float, offset: float, power: float, n: float) -> float:
+    """The n-th step size of a schedule."""
+    return scale / (offset + n) ** power
+
+
+@inlined
 def step_size(F: Floats, M: Floats, I: Ints, index: Index, value: Value) -> float:
     """α at this step: constant, or scale / (offset + n)^power with n counting steps or visits of the features."""
     if I[SCHEDULE] == CONSTANT:
@@ -232,4 +252,4 @@ def step_size(F: Floats, M: Floats, I: Ints, index: Index, value: Value) -> floa
             n += value[j] ** 2 * visits[index[j]]
             norm += value[j] ** 2
         n = n / norm if norm > 0 else 1.0
-    return M[ALPHA] / (M[OFFSET] + n) ** M[POWER]
+    return scheduled(M[ALPHA], M[OFFSET], M[POWER], n)

@@ -149,6 +149,11 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no learners": ({"learners": []}, ValueError, "learners"),
     "not a learner": ({"learners": [3]}, TypeError, "learners"),
     "other features": ({"learners": [td.TD(td.OneHot(5), 0.1)]}, ValueError, "learners"),
+    "λ of other features": (
+        {"learners": [td.TD(td.OneHot(11), 0.1, td.Meta(features=td.OneHot(5)))]},
+        ValueError,
+        "learners",
+    ),
     "λ of other states": ({"learners": [td.TD(td.OneHot(11), 0.1, [0.5] * 4)]}, ValueError, "learners"),
     "no seeds": ({"seeds": []}, ValueError, "seeds"),
     "repeated seeds": ({"seeds": [1, 2, 1]}, ValueError, "seeds"),

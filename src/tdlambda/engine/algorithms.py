@@ -9,7 +9,7 @@ Every function returns how many lanes' bounds on the weights have passed the lim
 """
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import kernel, lanewise
+from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.lanes import (
     ALONG,
@@ -48,6 +48,13 @@ _td, _true_online_td = td_lambda.coefficients, true_online_td.coefficients
 _gtd, _true_online_gtd = gtd_lambda.coefficients, true_online_gtd.coefficients
 
 
+@inlined
+def _grown(e_bound: float, w_bound: float, keep: float, new: float, along: float, added: float) -> tuple[float, float]:
+    """The bounds on traces and weights after a step, from the sizes of its coefficients."""
+    bound = keep * e_bound + new
+    return bound, w_bound + along * bound + added
+
+
 @lanewise
 def _td_numbers(
     v: Floats, v_next: Floats, xe: Floats, alpha: Floats,
@@ -61,11 +68,8 @@ def _td_numbers(
         k, n, a = _td(d, xe[l], alpha[l], option, rho[l], decay[l])
         delta[l], decay[l] = d, gamma[l] * lam[l]
         keep[l], new[l], along[l], to_x[l] = k, n, a, a * n
-        bound = abs(k) * e_bound[l] + abs(n) * x1
-        e_bound[l] = bound
-        top = w_bound[l] + abs(a) * bound
-        w_bound[l] = top
-        beyond += not top <= limit[l]
+        e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a), 0.0)
+        beyond += not w_bound[l] <= limit[l]
     return beyond
 
 
@@ -82,11 +86,8 @@ def _true_online_td_numbers(
         )
         delta[l], decay[l], v_old[l] = reward[l] + gamma[l] * v_next[l] - v[l], gamma[l] * lam[l], v_next[l]
         keep[l], new[l], along[l], to_x[l] = k, n, a, a * n + back
-        bound = abs(k) * e_bound[l] + abs(n) * x1
-        e_bound[l] = bound
-        top = w_bound[l] + abs(a) * bound + abs(back) * x1
-        w_bound[l] = top
-        beyond += not top <= limit[l]
+        e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a), abs(back) * x1)
+        beyond += not w_bound[l] <= limit[l]
     return beyond
 
 
@@ -105,11 +106,8 @@ def _true_online_td_one_hot(
         keep[l], along[l] = k, a
         e[l] = xe * k + n
         w[l] = v + a * (xe * k) + (a * n + back)
-        bound = abs(k) * e_bound[l] + abs(n)
-        e_bound[l] = bound
-        top = w_bound[l] + abs(a) * bound + abs(back)
-        w_bound[l] = top
-        beyond += not top <= limit[l]
+        e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n), abs(a), abs(back))
+        beyond += not w_bound[l] <= limit[l]
     return beyond
 
 
@@ -127,11 +125,9 @@ def _gtd_numbers(
         delta[l], decay[l] = d, gamma[l] * lam[l]
         keep[l], new[l], along[l], to_x[l], to_next[l] = k, n, a, a * n, back
         along_h[l], to_x_h[l] = a_h, a_h * n + back_h
-        bound = abs(k) * e_bound[l] + abs(n) * x1
-        e_bound[l] = bound
-        top = w_bound[l] + (abs(a) + abs(a_h)) * bound + abs(back) * y1 + abs(back_h) * x1
-        w_bound[l] = top
-        beyond += not top <= limit[l]
+        added = abs(back) * y1 + abs(back_h) * x1
+        e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a) + abs(a_h), added)
+        beyond += not w_bound[l] <= limit[l]
     return beyond
 
 
@@ -156,11 +152,11 @@ def _true_online_gtd_numbers(
         delta[l], decay[l], v_old[l], rho_prev[l] = d, gamma[l] * lam[l], v_next[l], rho[l]
         keep[l], new[l], along[l], to_x[l], to_next[l] = k, n, a, a * n + back, back_next
         keep_h[l], new_h[l], along_h[l], to_x_h[l] = k_h, n_h, a_h, a_h * n_h + back_h
-        bound = (abs(k) + abs(k_h)) * e_bound[l] + (abs(n) + abs(n_h)) * x1
-        e_bound[l] = bound
-        top = w_bound[l] + (abs(a) + abs(a_h)) * bound + (abs(back) + abs(back_h)) * x1 + abs(back_next) * y1
-        w_bound[l] = top
-        beyond += not top <= limit[l]
+        added = (abs(back) + abs(back_h)) * x1 + abs(back_next) * y1
+        e_bound[l], w_bound[l] = _grown(
+            e_bound[l], w_bound[l], abs(k) + abs(k_h), (abs(n) + abs(n_h)) * x1, abs(a) + abs(a_h), added
+        )
+        beyond += not w_bound[l] <= limit[l]
     return beyond
 
 

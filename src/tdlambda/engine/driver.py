@@ -39,6 +39,7 @@ from tdlambda.memory import (
     OFFSET,
     PACE,
     POWER,
+    PRUNED_EVERY,
     RATIO,
     SCHEDULE,
     SLOTS,
@@ -51,10 +52,13 @@ from tdlambda.memory import (
     UNDER_WAY,
     VTD,
     WEIGHT_ROWS,
+    enliven,
+    scheduled,
+    trace_scale,
 )
 
-OFTEN, SELDOM = 16, 64
-"""Steps between looks for traces that have died out, with many features (as the learners do) and with few."""
+SELDOM = 64
+"""Steps between looks for traces that have died out, with few features; with many it is as in the learners."""
 
 
 @inlined
@@ -96,7 +100,7 @@ def _step_sizes(F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats) -
             for j in range(len(x)):
                 n += xv[j] ** 2 * F[x[j], visits, l]
             n = n / norm if norm > 0 else 1.0
-        S[ALPHA_T, l] = M[ALPHA, l] / (M[OFFSET, l] + n) ** M[POWER, l]
+        S[ALPHA_T, l] = scheduled(M[ALPHA, l], M[OFFSET, l], M[POWER, l], n)
         S[BETA_T, l] = M[BETA, l] * S[ALPHA_T, l]
 
 
@@ -110,11 +114,7 @@ def _aux_step_sizes(M: Floats, S: Floats) -> None:
 def _limits(M: Floats, S: Floats, I: Ints) -> None:
     """Up to which size a lane's trace is dropped: see `memory.prune`."""
     for l in range(S.shape[1]):
-        scale = 1.0
-        if I[ALGORITHM] == TRUE_ONLINE_TD:
-            scale = S[ALPHA_T, l]
-        elif I[ALGORITHM] not in (TD, GTD):
-            scale = min(S[ALPHA_T, l], S[BETA_T, l])
+        scale = trace_scale(I[ALGORITHM], S[ALPHA_T, l], S[BETA_T, l])
         S[LIMIT, l] = NEGLIGIBLE if I[DENSE] else M[TOLERANCE, l] * scale
 
 
@@ -176,8 +176,8 @@ def advance(
     test_index, test_value, truth, weight
         The observations that errors are read at, and their true values.
     """
-    size, rows, sparse = F.shape[0], I[WEIGHT_ROWS] + I[TRACE_ROWS], not I[DENSE]
-    often = OFTEN if sparse else SELDOM
+    size, rows = F.shape[0], I[WEIGHT_ROWS] + I[TRACE_ROWS]
+    often = SELDOM if I[DENSE] else PRUNED_EVERY
     point = np.searchsorted(points, I[STEPS] + 1)
     if I[SCHEDULE] == CONSTANT:
         lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0)
@@ -222,7 +222,7 @@ def advance(
         beyond = 0
         for k in range(I[BLOCKS]):
             beyond += _learn(F, k * rows, M, FIRST_BLOCK + k * SLOTS, S, k, I, x, xv, y, yv, n_next, fresh, x1, y1)
-        lanes.enliven(I, x, size)
+        enliven(I, x, len(x), size)
         if I[STEPS] % often == 0:
             _limits(M, S, I)
             lanes.prune(F, S, I)

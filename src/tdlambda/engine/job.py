@@ -69,9 +69,13 @@ def checked(
     if truth is None:
         truth = sampled_truth(task) if task.mdp is None else exact_truth(task, weights)
     observations = truth.observations if task.mdp is None else np.arange(task.mdp.n_states)
+    fitting: set[int] = set()
     for name, learner in named.items():
         try:
-            learner.features.encode_batch(observations)
+            for encoder in (learner.features, getattr(learner, "_lam_features", learner.features)):
+                if id(encoder) not in fitting:
+                    encoder.encode_batch(observations)
+                    fitting.add(id(encoder))
             learner.rule.at_many(observations, len(observations))
         except (TypeError, ValueError, IndexError) as error:
             raise ValueError(f"learners: {name!r} does not fit the observations of {task!r}: {error}") from error

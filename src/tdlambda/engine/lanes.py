@@ -21,6 +21,7 @@ from tdlambda.memory import (
     RATIO,
     TRACE_ROWS,
     WEIGHT_ROWS,
+    drop,
 )  # fmt: skip
 
 # S: step sizes, of the value and of what is learnt beside it; each block's estimate at x and at x'
@@ -287,17 +288,6 @@ def spread(M: Floats, m: int, reward: float, discount: float, rho: float) -> Non
         M[m + RATIO] = rho
 
 
-@inlined
-def enliven(I: Ints, index: Ints, size: int) -> None:
-    """Put the active features on the list of live ones."""
-    for j in range(len(index)):
-        f = index[j]
-        if not I[LIVE + size + f]:
-            I[LIVE + size + f] = 1
-            I[LIVE + I[N_LIVE]] = f
-            I[N_LIVE] += 1
-
-
 @lanewise
 def _larger(largest: Floats, row: Floats) -> None:
     for l in range(row.size):
@@ -336,9 +326,7 @@ def prune(F: Floats, S: Floats, I: Ints) -> None:
                 for row in range(first + weights, first + rows):
                     _clear_small(F[f, row], largest, limit)
         if above == 0:
-            I[N_LIVE] -= 1
-            I[LIVE + k] = I[LIVE + I[N_LIVE]]
-            I[LIVE + F.shape[0] + f] = 0
+            drop(I, k, F.shape[0])
         else:
             k += 1
 

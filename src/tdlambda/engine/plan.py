@@ -110,7 +110,7 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     switches = tuple(int(I[slot]) for slot in (STEPS, memory.SCHEDULE, *range(memory.OPTION, LIVE)))
     tabular = isinstance(learner.rule, PerState)
     return (
-        switches, learner._F.dtype.name, learner._M.size, tabular,
+        switches, learner._M.size, tabular,
         _place(learner.features, encoders), _place(learner._lam_features, encoders),
     )  # fmt: skip
 
@@ -147,17 +147,16 @@ class Block:
         self.frozen: dict[int, tuple[Array, Floats, int]] = {}
         driver.take_bounds(self.F, self.S, self.I)
 
-    def alarmed(self) -> bool:
-        """Whether a lane's bound on its weights has passed what they may be, so that they must be looked at."""
-        tops = WEIGHT_BOUND + np.arange(self.I[BLOCKS])
-        return bool((~(self.S[tops] <= self.M[BOUND]) & (self.M[BOUND] < np.inf)).any())
+    def beyond(self) -> Bools:
+        """Lanes whose bound on the weights has passed what they may be, so that they must be looked at."""
+        tops = self.S[WEIGHT_BOUND : WEIGHT_BOUND + self.I[BLOCKS]]
+        return ~(tops <= self.M[BOUND]).all(axis=0) & (self.M[BOUND] < np.inf)
 
     def diverged(self) -> Bools:
         """Lanes of which a weight is out of bounds now."""
         self.F[:, :, list(self.frozen)] = 0.0  # what goes on there may in time leave all bounds, to nobody's harm
         driver.take_bounds(self.F, self.S, self.I)
-        tops = WEIGHT_BOUND + np.arange(self.I[BLOCKS])
-        return ~(self.S[tops] <= self.M[BOUND]).all(axis=0) & (self.M[BOUND] < np.inf)
+        return self.beyond()
 
     def freeze(self, lane: int) -> None:
         """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""

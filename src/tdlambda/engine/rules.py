@@ -46,7 +46,8 @@ from tdlambda.memory import (
 )
 from tdlambda.moments import direct_square, of_mean, of_second_moment, of_variance
 
-_change, _clip, _moved, _greedy_lambda = meta.change, meta.clip, meta.moved, greedy.greedy_lambda
+_change, _clip, _moved, _carry_one = meta.change, meta.clip, meta.moved, meta.carry
+_greedy_lambda = greedy.greedy_lambda
 _SECOND, _THIRD, _FOURTH = FIRST_BLOCK + SLOTS, FIRST_BLOCK + 2 * SLOTS, FIRST_BLOCK + 3 * SLOTS
 
 
@@ -124,8 +125,7 @@ def _first_worth(worth: Floats, spread: Floats, mean_lam: Floats, mean: Floats) 
 def _carry(y1: Floats, y2: Floats, c: Floats, delta: Floats) -> None:
     """(y₁, y₂) over the step into x_t."""
     for l in range(y1.size):
-        y1[l] = c[l] * y1[l] + 2 * delta[l] * c[l] * y2[l]
-        y2[l] = c[l] ** 2 * y2[l]
+        y1[l], y2[l] = _carry_one(y1[l], y2[l], c[l], delta[l])
 
 
 @inlined

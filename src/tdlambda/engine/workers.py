@@ -44,7 +44,8 @@ class Lanes:
     def __init__(self, job: Job, group: Group, encoded: Encoded) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.n = len(group.learners)
-        self.points = job.points + self.block.I[STEPS]
+        self.before = int(self.block.I[STEPS])
+        self.points = job.points + self.before
         self.errors = np.full((job.points.size, self.block.M.shape[1]), np.inf)
         self.test: Any = (
             *contiguous(group.features, job.truth.observations),
@@ -64,7 +65,7 @@ class Lanes:
                 block.F, block.M, block.S, block.I, *x, *z, self.lam, chunk.at, chunk.next_at,
                 c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, self.points, self.errors, *self.test,
             )  # fmt: skip
-            if begin < len(c) or block.alarmed():
+            if begin < len(c) or block.beyond().any():
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
                     self.lam[:, lane] = 0.0
@@ -76,7 +77,7 @@ class Lanes:
         found = {}
         for lane, place in enumerate(self.block.group.where):
             _, _, step = self.block.frozen.get(lane, (None, None, -1))
-            at = -1 if step < 0 else step - int(self.points[0] - self.job.points[0])
+            at = -1 if step < 0 else step - self.before
             errors = self.errors[:, lane].copy()
             if at >= 0:
                 errors[self.job.points >= at] = np.inf

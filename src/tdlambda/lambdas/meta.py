@@ -122,20 +122,26 @@ def moved(value: float, step: float, norm: float, per_norm: float, in_range: boo
 
 
 @inlined
+def carry(y1: float, y2: float, c: float, delta: float) -> tuple[float, float]:
+    """(y₁, y₂) over the step into x_t, before its own λ-return is added."""
+    return c * y1 + 2 * delta * c * y2, c**2 * y2
+
+
+@inlined
 def carried(M: Floats, I: Ints, fresh: bool, worth: float) -> tuple[float, float]:
     """(y₁, y₂) of the λ-returns that began before x_t, carried over the step into x_t: all, or the last n - 1."""
     c, delta = M[C_PREV], M[DELTA_PREV]
     if I[HORIZON] == 0:
         if fresh:
             return 0.0, 0.0
-        return c * M[MEAN_WORTH] + 2 * delta * c * M[VARIANCE_WORTH], c**2 * M[VARIANCE_WORTH]
+        return carry(M[MEAN_WORTH], M[VARIANCE_WORTH], c, delta)
     y1, y2, ring = 0.0, 0.0, I[RING]
     for k in range(I[HORIZON] - 1):
         a, b = ring + 2 * k, ring + 2 * k + 1
         if fresh:
             M[a], M[b] = 0.0, 0.0
         else:
-            M[a], M[b] = c * M[a] + 2 * delta * c * M[b], c**2 * M[b]
+            M[a], M[b] = carry(M[a], M[b], c, delta)
         y1 += M[a]
         y2 += M[b]
     oldest = ring + 2 * (I[STEPS] % (I[HORIZON] - 1))

@@ -17,6 +17,7 @@ from tdlambda.memory import (
     CONSTANT,
     COUNTING,
     CUMULANT,
+    DENSE,
     DIRECT_VTD,
     DISCOUNT,
     DIVERGED_AT,
@@ -32,7 +33,6 @@ from tdlambda.memory import (
     STEPS,
     TD,
     TRACE_ROWS,
-    TRUE_ONLINE_GTD,
     TRUE_ONLINE_TD,
     UNDER_WAY,
     VTD,
@@ -43,6 +43,7 @@ from tdlambda.memory import (
     enliven,
     prune,
     step_size,
+    trace_scale,
 )
 
 TERMINATED, TRUNCATED = 1, 2
@@ -109,10 +110,9 @@ def _advance(
                 F, k * (I[WEIGHT_ROWS] + I[TRACE_ROWS]), M, m, I, pace * alpha, pace * beta, x, xv, y, yv, n_next,
                 M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
             )  # fmt: skip
-    enliven(I, x, len(x), F.shape[1])
-    # traces of true online methods carry a step size, the others do not
-    code = I[ALGORITHM]
-    prune(F, M, I, alpha if code == TRUE_ONLINE_TD else min(alpha, beta) if code == TRUE_ONLINE_GTD else 1.0)
+    if not I[DENSE]:
+        enliven(I, x, len(x), F.shape[1])
+    prune(F, M, I, trace_scale(I[ALGORITHM], alpha, beta))
     I[UNDER_WAY] = 1
     if terminated or truncated:
         clear_traces(F, I)
