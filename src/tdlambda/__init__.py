@@ -26,6 +26,7 @@ from tdlambda.learners import (
 )
 from tdlambda.mdp import FiniteMDP, LambdaMoments, TabularPolicy, Transitions
 from tdlambda.report import History, follow
+from tdlambda.studies import Method, Study, load_results, run_study
 from tdlambda.tasks import TASKS, Task, make, task
 
 __version__ = "0.1.0"
@@ -53,12 +54,14 @@ __all__ = [
     "LambdaReturn",
     "Learner",
     "Meta",
+    "Method",
     "MonteCarlo",
     "NStepTD",
     "OfflineMeta",
     "OneHot",
     "OneOver",
     "PerState",
+    "Study",
     "Table",
     "TabularPolicy",
     "Task",
@@ -73,9 +76,11 @@ __all__ = [
     "from_log",
     "lambda_returns",
     "load",
+    "load_results",
     "make",
     "memory",
     "offline_meta",
+    "run_study",
     "studies",
     "task",
 ]

@@ -41,6 +41,8 @@ RULE_SLOTS = 16
 PACE, TRACE_LAM, KAPPA, FLOOR, RHO_ACC, RHO_CLIP, MEAN_WORTH, VARIANCE_WORTH, C_PREV, DELTA_PREV = range(
     RULE, RULE + 10
 )
+LAST_DISCOUNT = RULE + 10
+"""M: γ' that the gradient correction and META take where γ' is 0: see `TrueOnlineGTD`."""
 LAMBDA = RULE + RULE_SLOTS
 """M: the first weight of λ(x)."""
 # I: integers

@@ -39,6 +39,7 @@ from tdlambda.memory import (
     DELTA,
     DISCOUNT,
     LAM_NEXT,
+    LAST_DISCOUNT,
     OPTION,
     RHO_PREV,
     V_OLD,
@@ -134,8 +135,8 @@ def _gtd_numbers(
 @lanewise
 def _true_online_gtd_numbers(
     v: Floats, v_next: Floats, xe: Floats, hx: Floats, xh: Floats, grad: Floats, alpha: Floats, beta: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats, v_old: Floats,
-    rho_prev: Floats,
+    reward: Floats, gamma: Floats, reach: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats,
+    v_old: Floats, rho_prev: Floats,
     keep: Floats, new: Floats, along: Floats, to_x: Floats, to_next: Floats,
     keep_h: Floats, new_h: Floats, along_h: Floats, to_x_h: Floats,
     e_bound: Floats, w_bound: Floats, limit: Floats, x1: float, y1: float,
@@ -147,7 +148,7 @@ def _true_online_gtd_numbers(
             v[l], v_next[l], v_old[l], xe[l], alpha[l], reward[l], gamma[l], rho[l], decay[l]
         )
         k_h, n_h, back_next, a_h, back_h = _true_online_gtd(
-            d, hx[l], xh[l], grad[l], alpha[l], beta[l], gamma[l], rho[l], rho_prev[l], decay[l], lam[l]
+            d, hx[l], xh[l], grad[l], alpha[l], beta[l], reach[l], rho[l], rho_prev[l], decay[l], lam[l]
         )
         delta[l], decay[l], v_old[l], rho_prev[l] = d, gamma[l] * lam[l], v_next[l], rho[l]
         keep[l], new[l], along[l], to_x[l], to_next[l] = k, n, a, a * n + back, back_next
@@ -256,9 +257,10 @@ def learn_true_online_gtd(
     v_next = F[y[0], w] if lanes.one_hot_next(x, y, yv, n_next) else S[NEXT + k]
     if fresh:
         lanes.set_scaled(M[m + V_OLD], v, 1.0)
+    reach = M[LAST_DISCOUNT] if k == 0 and M[m + DISCOUNT, 0] == 0.0 else M[m + DISCOUNT]
     beyond = _true_online_gtd_numbers(
         v, v_next, xe, hx, xh, S[EH], alpha, beta,
-        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT],
+        M[m + CUMULANT], M[m + DISCOUNT], reach, rho, M[m + LAM_NEXT],
         M[m + DECAY], M[m + DELTA], M[m + V_OLD], M[m + RHO_PREV],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TO_NEXT], S[KEEP_H], S[NEW_H], S[ALONG_H], S[TO_X_H],
         S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1, y1,

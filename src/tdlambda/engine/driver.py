@@ -35,6 +35,7 @@ from tdlambda.memory import (
     FIRST_BLOCK,
     GTD,
     LAM_NEXT,
+    LAST_DISCOUNT,
     META,
     OFFSET,
     PACE,
@@ -197,7 +198,9 @@ def advance(
         z, zv = z_index[next_at[t]], z_value[next_at[t]]
         gamma_next, n_next = gamma[t], len(y)
         if terminated[t]:
-            gamma_next, n_next = 0.0, 0
+            gamma_next = 0.0
+            if M[LAST_DISCOUNT, 0] == 0.0:
+                n_next = 0
         x1, y1 = 0.0, 0.0
         for j in range(len(x)):
             x1 += abs(xv[j])

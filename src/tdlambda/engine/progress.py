@@ -57,6 +57,16 @@ class Progress:
 
 
 @contextmanager
+def shown(total: int, progress: bool | Progress | None) -> Iterator[Progress]:
+    """A new bar; or somebody's that goes on, as it is."""
+    if isinstance(progress, Progress):
+        yield progress
+        return
+    with Progress(total, progress) as bar:
+        yield bar
+
+
+@contextmanager
 def announced(what: str, after: float = 1.0) -> Iterator[None]:
     """Say what takes so long, if it does."""
     timer = threading.Timer(after, lambda: print(what, "…", file=sys.stderr, flush=True))

@@ -28,6 +28,7 @@ from tdlambda.memory import (
     KAPPA,
     LAM_NEXT,
     LAMBDA,
+    LAST_DISCOUNT,
     MEAN_WORTH,
     NEWTON,
     RHO_ACC,
@@ -162,7 +163,7 @@ def _meta(
     v: Floats, mean: Floats, mean_lam: Floats, v_next: Floats, mean_next: Floats, mean_lam_next: Floats,
     second: Floats, worth: Floats, spread: Floats, kappa: Floats, clip: Floats, floor: Floats,
     kind: int, newton: bool, far: bool, in_range: bool, value_delta: bool, corrected: bool, ready: bool,
-    norm: float, per_norm: float, reward: float, gamma_next: float, rho: float,
+    norm: float, per_norm: float, reward: float, gamma_next: float, reach: float, rho: float,
 ) -> None:  # fmt: skip
     """λ' and the change of w, and the rewards and discounts of E[G^λ] and Var[G^λ]; `wz` is w·z."""
     for l in range(wz.size):
@@ -174,7 +175,7 @@ def _meta(
         go = ready and second[l] > floor[l]
         by = _change(
             kind, newton, far, v_next[l], mean_lam_next[l], mean_next[l], second[l], mean[l], mean_lam[l],
-            lam, worth[l], spread[l], kappa[l], now, per_norm, reward, gamma_next,
+            lam, worth[l], spread[l], kappa[l], now, per_norm, reward, reach,
         )  # fmt: skip
         after, by = _moved(value, by, norm, per_norm, in_range)
         by = by if go else 0.0
@@ -218,6 +219,7 @@ def by_meta(
         for j in range(len(z)):
             lanes.add_scaled(S[LAM], M[LAMBDA + z[j]], zv[j])
     per_norm = 1 / norm if norm > 0 else 0.0
+    reach = gamma_next if gamma_next > 0.0 else M[LAST_DISCOUNT, 0]
     if not I[UNDER_WAY]:
         M[RHO_ACC] = 1.0
     if far:
@@ -234,7 +236,7 @@ def by_meta(
             M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
-            EXACT, True, False, True, False, False, ready, norm, per_norm, reward, gamma_next, rho,
+            EXACT, True, False, True, False, False, ready, norm, per_norm, reward, gamma_next, reach, rho,
         )  # fmt: skip
     elif plain and I[GRADIENT] == PRINTED and not I[NEWTON] and not I[IN_RANGE] and I[VALUE_DELTA]:  # as published
         _meta(
@@ -242,7 +244,7 @@ def by_meta(
             M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
-            PRINTED, False, False, False, True, False, ready, norm, per_norm, reward, gamma_next, rho,
+            PRINTED, False, False, False, True, False, ready, norm, per_norm, reward, gamma_next, reach, rho,
         )  # fmt: skip
     else:
         _meta(
@@ -251,7 +253,7 @@ def by_meta(
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
             I[GRADIENT], I[NEWTON], far, I[IN_RANGE], I[VALUE_DELTA], I[CORRECTED], ready,
-            norm, per_norm, reward, gamma_next, rho,
+            norm, per_norm, reward, gamma_next, reach, rho,
         )  # fmt: skip
     if far:
         _remember(M[C_PREV], M[DELTA_PREV], ahead, kept, mean_lam, mean_lam_next)

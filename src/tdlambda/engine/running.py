@@ -15,7 +15,7 @@ from tdlambda.arrays import integer
 from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.job import KEEP, Job, checked
 from tdlambda.engine.plan import WIDTH, Group, plan
-from tdlambda.engine.progress import Progress, announced
+from tdlambda.engine.progress import Progress, announced, shown
 from tdlambda.engine.result import Result
 from tdlambda.engine.stream import CHUNK, Encoded, Stream
 from tdlambda.engine.truth import Truth
@@ -37,8 +37,9 @@ def run(
     keep: Sequence[str] = ("weights", "lambdas"),
     threads: int | None = None,
     width: int = WIDTH,
-    progress: bool | None = None,
+    progress: bool | Progress | None = None,
     on_seed: Callable[[Result], None] | None = None,
+    hold: bool = True,
 ) -> Result:
     """Run many learners on the same trajectories, one for each seed, and measure their errors.
 
@@ -69,9 +70,11 @@ def run(
     width
         Lanes in a block, at most.
     progress
-        Show progress; by default if somebody is watching (standard error is a terminal).
+        Show progress; by default if somebody is watching (standard error is a terminal). Or a bar of several runs.
     on_seed
         Called with the result of each seed as it is finished.
+    hold
+        Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
 
     Returns
     -------
@@ -91,21 +94,27 @@ def run(
     'λ = 0.9'
     """
     job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width)
-    threads = _threads() if threads is None else integer(threads, "threads", 1)
+    threads = processors() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):
         with announced("compiling the engine, once on this machine: half a minute or so"):
             _compile(job, [group for groups, _ in pieces for group in groups])
     begun = time.perf_counter()
     done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
+    finished = 0
 
     def take(number: int, future: Future[dict[int, Lane]]) -> None:
+        nonlocal finished
         done[number] |= future.result()
-        if on_seed is not None and len(done[number]) == len(job.learners):
-            on_seed(_result(job, (number,), done, False, 0.0))
+        if len(done[number]) == len(job.learners):
+            finished += 1
+            if on_seed is not None:
+                on_seed(_result(job, (number,), done, False, 0.0))
+            if not hold:
+                done[number] = {}
 
     with (
-        Progress(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
+        shown(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
         ThreadPoolExecutor(threads) as pool,
         interruptible(job.stop),
     ):
@@ -127,10 +136,11 @@ def run(
             if not future.cancelled():
                 take(number, future)
     order = tuple(number for number in job.seeds if len(done[number]) == len(job.learners))
-    return _result(job, order, done, len(order) < len(job.seeds), time.perf_counter() - begun)
+    return _result(job, order, done, finished < len(job.seeds), time.perf_counter() - begun)
 
 
-def _threads() -> int:
+def processors() -> int:
+    """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -44,6 +44,7 @@ from tdlambda.memory import (
     IN_RANGE,
     KAPPA,
     LAMBDA,
+    LAST_DISCOUNT,
     MEAN_WORTH,
     NEWTON,
     RHO_ACC,
@@ -177,7 +178,8 @@ def prepare(
     if n_next > 0 and I[STEPS] > I[WARM_UP] and variance > M[FLOOR]:
         step = change(
             I[GRADIENT], I[NEWTON], I[HORIZON] != 1, v_next, mean_lam_next, mean_next, variance, mean, mean_lam,
-            lam_next, worth, spread, M[KAPPA], M[RHO_ACC], per_norm, reward, gamma_next,
+            lam_next, worth, spread, M[KAPPA], M[RHO_ACC], per_norm, reward,
+            gamma_next if gamma_next > 0.0 else M[LAST_DISCOUNT],
         )  # fmt: skip
         lam_next, step = moved(value, step, norm, per_norm, I[IN_RANGE])
         for j in range(len(z)):

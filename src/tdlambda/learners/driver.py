@@ -24,6 +24,7 @@ from tdlambda.memory import (
     FIRST_BLOCK,
     GTD,
     LAM_NEXT,
+    LAST_DISCOUNT,
     META,
     PACE,
     RATIO,
@@ -87,7 +88,9 @@ def _advance(
     I[STEPS] += 1
     n_next = len(y)
     if terminated:
-        gamma_next, n_next = 0.0, 0
+        gamma_next = 0.0
+        if M[LAST_DISCOUNT] == 0.0:
+            n_next = 0
     alpha = step_size(F, M, I, x, xv)
     beta = M[BETA] if I[SCHEDULE] == CONSTANT else M[BETA] * alpha
     within = True

@@ -10,14 +10,20 @@
 γ, λ and ρ belong to x, ρ⁻ to the step before; x' = 0 on termination. With h = 0 this is true online TD(λ).
 """
 
+from typing import Any
+
 from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined
+from tdlambda.features import Encoder
 from tdlambda.learners import true_online_td
 from tdlambda.learners.gtd_lambda import GTD
+from tdlambda.learners.step_size import OneOver
 from tdlambda.memory import (
     DECAY,
     DELTA,
+    FIRST_BLOCK,
+    LAST_DISCOUNT,
     RHO_PREV,
     UNDER_WAY,
     V_OLD,
@@ -56,10 +62,11 @@ def learn(
     v, v_next = dot(w, x, xv, n), dot(w, y, yv, n_next)
     v_old = M[m + V_OLD] if I[UNDER_WAY] else v
     gamma_lam, delta = M[m + DECAY], reward + gamma_next * v_next - v
+    reach = M[LAST_DISCOUNT] if gamma_next == 0.0 and m == FIRST_BLOCK else gamma_next
     keep, new, along, back = _td(v, v_next, v_old, dot(e, x, xv, n), alpha, reward, gamma_next, rho, gamma_lam)
     keep_h, new_h, back_next, along_h, back_h = coefficients(
         delta, dot(h, x, xv, n), dot(e_h, x, xv, n), dot_live(h, e_grad, I), alpha, beta,
-        gamma_next, rho, M[m + RHO_PREV], gamma_lam, lam_next,
+        reach, rho, M[m + RHO_PREV], gamma_lam, lam_next,
     )  # fmt: skip
     within = decay_and_follow(e, keep, w, along, M, I) & decay_and_follow(e_h, keep_h, h, along_h, M, I)
     decay(e_grad, keep, I)
@@ -75,7 +82,13 @@ def learn(
 class TrueOnlineGTD(GTD):
     """True online GTD(λ): safe off-policy with linear features, and as exact as true online TD(λ) on-policy.
 
-    Parameters are those of `GTD`.
+    Parameters
+    ----------
+    features, alpha, lam, beta, options
+        See `GTD`.
+    last_discount
+        γ' that the gradient correction, and META's step, take where γ' is 0, at the features of the terminal
+        observation. It should be 0; the published FrozenLake numbers were made with 0.95.
 
     Examples
     --------
@@ -89,3 +102,22 @@ class TrueOnlineGTD(GTD):
 
     code = memory.TRUE_ONLINE_GTD
     trace_rows = 3
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 0.9,
+        beta: float | None = None,
+        last_discount: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(features, alpha, lam, beta, **options)
+        if not 0 <= last_discount <= 1:
+            raise ValueError(f"last_discount must be in [0, 1]; got {last_discount}")
+        self.last_discount = float(last_discount)
+        self._M[LAST_DISCOUNT] = self.last_discount
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"last_discount": self.last_discount}

@@ -1,5 +1,11 @@
-"""Experiments: what their runs say, honestly."""
+"""Experiments: declared, run and resumed, and what their runs say, honestly."""
 
+from tdlambda.studies.running import Outcome, Plan, run_study
 from tdlambda.studies.statistics import Comparison, Summary, choose, compare, hindsight, sensitivity, summary
+from tdlambda.studies.store import load_results, load_study
+from tdlambda.studies.study import Method, Study, bundled
 
-__all__ = ["Comparison", "Summary", "choose", "compare", "hindsight", "sensitivity", "summary"]
+__all__ = [
+    "Comparison", "Method", "Outcome", "Plan", "Study", "Summary", "bundled", "choose", "compare", "hindsight",
+    "load_results", "load_study", "run_study", "sensitivity", "summary",
+]  # fmt: skip

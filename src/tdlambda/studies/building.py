@@ -1,0 +1,114 @@
+"""Learners, rules, encoders and truths from their names and plain options."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tdlambda import features, lambdas, learners
+from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
+from tdlambda.learners.base import Learner
+from tdlambda.tasks.base import Task
+
+
+def build_learner(
+    task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
+) -> Learner:
+    """The learner of one cell, with its rule; `warm_up` is a share and the number of steps it is a share of."""
+    make_learner = _named(learner, learners, "learner")
+    make_rule = None if rule is None else _named(rule, lambdas, "rule")
+    own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
+    rules: dict[str, Any] = {}
+    mine, theirs = _parameters(make_learner), set() if make_rule is None else _parameters(make_rule)
+    if make_rule is not None:
+        mine -= {"lam"}
+        if {"warm_up", "length"} <= theirs and warm_up[0] and not {"warm_up", "rule.warm_up"} & set(options):
+            rules |= {"warm_up": warm_up[0], "length": warm_up[1]}
+    for name, value in options.items():
+        where, _, rest = name.rpartition(".")
+        owners = [
+            (kind, table) for kind, table, known in (("learner", own, mine), ("rule", rules, theirs))
+            if rest in known and where in ("", kind)
+        ]  # fmt: skip
+        if not owners:
+            raise ValueError(f"{name}: {learner}{f' and {rule} have' if rule else ' has'} no such option")
+        if len(owners) > 1:
+            raise ValueError(f'{name}: {learner} and {rule} both have it; write "learner.{name}" or "rule.{name}"')
+        owners[0][1][rest] = _built(value)
+    if make_rule is not None:
+        own["lam"] = make_rule(**rules)
+    if "on_divergence" not in mine:
+        del own["on_divergence"]
+    return make_learner(**own)
+
+
+def build_truth(task: Task[Any], name: str) -> Truth:
+    """What errors are measured against, by its name."""
+    if name == "thesis":
+        return thesis_truth(task)
+    if name != "exact":
+        raise ValueError(f'truth must be "exact" or "thesis"; got {name!r}')
+    return sampled_truth(task) if task.mdp is None else exact_truth(task)
+
+
+def thesis_truth(task: Task[Any]) -> Truth:
+    """The values that the published tables were measured against.
+
+    The model behind them kept, of several moves of an action into the same state, one alone: FrozenLake's corners lose
+    a third of some actions' probability, and v with it. Where no two moves coincide (RingWorld) it is the exact truth.
+    """
+    right = exact_truth(task)
+    mdp, o, n = task.mdp, task.mdp.outcomes, task.mdp.n_states
+    most = 1 / 3 if task.id == "FrozenLake-v0" and o.probability.max() < 1 else 1.0  # of a single move
+    kept = np.minimum(o.probability, most)
+    pair = np.repeat(np.arange(o.indptr.size - 1), np.diff(o.indptr))
+    state, action = np.divmod(pair, mdp.n_actions)
+    kept = kept * task.target.probabilities[state, action] * ~mdp.terminal[state]
+    P, r = np.zeros((n, n)), np.zeros(n)
+    np.add.at(P, (state, o.next_state), kept)
+    np.add.at(r, state, kept * o.reward)
+    v = np.linalg.solve(np.eye(n) - P * mdp.discount, r)
+    return Truth(right.observations, v[right.observations], right.weights, right.error)
+
+
+def _named(name: str, package: Any, what: str) -> Any:
+    """A class, or a constructor of it after a dot, of a package of ours or of a module of the user's."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} must be a name; got {name!r}")
+    module, _, path = name.rpartition(":")
+    if module:
+        found: Any = importlib.import_module(module)
+    else:
+        found = package
+        if path.partition(".")[0] not in package.__all__:
+            raise ValueError(f"{what}: none is called {name!r}")
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ValueError(f"{what}: none is called {name!r}")
+    return found
+
+
+def _parameters(call: Any) -> set[str]:
+    """The arguments by name; those of the class too where a constructor passes options on."""
+    names = dict(inspect.signature(call).parameters)
+    owner = getattr(call, "__self__", None)
+    if inspect.isclass(owner):
+        names |= inspect.signature(owner).parameters
+    return set(names)
+
+
+def _built(value: Any) -> Any:
+    """An encoder or a schedule from its table; anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    options = dict(value)
+    kind = options.pop("type", None)
+    known = {name: getattr(features, name) for name in features.__all__} | {"OneOver": learners.OneOver}
+    if kind not in known:
+        raise ValueError(f"type must be one of {', '.join(sorted(known))}; got {kind!r}")
+    return known[kind](**options)

@@ -1,0 +1,191 @@
+"""Run a study: what is missing of it, here on threads or on a Dask cluster, each unit written as it is finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tdlambda import engine
+from tdlambda.arrays import integer
+from tdlambda.engine.progress import Progress
+from tdlambda.engine.result import Result
+from tdlambda.engine.running import processors
+from tdlambda.engine.truth import Truth
+from tdlambda.learners.base import Learner
+from tdlambda.studies.store import Session, Store, unit_bytes
+from tdlambda.studies.study import Study
+
+CALIBRATION_SEED = 2**32 + 1
+"""Of the trajectory that speed is measured on; no study begins there."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do: the seeds that each method still wants, and how long a unit of it takes on one core."""
+
+    study: Study
+    directory: Path
+    missing: dict[str, list[int]]
+    set_aside: list[Path]
+    seconds: dict[str, float]
+    workers: int
+
+    @property
+    def units(self) -> int:
+        """Units to do."""
+        return sum(map(len, self.missing.values()))
+
+    @property
+    def lane_steps(self) -> int:
+        """Updates to make."""
+        return sum(len(seeds) * len(self.study.cells(name)) for name, seeds in self.missing.items()) * self.study.steps
+
+    @property
+    def estimate(self) -> float:
+        """Seconds that it should take, all workers busy."""
+        return sum(len(self.missing[name]) * time for name, time in self.seconds.items()) / self.workers
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run."""
+
+    directory: Path
+    done: int
+    left: int
+    set_aside: list[Path]
+    interrupted: bool
+    seconds: float
+
+
+def run_study(
+    study: Study,
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: bool | None = None,
+    announce: Callable[[Plan], None] | None = None,
+) -> Outcome:
+    """Do what is missing of a study; run again after any interruption, it goes on where it was.
+
+    Parameters
+    ----------
+    study
+        What to run.
+    out
+        The directory of the results; by default "results/" and the study's name.
+    workers
+        Threads on this machine, as many as there are processors by default.
+    dask
+        The address of a Dask scheduler to send the units to, instead of running them here.
+    progress
+        Show progress; by default if somebody is watching.
+    announce
+        Called with the plan, speed measured, before work begins.
+
+    Examples
+    --------
+    >>> import tdlambda as td, tempfile
+    >>> study = td.Study(
+    ...     "walk", task="RandomWalk-v0", seeds=4, steps=5_000,
+    ...     grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]},
+    ...     methods={"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"))})
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     outcome = td.run_study(study, out)
+    ...     results = td.load_results(out)
+    >>> outcome.done, results.shape[0]
+    (4, 16)
+    """
+    begun = time.perf_counter()
+    count = processors() if workers is None else integer(workers, "workers", 1)
+    store = Store(Path("results") / study.name if out is None else out, study)
+    for method in study.methods:
+        prepared(study, method)  # refuses what cannot be, before any work
+    missing, lost = store.missing()
+    store.write_manifest()
+    wanted = {method: seeds for method, seeds in missing.items() if seeds}
+    seconds = {method: calibrated(study, method, 1 / len(wanted)) for method in wanted} if announce else {}
+    plan = Plan(study, store.directory, missing, lost, seconds, count)
+    if announce:
+        announce(plan)
+    session = Session(store.directory, study=study.name, units=plan.units, set_aside=[str(path) for path in lost])
+    done, interrupted = 0, True
+
+    def keep(method: str, seed: int, content: bytes) -> None:
+        nonlocal done
+        store.write(method, seed, content)
+        done += 1
+
+    try:
+        with Progress(plan.lane_steps, progress if plan.units else False) as bar:
+            if dask is not None:
+                from tdlambda.studies.cluster import run_on_cluster
+
+                interrupted = run_on_cluster(study, wanted, dask, keep, bar)
+            else:
+                interrupted = _run_here(study, wanted, count, keep, bar)
+    finally:
+        took = time.perf_counter() - begun
+        session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
+    return Outcome(store.directory, done, plan.units - done, lost, interrupted, took)
+
+
+def run_unit(study: Study, method: str, seed: int) -> bytes:
+    """One method on one seed, on this thread: the content of its file."""
+    return unit_bytes(study, method, _engine(study, method, [seed], threads=1, progress=False))
+
+
+def prepared(study: Study, method: str) -> tuple[list[Learner], Truth]:
+    """The learners and the truth of a method, built once in a process."""
+    key = study.key(method)
+    if key not in _PREPARED:
+        _PREPARED[key] = study.learners(method), study.truth(method)
+    return _PREPARED[key]
+
+
+_PREPARED: dict[str, tuple[list[Learner], Truth]] = {}
+
+
+def calibrated(study: Study, method: str, seconds: float) -> float:
+    """How long a unit takes on one core, from a run of about so many seconds."""
+    learners, truth = prepared(study, method)
+    steps, took = 64, 0.0
+    while True:
+        n = min(steps, study.steps)
+        begun = time.perf_counter()
+        engine.run(
+            study.environment, learners, [CALIBRATION_SEED], n, points=[n], truth=truth, keep=(), threads=1,
+            progress=False,
+        )  # fmt: skip
+        took = time.perf_counter() - begun
+        if steps > 64 and (took >= seconds / 2 or n == study.steps):
+            return took / n * study.steps
+        steps *= 4
+
+
+def _run_here(
+    study: Study, wanted: dict[str, list[int]], workers: int, keep: Callable[[str, int, bytes], None], bar: Progress
+) -> bool:
+    """All units that are wanted, on threads; whether it was interrupted."""
+    for method, seeds in wanted.items():
+
+        def finished(result: Result, method: str = method) -> None:
+            keep(method, result.seeds[0], unit_bytes(study, method, result))
+
+        if _engine(study, method, seeds, workers, bar, finished).interrupted:
+            return True
+    return False
+
+
+def _engine(
+    study: Study, method: str, seeds: list[int], threads: int, progress: bool | Progress,
+    on_seed: Callable[[Result], None] | None = None,
+) -> Result:  # fmt: skip
+    learners, truth = prepared(study, method)
+    return engine.run(
+        study.environment, learners, seeds, study.steps, points=study.read_at.tolist(), truth=truth,
+        keep=("lambdas",), threads=threads, progress=progress, on_seed=on_seed, hold=on_seed is None,
+    )  # fmt: skip

@@ -1,0 +1,229 @@
+"""Results on disk: a Parquet file for each method and seed, written once and whole, checked when it is read.
+
+    DIR/manifest.json                              the study, versions, machine, time; which units belong to it
+    DIR/units/METHOD-KEY/000017.parquet            a row for each cell of the grid, on seed 17
+    DIR/sessions/…json                             who worked on it when, and what was finished
+    DIR/set-aside/…                                files that were found damaged
+
+KEY is a hash of all that the numbers depend on, so results of different parameters never meet in a directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tdlambda
+from tdlambda.engine.result import Result
+from tdlambda.studies.study import FORMAT, Study
+
+_ABOUT = b"tdlambda"
+
+
+class DamagedError(Exception):
+    """A file that is not what was written, or not what it is taken for."""
+
+
+class Store:
+    """The directory of a study's results."""
+
+    def __init__(self, directory: str | Path, study: Study) -> None:
+        self.directory, self.study = Path(directory), study
+        self.keys = {method: study.key(method) for method in study.methods}
+
+    def path(self, method: str, seed: int) -> Path:
+        """Where a unit is or will be."""
+        return self.directory / "units" / f"{method}-{self.keys[method]}" / f"{seed:06d}.parquet"
+
+    def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
+        """The seeds that each method still wants; and the damaged files found, which are set aside."""
+        lost: list[Path] = []
+        wanted: dict[str, list[int]] = {}
+        for method in self.study.methods:
+            wanted[method] = []
+            for seed in self.study.numbers:
+                path = self.path(method, seed)
+                if path.exists():
+                    try:
+                        read_unit(path, self.keys[method], seed)
+                        continue
+                    except DamagedError:
+                        lost.append(self.set_aside(path))
+                wanted[method].append(seed)
+        return wanted, lost
+
+    def set_aside(self, path: Path) -> Path:
+        """Move a file out of the way, without overwriting another."""
+        place = self.directory / "set-aside"
+        place.mkdir(parents=True, exist_ok=True)
+        new = place / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}"
+        path.replace(new)
+        return new
+
+    def write(self, method: str, seed: int, content: bytes) -> None:
+        """Keep a unit."""
+        write_whole(self.path(method, seed), content)
+
+    def write_manifest(self) -> None:
+        """What is here, for people and programs."""
+        manifest = {
+            "format": FORMAT, "study": self.study.to_dict(), "keys": self.keys,
+            "curve_steps": self.study.read_at[self.study.kept].tolist(), "written": _now(), **provenance(),
+        }  # fmt: skip
+        write_whole(self.directory / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False).encode())
+
+
+def unit_bytes(study: Study, method: str, result: Result) -> bytes:
+    """One seed's result as a Parquet file: a row for each cell."""
+    (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
+    n = len(cells)
+    columns: dict[str, Any] = {axis: pa.array([cell[axis] for cell in cells]) for axis in study.methods[method].over}
+    columns |= {
+        "seed": np.full(n, seed, dtype=np.int64),
+        "diverged_at": result.diverged_at[:, 0],
+        "tail": error[:, -study.tail_points :].mean(axis=1),
+        "area": error.mean(axis=1),
+        "final": error[:, -1],
+        "curve": _rows(error[:, study.kept]),
+        "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
+    }
+    about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n})
+    table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
+    sink = BytesIO()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return sink.getvalue()
+
+
+def read_unit(path: Path, key: str, seed: int) -> pa.Table:
+    """A unit, checked: its pages' sums, and that it is the one its name says."""
+    try:
+        table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        about = json.loads(table.schema.metadata[_ABOUT])
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{path} cannot be read: {error}") from error
+    if about != {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows}:
+        raise DamagedError(f"{path} holds other results than its name says")
+    return table
+
+
+def load_results(directory: str | Path) -> pl.DataFrame:
+    """All results of the study in a directory, finished or not: a row for each method, cell and seed.
+
+    Columns: `method`, `learner`, `rule`; the parameters of the grid (null where a method has none of it); `seed`;
+    `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
+    step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
+    of each state. Damaged files are left out with a warning; `tdlambda run` redoes them.
+    """
+    study = load_study(directory)
+    store = Store(directory, study)
+    frames = []
+    for method, declared in study.methods.items():
+        tables = list(_units(store, method))
+        if tables:
+            names = {"method": method, "learner": declared.learner, "rule": declared.rule}
+            frame = pl.from_arrow(pa.concat_tables(tables))
+            assert isinstance(frame, pl.DataFrame)
+            frames.append(frame.select([pl.lit(v, pl.String).alias(k) for k, v in names.items()] + [pl.all()]))
+    if not frames:
+        raise ValueError(f"directory: {directory} holds no finished results yet")
+    found = pl.concat(frames, how="diagonal_relaxed")
+    axes = [axis for axis in study.grid if axis in found.columns]
+    rest = [column for column in found.columns if column not in ("method", "learner", "rule", *axes)]
+    return found.select(["method", "learner", "rule", *axes, *rest])
+
+
+def load_study(directory: str | Path) -> Study:
+    """The study whose results a directory holds."""
+    path = Path(directory) / "manifest.json"
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
+    except ValueError as error:
+        raise ValueError(f"directory: {path} is damaged; run the study again to renew it") from error
+    if manifest.get("format") != FORMAT:
+        raise ValueError(f"directory: {path} is of format {manifest.get('format')}, this version reads {FORMAT}")
+    return Study.from_dict(manifest["study"])
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all: to a temporary name, flushed, renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name = path.parent / f".unfinished-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+    try:
+        with name.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        name.replace(path)
+    except BaseException:
+        name.unlink(missing_ok=True)
+        raise
+
+
+class Session:
+    """A note of one sitting: when, where, with what, and how far it came."""
+
+    def __init__(self, directory: Path, **about: Any) -> None:
+        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{socket.gethostname()}-{os.getpid()}.json"
+        self.path = directory / "sessions" / name
+        self.about = {"begun": _now(), "host": socket.gethostname(), **provenance(), **about}
+        self.note(state="running")
+
+    def note(self, **what: Any) -> None:
+        """Add to it and write it down."""
+        self.about |= {**what, "noted": _now()}
+        write_whole(self.path, json.dumps(self.about, indent=2, ensure_ascii=False).encode())
+
+
+def provenance() -> dict[str, Any]:
+    """With what, on what."""
+    packages = ("tdlambda", "numpy", "numba", "scipy", "pyarrow", "polars")
+    return {
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "source": _source_hash(),
+        "machine": {"system": platform.platform(), "processor": platform.machine(), "processors": os.cpu_count()},
+    }
+
+
+def _units(store: Store, method: str) -> Iterator[pa.Table]:
+    folder = store.directory / "units" / f"{method}-{store.keys[method]}"
+    for path in sorted(folder.glob("[0-9]*.parquet")):
+        try:
+            yield read_unit(path, store.keys[method], int(path.stem))
+        except (DamagedError, ValueError) as error:
+            warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+
+
+def _rows(table: Any) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
+    return pa.ListArray.from_arrays(np.arange(0, table.size + 1, table.shape[1], dtype=np.int32), flat)
+
+
+@cache
+def _source_hash() -> str:
+    """Of the package's own code: tells two builds of one version apart."""
+    found = hashlib.sha256()
+    for file in sorted(Path(tdlambda.__file__).parent.rglob("*.py")):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
