@@ -70,13 +70,15 @@ def _compile(function: _Function, **options: bool) -> _Function:
     options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True} | options
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
-    # machine code here. So every kernel is as old as the newest file of the package.
+    # machine code here. So every kernel is as old as the newest file with kernels in it.
     dispatcher._cache._cache_file._source_stamp = _package_stamp()
     return cast(_Function, dispatcher)
 
 
 @cache
 def _package_stamp() -> tuple[int, int]:
-    """Changes when any source file of the package does."""
-    files = [file.stat() for file in sorted(Path(__file__).parent.rglob("*.py"))]
+    """Changes when any source file that holds kernels does."""
+    every = sorted(Path(__file__).parent.rglob("*.py"))
+    sources = [file for file in every if b"tdlambda.compiled import" in file.read_bytes()]
+    files = [file.stat() for file in [Path(__file__), *sources]]
     return max(s.st_mtime_ns for s in files), hash(tuple((s.st_mtime_ns, s.st_size) for s in files))

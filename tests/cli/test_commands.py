@@ -126,14 +126,8 @@ def test_options_as_python_writes_them() -> None:
     assert "slippery must be True or False" in run("solve", "FrozenLake-v0", "--set", "slippery=no", expect=2).stderr
 
 
-def test_examples_run(tmp_path: Path) -> None:
-    root = Path(__file__).parent.parent.parent
-    for script, arguments, wanted in (
-        ("watch_lambda.py", [], "λ of states 1 to 9"),
-        ("ringworld.py", ["--seeds", "2", "--steps", "2000", "--out"], "cells agree"),
-    ):
-        where = [str(tmp_path)] if arguments else []
-        command = [sys.executable, str(root / "examples" / script), *arguments, *where]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        assert wanted in done.stdout
+def test_the_example_runs() -> None:
+    script = Path(__file__).parent.parent.parent / "examples" / "watch_lambda.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "λ of states 1 to 9" in done.stdout

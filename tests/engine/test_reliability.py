@@ -261,3 +261,17 @@ def test_where_nothing_can_be_written_beside_the_source_the_cache_goes_elsewhere
     assert (first[1], second[1]) == ("0", "1")
     assert (announced, again) == (True, False)
     assert files == later > 0
+
+
+def test_the_first_lane_of_a_block_may_diverge() -> None:
+    """What a block has for all its lanes does not go with the lane that it is read from."""
+    lake = td.make("FrozenLake-v0")
+
+    def learner(alpha: float, lam: Any) -> td.Learner:
+        return td.TrueOnlineGTD(lake.features, alpha, lam, last_discount=0.9, on_divergence="flag")
+
+    for lam in (0.3, td.Meta.published(0.01)):
+        both = td.engine.run(lake, [learner(30.0, lam), learner(0.01, lam)], [1], 3000)
+        alone = td.engine.run(lake, [learner(0.01, lam)], [1], 3000)
+        assert both.diverged_at[0, 0] > 0
+        assert np.array_equal(both.weights[1], alone.weights[0])

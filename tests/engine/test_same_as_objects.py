@@ -55,8 +55,9 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
         add(f"VTD {of}", lambda a, of=of: td.VTD(x, a, 0.8, of=of, trace_lam=0.9))
     if states is not None:
         add("DirectVTD per state", lambda a: td.DirectVTD(x, a, td.PerState(np.linspace(0, 1, task.mdp.n_states))))
-    for name, lam in (("fixed", 0.4), ("meta published", td.Meta.published(0.1)), ("greedy", td.Greedy())):
-        add(f"last discount, {name}", lambda a, lam=lam: td.TrueOnlineGTD(x, a, lam, last_discount=0.9))
+    last: dict[str, Any] = {"fixed": 0.4, "meta published": td.Meta.published(0.1), "greedy": td.Greedy()}
+    for name, rule in last.items():
+        add(f"last discount, {name}", lambda a, rule=rule: td.TrueOnlineGTD(x, a, rule, last_discount=0.9))
     add("initial", lambda a: td.TrueOnlineTD(x, a, 0.5, initial=np.linspace(-1, 1, x.size)))
     return found
 

@@ -45,7 +45,7 @@ def test_it_changes_shared_features_alone() -> None:
             v = td.TrueOnlineGTD(task.features, 0.01, 0.3, last_discount=last)
             v.update_many(task.sampler(1).take(3000))
             found.append(v.predict_many(states))
-        assert np.array_equal(*found) is not shared
+        assert np.array_equal(found[0], found[1]) is not shared
 
 
 def test_it_is_saved_and_refused(tmp_path: Any) -> None:

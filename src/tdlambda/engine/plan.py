@@ -162,7 +162,7 @@ class Block:
         """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
         self.frozen[lane] = (self.F[:, :, lane].copy(), self.M[:, lane].copy(), int(self.I[STEPS]))
         self.F[:, :, lane] = 0.0
-        self.M[:, lane] = 0.0
+        self.M[np.arange(len(self.M)) != memory.LAST_DISCOUNT, lane] = 0.0  # it belongs to the block
         self.M[BOUND, lane] = np.inf
         for k in range(self.I[BLOCKS]):  # `lanes.spread` takes one lane's word for all, which no longer holds
             self.M[FIRST_BLOCK + k * SLOTS + np.array([CUMULANT, DISCOUNT, RATIO])] = np.nan

@@ -38,7 +38,7 @@ class Result:
     truth
         What errors were measured against; `truth.error` is its standard error where it was sampled.
     interrupted
-        Whether it was stopped before all seeds were finished.
+        Whether it was asked to stop, or stopped before all seeds were finished.
     seconds, lane_steps
         How long it took, and updates made: learners × steps, over all seeds.
     """

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ def run(
     progress: bool | Progress | None = None,
     on_seed: Callable[[Result], None] | None = None,
     hold: bool = True,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Run many learners on the same trajectories, one for each seed, and measure their errors.
 
@@ -75,6 +78,8 @@ def run(
         Called with the result of each seed as it is finished.
     hold
         Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
+    stop
+        When it is set, the run ends soon, as after Ctrl-C; given one, Ctrl-C itself is left to the caller.
 
     Returns
     -------
@@ -101,7 +106,7 @@ def run(
             _compile(job, [group for groups, _ in pieces for group in groups])
     begun = time.perf_counter()
     done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
-    finished = 0
+    finished, asked = 0, threading.Event() if stop is None else stop
 
     def take(number: int, future: Future[dict[int, Lane]]) -> None:
         nonlocal finished
@@ -116,7 +121,7 @@ def run(
     with (
         shown(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
         ThreadPoolExecutor(threads) as pool,
-        interruptible(job.stop),
+        interruptible(asked) if stop is None else nullcontext(),
     ):
         waiting: dict[Future[dict[int, Lane]], int] = {
             pool.submit(_work, job, number, groups, alone, bar): number
@@ -124,7 +129,7 @@ def run(
             for groups, alone in pieces
         }
         try:
-            while waiting and not job.stop.is_set():
+            while waiting and not asked.is_set():
                 ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ready:
                     take(waiting.pop(future), future)
@@ -136,7 +141,8 @@ def run(
             if not future.cancelled():
                 take(number, future)
     order = tuple(number for number in job.seeds if len(done[number]) == len(job.learners))
-    return _result(job, order, done, finished < len(job.seeds), time.perf_counter() - begun)
+    interrupted = asked.is_set() or finished < len(job.seeds)
+    return _result(job, order, done, interrupted, time.perf_counter() - begun)
 
 
 def processors() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,11 @@ def build_learner(
     make_rule = None if rule is None else _named(rule, lambdas, "rule")
     own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
     rules: dict[str, Any] = {}
+    given: set[tuple[str, str]] = set()
     mine, theirs = _parameters(make_learner), set() if make_rule is None else _parameters(make_rule)
     if make_rule is not None:
+        if "lam" not in mine:
+            raise ValueError(f"rule: {learner} takes none")
         mine -= {"lam"}
         if {"warm_up", "length"} <= theirs and warm_up[0] and not {"warm_up", "rule.warm_up"} & set(options):
             rules |= {"warm_up": warm_up[0], "length": warm_up[1]}
@@ -38,20 +42,31 @@ def build_learner(
             raise ValueError(f"{name}: {learner}{f' and {rule} have' if rule else ' has'} no such option")
         if len(owners) > 1:
             raise ValueError(f'{name}: {learner} and {rule} both have it; write "learner.{name}" or "rule.{name}"')
-        owners[0][1][rest] = _built(value)
+        ((kind, table),) = owners
+        if (kind, rest) in given:
+            raise ValueError(f"{name}: the {kind}'s {rest} is given twice")
+        given.add((kind, rest))
+        table[rest] = _built(name, value)
     if make_rule is not None:
         own["lam"] = make_rule(**rules)
+        if not isinstance(own["lam"], lambdas.Rule):
+            raise TypeError(f"rule: {rule} makes no rule for λ, but {own['lam']!r}")
     if "on_divergence" not in mine:
         del own["on_divergence"]
-    return make_learner(**own)
+    built = make_learner(**own)
+    if not isinstance(built, Learner):
+        raise TypeError(f"learner: {learner} makes no learner, but {built!r}")
+    return built
 
 
 def build_truth(task: Task[Any], name: str) -> Truth:
     """What errors are measured against, by its name."""
-    if name == "thesis":
-        return thesis_truth(task)
-    if name != "exact":
+    if name not in ("exact", "thesis"):
         raise ValueError(f'truth must be "exact" or "thesis"; got {name!r}')
+    if name == "thesis":
+        if task.mdp is None:
+            raise ValueError(f'truth: {task.id} has no model, so none as published either; take "exact"')
+        return thesis_truth(task)
     return sampled_truth(task) if task.mdp is None else exact_truth(task)
 
 
@@ -81,34 +96,47 @@ def _named(name: str, package: Any, what: str) -> Any:
         raise TypeError(f"{what} must be a name; got {name!r}")
     module, _, path = name.rpartition(":")
     if module:
-        found: Any = importlib.import_module(module)
+        try:
+            found: Any = importlib.import_module(module)
+        except ImportError as error:
+            raise ValueError(f"{what}: {module} cannot be imported: {error}") from error
     else:
-        found = package
-        if path.partition(".")[0] not in package.__all__:
-            raise ValueError(f"{what}: none is called {name!r}")
+        found = package if path.partition(".")[0] in package.__all__ else None
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise ValueError(f"{what}: none is called {name!r}")
+        near = get_close_matches(name, package.__all__, n=1)
+        raise ValueError(f"{what}: none is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     return found
 
 
 def _parameters(call: Any) -> set[str]:
-    """The arguments by name; those of the class too where a constructor passes options on."""
-    names = dict(inspect.signature(call).parameters)
-    owner = getattr(call, "__self__", None)
-    if inspect.isclass(owner):
-        names |= inspect.signature(owner).parameters
-    return set(names)
+    """The arguments by name; where options are passed on, those of the class and the options of its bases too."""
+    owner = getattr(call, "__self__", call)
+    bases = owner.__mro__[1:] if inspect.isclass(owner) else ()
+    calls = [call, owner, *(vars(base)["__init__"] for base in bases if inspect.isfunction(vars(base).get("__init__")))]
+    kinds = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+    names: set[str] = set()
+    for function in calls:
+        found = inspect.signature(function).parameters.values()
+        names |= {parameter.name for parameter in found if parameter.kind in kinds}
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in found):
+            break
+        if function is owner:
+            kinds = {inspect.Parameter.KEYWORD_ONLY}  # what goes before, a class gives its base itself
+    return names
 
 
-def _built(value: Any) -> Any:
+def _built(name: str, value: Any) -> Any:
     """An encoder or a schedule from its table; anything else as it is."""
     if not isinstance(value, Mapping):
         return value
     options = dict(value)
     kind = options.pop("type", None)
     known = {name: getattr(features, name) for name in features.__all__} | {"OneOver": learners.OneOver}
-    if kind not in known:
-        raise ValueError(f"type must be one of {', '.join(sorted(known))}; got {kind!r}")
-    return known[kind](**options)
+    if not isinstance(kind, str) or kind not in known:
+        raise ValueError(f"{name}: type must be one of {', '.join(sorted(known))}; got {kind!r}")
+    try:
+        return known[kind](**options)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from error

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tdlambda import engine
 from tdlambda.arrays import integer
+from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.running import processors
@@ -64,6 +67,7 @@ def run_study(
     study: Study,
     out: str | Path | None = None,
     *,
+    methods: Iterable[str] | None = None,
     workers: int | None = None,
     dask: str | None = None,
     progress: bool | None = None,
@@ -77,6 +81,8 @@ def run_study(
         What to run.
     out
         The directory of the results; by default "results/" and the study's name.
+    methods
+        Which of the study's to run now; all by default.
     workers
         Threads on this machine, as many as there are processors by default.
     dask
@@ -101,11 +107,13 @@ def run_study(
     """
     begun = time.perf_counter()
     count = processors() if workers is None else integer(workers, "workers", 1)
-    store = Store(Path("results") / study.name if out is None else out, study)
+    whole = Store(Path("results") / study.name if out is None else out, study)
+    study = study.but(methods=methods)
     for method in study.methods:
         prepared(study, method)  # refuses what cannot be, before any work
+    store = Store(whole.directory, study)
     missing, lost = store.missing()
-    store.write_manifest()
+    whole.write_manifest()
     wanted = {method: seeds for method, seeds in missing.items() if seeds}
     seconds = {method: calibrated(study, method, 1 / len(wanted)) for method in wanted} if announce else {}
     plan = Plan(study, store.directory, missing, lost, seconds, count)
@@ -129,7 +137,8 @@ def run_study(
                 interrupted = _run_here(study, wanted, count, keep, bar)
     finally:
         took = time.perf_counter() - begun
-        session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
+        with suppress(OSError):  # a full disk has been told of already
+            session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
     return Outcome(store.directory, done, plan.units - done, lost, interrupted, took)
 
 
@@ -142,6 +151,8 @@ def prepared(study: Study, method: str) -> tuple[list[Learner], Truth]:
     """The learners and the truth of a method, built once in a process."""
     key = study.key(method)
     if key not in _PREPARED:
+        if len(_PREPARED) >= 64:
+            _PREPARED.clear()
         _PREPARED[key] = study.learners(method), study.truth(method)
     return _PREPARED[key]
 
@@ -156,10 +167,12 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
     while True:
         n = min(steps, study.steps)
         begun = time.perf_counter()
-        engine.run(
+        found = engine.run(
             study.environment, learners, [CALIBRATION_SEED], n, points=[n], truth=truth, keep=(), threads=1,
             progress=False,
         )  # fmt: skip
+        if found.interrupted:
+            raise KeyboardInterrupt
         took = time.perf_counter() - begun
         if steps > 64 and (took >= seconds / 2 or n == study.steps):
             return took / n * study.steps
@@ -170,22 +183,24 @@ def _run_here(
     study: Study, wanted: dict[str, list[int]], workers: int, keep: Callable[[str, int, bytes], None], bar: Progress
 ) -> bool:
     """All units that are wanted, on threads; whether it was interrupted."""
-    for method, seeds in wanted.items():
+    stop = threading.Event()
+    with interruptible(stop):
+        for method, seeds in wanted.items():
 
-        def finished(result: Result, method: str = method) -> None:
-            keep(method, result.seeds[0], unit_bytes(study, method, result))
+            def finished(result: Result, method: str = method) -> None:
+                keep(method, result.seeds[0], unit_bytes(study, method, result))
 
-        if _engine(study, method, seeds, workers, bar, finished).interrupted:
-            return True
+            if _engine(study, method, seeds, workers, bar, finished, stop).interrupted:
+                return True
     return False
 
 
 def _engine(
     study: Study, method: str, seeds: list[int], threads: int, progress: bool | Progress,
-    on_seed: Callable[[Result], None] | None = None,
+    on_seed: Callable[[Result], None] | None = None, stop: threading.Event | None = None,
 ) -> Result:  # fmt: skip
     learners, truth = prepared(study, method)
     return engine.run(
         study.environment, learners, seeds, study.steps, points=study.read_at.tolist(), truth=truth,
-        keep=("lambdas",), threads=threads, progress=progress, on_seed=on_seed, hold=on_seed is None,
+        keep=("lambdas",), threads=threads, progress=progress, on_seed=on_seed, hold=on_seed is None, stop=stop,
     )  # fmt: skip

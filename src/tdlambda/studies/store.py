@@ -5,7 +5,8 @@
     DIR/sessions/…json                             who worked on it when, and what was finished
     DIR/set-aside/…                                files that were found damaged
 
-KEY is a hash of all that the numbers depend on, so results of different parameters never meet in a directory.
+KEY is a hash of all that the numbers depend on, so results of different parameters never meet in a directory. A unit
+carries a sum of all its bytes between its pages and its footer, where readers of Parquet do not look.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import socket
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
@@ -34,6 +36,7 @@ from tdlambda.engine.result import Result
 from tdlambda.studies.study import FORMAT, Study
 
 _ABOUT = b"tdlambda"
+_SUM = b"sha256:"
 
 
 class DamagedError(Exception):
@@ -73,7 +76,8 @@ class Store:
         place = self.directory / "set-aside"
         place.mkdir(parents=True, exist_ok=True)
         new = place / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}"
-        path.replace(new)
+        with suppress(FileNotFoundError):  # another process has been faster
+            path.replace(new)
         return new
 
     def write(self, method: str, seed: int, content: bytes) -> None:
@@ -86,7 +90,12 @@ class Store:
             "format": FORMAT, "study": self.study.to_dict(), "keys": self.keys,
             "curve_steps": self.study.read_at[self.study.kept].tolist(), "written": _now(), **provenance(),
         }  # fmt: skip
-        write_whole(self.directory / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False).encode())
+        manifest["sum"] = _sum(manifest)
+        content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
+        try:
+            write_whole(self.directory / "manifest.json", content)
+        except OSError as error:
+            raise ValueError(f"out: {self.directory} cannot be written: {error}") from error
 
 
 def unit_bytes(study: Study, method: str, result: Result) -> bytes:
@@ -103,23 +112,42 @@ def unit_bytes(study: Study, method: str, result: Result) -> bytes:
         "curve": _rows(error[:, study.kept]),
         "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
     }
-    about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n})
+    about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n, "summed": True})
     table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
     sink = BytesIO()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return sink.getvalue()
+    content = sink.getvalue()
+    footer = _footer(content)
+    return content[:footer] + _SUM + hashlib.sha256(content).digest() + content[footer:]
 
 
 def read_unit(path: Path, key: str, seed: int) -> pa.Table:
-    """A unit, checked: its pages' sums, and that it is the one its name says."""
+    """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says."""
     try:
-        table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        content = path.read_bytes()
+        footer = _footer(content)
+        begin = footer - len(_SUM) - hashlib.sha256().digest_size
+        summed = begin > 0 and content[begin:].startswith(_SUM)
+        if summed and not content[:footer].endswith(hashlib.sha256(content[:begin] + content[footer:]).digest()):
+            raise ValueError("its bytes do not add up to their sum")
+        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
         about = json.loads(table.schema.metadata[_ABOUT])
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
-    if about != {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows}:
+    known = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows}
+    if about != (known | {"summed": True} if summed else known):  # the very first units have sums of their pages alone
         raise DamagedError(f"{path} holds other results than its name says")
     return table
+
+
+def _sum(manifest: dict[str, Any]) -> str:
+    """Of a manifest's content, however it is laid out."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _footer(content: bytes) -> int:
+    """Where the footer of a Parquet file begins, by what its end says."""
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
 def load_results(directory: str | Path) -> pl.DataFrame:
@@ -129,9 +157,22 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
     step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
     of each state. Damaged files are left out with a warning; `tdlambda run` redoes them.
+
+    Examples
+    --------
+    >>> import tdlambda as td, tempfile
+    >>> study = td.Study(
+    ...     "walk", "RandomWalk-v0", {"TD": td.Method("TD", over=("alpha",))}, grid={"alpha": [0.01, 0.1]},
+    ...     seeds=2, steps=1000)
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     outcome = td.run_study(study, out)
+    ...     results = td.load_results(out)
+    >>> results.select("method", "alpha", "seed").rows()
+    [('TD', 0.01, 0), ('TD', 0.1, 0), ('TD', 0.01, 1), ('TD', 0.1, 1)]
     """
-    study = load_study(directory)
+    study, keys = _declared(directory)
     store = Store(directory, study)
+    store.keys = keys  # of the version that wrote it
     frames = []
     for method, declared in study.methods.items():
         tables = list(_units(store, method))
@@ -150,16 +191,23 @@ def load_results(directory: str | Path) -> pl.DataFrame:
 
 def load_study(directory: str | Path) -> Study:
     """The study whose results a directory holds."""
+    return _declared(directory)[0]
+
+
+def _declared(directory: str | Path) -> tuple[Study, dict[str, str]]:
+    """The study of a directory, and the key of each of its methods."""
     path = Path(directory) / "manifest.json"
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        manifest = json.loads(path.read_bytes())
+        if manifest["format"] == FORMAT:
+            if manifest.pop("sum", None) not in (None, _sum(manifest)):  # the very first have none
+                raise ValueError("its content does not add up to its sum")
+            return Study.from_dict(manifest["study"]), dict(manifest["keys"])
+    except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
-    except ValueError as error:
-        raise ValueError(f"directory: {path} is damaged; run the study again to renew it") from error
-    if manifest.get("format") != FORMAT:
-        raise ValueError(f"directory: {path} is of format {manifest.get('format')}, this version reads {FORMAT}")
-    return Study.from_dict(manifest["study"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"directory: {path} is damaged, run the study again to renew it: {error}") from error
+    raise ValueError(f"directory: {path} is of format {manifest['format']}, this version reads {FORMAT}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -181,7 +229,9 @@ class Session:
     """A note of one sitting: when, where, with what, and how far it came."""
 
     def __init__(self, directory: Path, **about: Any) -> None:
-        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{socket.gethostname()}-{os.getpid()}.json"
+        now = time.time_ns()
+        at = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
+        name = f"{at}.{now % 10**9:09d}-{socket.gethostname()}-{os.getpid()}.json"
         self.path = directory / "sessions" / name
         self.about = {"begun": _now(), "host": socket.gethostname(), **provenance(), **about}
         self.note(state="running")
@@ -194,25 +244,29 @@ class Session:
 
 def provenance() -> dict[str, Any]:
     """With what, on what."""
-    packages = ("tdlambda", "numpy", "numba", "scipy", "pyarrow", "polars")
+    packages = ("numpy", "numba", "scipy", "pyarrow", "polars")
+    own = {"python": platform.python_version(), "tdlambda": tdlambda.__version__}
     return {
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "versions": own | {name: version(name) for name in packages},
         "source": _source_hash(),
         "machine": {"system": platform.platform(), "processor": platform.machine(), "processors": os.cpu_count()},
     }
 
 
 def _units(store: Store, method: str) -> Iterator[pa.Table]:
-    folder = store.directory / "units" / f"{method}-{store.keys[method]}"
-    for path in sorted(folder.glob("[0-9]*.parquet")):
-        try:
-            yield read_unit(path, store.keys[method], int(path.stem))
-        except (DamagedError, ValueError) as error:
-            warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+    folder = store.path(method, 0).parent
+    for seed in sorted({int(path.stem) for path in folder.glob("*.parquet") if path.stem.isdecimal()}):
+        path = store.path(method, seed)
+        if path.exists():
+            try:
+                yield read_unit(path, store.keys[method], seed)
+            except DamagedError as error:
+                warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
 
 
 def _rows(table: Any) -> pa.Array:
-    flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
+    with np.errstate(over="ignore"):  # an error beyond float32 is as good as infinite
+        flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
     return pa.ListArray.from_arrays(np.arange(0, table.size + 1, table.shape[1], dtype=np.int32), flat)
 
 

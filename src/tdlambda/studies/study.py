@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -19,16 +18,30 @@ from typing import Any, Self
 import numpy as np
 
 from tdlambda.arrays import Ints, integer
+from tdlambda.engine.job import checked
+from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.studies.building import build_learner, build_truth
+from tdlambda.studies.checks import (
+    check_known,
+    check_name,
+    check_over,
+    check_table,
+    grid_values,
+    listable,
+    listed,
+    saying,
+    share,
+)
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
 FORMAT = 1
 """Of the files; results of another format are not read."""
-COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
-_NAME = re.compile(r"[\w.+-]+")
+_QUICK = ("seeds", "steps", "points", "grid", "methods")
+_SEEDS = 2**32
+"""From here on seeds are for sampled truths and for measuring speed."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,14 @@ class Method:
         What the error is measured against: "exact" (sampled, where there is no model), or "thesis" (as published).
     about
         A line for people.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> meta = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01, "rule.trace": True})
+    >>> study = td.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
+    >>> [(learner.alpha, learner.rule.kappa, learner.rule.trace) for learner in study.learners("META")]
+    [(0.01, 0.01, True), (0.1, 0.01, True)]
     """
 
     learner: str
@@ -59,6 +80,11 @@ class Method:
     truth: str = "exact"
     about: str = ""
 
+    def __post_init__(self) -> None:
+        """Lists are as good as tuples."""
+        if isinstance(self.over, list):
+            object.__setattr__(self, "over", tuple(self.over))
+
 
 @dataclass(frozen=True)
 class Study:
@@ -67,7 +93,7 @@ class Study:
     Parameters
     ----------
     name
-        Letters, digits and . + - _: it names the directory of the results.
+        Letters, digits and . + - _, a letter or digit first: it names the directory of the results.
     task, preset, task_options
         As for `td.make`.
     methods
@@ -125,28 +151,31 @@ class Study:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, naming the field."""
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise ValueError(f"name must be letters, digits and . + - _, it names a directory; got {self.name!r}")
+        check_name(self.name, "name")
+        if not isinstance(self.task, str):
+            raise TypeError(f"task must be the id of one; got {self.task!r}")
         for name, low in (("seeds", 1), ("seed", 0), ("steps", 1), ("points", 1), ("curve", 1)):
-            integer(getattr(self, name), name, low)
+            object.__setattr__(self, name, integer(getattr(self, name), name, low))
+        if self.seed + self.seeds > _SEEDS:
+            raise ValueError(f"seed: the last must be below {_SEEDS}; got {self.seeds} from {self.seed}")
         if self.points > self.steps:
             raise ValueError(f"points must be at most steps, {self.steps}; got {self.points}")
-        if not 0 < self.tail <= 1:
-            raise ValueError(f"tail must be a share of the points, in (0, 1]; got {self.tail!r}")
-        if not 0 <= self.warm_up < 1:
-            raise ValueError(f"warm_up must be a share of the steps, in [0, 1); got {self.warm_up!r}")
+        object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
+        object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
+        for name in ("methods", "grid", "task_options", "quick"):
+            check_table(getattr(self, name), name)
         if not self.methods:
             raise ValueError("methods: there is none")
+        if isinstance(self.modules, str):
+            raise TypeError(f"modules must be a list of names; got {self.modules!r}")
         object.__setattr__(self, "modules", tuple(self.modules))
-        object.__setattr__(self, "grid", {name: _values(name, some) for name, some in self.grid.items()})
+        object.__setattr__(self, "grid", {name: grid_values(name, some) for name, some in self.grid.items()})
+        check_known(self.quick, _QUICK, "quick")
         for name, method in self.methods.items():
+            check_name(name, "methods: a name")
             if not isinstance(method, Method):
                 raise TypeError(f"methods: {name!r} must be a Method; got {method!r}")
-            if not _NAME.fullmatch(name):
-                raise ValueError(f"methods: a name must be letters, digits and . + - _; got {name!r}")
-            for axis in method.over:
-                if axis not in self.grid:
-                    raise ValueError(f"methods.{name}.over: the grid has no {axis!r}; it has {_listed(self.grid)}")
+            check_over(method.over, method.options, self.grid, f"methods.{name}")
 
     @classmethod
     def load(cls, source: str | Path) -> Self:
@@ -157,7 +186,7 @@ class Study:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """A study from plain data, as in its TOML file."""
         data = dict(data)
-        _known(data, cls, "the study")
+        check_known(data, [f.name for f in fields(cls)], "the study")
         for needed in ("name", "task", "methods"):
             if needed not in data:
                 raise ValueError(f"{needed}: the study has none")
@@ -167,10 +196,10 @@ class Study:
         for name, entry in data["methods"].items():
             if not isinstance(entry, Mapping):
                 raise TypeError(f"methods.{name} must be a table; got {entry!r}")
-            _known(entry, Method, f"methods.{name}")
+            check_known(entry, [f.name for f in fields(Method)], f"methods.{name}")
             if "learner" not in entry:
                 raise ValueError(f"methods.{name}.learner: there is none")
-            methods[name] = Method(**{**entry, "over": tuple(entry.get("over", ()))})
+            methods[name] = Method(**entry)
         return cls(**{**data, "methods": methods})
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +208,7 @@ class Study:
         plain["methods"] = {
             name: {f.name: getattr(method, f.name) for f in fields(method)} for name, method in self.methods.items()
         }
-        data: dict[str, Any] = json.loads(json.dumps(plain, default=_listable))
+        data: dict[str, Any] = json.loads(json.dumps(plain, default=listable))
         return data
 
     def but(
@@ -190,12 +219,12 @@ class Study:
             names = list(methods)
             for name in names:
                 if name not in self.methods:
-                    raise ValueError(f"methods: {self.name} has no {name!r}; it has {_listed(self.methods)}")
+                    raise ValueError(f"methods: {self.name} has no {name!r}; it has {listed(self.methods)}")
             changes["methods"] = {name: method for name, method in self.methods.items() if name in names}
         if grid:
             for name in grid:
                 if name not in self.grid:
-                    raise ValueError(f"grid: {self.name} has no {name!r}; it has {_listed(self.grid)}")
+                    raise ValueError(f"grid: {self.name} has no {name!r}; it has {listed(self.grid)}")
             changes["grid"] = {**self.grid, **grid}
         return replace(self, **changes)
 
@@ -209,8 +238,12 @@ class Study:
     def environment(self) -> Task[Any]:
         """The task itself."""
         for module in self.modules:
-            importlib.import_module(module)
-        return make(self.task, self.preset, **self.task_options)
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                raise ValueError(f"modules: {module} cannot be imported: {error}") from error
+        with saying("task"):
+            return make(self.task, self.preset, **self.task_options)
 
     def cells(self, method: str) -> list[dict[str, Any]]:
         """What each cell of a method's grid sets."""
@@ -218,21 +251,24 @@ class Study:
         return [dict(zip(over, values, strict=True)) for values in product(*(self.grid[axis] for axis in over))]
 
     def learners(self, method: str) -> list[Learner]:
-        """The learner of each cell."""
-        declared, warm_up = self.methods[method], (self.warm_up, self.steps)
-        try:
-            return [
-                build_learner(self.environment, declared.learner, declared.rule, {**declared.options, **cell}, warm_up)
+        """The learner of each cell; refused if it does not fit the task."""
+        declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
+        truth = self.truth(method)
+        with saying(f"methods.{method}"):
+            built = [
+                build_learner(task, declared.learner, declared.rule, {**declared.options, **cell}, warm_up)
                 for cell in self.cells(method)
             ]
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"methods.{method}: {error}") from error
+            checked(task, built, [self.seed], self.steps, self.read_at, 0, None, truth, (), WIDTH)
+        return built
 
     def truth(self, method: str) -> Truth:
         """What the method's error is measured against."""
         name = self.methods[method].truth
         if name not in self._truths:
-            self._truths[name] = build_truth(self.environment, name)
+            task = self.environment
+            with saying(f"methods.{method}"):
+                self._truths[name] = build_truth(task, name)
         return self._truths[name]
 
     @cached_property
@@ -251,7 +287,7 @@ class Study:
             "steps": self.steps, "points": self.points, "tail": self.tail, "curve": self.curve,
             "warm_up": self.warm_up,
         }  # fmt: skip
-        text = json.dumps(content, sort_keys=True, default=_listable)
+        text = json.dumps(content, sort_keys=True, default=listable)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
@@ -296,58 +332,27 @@ def bundled() -> dict[str, Study]:
 _BUNDLED = files("tdlambda.studies").joinpath("bundled")
 
 
-def _read(source: str | Path) -> dict[str, Any]:
-    """A study's plain data, with what it extends."""
+def _read(source: str | Path, seen: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """A study's plain data, with what it extends; `seen` are the files that extend it."""
     entry: Any = _BUNDLED.joinpath(f"{source}.toml")
     if isinstance(source, Path) or not entry.is_file():
         entry = Path(source)
         if not entry.is_file():
             known = [e.name.removesuffix(".toml") for e in _BUNDLED.iterdir() if e.name.endswith(".toml")]
             near = get_close_matches(str(source), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {_listed(sorted(known))}"
+            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {listed(sorted(known))}"
             raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {hint}")
     try:
         data = tomllib.loads(entry.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"study: {source} is not TOML: {error}") from error
     base = data.pop("extends", None)
-    return data if base is None else {**_read(base), **data}
-
-
-def _known(data: Mapping[str, Any], kind: type, where: str) -> None:
-    names = [f.name for f in fields(kind)]
-    for name in data:
-        if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(names)}"
-            raise ValueError(f"{where}: nothing is called {name!r}; {hint}")
-
-
-def _values(name: str, values: Any) -> list[Any]:
-    if name in COLUMNS:
-        raise ValueError(f"grid: {name!r} is a column of the results; write rule.{name} or learner.{name}")
-    if isinstance(values, str) or not isinstance(values, Iterable) or not list(values):
-        raise ValueError(f"grid.{name} must be a list of values, at least one; got {values!r}")
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    for value in plain:
-        if not isinstance(value, int | float | str | bool):
-            raise TypeError(f"grid.{name}: values must be numbers or names; got {value!r}")
-    if len(set(plain)) < len(plain):
-        raise ValueError(f"grid.{name}: a value occurs twice")
-    if any(isinstance(value, float) for value in plain) and not any(isinstance(v, str | bool) for v in plain):
-        plain = [float(value) for value in plain]
-    return plain
-
-
-def _listable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, tuple | np.ndarray):
-        return list(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a study holds plain data only, so that it can be written down; got {value!r}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
+    if base is None:
+        return data
+    if not isinstance(base, str):
+        raise TypeError(f"extends must be the name of a study or of a file; got {base!r}")
+    entry = entry.resolve() if isinstance(entry, Path) else entry
+    if entry in seen:
+        raise ValueError(f"extends: {source} extends itself, over {len(seen)} files")
+    beside = entry.parent / base if isinstance(entry, Path) else entry  # a file's neighbours come first
+    return {**_read(beside if beside.is_file() else base, (*seen, entry)), **data}

@@ -1,0 +1,129 @@
+"""`tdlambda reproduce`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized
+from tdlambda.report.tables import write_tables
+from tdlambda.studies import Study, load_results, run_study
+from tdlambda.studies.reproduction import (
+    PROTOCOLS,
+    TABLES,
+    Cell,
+    Reproduction,
+    colours,
+    methods_of,
+    table_named,
+    tally,
+)  # fmt: skip
+from tdlambda.studies.reproduction import (
+    reproduce as remade,
+)
+
+
+def reproduce(
+    tables: Annotated[
+        list[str] | None, typer.Argument(help=f"{', '.join(TABLES.values())}, or all.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few α and 24 seeds: the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All of it: 21 α, 240 seeds.")] = False,
+    alphas: Alphas = None,
+    seeds: Seeds = None,
+    steps: Steps = None,
+    protocol: Annotated[
+        str, typer.Option(help="published: as the tables were made; like-for-like: as they should be.")
+    ] = "published",
+    out: Annotated[Path, typer.Option(help="Where the runs are kept.")] = Path("results"),
+    save: Annotated[
+        Path | None, typer.Option(help="Write the tables here, as Markdown and CSV.", show_default=False)
+    ] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Remake the thesis' tables and put each cell beside the printed one. Can be interrupted and run again.
+
+    Example: [bold]tdlambda reproduce ringworld-0.40-0.35 --quick --protocol like-for-like[/bold]
+    """
+    if quick and full:
+        raise ValueError("--quick and --full: give one or the other")
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"--protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
+    asked = tables or ["ringworld-0.40-0.35"]
+    wanted = list(TABLES) if "all" in asked else list(dict.fromkeys(map(table_named, asked)))
+    found = []
+    for table in wanted:
+        study = resized(Study.load(TABLES[table]), not full, seeds, steps, alphas)
+        methods = list(methods_of(table, protocol).values())
+        where = out / study.name
+        outcome = run_study(
+            study, where, methods=methods, workers=workers, dask=dask, announce=None if json else announce
+        )
+        if outcome.interrupted:
+            Console(stderr=True).print("interrupted; the same command goes on where it was")
+            raise typer.Exit(130)
+        found.append(remade(table, protocol, study, load_results(where)))
+        if not json:
+            show(found[-1])
+    if save is not None:
+        paths = write_tables(found, save)
+        if not json:
+            console.print(f"The tables are in [bold]{escape(', '.join(map(str, paths)))}[/]")
+    if json:
+        print_json({"tables": [_plain(table) for table in found]})
+    elif len(found) > 1:
+        agree, compared = sum(t.agree for t in found), sum(len(t.compared) for t in found)
+        console.print(f"[bold]All tables: {agree} of {compared} cells agree with the thesis within |z| ≤ 3[/]")
+
+
+def _plain(table: Reproduction) -> dict[str, Any]:
+    return asdict(table) | {
+        "agree": table.agree, "agree_in_print": table.agree_in_print, "compared": len(table.compared),
+        "claims": tally(table.verdicts),
+    }  # fmt: skip
+
+
+def show(table: Reproduction) -> None:
+    """The thesis' table, in its colours, with the z of each cell, and what holds of its claims."""
+    columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
+    shade = dict(zip(map(id, table.cells), colours([cell.mean for cell in table.cells]), strict=True))
+    rows = []
+    for alpha in dict.fromkeys(cell.alpha for cell in table.cells):
+        line = {(cell.method, cell.lam): cell for cell in table.cells if cell.alpha == alpha}
+        best = min(line.values(), key=lambda cell: cell.mean)
+        rows.append([f"{alpha:g}", *(_text(line[c], shade[id(line[c])], line[c] is best) for c in columns)])
+    names = [f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns]
+    print_table(
+        f"{table.study}, protocol {table.protocol}: error, and z against the thesis "
+        f"({table.seeds} seeds × {table.steps:,} steps)",
+        ["α", *names], rows,
+    )  # fmt: skip
+    console.print("blue: least error of the table, white: its median, red: largest; bold: the best at this α")
+    for claim, at in tally(table.verdicts).items():
+        printed = (
+            f"published yes at {len(at['published'])} of {len(at['printed'])} α" if at["printed"] else "not printed"
+        )
+        ours = ", ".join(
+            f"{word} at {len(at[word])}" + (f" ({', '.join(f'{a:g}' for a in at[word])})" if at[word] else "")
+            for word in ("yes", "no", "undecided")
+        )
+        console.print(f"[bold]{claim}[/] at this α: {printed}; reproduced {ours}")
+    if table.compared:
+        note = "" if table.steps == 10**6 else f"; the thesis has 1,000,000 steps, not {table.steps:,}"
+        console.print(
+            f"[bold]{table.agree} of {len(table.compared)} cells agree within |z| ≤ 3[/] "
+            f"({table.agree_in_print} if the rounding in print is allowed for){note}"
+        )
+
+
+def _text(cell: Cell, rgb: tuple[int, int, int], best: bool) -> str:
+    z = "" if cell.z is None else f" {cell.z:+.1f}"
+    lost = f" [{cell.diverged} diverged]" if cell.diverged else ""
+    style = f"{'bold ' * best}black on rgb({rgb[0]},{rgb[1]},{rgb[2]})"
+    return f"[{style}]{cell.mean:.2e}{z}{escape(lost)}[/]"

@@ -1,0 +1,155 @@
+"""`tdlambda run`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.studies import Plan, Study, load_results, run_study, summary
+from tdlambda.studies.study import bundled
+
+Seeds = Annotated[str | None, typer.Option(help="How many, or the numbers A:B (B not included).", show_default=False)]
+Steps = Annotated[int | None, typer.Option(help="Of each run.", show_default=False)]
+Alphas = Annotated[str | None, typer.Option(help="Step sizes, with commas.", show_default=False)]
+Workers = Annotated[int | None, typer.Option(help="Threads; as many as processors by default.", show_default=False)]
+Dask = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler to run on: docs/cluster.md.", show_default=False)
+]
+
+
+def run(
+    study: Annotated[
+        str | None, typer.Argument(help="A TOML file, or the name of a bundled study.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The study's own small version.")] = False,
+    seeds: Seeds = None,
+    steps: Steps = None,
+    alphas: Alphas = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--grid", help="Values of a parameter of the grid, name=v,v,…; may be repeated.", show_default=False
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Which of the study's methods, with commas.", show_default=False)
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where; results/NAME by default.", show_default=False)] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the bundled studies.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Run a study, or what is missing of it. Interrupt it whenever you like; run again, it goes on.
+
+    Example: [bold]tdlambda run ringworld-0.40-0.35 --quick --seeds 8 --workers 2[/bold]
+    """
+    if listing or study is None:
+        _list(json)
+        return
+    chosen = resized(Study.load(study), quick, seeds, steps, alphas, grid)
+    names = None if methods is None else methods.split(",")
+    outcome = run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=None if json else announce)
+    if json:
+        print_json(asdict(outcome) | {"study": chosen.name})
+    elif outcome.done + outcome.left:
+        state = "interrupted; the same command goes on" if outcome.interrupted else "finished"
+        console.print(f"{state}: {outcome.done} units done, {outcome.left} left, {_duration(outcome.seconds)}")
+    if not json and not outcome.interrupted:
+        _show(chosen, outcome.directory)
+    if outcome.interrupted:
+        raise typer.Exit(130)
+
+
+def resized(
+    study: Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None, grid: list[str] | None = None
+) -> Study:
+    """The study, as small as its options ask for."""
+    study = study.small() if quick else study
+    changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
+    if seeds is not None:
+        first, colon, last = seeds.partition(":")
+        try:
+            begin, end = (int(first), int(last)) if colon else (study.seed, study.seed + int(first))
+        except ValueError:
+            raise ValueError(f"--seeds takes a number, or two as in 0:120; got {seeds!r}") from None
+        changes |= {"seed": begin, "seeds": end - begin}
+    values = {}
+    for text in ([f"alpha={alphas}"] if alphas is not None else []) + (grid or []):
+        name, equals, listed = text.partition("=")
+        if not equals:
+            raise ValueError(f"--grid takes name=value,value,…; got {text!r}")
+        values[name.strip()] = [_value(part.strip()) for part in listed.split(",")]
+    return study.but(grid=values, **changes)
+
+
+def announce(plan: Plan) -> None:
+    """Say what will be done, and how long it should take."""
+    for path in plan.set_aside:
+        Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and done again:[/] {escape(str(path))}")
+    study = plan.study
+    rows = [
+        [name, declared.learner, declared.rule or "fixed λ", len(study.cells(name)),
+         f"{study.seeds - len(plan.missing[name])} of {study.seeds}", escape(declared.about)]
+        for name, declared in study.methods.items()
+    ]  # fmt: skip
+    print_table(
+        f"{study.name}: {escape(study.title or study.task)}, {study.seeds} seeds × {study.steps:,} steps",
+        ["method", "learner", "rule", "cells", "done", ""], rows,
+    )  # fmt: skip
+    if plan.units:
+        console.print(
+            f"{plan.units} units to do, {plan.lane_steps:.3g} updates: about {_duration(plan.estimate)} "
+            f"on {plan.workers} thread{'s' * (plan.workers > 1)}. Results go to [bold]{escape(str(plan.directory))}[/]"
+        )
+    else:
+        console.print(f"nothing is missing in [bold]{escape(str(plan.directory))}[/]")
+
+
+def _show(study: Study, directory: Path) -> None:
+    """The best cell of each method."""
+    results = load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))
+    rows = []
+    for (method,), part in results.group_by("method", maintain_order=True):
+        axes = list(study.methods[str(method)].over)
+        cells = [(key, rows["tail"].to_numpy()) for key, rows in part.group_by(axes or "method", maintain_order=True)]
+        key, errors = min(cells, key=lambda cell: cell[1].mean())
+        found = summary(errors)
+        lost = int((part["diverged_at"] >= 0).sum())
+        at = ", ".join(f"{axis} {value}" for axis, value in zip(axes, key, strict=False))
+        rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
+    print_table("The best cell of each method", ["method", "at", "error", "95 % interval", "diverged"], rows)
+    console.print(f'All of it: [bold]td.load_results("{escape(str(directory))}")[/bold]')
+
+
+def _list(json: bool) -> None:
+    found = bundled()
+    if json:
+        print_json({"studies": {name: study.to_dict() for name, study in found.items()}})
+        return
+    rows = [
+        [name, study.task, sum(len(study.cells(method)) for method in study.methods), study.seeds, study.title]
+        for name, study in found.items()
+    ]
+    print_table("Bundled studies", ["name", "task", "cells", "seeds", ""], rows)
+    console.print("Yours is a TOML file: docs/studies.md. Run one: [bold]tdlambda run NAME --quick[/bold]")
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,176 @@
+"""A study's results, summed up: all that a page or a figure shows, and small enough to embed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.published import thesis_tables
+from tdlambda.studies.reproduction import TABLES
+from tdlambda.studies.statistics import Comparison, compare, sensitivity, summary
+from tdlambda.studies.store import load_results, load_study
+from tdlambda.studies.study import Study
+
+MEASURES = ("tail", "area")
+"""The final error, and the area under the curve."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over runs with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    std: float
+
+
+@dataclass(frozen=True)
+class CellView:
+    """One cell of a study: `settings` holds α, λ, κ … as far as its method varies them."""
+
+    method: str
+    settings: dict[str, Any]
+    n: int
+    diverged: int
+    tail: Measured
+    area: Measured
+    curve: Floats
+    curve_error: Floats
+    lambdas: Floats
+    runs: dict[str, Floats]
+
+    def measured(self, measure: str) -> Measured:
+        """The tail or the area."""
+        found: Measured = getattr(self, measure)
+        return found
+
+    @property
+    def alpha(self) -> float | None:
+        """Its step size, where the method varies it."""
+        return self.settings.get("alpha")
+
+    @property
+    def label(self) -> str:
+        """What sets it apart from other cells of its method at the same α."""
+        names = {"lam": "λ", "kappa": "κ"}
+        return ", ".join(f"{names.get(k, k)} = {_short(v)}" for k, v in self.settings.items() if k != "alpha")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number in print."""
+
+    alpha: float
+    method: str
+    lam: float | None
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A study summed up.
+
+    Attributes
+    ----------
+    study
+        As it was declared.
+    seeds
+        That at least one method has finished.
+    done, wanted
+        Units finished, and units declared.
+    curve_steps
+        Where learning curves were read.
+    cells
+        In the order of the study.
+    published
+        The thesis' numbers where the study is one of its tables.
+    """
+
+    study: Study
+    seeds: list[int]
+    done: int
+    wanted: int
+    curve_steps: Ints
+    cells: list[CellView]
+    published: list[Printed]
+
+    @property
+    def alphas(self) -> list[float]:
+        """Step sizes, in order."""
+        return sorted({cell.alpha for cell in self.cells if cell.alpha is not None})
+
+    def of(self, method: str, alpha: float | None = None) -> list[CellView]:
+        """The cells of a method, at one α or all."""
+        return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
+
+    def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
+        """The cell with the least mean, in hindsight; one in which no run diverged if there is any."""
+        return min(self.of(method, alpha), key=lambda c: (c.diverged > 0, c.measured(measure).mean))
+
+    def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
+        """Two cells, seed by seed, on the seeds that both have."""
+        mine = dict(zip(a.runs["seed"], a.runs[measure], strict=True))
+        theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
+        both = sorted(set(mine) & set(theirs))
+        return compare([mine[s] for s in both], [theirs[s] for s in both])
+
+    def sensitivity(self, method: str, measure: str = "tail") -> float:
+        """Over how many decades of α the method's best cell stays within twice its best."""
+        best = [self.best(method, alpha, measure).measured(measure).mean for alpha in self._alphas_of(method)]
+        return sensitivity(self._alphas_of(method), best)
+
+    def _alphas_of(self, method: str) -> list[float]:
+        return sorted({c.alpha for c in self.of(method) if c.alpha is not None})
+
+
+def overview(directory: str | Path) -> Overview:
+    """Sum up the results in a directory, finished or not."""
+    study, results = load_study(directory), load_results(directory)
+    done = results.select("method", "seed").unique().height
+    table = next((table for table, name in TABLES.items() if study.name in (name, f"{name}-quick")), None)
+    printed = [
+        Printed(c.alpha, c.method, c.lam, c.mean, c.std)
+        for c in thesis_tables()
+        if c.table == table and c.alpha in study.grid.get("alpha", [])
+    ]
+    return Overview(
+        study, sorted(results["seed"].unique().to_list()), done, study.seeds * len(study.methods),
+        study.read_at[study.kept], list(_cells(study, results)), printed,
+    )  # fmt: skip
+
+
+def _cells(study: Study, results: pl.DataFrame) -> Iterator[CellView]:
+    for method, declared in study.methods.items():
+        mine = results.filter(pl.col("method") == method).sort("seed")
+        parts = dict(mine.group_by(list(declared.over) or "method", maintain_order=True))
+        for settings in study.cells(method):
+            part = parts.get(tuple(settings.values()) or (method,))
+            if part is not None:
+                yield _cell(method, settings, part)
+
+
+def _cell(method: str, settings: dict[str, Any], part: pl.DataFrame) -> CellView:
+    curves = np.array(part["curve"].to_list(), dtype=np.float64)
+    curves = np.where(np.isfinite(curves), curves, np.nan)
+    alive = np.isfinite(curves).sum(axis=0)
+    with np.errstate(all="ignore"):
+        mean = np.nansum(curves, axis=0) / np.where(alive > 0, alive, np.nan)
+        spread = np.sqrt(np.nansum((curves - mean) ** 2, axis=0) / np.where(alive > 1, alive - 1, np.nan))
+    found = {name: summary(part[name].to_numpy()) for name in MEASURES}
+    tail, area = (Measured(s.mean, s.low, s.high, s.std) for s in found.values())
+    lambdas = np.array(part["lambdas"].to_list(), dtype=np.float64).mean(axis=0)
+    runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)}
+    lost = int((part["diverged_at"] >= 0).sum())
+    return CellView(method, settings, part.height, lost, tail, area, mean, spread / np.sqrt(alive), lambdas, runs)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,155 @@
+"""`tdlambda run` and `tdlambda reproduce`, as a program reads them and as a person does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tdlambda as td
+
+COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
+STUDY = """
+name = "small"
+title = "[red]odd[/red] <title>"
+task = "RandomWalk-v0"
+seeds = 3
+steps = 1000
+points = 10
+
+[grid]
+alpha = [0.01, 0.1]
+lam = [0.0, 0.9]
+
+[methods.fixed]
+learner = "TrueOnlineTD"
+over = ["alpha", "lam"]
+
+[methods.greedy]
+learner = "TrueOnlineTD"
+rule = "Greedy"
+over = ["alpha"]
+"""
+
+
+def run(where: Path, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=where
+    )  # fmt: skip
+    assert done.returncode == expect, done.stderr + done.stdout
+    return done
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def test_run_says_what_it_will_do_does_it_once_and_shows_the_best(study: Path) -> None:
+    here = study.parent
+    first = run(here, "run", "small.toml")
+    assert "6 units to do" in first.stdout
+    assert "about" in first.stdout
+    assert "finished: 6 units done, 0 left" in first.stdout
+    assert "[red]odd[/red] <title>" in first.stdout.replace("\n", " ")
+    results = td.load_results(here / "results" / "small")
+    assert results.shape[0] == 3 * (4 + 2)
+    again = run(here, "run", "small.toml")
+    assert "nothing is missing" in again.stdout
+    more = json.loads(run(here, "run", "small.toml", "--seeds", "5", "--methods", "fixed", "--json").stdout)
+    assert (more["done"], more["left"], more["interrupted"]) == (2, 0, False)
+    assert td.load_results(here / "results" / "small").shape[0] == 5 * 4 + 3 * 2
+
+
+def test_options_change_the_study(study: Path) -> None:
+    here = study.parent
+    options = ["--seeds", "7:9", "--steps", "500", "--alphas", "0.02", "--grid", "lam=0.5", "--out", "there"]
+    run(here, "run", "small.toml", *options)
+    results = td.load_results(here / "there")
+    assert set(results["seed"]) == {7, 8}
+    assert set(results["alpha"]) == {0.02}
+    assert set(results["lam"]) == {0.5, None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "smal.toml"], "smal.toml"),
+        (["run", "ringworld-0.4-0.35"], "did you mean 'ringworld-0.40-0.35'"),
+        (["run", "small.toml", "--seeds", "x"], "--seeds"),
+        (["run", "small.toml", "--seeds", "0"], "seeds"),
+        (["run", "small.toml", "--grid", "lam"], "--grid"),
+        (["run", "small.toml", "--grid", "kappa=1"], "kappa"),
+        (["run", "small.toml", "--methods", "fixed,fancy"], "fancy"),
+        (["run", "small.toml", "--quick"], "quick"),
+        (["reproduce", "--quick", "--full"], "--quick and --full"),
+        (["reproduce", "table-9"], "table-9"),
+        (["reproduce", "--protocol", "mine"], "--protocol"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_written(study: Path, arguments: list[str], message: str) -> None:
+    failed = run(study.parent, *arguments, expect=2)
+    assert message in failed.stderr.replace("\n", " ")
+    assert "Traceback" not in failed.stderr
+    assert not (study.parent / "results").exists()
+
+
+def test_reproduce_prints_json_as_promised(tmp_path: Path) -> None:
+    small = ["--alphas", "0.01,0.1", "--seeds", "4", "--steps", "2000"]
+    found: Any = json.loads(run(tmp_path, "reproduce", "frozenlake", *small, "--json", "--save", "kept").stdout)
+    (table,) = found["tables"]
+    assert (table["table"], table["protocol"]) == ("frozenlake", "published")
+    assert len(table["cells"]) == 2 * (8 + 3)
+    promised = [
+        "alpha",
+        "method",
+        "lam",
+        "kappa",
+        "learner",
+        "mean",
+        "std",
+        "n",
+        "diverged",
+        "published_mean",
+        "published_std",
+        "z",
+    ]
+    for cell in table["cells"]:
+        assert set(promised) <= set(cell)
+        assert cell["method"] in ("fixed", "greedy", "META", "META_np")
+        assert (cell["lam"] is None) == (cell["method"] != "fixed")
+        assert (cell["kappa"] is None) == (not cell["method"].startswith("META"))
+        apart = cell["std"] ** 2 / cell["n"] + cell["published_std"] ** 2 / 240
+        assert cell["z"] == pytest.approx((cell["mean"] - cell["published_mean"]) / apart**0.5)
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    shown = run(tmp_path, "reproduce", "frozenlake", *small, "--protocol", "like-for-like").stdout
+    assert "META_default beats λ-greedy" in shown.replace("\n", " ")
+    assert "the thesis has 1,000,000 steps, not 2,000" in shown.replace("\n", " ")
+
+
+def test_ctrl_c_and_again(study: Path) -> None:
+    here = study.parent
+    options = ["run", "small.toml", "--steps", "400000", "--seeds", "12", "--workers", "1"]
+    going = subprocess.Popen([*COMMAND, *options], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    units = here / "results" / "small" / "units"
+    for _ in range(600):
+        if len(list(units.glob("*/*.parquet"))) >= 2:
+            break
+        time.sleep(0.1)
+    os.kill(going.pid, signal.SIGINT)
+    out, err = going.communicate(timeout=60)
+    assert going.returncode == 130, err
+    assert "interrupted; the same command goes on" in out.replace("\n", " ")
+    before = {path: path.stat().st_mtime_ns for path in units.glob("*/*.parquet")}
+    assert 2 <= len(before) < 24
+    run(here, *options)
+    after = {path: path.stat().st_mtime_ns for path in units.glob("*/*.parquet")}
+    assert len(after) == 24
+    assert before.items() <= after.items()
