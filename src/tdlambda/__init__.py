@@ -1,6 +1,7 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by."""
 
 from tdlambda import engine, memory, studies
+from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
 from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, offline_meta
 from tdlambda.learners import (
@@ -37,6 +38,7 @@ __all__ = [
     "TASKS",
     "TD",
     "VTD",
+    "ActorCritic",
     "Counting",
     "Custom",
     "Dense",
@@ -47,12 +49,14 @@ __all__ = [
     "FiniteMDP",
     "Fixed",
     "Fourier",
+    "Gaussian",
     "Greedy",
     "GridTilings",
     "History",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
+    "LearningCurve",
     "Meta",
     "Method",
     "MonteCarlo",
@@ -61,6 +65,7 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "Softmax",
     "Study",
     "Table",
     "TabularPolicy",
@@ -79,8 +84,10 @@ __all__ = [
     "load_results",
     "make",
     "memory",
+    "meta_actor_critic",
     "offline_meta",
     "run_study",
     "studies",
     "task",
+    "train",
 ]

@@ -1,11 +1,14 @@
 """The one place where Python functions become machine code."""
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
+from numba.core.caching import IndexDataCacheFile
 
 numba: Any = _numba  # its types know neither `_nrt` nor `config`
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -71,8 +74,29 @@ def _compile(function: _Function, **options: bool) -> _Function:
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
     # machine code here. So every kernel is as old as the newest file with kernels in it.
-    dispatcher._cache._cache_file._source_stamp = _package_stamp()
+    numbas = dispatcher._cache._cache_file
+    base = numbas._index_name.removesuffix(".nbi")
+    dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, _package_stamp())
     return cast(_Function, dispatcher)
+
+
+class _CacheFile(IndexDataCacheFile):
+    """A kernel's machine code on disk, for processes that compile at once.
+
+    Numba writes the index first and numbers the data files 1, 2, 3: who reads in between gets the old source's code,
+    and of two who write, one may get the other's. Here a data file is named after what is in it, and written first.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep one."""
+        digest = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()
+        name = self._data_name(int(digest[:15], 16))
+        self._save_data(name, data)
+        index = self._load_index() | {key: name}
+        self._save_index(index)
+        for old in Path(self._cache_path).glob(f"{escape(self._index_name.removesuffix('.nbi'))}.*.nbc"):
+            if old.name not in index.values():  # of an older source; who misses it compiles again
+                old.unlink(missing_ok=True)
 
 
 @cache

@@ -30,6 +30,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
             "counting": lambda: td.Counting(20.0, warm_up=100),
             "greedy": lambda: td.Greedy(warm_up=50),
             "greedy vtd corrected": lambda: td.Greedy("vtd", 1.5, 0.9, of="corrected"),
+            "greedy published": lambda: td.Greedy.published(warm_up=100),
             "greedy corrected": lambda: td.Greedy(of="corrected", aux_alpha=0.01 * scale),
             "meta": lambda: td.Meta(0.02, warm_up=100),
             "meta thesis": lambda: td.Meta.thesis(0.1, rho_clip=2.0),

@@ -62,7 +62,8 @@ def rows(draw: st.DrawFn) -> Rows:
     return Rows(X, rng.normal(size=steps), rng.uniform(0, 1, steps), rho, rng.random(steps) < 0.1, 0.05)
 
 
-def greedy_reference(s: Rows, ratio: float, kappa: float, corrected: bool, vtd: bool, warm_up: int) -> list[float]:
+def greedy_reference(s: Rows, rule: td.Greedy) -> list[float]:
+    corrected, vtd, fast = rule.of == "corrected", rule.variance == "vtd", rule.ratio * s.alpha
     V, M, S = (Estimate(s.X.shape[1]) for _ in range(3))
     lams = []
     for t in range(len(s.reward)):
@@ -70,16 +71,21 @@ def greedy_reference(s: Rows, ratio: float, kappa: float, corrected: bool, vtd: 
         m, m_next, second = M.w @ x, M.w @ y, S.w @ y
         variance = max(0.0, second - m_next**2 if vtd else second)
         bias = (V.w @ y - m_next) ** 2
-        lam = bias / (bias + variance) if bias + variance > 0 and t >= warm_up and not s.end[t] else 1.0
+        lam = bias / (bias + variance) if bias + variance > 0 and t >= rule.warm_up and not s.end[t] else 1.0
         delta = r + g * m_next - m
         reward = r**2 + 2 * g * r * m_next if vtd else delta**2
         discount, weight = g**2, rho
         if corrected:
             reward = rho**2 * reward if vtd else (rho * delta + (rho - 1) * m) ** 2
             discount, weight = (rho * g) ** 2, 1.0
+        square = (r + g * (V.w @ y) - V.w @ x) ** 2
         V.learn(x, y, s.alpha, r, g, rho, lam)
-        M.learn(x, y, ratio * s.alpha, r, g, rho, kappa)
-        S.learn(x, y, ratio * s.alpha, reward, discount, weight, kappa)
+        M.learn(x, y, fast, r, g, rho, rule.trace_lam)
+        if rule.value_delta:
+            reward = square
+        if rule.unit_variance_trace:
+            S.decay = 1.0
+        S.learn(x, y, fast, reward, discount, weight, rule.trace_lam)
         if s.end[t]:
             for estimate in (V, M, S):
                 estimate.end()
@@ -156,11 +162,15 @@ def play(s: Rows, rule: Any) -> list[float]:
     return [*lams, *lam_weights, *v._F[0::2, : v.features.size].ravel()]
 
 
-@given(rows(), st.booleans(), st.booleans(), st.floats(0, 1), st.integers(0, 5))
-def test_greedy_is_its_equations(s: Rows, corrected: bool, vtd: bool, trace_lam: float, warm_up: int) -> None:
-    rule = td.Greedy("vtd" if vtd else "direct", 1.7, trace_lam, "corrected" if corrected else "target", warm_up)
-    expected = greedy_reference(s, 1.7, trace_lam, corrected, vtd, warm_up)
-    np.testing.assert_allclose(play(s, rule), expected, atol=1e-8, rtol=1e-6)
+@given(rows(), st.booleans(), st.booleans(), st.floats(0, 1), st.integers(0, 5), st.booleans(), st.booleans())
+def test_greedy_is_its_equations(
+    s: Rows, corrected: bool, vtd: bool, trace_lam: float, warm_up: int, unit: bool, value_delta: bool
+) -> None:
+    rule = td.Greedy(
+        "vtd" if vtd else "direct", 1.7, trace_lam, "corrected" if corrected else "target", warm_up,
+        unit_variance_trace=unit, value_delta=value_delta and not vtd,
+    )  # fmt: skip
+    np.testing.assert_allclose(play(s, rule), greedy_reference(s, rule), atol=1e-8, rtol=1e-6)
 
 
 @given(
@@ -191,6 +201,7 @@ def test_meta_is_its_equations(
 
 LEARNERS = [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD]
 RULES = [td.Counting(), td.Greedy(), td.Greedy("vtd"), td.Meta(), td.Meta.thesis(0.01), td.Meta.published(0.01)]
+RULES += [td.Greedy.published()]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -276,6 +287,7 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         (lambda: td.Meta(warm_up=0.1), "warm_up"),
         (lambda: td.Meta(warm_up=5, length=100), "warm_up"),
         (lambda: td.Greedy(variance="x"), "variance"),
+        (lambda: td.Greedy(variance="vtd", value_delta=True), "value_delta"),
         (lambda: td.Counting(patience=0), "patience"),
         (lambda: td.DirectVTD(td.OneHot(2), 0.1, td.Meta()), "lam: DirectVTD needs a λ that stays"),
     ],

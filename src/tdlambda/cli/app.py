@@ -9,8 +9,12 @@ from rich.markup import escape
 
 from tdlambda.cli.bench import bench
 from tdlambda.cli.doctor import doctor
+from tdlambda.cli.report import report
+from tdlambda.cli.reproduce import reproduce
+from tdlambda.cli.run import run
 from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
+from tdlambda.cli.watch import watch
 
 app = typer.Typer(
     name="tdlambda",
@@ -20,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (tasks, solve, bench, doctor):
+for command in (tasks, solve, run, watch, reproduce, report, bench, doctor):
     app.command()(command)
 
 
@@ -31,6 +35,6 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
     try:
         app()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OSError) as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
         sys.exit(2)

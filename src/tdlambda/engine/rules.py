@@ -84,8 +84,9 @@ def variance(
 
 @lanewise
 def _greedy(
-    lam: Floats, square: Floats, discount: Floats, v_next: Floats, mean: Floats, mean_next: Floats, second: Floats,
-    reward: float, gamma_next: float, rho: float, corrected: bool, vtd: bool, ready: bool,
+    lam: Floats, square: Floats, discount: Floats, v: Floats, v_next: Floats, mean: Floats, mean_next: Floats,
+    second: Floats, reward: float, gamma_next: float, rho: float, corrected: bool, vtd: bool, value_delta: bool,
+    ready: bool,
 ) -> None:  # fmt: skip
     for l in range(lam.size):
         spread = second[l]
@@ -94,6 +95,8 @@ def _greedy(
             square[l], discount[l], _ = of_second_moment(reward, gamma_next, mean_next[l], rho, corrected)
         else:
             square[l], discount[l], _ = of_variance(reward, gamma_next, mean[l], mean_next[l], rho, corrected)
+            if value_delta:
+                square[l] = (reward + gamma_next * v_next[l] - v[l]) ** 2
         lam[l] = _greedy_lambda(v_next[l], mean_next[l], spread) if ready else 1.0
 
 
@@ -107,12 +110,16 @@ def greedily(
     one_next = lanes.one_hot_next(x, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, gamma_next, rho)
     lanes.spread(M, _SECOND, reward, gamma_next, 1.0)  # its ratio is not read
-    v_next, mean = F[y[0], 0] if one_next else S[NEXT], F[x[0], rows] if one else S[HERE + 1]
+    v, mean = F[x[0], 0] if one else S[HERE], F[x[0], rows] if one else S[HERE + 1]
+    v_next = F[y[0], 0] if one_next else S[NEXT]
     mean_next, second = F[y[0], rows] if one_next else S[NEXT + 1], F[y[0], 2 * rows] if one_next else S[NEXT + 2]
     _greedy(
-        M[FIRST_BLOCK + LAM_NEXT], M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT], v_next, mean, mean_next, second,
-        reward, gamma_next, rho, I[CORRECTED], I[BUNDLE] == GREEDY_VTD, n_next > 0 and I[STEPS] > I[WARM_UP],
+        M[FIRST_BLOCK + LAM_NEXT], M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT], v, v_next, mean, mean_next, second,
+        reward, gamma_next, rho, I[CORRECTED], I[BUNDLE] == GREEDY_VTD, I[VALUE_DELTA],
+        n_next > 0 and I[STEPS] > I[WARM_UP],
     )  # fmt: skip
+    if I[UNIT_TRACE]:
+        M[_THIRD + DECAY] = 1.0
 
 
 @lanewise

@@ -10,7 +10,7 @@ or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less
 variance of the return with its importance ratios: see `td.DirectVTD`.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -21,10 +21,15 @@ from tdlambda.lambdas.adaptive import WithEstimates
 from tdlambda.memory import (
     BUNDLE,
     CORRECTED,
+    DECAY,
+    FIRST_BLOCK,
     GREEDY_VTD,
+    SLOTS,
     STEPS,
     TRACE_LAM,
     TRACE_ROWS,
+    UNIT_TRACE,
+    VALUE_DELTA,
     WARM_UP,
     WEIGHT_ROWS,
     Index,
@@ -53,11 +58,15 @@ def prepare(
     v_next, mean_next = dot(F[0], y, yv, n_next), dot(F[rows], y, yv, n_next)
     mean, second_next = dot(F[rows], x, xv, len(x)), dot(F[2 * rows], y, yv, n_next)
     variance = second_next
+    if I[UNIT_TRACE]:
+        M[FIRST_BLOCK + 2 * SLOTS + DECAY] = 1.0
     if I[BUNDLE] == GREEDY_VTD:
         variance -= mean_next**2
         square, discount, ratio = of_second_moment(reward, gamma_next, mean_next, rho, corrected)
     else:
         square, discount, ratio = of_variance(reward, gamma_next, mean, mean_next, rho, corrected)
+        if I[VALUE_DELTA]:
+            square = (reward + gamma_next * v_next - dot(F[0], x, xv, len(x))) ** 2
     lam_next = greedy_lambda(v_next, mean_next, variance) if n_next > 0 and I[STEPS] > I[WARM_UP] else 1.0
     assign(M, 0, reward, gamma_next, rho, lam_next)
     assign(M, 1, reward, gamma_next, rho, trace)
@@ -76,6 +85,11 @@ class Greedy(WithEstimates):
         See `WithEstimates`.
     warm_up, length
         See `Adaptive`; until then λ = 1.
+    unit_variance_trace
+        Let the trace of the variance not decay but by its importance ratio, as the published numbers were made.
+    value_delta
+        Learn the variance from V's own error, (r' + γ'V(x') - V(x))² whatever `of` is, as the published numbers were
+        made. With "direct" only.
 
     Examples
     --------
@@ -98,12 +112,31 @@ class Greedy(WithEstimates):
         warm_up: float = 0,
         length: int | None = None,
         aux_alpha: float | None = None,
+        unit_variance_trace: bool = False,
+        value_delta: bool = False,
     ) -> None:
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         if variance not in ("direct", "vtd"):
             raise ValueError(f'variance must be "direct" or "vtd"; got {variance!r}')
+        if value_delta and variance == "vtd":
+            raise ValueError('value_delta: a second moment is not learnt from errors; only with variance="direct"')
         self.variance = variance
+        self.unit_variance_trace, self.value_delta = bool(unit_variance_trace), bool(value_delta)
         self.bundle = memory.GREEDY if variance == "direct" else memory.GREEDY_VTD  # type: ignore[misc]
+
+    @classmethod
+    def published(cls, **options: Any) -> Self:
+        """What the published numbers were made with: see docs/results.
+
+        The variance is learnt from V's own errors, without importance ratios but for ρ² on the discount, by a trace
+        that does not decay. They were made with `warm_up=0.1, length=10**6`.
+        """
+        return cls(**({"of": "corrected", "unit_variance_trace": True, "value_delta": True} | options))
+
+    def setup(self, M: Floats, I: Ints) -> None:
+        """Put the parameters where the kernels look for them."""
+        super().setup(M, I)
+        I[UNIT_TRACE], I[VALUE_DELTA] = self.unit_variance_trace, self.value_delta
 
     def values(self, M: Floats, I: Ints, estimates: Floats, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
         """λ from the estimates so far."""
@@ -116,5 +149,5 @@ class Greedy(WithEstimates):
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        names = ("variance", "ratio", "trace_lam", "of", "warm_up", "length", "aux_alpha")
-        return {name: getattr(self, name) for name in names}
+        names = "variance ratio trace_lam of warm_up length aux_alpha unit_variance_trace value_delta"
+        return {name: getattr(self, name) for name in names.split()}

@@ -306,8 +306,8 @@ class Meta(WithEstimates):
         The printed sign, and a variance learnt from V's own errors by a trace that decays by ρ alone. On RingWorld they
         were made with `TrueOnlineGTD` and `warm_up=0.1, length=10**6`: docs/meta.md has ours beside them.
         """
-        odd = {"in_range": False, "unit_variance_trace": True, "value_delta": True}
-        return cls(kappa, "printed", "gradient", **(odd | options))
+        odd: dict[str, Any] = {"in_range": False, "unit_variance_trace": True, "value_delta": True}
+        return cls(kappa, **({"gradient": "printed", "step": "gradient"} | odd | options))
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""

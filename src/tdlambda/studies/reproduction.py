@@ -36,7 +36,7 @@ PUBLISHED_RUNS = 240
 _RING = {"fixed": "fixed", "greedy": "greedy"}
 PROTOCOLS: dict[str, dict[str, dict[str, str]]] = {
     "published": {
-        "ringworld": {**_RING, "META": "META"},
+        "ringworld": {"fixed": "fixed", "greedy": "greedy_published", "META": "META"},
         "frozenlake": {
             "fixed": "fixed_published", "greedy": "greedy_published", "META": "META", "META_np": "META_np",
         },

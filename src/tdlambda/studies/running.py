@@ -107,6 +107,10 @@ def run_study(
     """
     begun = time.perf_counter()
     count = processors() if workers is None else integer(workers, "workers", 1)
+    if dask is not None:
+        from tdlambda.studies.cluster import run_on_cluster, threads_at
+
+        count = max(1, threads_at(dask))
     whole = Store(Path("results") / study.name if out is None else out, study)
     study = study.but(methods=methods)
     for method in study.methods:
@@ -130,8 +134,6 @@ def run_study(
     try:
         with Progress(plan.lane_steps, progress if plan.units else False) as bar:
             if dask is not None:
-                from tdlambda.studies.cluster import run_on_cluster
-
                 interrupted = run_on_cluster(study, wanted, dask, keep, bar)
             else:
                 interrupted = _run_here(study, wanted, count, keep, bar)
@@ -147,13 +149,13 @@ def run_unit(study: Study, method: str, seed: int) -> bytes:
     return unit_bytes(study, method, _engine(study, method, [seed], threads=1, progress=False))
 
 
-def prepared(study: Study, method: str) -> tuple[list[Learner], Truth]:
-    """The learners and the truth of a method, built once in a process."""
+def prepared(study: Study, method: str, truth: Truth | None = None) -> tuple[list[Learner], Truth]:
+    """The learners and the truth of a method, built once in a process; a truth that is given is kept for later."""
     key = study.key(method)
-    if key not in _PREPARED:
+    if key not in _PREPARED or truth is not None:
         if len(_PREPARED) >= 64:
             _PREPARED.clear()
-        _PREPARED[key] = study.learners(method), study.truth(method)
+        _PREPARED[key] = study.learners(method), study.truth(method) if truth is None else truth
     return _PREPARED[key]
 
 

@@ -142,7 +142,7 @@ def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> fl
         raise ValueError("values must be positive and increasing, with one error each")
     y = np.where(np.isfinite(y), y, np.inf)
     best = int(np.argmin(y))
-    within = y <= factor * y[best]
+    within = np.isfinite(y) & (y <= factor * y[best])
     first = last = best
     while first > 0 and within[first - 1]:
         first -= 1

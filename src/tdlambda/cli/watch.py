@@ -1,0 +1,139 @@
+"""`tdlambda watch`."""
+
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from tdlambda.cli.output import console, number, print_json
+from tdlambda.studies.watching import Best, State, Watcher
+
+_NAMES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
+_BAR = 20
+_SPARED = ("", "95 % interval", "best so far", "diverged")
+"""Columns that are left out first where there is no room."""
+_READING = 0.5
+"""Seconds of reading between two views, so that there is something to see at once."""
+
+
+def watch(
+    directory: Annotated[Path, typer.Argument(help="Where the study's results go, such as results/NAME.")],
+    every: Annotated[float, typer.Option(help="Seconds between two views.", min=0.1)] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one view and end.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One view, for programs.")] = False,
+) -> None:
+    """Watch a study being run: progress, speed, the best so far, what diverged. Reads only, and ends with the study.
+
+    Example: [bold]tdlambda watch results/ringworld-0.40-0.35[/bold]
+    """
+    watcher = Watcher(directory)
+    try:
+        if json:
+            state = watcher.look()
+            print_json(asdict(state) | {"finished": state.finished})
+        elif once or not console.is_terminal:  # a pipe gets one view, without --once the last
+            while not (state := watcher.look()).finished and not once:
+                time.sleep(every)
+            shown = view(state)
+            Console(width=max(_width(shown), console.width), highlight=False).print(shown)
+        else:
+            _live(watcher, every)
+    except KeyboardInterrupt:  # somebody has seen enough
+        return
+
+
+def _live(watcher: Watcher, every: float) -> None:
+    state = watcher.look(_READING)
+    with Live(view(state, console.width), console=console, auto_refresh=False) as live:
+        while not state.finished:
+            time.sleep(0 if state.read < state.done else every)
+            state = watcher.look(_READING)
+            live.update(view(state, console.width), refresh=True)
+
+
+def view(state: State, room: int | None = None) -> RenderableType:
+    """The state, for people; in a narrow terminal, rather than cut numbers short, with fewer columns."""
+    if not state.study:
+        return Text(f"nothing in {state.directory} yet")
+    title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} steps"
+    table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (room or 1000)), None)
+    lines: list[RenderableType] = [
+        Text.from_markup(title), table or _methods(state, _SPARED), Text.from_markup(_progress(state))
+    ]  # fmt: skip
+    for sitting in state.sessions:
+        since = sitting.since.replace("T", " ").replace("Z", " UTC")
+        lines.append(Text(f"at work: {sitting.host} since {since}, on {sitting.units} units"))
+    if not state.sessions and state.done < state.wanted:
+        lines.append(Text("nobody is at work here; tdlambda run goes on where it was", style="yellow"))
+    lines += [Text(f"damaged: {path}; tdlambda run redoes it", style="red") for path in state.damaged]
+    if state.set_aside:
+        lines.append(Text(f"{state.set_aside} damaged before, in {state.directory}/set-aside", style="yellow"))
+    return Group(*lines)
+
+
+def _methods(state: State, without: tuple[str, ...]) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0))
+    names = ("method", "", "done", "best so far", "final error", "95 % interval", "diverged")
+    for name in names:
+        if name not in without:
+            table.add_column(name, justify="right" if name in ("done", "final error") else "left", no_wrap=True)
+    for method in state.methods:
+        best = method.best
+        row: tuple[RenderableType, ...] = (
+            escape(method.name), ProgressBar(method.wanted, method.done, width=_BAR),
+            f"{method.done} of {method.wanted}",
+            "" if best is None else _settings(best), "" if best is None else number(best.mean),
+            "" if best is None or not math.isfinite(best.low) else f"{best.low:.3g} to {best.high:.3g}",
+            f"[red]{method.diverged} of {method.runs}[/]" if method.diverged else f"0 of {method.runs}",
+        )  # fmt: skip
+        table.add_row(*(cell for name, cell in zip(names, row, strict=True) if name not in without))
+    return table
+
+
+def _width(shown: RenderableType) -> int:
+    return Measurement.get(console, console.options.update(max_width=1000), shown).maximum
+
+
+def _settings(best: Best) -> str:
+    text = ", ".join(f"{_NAMES.get(name, name)} = {_short(value)}" for name, value in best.settings.items())
+    lost = f" ({best.diverged} of {best.n} diverged)" if best.diverged else ""
+    return escape(text + lost)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _progress(state: State) -> str:
+    parts = [f"[bold]{state.done} of {state.wanted} units[/]"]
+    if state.read < state.done:
+        parts.append(f"{state.done - state.read} yet to be read")
+    if state.units_per_minute is not None and state.lane_steps_per_second is not None:
+        parts.append(f"{state.units_per_minute:.3g} units/min")
+        parts.append(f"{state.lane_steps_per_second:.3g} lane-steps/s")
+    if state.finished:
+        parts.append("[green]finished[/]")
+    elif state.seconds_left is not None:
+        parts.append(f"about {_duration(state.seconds_left)} left")
+    if state.seconds_since is not None and not state.finished:
+        parts.append(f"the last {_duration(state.seconds_since)} ago")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"

@@ -1,0 +1,270 @@
+"""Actor-critic: a policy that follows the policy gradient by the errors of a critic, which is any of our learners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import gymnasium as gym
+import numpy as np
+
+from tdlambda import memory
+from tdlambda.arrays import Floats
+from tdlambda.control import actor
+from tdlambda.control.actor_state import Actor
+from tdlambda.control.gaussian import Gaussian
+from tdlambda.control.policy import SOFTMAX, Policy
+from tdlambda.control.softmax import Softmax
+from tdlambda.lambdas import Adaptive, Rule, as_rule
+from tdlambda.learners import Diverged, Learner, OneOver, TraceLearner
+from tdlambda.learners.base import check_numbers
+from tdlambda.learners.variance import VarianceLearner
+
+
+class ActorCritic:
+    """Online actor-critic for episodes with a state-based discount: one step, or with eligibility traces.
+
+        z   = ρ [ γλ z + I ∇ log π(a|x; θ) ]            θ  += η [ δ z + τ I ∇H(π(·|x; θ)) ]            I' = I γ'
+
+    δ is the critic's error before it learns from the step; z = 0 and I = 1 at an episode's start. See `control.actor`.
+
+    Parameters
+    ----------
+    critic
+        Any learner of values with any λ: `td.TrueOnlineTD(features, alpha=0.1, lam=td.Meta())`. The agent keeps it.
+    policy
+        `td.Softmax(3)` or `td.Gaussian(low, high)`.
+    eta
+        η, the actor's step size: a number, or a schedule by steps.
+    lam
+        λ of the actor's trace: "critic" for the λ that the critic uses, a number, one for each state, a rule that does
+        not learn, or None for the one-step method, without a trace.
+    weighting
+        How much a visit counts, I: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
+    entropy
+        τ, the weight of the policy's entropy.
+    warm_up
+        So many updates in which the critic learns and the policy is frozen (η = 0).
+    behavior
+        The policy that acts, if it is another: for a softmax the probability of each action (or a table [state,
+        action], or a function of the observation), for a Gaussian a mean and a σ (or a function to both).
+    td_error
+        The error that moves the actor: the critic's "before" it learns, or "after", as the thesis' numbers were made.
+    trace_tolerance, bound
+        Of the policy's parameters: see `TraceLearner`. What happens on divergence is as the critic has it.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")                     # +1 at the right end, -1 at the left
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(ring.features, alpha=0.1, lam=0.9), td.Softmax(2), eta=0.2)
+    >>> curve = td.train(ring, agent, steps=5000, seed=1)
+    >>> bool(curve.mean(last=50) > 0.9), agent.greedy(5)
+    (True, 1)
+    """
+
+    def __init__(
+        self,
+        critic: Learner,
+        policy: Policy,
+        eta: float | OneOver,
+        lam: Any = "critic",
+        *,
+        weighting: Literal["discounted", "corrected", "emphatic", "plain"] = "discounted",
+        entropy: float = 0.0,
+        warm_up: int = 0,
+        behavior: Any = None,
+        td_error: Literal["before", "after"] = "before",
+        trace_tolerance: float = 1e-8,
+        bound: float = 1e12,
+    ) -> None:
+        if not isinstance(critic, Learner) or isinstance(critic, VarianceLearner):
+            raise TypeError(f"critic must be a learner of values, such as td.TrueOnlineTD; got {critic!r}")
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy must be td.Softmax or td.Gaussian; got {policy!r}")
+        if td_error not in ("before", "after"):
+            raise ValueError(f'td_error must be "before" or "after"; got {td_error!r}')
+        shared = isinstance(lam, str)
+        rule = critic.rule if shared else None if lam is None else as_rule(lam)
+        if (shared and lam != "critic") or (not shared and isinstance(rule, Adaptive)):
+            raise ValueError(f'lam must be "critic", None, numbers or a rule that does not learn; got {lam!r}')
+        self.critic, self.policy, self.weighting, self.td_error = critic, policy, weighting, td_error
+        self.behavior, self._behavior = behavior, None if behavior is None else policy.behavior(behavior)
+        self.features = critic.features if policy.features is None else policy.features
+        self._actor = Actor(
+            policy, self.features, eta, lam is not None, weighting, entropy, warm_up, trace_tolerance, bound
+        )
+        self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
+        self.trace_tolerance, self.bound = trace_tolerance, bound
+        self.lam: Rule | str | None = lam if shared else rule
+        self._trace_critic = critic if isinstance(critic, TraceLearner) else None
+        # Where λ' comes from: what a trace learner has just used, or a rule.
+        self._shares_decay, self._rule = shared and self._trace_critic is not None, rule
+        self._predicts = self._trace_critic is None or td_error == "after"
+
+    @classmethod
+    def for_env(cls, env: gym.Env[Any, Any], critic: Learner, eta: float | OneOver, **options: Any) -> Self:
+        """An agent with the policy that the environment's actions ask for: a softmax, or a Gaussian for a box.
+
+        >>> import gymnasium as gym, tdlambda as td
+        >>> critic = td.TrueOnlineTD(td.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
+        >>> td.ActorCritic.for_env(gym.make("Pendulum-v1"), critic, eta=0.01).policy.low
+        array([-2.])
+        """
+        space = env.action_space
+        if isinstance(space, gym.spaces.Discrete):
+            return cls(critic, Softmax(int(space.n)), eta, **options)
+        if isinstance(space, gym.spaces.Box):
+            return cls(critic, Gaussian(space.low.ravel(), space.high.ravel()), eta, **options)
+        raise TypeError(f"env: its actions are {space}; an actor needs Discrete actions or a Box")
+
+    # ---- acting ----------------------------------------------------------------------------------------------
+
+    def act(self, obs: Any, rng: np.random.Generator) -> Any:
+        """Draw an action from the policy, or from the behaviour policy if there is one."""
+        if self._behavior is not None:
+            return self.policy.draw(self._behavior(obs), rng)
+        if self.policy.code == SOFTMAX:
+            return self._actor.choose(obs, rng.random())
+        return self.policy.draw(self._actor.distribution(obs), rng)
+
+    def greedy(self, obs: Any) -> Any:
+        """The likeliest action of the policy."""
+        return self.policy.mode(self._actor.distribution(obs))
+
+    def policy_at(self, obs: Any) -> Any:
+        """π(·|obs): the probability of each action; of a Gaussian, its mean and its standard deviation."""
+        return self._actor.distribution(obs)
+
+    def rho(self, obs: Any, action: Any) -> float:
+        """π(a|s)/b(a|s) of an action; 1 where the policy itself acts."""
+        if self._behavior is None:
+            return 1.0
+        log_b = self.policy.log_density(self._behavior(obs), action)
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.policy.log_density(self._actor.distribution(obs), action) - log_b))
+
+    # ---- learning --------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        obs: Any,
+        action: Any,
+        reward: float,
+        next_obs: Any,
+        gamma: float = 1.0,
+        rho: float | None = None,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one transition: first the critic, then the actor.
+
+        Parameters
+        ----------
+        obs, action, reward, next_obs
+            x_t, a_t as `act` gave it, R_{t+1}, x_{t+1}.
+        gamma
+            γ_{t+1}, the discount on entering `next_obs`; taken as 0 when `terminated`.
+        rho
+            π(a|s)/b(a|s); by default the agent's own `rho(obs, action)`.
+        terminated, truncated
+            As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
+        """
+        number, point = self.policy.given(action)
+        x, xv = self._actor.encode(obs)
+        if rho is None:
+            rho = 1.0 if self._behavior is None else self.rho(obs, action)
+        lam = 0.0 if self._shares_decay or self._rule is None else self._rule.at(next_obs)
+        delta = self._error(obs, reward, next_obs, gamma, rho, terminated) if self._predicts else 0.0
+        if self._actor.diverged_at is not None:  # look at the input, but learn no more
+            check_numbers(reward, gamma, rho)
+            self.critic.features.encode(obs), self.critic.features.encode(next_obs)
+            return
+        try:
+            self.critic.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        except Diverged:
+            self._actor.stop()
+            raise
+        if getattr(self.critic, "diverged_at", None) is not None:
+            self._actor.stop()
+            return
+        gamma_next, rho = float(gamma), float(rho)  # at a terminal step neither trace nor I goes any further
+        gamma_lam_next = gamma_next * lam
+        if self.td_error == "after":
+            delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
+        elif self._trace_critic is not None:
+            delta = self._trace_critic.td_error
+        if self._shares_decay:
+            gamma_lam_next = self._trace_critic._M[memory.FIRST_BLOCK + memory.DECAY]  # type: ignore[union-attr]
+        ended = (1 if terminated else 0) + (2 if truncated else 0)
+        diverged = self._actor.learn(x, xv, number, point, delta, rho, gamma_next, gamma_lam_next, ended)
+        if diverged and getattr(self.critic, "on_divergence", "raise") == "raise":
+            error = Diverged(self.steps)
+            error.add_note("It is the policy that diverged: take a smaller eta, or a smaller lam for the actor.")
+            raise error
+
+    def _error(self, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: bool) -> float:
+        """δ by the critic's weights of now."""
+        reward, gamma, _ = check_numbers(reward, gamma, rho)
+        return reward + (0.0 if terminated else gamma * self.critic.predict(next_obs)) - self.critic.predict(obs)
+
+    def reset(self) -> None:
+        """Forget the episode under way, in critic and actor: traces 0, I = 1; keep what was learnt."""
+        self.critic.reset()
+        self._actor.begin()
+
+    # ---- what there is to see --------------------------------------------------------------------------------
+
+    @property
+    def theta(self) -> Floats:
+        """The policy's parameters θ [row, feature], as a view that cannot be written."""
+        return self._actor.rows(0)
+
+    @property
+    def trace(self) -> Floats:
+        """The actor's trace z [row, feature], as a view that cannot be written; no rows for the one-step method."""
+        return self._actor.rows(self.policy.rows)
+
+    @property
+    def emphasis(self) -> float:
+        """I, how much the state that comes next counts: on-policy, the discount since the episode began."""
+        return float(self._actor.M[actor.EMPHASIS])
+
+    @property
+    def steps(self) -> int:
+        """Updates so far."""
+        return self._actor.steps
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The update, counted from 1, at which the critic or the policy diverged; None if neither has."""
+        return self._actor.diverged_at
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments; the critic as it was before it learnt."""
+        critic = type(self.critic)(**self.critic.get_params())
+        names = "policy eta lam weighting entropy warm_up behavior td_error trace_tolerance bound"
+        return {"critic": critic} | {name: getattr(self, name) for name in names.split()}
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+
+    def clone(self) -> Self:
+        """An agent in the same state that shares nothing with this one."""
+        twin = type(self)(**self.get_params() | {"critic": self.critic.clone()})
+        twin._actor.restore(self._actor.state())
+        return twin
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that `ActorCritic.load` needs to a file, at once or not at all; no pickle."""
+        from tdlambda.control.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ActorCritic:
+        """Read an agent that `save` wrote; it goes on as if it had never been away."""
+        from tdlambda.control.storage import load
+
+        return load(path)

@@ -1,0 +1,60 @@
+"""The thesis' "META-assisted online actor-critic" (chapter 4), as its MountainCar experiment has it (chapter 5).
+
+At each step, with ρ_acc, all traces and I begun anew in each episode:
+
+    a ~ π(·|x),  observe r', γ', x'                      on-policy: ρ = 1
+    learn E[G], E[G^λ], Var[G^λ] at 2α;  λ' -= κ γ'² [ λ' ((V-L)² + S) - (V-L)(V-M) ]
+    δ = r' + γ' V(x') - V(x);  learn V by true online GTD(λ), β = α
+    θ += η I δ ∇ log π(a|x; θ);  I' = I γ'               not in the first half of the steps, nor does λ move there
+
+The printed pseudocode leaves out the last line, I, the reset of ρ_acc, and the first half; and prints one sign wrong:
+docs/control.md has the list.
+"""
+
+from tdlambda.arrays import integer
+from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.softmax import Softmax
+from tdlambda.features import Encoder
+from tdlambda.lambdas import Meta
+from tdlambda.learners import TrueOnlineGTD
+
+
+def meta_actor_critic(
+    features: Encoder,
+    actions: int,
+    alpha: float,
+    kappa: float,
+    steps: int,
+    eta: float = 1.0,
+    published: bool = False,
+) -> ActorCritic:
+    """The agent of the thesis' control experiment.
+
+    Parameters
+    ----------
+    features, actions
+        What critic and policy are linear in, and how many actions there are.
+    alpha
+        α of the critic, and β of its second weights; the auxiliary learners have 2α.
+    kappa
+        Step size of λ.
+    steps
+        The number of updates to come: for the first half λ = 1 and the policy is frozen.
+    eta
+        η, the step size of the policy itself, not a factor on α: 1 in the thesis, "intentionally high".
+    published
+        The printed sign, and all else as the published numbers were made: the variance as `td.Meta.published` has
+        it, δ after the critic has learnt from the step.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> car = td.make("MountainCar-v0")
+    >>> agent = td.meta_actor_critic(car.features, 3, alpha=1e-5, kappa=1e-5, steps=50_000)
+    >>> agent.warm_up, agent.critic.rule.warm_up
+    (25000, 25000)
+    """
+    half = integer(steps, "steps", 0) // 2
+    rule = (Meta.published if published else Meta.thesis)(kappa, warm_up=half)
+    critic = TrueOnlineGTD(features, alpha, rule)
+    return ActorCritic(critic, Softmax(actions), eta, None, warm_up=half, td_error="after" if published else "before")

@@ -1,0 +1,89 @@
+"""What an actor asks of a parameterised policy π(a|s; θ): its shape, its actions, its distributions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats
+from tdlambda.features import Encoder
+
+SOFTMAX, GAUSSIAN = range(2)
+"""Codes of the policies, for compiled code."""
+
+
+class Policy(ABC):
+    """A policy's form. What it has learnt, θ [row, feature], is kept by the agent.
+
+    Parameters
+    ----------
+    features
+        Encoder that the policy is linear in; the critic's own if None.
+    initial
+        θ at the start: one number, or [row, feature].
+    """
+
+    code: ClassVar[int]
+    rows: int
+    """Rows of θ."""
+
+    def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:
+        if features is not None and not isinstance(features, Encoder):
+            raise TypeError(f"features must be an encoder such as td.OneHot(11), or None; got {features!r}")
+        self.features = features
+        self.initial: Floats = np.asarray(initial, dtype=np.float64)
+        if self.initial.ndim not in (0, 2) or not np.isfinite(self.initial).all():
+            raise ValueError(f"initial must be a finite number, or [row, feature]; got shape {self.initial.shape}")
+
+    @abstractmethod
+    def setup(self, M: Floats) -> None:
+        """Put the parameters where the kernels look for them."""
+
+    @abstractmethod
+    def given(self, action: Any) -> tuple[int, Floats]:
+        """An action as the kernels take it, or an error that names it."""
+
+    @abstractmethod
+    def distribution(self, S: Floats) -> Any:
+        """The distribution over actions from what the kernel left in S."""
+
+    @abstractmethod
+    def draw(self, distribution: Any, rng: np.random.Generator) -> Any:
+        """An action from a distribution."""
+
+    @abstractmethod
+    def mode(self, distribution: Any) -> Any:
+        """The likeliest action."""
+
+    @abstractmethod
+    def log_density(self, distribution: Any, action: Any) -> float:
+        """The logarithm of an action's probability, or density."""
+
+    @abstractmethod
+    def behavior(self, given: Any) -> Callable[[Any], Any]:
+        """A function from an observation to a checked distribution, from what the user gave as behaviour policy."""
+
+    @abstractmethod
+    def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
+        """How an action is handed to an environment with this action space; an error if it cannot be."""
+
+    @abstractmethod
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+
+    def __eq__(self, other: object) -> bool:
+        """Same kind, same parameters."""
+        return isinstance(other, Policy) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Equal policies hash alike."""
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"

@@ -1,0 +1,150 @@
+"""The softmax policy, linear in the features (Sutton & Barto 2018, equations 13.2 and 13.3).
+
+    π(a|s) = exp(θ_a·x) / Σ_b exp(θ_b·x)
+    ∇_{θ_b} log π(a|s) = (1[b = a] - π(b|s)) x
+    ∇_{θ_b} H(π(·|s))  = -π(b|s) (log π(b|s) + H) x,    H = -Σ_a π(a|s) log π(a|s)
+
+x is x(s), and θ has a row for each action.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, integer
+from tdlambda.compiled import inlined
+from tdlambda.control.policy import SOFTMAX, Policy
+from tdlambda.features import Encoder
+from tdlambda.learners.evaluation import _as_function
+from tdlambda.memory import Index, Value, dot
+
+
+@inlined
+def probabilities(F: Floats, x: Index, xv: Value, S: Floats, n: int) -> None:
+    """S[:n] = π(·|s). Preferences are taken from the largest one, so that none overflows."""
+    top = -np.inf
+    for a in range(n):
+        S[a] = dot(F[a], x, xv, len(x))
+        top = max(top, S[a])
+    total = 0.0
+    for a in range(n):
+        S[a] = math.exp(S[a] - top)
+        total += S[a]
+    for a in range(n):
+        S[a] /= total
+
+
+@inlined
+def choose(S: Floats, n: int, u: float) -> int:
+    """The action whose share of [0, 1) holds u; never one of probability 0."""
+    total, last = 0.0, 0
+    for a in range(n):
+        total += S[a]
+        if S[a] > 0:
+            if u < total:
+                return a
+            last = a
+    return last
+
+
+@inlined
+def score(F: Floats, x: Index, xv: Value, action: int, S: Floats, n: int) -> None:
+    """The factors of x: S[:n] of ∇ log π(action|s), S[n:2n] of ∇H."""
+    probabilities(F, x, xv, S, n)
+    entropy = 0.0
+    for b in range(n):
+        S[n + b] = math.log(S[b]) if S[b] > 0 else 0.0
+        entropy -= S[b] * S[n + b]
+    for b in range(n):
+        S[n + b] = -S[b] * (S[n + b] + entropy)
+        S[b] = (1.0 if b == action else 0.0) - S[b]
+
+
+class Softmax(Policy):
+    """A softmax over preferences that are linear in the features: θ is [action, feature].
+
+    Parameters
+    ----------
+    actions
+        How many there are; they are the integers from 0.
+    features, initial
+        See `Policy`. All θ equal is the uniform policy.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.OneHot(2), alpha=0.1), td.Softmax(3), eta=0.1)
+    >>> agent.policy_at(0).round(3)
+    array([0.333, 0.333, 0.333])
+    >>> agent.update(0, 2, 1.0, 1, terminated=True)        # action 2 was better than expected
+    >>> agent.policy_at(0).round(3)
+    array([0.322, 0.322, 0.356])
+    """
+
+    code = SOFTMAX
+
+    def __init__(self, actions: int, features: Encoder | None = None, initial: ArrayLike = 0.0) -> None:
+        super().__init__(features, initial)
+        self.actions = self.rows = integer(actions, "actions", 1)
+        self._no_point = np.zeros(0)
+
+    def setup(self, M: Floats) -> None:
+        """Nothing to put."""
+
+    def given(self, action: Any) -> tuple[int, Floats]:
+        """The action's number."""
+        if type(action) is not int or not 0 <= action < self.actions:
+            action = integer(action, "action", 0, self.actions - 1)
+        return action, self._no_point
+
+    def distribution(self, S: Floats) -> Floats:
+        """The probability of each action."""
+        return S[: self.actions].copy()
+
+    def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
+        """An action's number."""
+        sums = np.cumsum(distribution)
+        return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+
+    def mode(self, distribution: Floats) -> int:
+        """The likeliest action; the first of several."""
+        return int(np.argmax(distribution))
+
+    def log_density(self, distribution: Floats, action: Any) -> float:
+        """Log π(action|s)."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(distribution[self.given(action)[0]]))
+
+    def behavior(self, given: Any) -> Callable[[Any], Floats]:
+        """From one row of probabilities, a table [state, action] or a function of the observation."""
+        function = _as_function(given, self.actions, "behavior")
+
+        def positive(obs: Any) -> Floats:
+            row = function(obs)
+            if not row.all():
+                raise ValueError(
+                    f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
+                    "does: what it would bring cannot be learnt. Give it some probability"
+                )
+            return row
+
+        return positive
+
+    def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
+        """To a `Discrete` space of as many actions."""
+        if not isinstance(space, gym.spaces.Discrete):
+            raise TypeError(f"env: its actions are {space}, but a softmax policy has discrete ones; see td.Gaussian")
+        if space.n != self.actions:
+            raise ValueError(f"env has {space.n} actions, but the policy {self.actions}: td.Softmax({space.n})")
+        first = int(space.start)
+        return lambda action: action + first
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"actions": self.actions, "features": self.features, "initial": self.initial.tolist()}

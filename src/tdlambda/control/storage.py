@@ -1,0 +1,111 @@
+"""Agents in files: as learners are kept, a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+
+    header.json          format, version of tdlambda, parameters; the critic's and the policy's within them
+    critic.<name>.npy    the arrays of the critic's state
+    actor.<name>.npy     those of the actor's
+
+`td.load` knows learners only; this is `ActorCritic.load`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tdlambda
+from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.gaussian import Gaussian
+from tdlambda.control.policy import Policy
+from tdlambda.control.softmax import Softmax
+from tdlambda.learners import LEARNERS, storage
+from tdlambda.learners.base import Array
+
+_POLICIES: dict[str, type[Policy]] = {"Softmax": Softmax, "Gaussian": Gaussian}
+
+
+def save(agent: ActorCritic, path: str | Path) -> None:
+    """Write an agent to exactly this path: everything, or on any failure nothing (an old file then stays).
+
+    Examples
+    --------
+    >>> import tempfile, tdlambda as td
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), alpha=0.1), td.Softmax(2), eta=0.1)
+    >>> agent.update(0, 1, 1.0, 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     agent.save(f"{folder}/agent")
+    ...     td.ActorCritic.load(f"{folder}/agent").policy_at(0).round(3)
+    array([0.475, 0.525])
+    """
+    critic, policy = agent.critic, agent.policy
+    if LEARNERS.get(type(critic).__name__) is not type(critic) or type(policy) not in _POLICIES.values():
+        raise TypeError(f"critic and policy must be of known classes to be saved; got {critic!r} and {policy!r}")
+    if callable(agent.behavior):
+        raise TypeError("behavior: a function cannot be saved, it is code and not plain data; give a table instead")
+    own = {name: value for name, value in agent.get_params().items() if name not in ("critic", "policy")}
+    params = {name: _plain(name, value) for name, value in own.items()}
+    params["critic"] = {"learner": type(critic).__name__, "params": _all_plain(critic.get_params())}
+    params["policy"] = {"type": type(policy).__name__, "params": _all_plain(policy.get_params())}
+    state = {f"critic.{name}": array for name, array in critic._state().items()}
+    state |= {f"actor.{name}": array for name, array in agent._actor.state().items()}
+    header = {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "agent": "ActorCritic", "params": params}
+    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
+    for name, array in state.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    _build(header, state)  # what could not be loaded is not written
+    storage._replace(Path(os.path.realpath(path)), members)
+
+
+def load(path: str | Path) -> ActorCritic:
+    """Read an agent that `ActorCritic.save` wrote. The file need not be trusted: see `td.load`."""
+    with open(path, "rb") as file:
+        try:
+            header, state = storage._read(file)
+            return _build(header, state)
+        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it; a table as its rows."""
+    return storage._plain(name, np.asarray(value).tolist() if name == "behavior" and value is not None else value)
+
+
+def _all_plain(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: storage._plain(name, value) for name, value in params.items()}
+
+
+def _build(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
+    """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
+    if header.get("agent") != "ActorCritic":
+        raise ValueError("it is not an agent's; td.load reads learners")
+    parts = {part: _under(f"{part}.", state) for part in ("critic", "actor")}
+    if len(state) > sum(map(len, parts.values())):
+        raise ValueError("it has arrays that an agent does not know")
+    params = dict(header["params"])
+    critic = storage._build(params.pop("critic"), parts["critic"])
+    critic._restore({name: array.copy() for name, array in parts["critic"].items()})
+    given, held = params.pop("policy"), sum(array.nbytes for array in parts["actor"].values())
+    allowance = max(storage._LEAST_ALLOWANCE, held)
+    arguments = {name: storage._part(value, allowance) for name, value in given["params"].items()}
+    policy = _POLICIES[given["type"]](**arguments)
+    if 8 * policy.rows * (policy.features or critic.features).size > held:
+        raise ValueError(f"its policy asks for more parameters than its arrays have, {held} bytes in all")
+    agent = ActorCritic(critic, policy, **{name: storage._part(value, allowance) for name, value in params.items()})
+    agent._actor.restore(parts["actor"])
+    whose: dict[str, Any] = {"critic": critic, "actor": agent}
+    for part, arrays in parts.items():
+        storage._require_finite(whose[part], arrays)
+    return agent
+
+
+def _under(prefix: str, state: dict[str, Array]) -> dict[str, Array]:
+    """The arrays whose names begin so, without that."""
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -1,0 +1,292 @@
+"""What a directory of results says of a study that is being run: how far, how fast, what is best so far.
+
+Only reads. A file is opened once, and again only if it has changed: looking every second costs little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats
+from tdlambda.studies.pace import gaps, left, speed
+from tdlambda.studies.statistics import summary
+from tdlambda.studies.store import DamagedError, _declared, read_unit
+from tdlambda.studies.study import Study
+
+_OWN = ("units", "sessions", "set-aside")
+_Mark = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The cell with the least mean final error so far, in hindsight; one in which no run diverged if there is any."""
+
+    settings: dict[str, Any]
+    n: int
+    diverged: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class MethodState:
+    """How far a method is; `runs` is cells times the seeds read so far, of which `diverged` did."""
+
+    name: str
+    about: str
+    cells: int
+    done: int
+    wanted: int
+    runs: int
+    diverged: int
+    best: Best | None
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A session at work, by its own note."""
+
+    host: str
+    since: str
+    units: int
+
+
+@dataclass(frozen=True)
+class State:
+    """A study at one moment.
+
+    Attributes
+    ----------
+    study, title
+        Its name, and what it says of itself; empty as long as there is no manifest.
+    done, wanted, read
+        Units that are there, that there should be, and of those that are there, how many have been read.
+    units_per_minute, lane_steps_per_second, seconds_left
+        Of late, and about; None where nobody is at work or nothing can be said.
+    seconds_since
+        The last unit was finished.
+    damaged, set_aside
+        Files that cannot be read, which `tdlambda run` redoes; and how many were found before.
+    """
+
+    directory: str
+    study: str = ""
+    title: str = ""
+    seeds: int = 0
+    steps: int = 0
+    done: int = 0
+    wanted: int = 0
+    read: int = 0
+    units_per_minute: float | None = None
+    lane_steps_per_second: float | None = None
+    seconds_left: float | None = None
+    seconds_since: float | None = None
+    methods: list[MethodState] = field(default_factory=list)
+    sessions: list[Sitting] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    set_aside: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all units are there, and whole."""
+        return 0 < self.wanted == self.done == self.read
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What is kept of a file: its cells' final errors, and which diverged; nothing of a damaged one."""
+
+    mark: _Mark
+    tail: Floats | None
+    lost: Bools | None
+
+
+class Watcher:
+    """Looks at a directory of results, as often as asked.
+
+    Parameters
+    ----------
+    directory
+        Where a study is run, or is about to be: an empty one is in order, one with other things in it is refused.
+
+    Examples
+    --------
+    >>> import tdlambda as td, tempfile
+    >>> study = td.Study("walk", task="RandomWalk-v0", seeds=3, steps=500, points=5,
+    ...     methods={"TD": td.Method("TD", options={"alpha": 0.1, "lam": 0.9})})
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     watcher = Watcher(out)
+    ...     before = watcher.look()
+    ...     _ = td.run_study(study, out)
+    ...     after = watcher.look()
+    >>> before.wanted, after.done, after.wanted, after.finished
+    (0, 3, 3, True)
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self._manifest: tuple[_Mark, Study, dict[str, str]] | None = None
+        self._units: dict[Path, _Unit] = {}
+        self._notes: dict[Path, tuple[_Mark, dict[str, Any]]] = {}
+        self._best: dict[str, tuple[list[_Mark], Best]] = {}
+
+    def look(self, seconds: float | None = None) -> State:
+        """The state now; new files are read for about so many seconds, and the rest the next time."""
+        declared = self._declaration()
+        if declared is None:
+            return State(str(self.directory))
+        study, keys = declared
+        end = None if seconds is None else time.monotonic() + seconds
+        files = {method: self._files(study, method, keys[method]) for method in study.methods}
+        self._read(files, keys, end)
+        methods = [self._method(study, method, files[method]) for method in study.methods]
+        damaged = [path for some in files.values() for path in some if self._damaged(path)]
+        sessions, begun = self._sessions()
+        done, wanted = sum(m.done for m in methods), sum(m.wanted for m in methods)
+        times = [(mark[0] / 1e9, m) for m, some in files.items() for p, (_, mark) in some.items() if p not in damaged]
+        took, work = gaps(times, begun), {m.name: m.cells * study.steps for m in methods}
+        since = max(0.0, time.time() - max(times)[0]) if times else None
+        pace = speed(took, work, None)
+        time_left: float | None = 0.0
+        if done < wanted:
+            waited = time.time() - max([at for at, _ in times] + begun, default=0.0)
+            pace = speed(took, work, waited) if sessions else None
+            time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if sessions else None
+        return State(
+            str(self.directory), study.name, study.title or study.task, study.seeds, study.steps, done, wanted,
+            sum(path in self._units and path not in damaged for some in files.values() for path in some),
+            60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
+            methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
+        )  # fmt: skip
+
+    def _declaration(self) -> tuple[Study, dict[str, str]] | None:
+        """The study and its keys; None if there is none yet."""
+        try:
+            mark = _mark((self.directory / "manifest.json").stat())
+        except (FileNotFoundError, NotADirectoryError):
+            self._manifest = None
+            self._refuse_others()
+            return None
+        if self._manifest is None or self._manifest[0] != mark:
+            self._manifest = (mark, *_declared(self.directory))
+        return self._manifest[1:]
+
+    def _refuse_others(self) -> None:
+        """A directory that is none, or that holds other things than results."""
+        if not self.directory.is_dir():
+            raise ValueError(f"directory: there is no directory {self.directory}")
+        others = [entry.name for entry in _entries(self.directory) if entry.name not in _OWN]
+        if others:
+            inside = [name for name in sorted(others) if (self.directory / name / "manifest.json").is_file()]
+            hint = f"; did you mean {self.directory / inside[0]}?" if inside else ""
+            raise ValueError(f"directory: {self.directory} holds no results (there is no manifest.json in it){hint}")
+
+    def _files(self, study: Study, method: str, key: str) -> dict[Path, tuple[int, _Mark]]:
+        """The units of a method that are there: their seeds and marks."""
+        found = {}
+        for entry in _entries(self.directory / "units" / f"{method}-{key}"):
+            stem = entry.name.removesuffix(".parquet")
+            if stem.isdecimal() and entry.name == f"{int(stem):06d}.parquet" and int(stem) in study.numbers:
+                try:
+                    found[Path(entry.path)] = (int(stem), _mark(entry.stat()))
+                except FileNotFoundError:  # set aside at this moment
+                    continue
+        return dict(sorted(found.items()))
+
+    def _read(self, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None) -> None:
+        """Read what is new, as long as there is time; forget what is gone."""
+        for path in self._units.keys() - {path for some in files.values() for path in some}:
+            del self._units[path]
+        for method, some in files.items():
+            for path, (seed, mark) in some.items():
+                known = self._units.get(path)
+                if known is not None and known.mark == mark:
+                    continue
+                if end is not None and time.monotonic() > end:
+                    return
+                try:
+                    table = read_unit(path, keys[method], seed)
+                    lost = table["diverged_at"].to_numpy() >= 0
+                    self._units[path] = _Unit(mark, table["tail"].to_numpy(), lost)
+                except DamagedError:
+                    self._units[path] = _Unit(mark, None, None)
+
+    def _damaged(self, path: Path) -> bool:
+        return path in self._units and self._units[path].tail is None
+
+    def _method(self, study: Study, method: str, files: dict[Path, tuple[int, _Mark]]) -> MethodState:
+        """How far a method is."""
+        known = [self._units[path] for path in files if path in self._units and not self._damaged(path)]
+        marks, cells = [unit.mark for unit in known], study.cells(method)
+        if known and (method not in self._best or self._best[method][0] != marks):
+            self._best[method] = marks, _best(cells, known)
+        there = sum(not self._damaged(path) for path in files)
+        diverged = sum(int(unit.lost.sum()) for unit in known if unit.lost is not None)
+        best = self._best[method][1] if known else None
+        about, n = study.methods[method].about, len(cells)
+        return MethodState(method, about, n, there, study.seeds, n * len(known), diverged, best)
+
+    def _sessions(self) -> tuple[list[Sitting], list[float]]:
+        """Those at work, and when each of all began."""
+        at_work, begun = [], []
+        for entry in sorted(_entries(self.directory / "sessions"), key=lambda e: e.name):
+            path = Path(entry.path)
+            try:
+                mark = _mark(entry.stat())
+                if path not in self._notes or self._notes[path][0] != mark:
+                    self._notes[path] = mark, dict(json.loads(path.read_bytes()))
+                note = self._notes[path][1]
+                begun.append(datetime.fromisoformat(note["begun"]).timestamp())
+                if note["state"] == "running" and _alive(note["host"], path.stem):
+                    at_work.append(Sitting(note["host"], note["begun"], int(note["units"])))
+            except (OSError, KeyError, TypeError, ValueError):  # a note that nobody can read says nothing
+                continue
+        return at_work, begun
+
+
+def _best(cells: list[dict[str, Any]], units: list[_Unit]) -> Best:
+    tails = np.array([unit.tail for unit in units])
+    lost = np.array([unit.lost for unit in units]).sum(axis=0)
+    finite = np.isfinite(tails)
+    means = np.where(finite, tails, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
+    means[~finite.any(axis=0)] = np.inf
+    k = min(range(len(cells)), key=lambda k: (lost[k] > 0, means[k]))
+    found = summary(tails[:, k])
+    return Best(cells[k], found.n, int(lost[k]), found.mean, found.low, found.high)
+
+
+def _alive(host: str, name: str) -> bool:
+    """Whether a session's process is there; of another machine that cannot be known, and is taken for granted."""
+    pid = name.rpartition("-")[2]
+    if host != socket.gethostname() or os.name != "posix" or not pid.isdecimal():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    """What is in a directory, but for hidden files and those that are being written."""
+    try:
+        with os.scandir(directory) as found:
+            return [entry for entry in found if not entry.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _mark(of: os.stat_result) -> _Mark:
+    return of.st_mtime_ns, of.st_size

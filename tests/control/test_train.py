@@ -1,0 +1,217 @@
+"""`td.train`: environments of every kind, and what happens when one of them, or the user, stops it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+
+class Corridor(gym.Env[int, Any]):
+    """Walk right from 0 to 4: -1 a step. It can raise, report nonsense, or be interrupted, at a given step."""
+
+    def __init__(self, actions: gym.Space[Any] | None = None, at: int = -1, what: Any = None, limit: int = 20) -> None:
+        self.observation_space: gym.Space[Any] = gym.spaces.Discrete(5)
+        self.action_space: gym.Space[Any] = gym.spaces.Discrete(2) if actions is None else actions
+        self.at, self.what, self.limit, self.count = at, what, limit, 0
+        self.given: list[Any] = []
+        self.on_reset: Callable[[], None] = lambda: None
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self.state = self.age = 0
+        self.on_reset()
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.given.append(action)
+        self.count, self.age = self.count + 1, self.age + 1
+        if self.count == self.at:
+            if isinstance(self.what, BaseException):
+                raise self.what
+            return self.state, self.what, False, False, {"discount": 1.0}
+        right = np.ravel(action)[0] >= (1 if isinstance(self.action_space, gym.spaces.Discrete) else 0)
+        self.state = max(0, self.state + (1 if right else -1))
+        end = self.state == 4
+        return self.state, -1.0, end, not end and self.age == self.limit, {"discount": 0.9}
+
+
+def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
+    return td.ActorCritic(td.TrueOnlineTD(td.OneHot(5), 0.1, 0.8), policy or td.Softmax(2), 0.1, **options)
+
+
+def test_the_curve_is_what_happened() -> None:
+    env, a = Corridor(), agent()
+    curve = td.train(env, a, steps=500, seed=0)
+    assert curve.steps == a.steps == env.count == 500
+    assert len(curve) == curve.returns.size == curve.lengths.size == curve.ends.size == curve.discounted.size
+    assert np.array_equal(curve.returns, -curve.lengths)
+    assert np.array_equal(np.diff(curve.ends), curve.lengths[1:])
+    np.testing.assert_allclose(curve.discounted, -(1 - 0.9**curve.lengths) / 0.1)
+    assert curve.mean(last=10) == pytest.approx(curve.returns[-10:].mean())
+    assert curve.mean(last=20) > curve.returns[:20].mean()  # it learns
+    assert "500 steps" in repr(curve)
+    assert not curve.interrupted
+    assert np.isnan(td.LearningCurve().mean())
+
+
+def test_the_same_seed_gives_the_same_run_and_a_curve_can_go_on() -> None:
+    first, second = (agent() for _ in range(2))
+    curves = [td.train(Corridor(), a, steps=300, seed=5) for a in (first, second)]
+    assert np.array_equal(curves[0].returns, curves[1].returns)
+    assert np.array_equal(first.theta, second.theta)
+    assert not np.array_equal(td.train(Corridor(), agent(), steps=300, seed=6).returns, curves[0].returns)
+    episodes = len(curves[0])
+    assert td.train(Corridor(), first, steps=100, seed=7, curve=curves[0]) is curves[0]
+    assert curves[0].steps == 400
+    assert len(curves[0]) > episodes
+    assert td.train(Corridor(), first, steps=0).steps == 0
+
+
+def test_every_episode_begins_anew_however_the_last_one_ended() -> None:
+    env, a, seen = Corridor(limit=7), agent(), list[tuple[bool, bool, float]]()
+    critic: Any = a.critic
+    env.on_reset = lambda: seen.append((bool(a.trace.any()), bool(critic.trace.any()), a.emphasis))
+    curve = td.train(env, a, steps=200, seed=1)
+    assert 0 < (curve.lengths == 7).sum() < len(curve)  # some truncated, some not
+    assert set(seen) == {(False, False, 1.0)}
+
+
+def test_an_environment_that_raises_loses_nothing() -> None:
+    a, curve, error = agent(), td.LearningCurve(), RuntimeError("the robot fell")
+    with pytest.raises(RuntimeError, match="the robot fell"):
+        td.train(Corridor(at=150, what=error), a, steps=500, seed=0, curve=curve)
+    assert a.steps == curve.steps == 149
+    assert len(curve) > 5
+    assert not a.trace.any()
+    assert a.emphasis == 1.0
+    twin = agent()
+    td.train(Corridor(), twin, steps=149, seed=0)
+    assert np.array_equal(a.theta, twin.theta)
+    td.train(Corridor(), a, steps=50, seed=1)
+    assert a.steps == 199
+
+
+def test_an_interrupt_returns_what_there_is() -> None:
+    a = agent()
+    curve = td.train(Corridor(at=150, what=KeyboardInterrupt()), a, steps=500, seed=0)
+    assert curve.interrupted
+    assert a.steps == curve.steps == 149
+    assert not a.trace.any()
+    assert not td.train(Corridor(), a, steps=10, seed=0, curve=curve).interrupted
+
+
+@pytest.mark.parametrize("reward", [np.nan, np.inf])
+def test_a_reward_that_is_no_number_is_refused(reward: float) -> None:
+    a, twin = agent(), agent()
+    with pytest.raises(ValueError, match=f"reward must be finite; got {reward}"):
+        td.train(Corridor(at=100, what=reward), a, steps=500, seed=0)
+    td.train(Corridor(), twin, steps=99, seed=0)
+    assert np.array_equal(a.theta, twin.theta)
+    assert a.steps == 99
+
+
+def test_divergence_is_passed_on_or_flagged() -> None:
+    critic = td.TrueOnlineTD(td.OneHot(5), 0.1, bound=5.0)
+    a = td.ActorCritic(critic, td.Softmax(2), 0.1)
+    with pytest.raises(td.Diverged):
+        td.train(Corridor(at=30, what=1e9), a, steps=100, seed=0)
+    assert a.diverged_at == 30
+    flagged = td.ActorCritic(td.TrueOnlineTD(td.OneHot(5), 0.1, bound=5.0, on_divergence="flag"), td.Softmax(2), 0.1)
+    assert td.train(Corridor(at=30, what=1e9), flagged, steps=100, seed=0).steps == 100
+    assert flagged.diverged_at == 30
+
+
+def test_actions_are_handed_over_as_the_environment_wants_them() -> None:
+    shifted = Corridor(gym.spaces.Discrete(2, start=1))
+    td.train(shifted, agent(), steps=50, seed=0)
+    assert set(shifted.given) == {1, 2}
+    box = Corridor(gym.spaces.Box(-0.3, 0.3, (1, 2), np.float32))
+    a = agent(td.Gaussian([-0.3, -0.3], [0.3, 0.3], sigma=2.0))
+    td.train(box, a, steps=50, seed=0)
+    assert all(isinstance(given, np.ndarray) and given.shape == (1, 2) for given in box.given)
+    assert {given.dtype for given in box.given} == {np.dtype(np.float32)}
+    assert max(np.abs(given).max() for given in box.given) == np.float32(0.3)  # clipped
+
+
+@pytest.mark.parametrize(
+    ("space", "policy", "error", "message"),
+    [
+        (gym.spaces.Discrete(3), td.Softmax(2), ValueError, "env has 3 actions, but the policy 2"),
+        (gym.spaces.Box(-1, 1, (1,)), td.Softmax(2), TypeError, "a softmax policy has discrete ones"),
+        (gym.spaces.Discrete(2), td.Gaussian(-1, 1), TypeError, "a Gaussian policy has those of a box"),
+        (gym.spaces.Box(-1, 1, (3,)), td.Gaussian(-1, 1), ValueError, "env has actions of 3 dimensions"),
+        (gym.spaces.MultiDiscrete([2, 2]), td.Softmax(2), TypeError, r"its actions are MultiDiscrete"),
+    ],
+)
+def test_wrong_actions_are_refused(space: Any, policy: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        td.train(Corridor(space), agent(policy), steps=10)
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="steps must be at least 0"):
+        td.train(Corridor(), agent(), steps=-1)
+    with pytest.raises(ValueError, match=r"gamma must be in \[0, 1\]"):
+        td.train(Corridor(), agent(), steps=1, gamma=1.5)
+    with pytest.raises(ValueError, match="gamma: this environment reports no"):
+        td.train("CartPole-v1", cart_agent(), steps=1, seed=0)
+
+
+def cart_agent() -> td.ActorCritic:
+    tiles = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
+    return td.ActorCritic(td.TrueOnlineTD(tiles, 0.01, 0.9), td.Softmax(2), 0.01)
+
+
+@pytest.mark.parametrize(
+    "name", ["CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0"]
+)
+def test_it_runs_in_gymnasiums_own_environments(name: str) -> None:
+    env = gym.make(name)
+    space: Any = env.observation_space
+    low, high = np.maximum(space.low, -10.0), np.minimum(space.high, 10.0)
+    critic = td.TrueOnlineTD(td.TileCoder(low, high, tilings=4, tiles=2), 0.01, td.Meta())
+    a = td.ActorCritic.for_env(env, critic, eta=1e-4)
+    curve = td.train(env, a, steps=450, seed=0, gamma=0.99)
+    assert curve.steps == a.steps == 450
+    assert np.isfinite(a.theta).all()
+    assert a.theta.any()
+
+
+def test_our_noisy_mountain_car_by_its_id() -> None:
+    car = td.make("MountainCar-v0", limit=100)
+    a = td.meta_actor_critic(car.features, 3, alpha=1e-3, kappa=1e-4, steps=2000, eta=0.05)
+    curve = td.train(car, a, steps=2000, seed=0)
+    assert (curve.lengths <= 100).all()
+    assert (curve.returns == curve.discounted).all()  # γ = 1
+    assert np.isfinite(a.theta).all()
+
+
+def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        terminal = True
+
+        def isatty(self) -> bool:
+            return self.terminal
+
+    for terminal, progress, shown in (
+        (True, None, True),
+        (False, None, False),
+        (True, False, False),
+        (False, True, True),
+    ):
+        stream = Terminal()
+        stream.terminal = terminal
+        monkeypatch.setattr(sys, "stderr", stream)
+        td.train(Corridor(), agent(), steps=300, seed=0, progress=progress)
+        assert bool(stream.getvalue()) == shown, (terminal, progress)
+        if shown:
+            assert "300/300" in stream.getvalue()
+            assert "episodes" in stream.getvalue()
