@@ -48,7 +48,7 @@ def test_pairs_tell_what_means_cannot() -> None:
 def test_a_pair_in_which_one_diverged_is_counted_and_left_out() -> None:
     found = studies.compare([1.0, np.inf, 2.0, 3.0], [2.0, 1.0, 4.0, np.nan])
     assert (found.n, found.diverged, found.ratio) == (2, 2, 0.5)
-    assert np.isnan(studies.compare([1.0, np.inf], [1.0, 1.0]).ratio)
+    assert np.isnan(studies.compare([1.0, np.inf], [1.0, 1.0]).ratio_low)
     even = studies.compare([1.0, 2.0], [1.0, 2.0])
     assert (even.ratio, even.better) == (1.0, 0.5)
 
@@ -99,3 +99,16 @@ def test_bad_input_is_named(case: str) -> None:
     function, arguments, name = BAD[case]
     with pytest.raises(ValueError, match=name):
         function(*arguments)
+
+
+def test_comparisons_at_the_edges() -> None:
+    alone = studies.compare([2.0], [4.0])
+    assert (alone.n, alone.ratio, alone.better) == (1, 0.5, 1.0)
+    assert np.isnan(alone.ratio_low)
+    assert studies.compare([0.0, 0.0], [0.0, 0.0]).ratio == 1.0
+    assert studies.compare([1.0, 0.0], [0.0, 0.0]).ratio == np.inf
+    assert studies.compare([np.inf], [1.0]).n == 0
+    some = studies.compare([1.0, 2.0, 3.0], [0.0, 0.0, 3.0])
+    assert some.ratio == 2.0
+    assert some.ratio_high == np.inf
+    assert studies.sensitivity([0.1, 1.0], [np.inf, np.inf]) == 0.0

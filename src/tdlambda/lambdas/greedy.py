@@ -131,7 +131,8 @@ class Greedy(WithEstimates):
         The variance is learnt from V's own errors, without importance ratios but for ρ² on the discount, by a trace
         that does not decay. They were made with `warm_up=0.1, length=10**6`.
         """
-        return cls(**({"of": "corrected", "unit_variance_trace": True, "value_delta": True} | options))
+        odd: dict[str, Any] = {"of": "corrected", "unit_variance_trace": True, "value_delta": True}
+        return cls(**(odd | options))
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""

@@ -120,6 +120,8 @@ class Overview:
         mine = dict(zip(a.runs["seed"], a.runs[measure], strict=True))
         theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
         both = sorted(set(mine) & set(theirs))
+        if not both:
+            return Comparison(0, 0, *(np.nan,) * 6)
         return compare([mine[s] for s in both], [theirs[s] for s in both])
 
     def sensitivity(self, method: str, measure: str = "tail") -> float:
@@ -166,7 +168,8 @@ def _cell(method: str, settings: dict[str, Any], part: pl.DataFrame) -> CellView
         spread = np.sqrt(np.nansum((curves - mean) ** 2, axis=0) / np.where(alive > 1, alive - 1, np.nan))
     found = {name: summary(part[name].to_numpy()) for name in MEASURES}
     tail, area = (Measured(s.mean, s.low, s.high, s.std) for s in found.values())
-    lambdas = np.array(part["lambdas"].to_list(), dtype=np.float64).mean(axis=0)
+    alive_lambdas = part.filter(pl.col("diverged_at") < 0)["lambdas"].to_list() or part["lambdas"].to_list()
+    lambdas = np.array(alive_lambdas, dtype=np.float64).mean(axis=0)
     runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)}
     lost = int((part["diverged_at"] >= 0).sum())
     return CellView(method, settings, part.height, lost, tail, area, mean, spread / np.sqrt(alive), lambdas, runs)

@@ -80,13 +80,15 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
         raise ValueError(f"a and b must have one error for each seed; got {first.size} and {second.size}")
     both = np.isfinite(first) & np.isfinite(second)
     lost, x, y = int((~both).sum()), first[both], second[both]
-    if x.size < 2:
-        return Comparison(x.size, lost, *(np.nan,) * 6)
+    if x.size == 0:
+        return Comparison(0, lost, *(np.nan,) * 6)
     better = (x < y) + 0.5 * (x == y)
+    ratio = float(x.mean() / y.mean()) if y.mean() > 0 else 1.0 if x.mean() == 0 else np.inf
+    if x.size == 1 or not 0 < ratio < np.inf:
+        return Comparison(x.size, lost, ratio, np.nan, np.nan, float(better.mean()), np.nan, np.nan)
     return Comparison(
-        x.size, lost, float(x.mean() / y.mean()), *_interval(x, y, level),
-        float(better.mean()), *_interval(better, None, level),
-    )  # fmt: skip
+        x.size, lost, ratio, *_interval(x, y, level), float(better.mean()), *_interval(better, None, level)
+    )
 
 
 def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
@@ -170,8 +172,11 @@ def _interval(a: Floats, b: Floats | None, level: float) -> tuple[float, float]:
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1; got {level}")
     drawn = _resamples(a.size)
-    means = drawn @ a if b is None else (drawn @ a) / (drawn @ b)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    means = drawn @ a
+    if b is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold no error at all
+            means = np.where(drawn @ b > 0, means / (drawn @ b), np.inf)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], method="nearest")  # none between ∞ and a number
     return float(low), float(high)
 
 
