@@ -3,12 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint types check slow bench mutants lock clean
+.PHONY: run test lint types check browser screenshots slow bench mutants lock clean
 
 run: $(READY)            ## one of the thesis' tables, at a reduced size, beside the printed numbers
 	@echo "The thesis' first table with 24 seeds (a minute or two; the first run compiles for half a minute)"
 	@$(BIN)/tdlambda reproduce ringworld-0.40-0.35 --quick --save out
-	@echo "Next: README.md, docs/, .venv/bin/tdlambda run --list"
+	@$(BIN)/tdlambda report results/ringworld-0.40-0.35-quick --out out/report.html
+	@echo "Look at out/report.html. Next: README.md, docs/, .venv/bin/tdlambda run --list"
 
 test: lint types check   ## everything CI runs
 
@@ -19,10 +20,19 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: $(READY)
+check: $(READY) browser
 	$(BIN)/pytest -n 2
 
-slow: $(READY)           ## long statistical checks
+browser:                 ## Chromium for the page's tests, if it is not here
+	@command -v chromedriver >/dev/null && { command -v chromium || command -v google-chrome; } >/dev/null || { \
+	  echo "installing Chromium for the page's tests"; S=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; }
+
+screenshots: $(READY) browser  ## pictures of the page and of each of its figures
+	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
+
+slow: $(READY) browser   ## long statistical checks
 	$(BIN)/pytest -m slow -n 2
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run

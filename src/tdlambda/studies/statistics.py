@@ -84,7 +84,7 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
         return Comparison(0, lost, *(np.nan,) * 6)
     better = (x < y) + 0.5 * (x == y)
     ratio = float(x.mean() / y.mean()) if y.mean() > 0 else 1.0 if x.mean() == 0 else np.inf
-    if x.size == 1 or not 0 < ratio < np.inf:
+    if x.size == 1 or not 0 < ratio < np.inf or y.mean() == 0:
         return Comparison(x.size, lost, ratio, np.nan, np.nan, float(better.mean()), np.nan, np.nan)
     return Comparison(
         x.size, lost, ratio, *_interval(x, y, level), float(better.mean()), *_interval(better, None, level)

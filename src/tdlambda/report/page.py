@@ -1,0 +1,72 @@
+"""The page: one HTML file that holds its style, its script and a study's numbers, and needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tdlambda.report.overview import Overview, overview
+from tdlambda.report.page_data import page_data
+
+_ASSETS = files("tdlambda.report").joinpath("assets")
+_SCRIPTS = ("draw", "marks", "charts", "view", "figures", "lambdas", "comparing", "words", "page")
+# Inside a script element these could end it or, in old readers of JavaScript, a line; JSON may write them as escapes.
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page of one study, or of several to choose from; `manifests` are those of their directories, if known."""
+    known = [*manifests, *({} for _ in views)]
+    return filled([page_data(view, manifest) for view, manifest in zip(views, known, strict=False)])
+
+
+def studies_in(directory: str | Path) -> list[Path]:
+    """The directory itself if it holds a study's results, else those in it that do."""
+    here = Path(directory)
+    if (here / "manifest.json").is_file() or not here.is_dir():
+        return [here]
+    return sorted(path.parent for path in here.glob("*/manifest.json")) or [here]
+
+
+def load(directories: Sequence[Path]) -> tuple[list[Overview], list[dict[str, Any]]]:
+    """What there is in some directories: the studies summed up, and their manifests."""
+    views = [overview(directory) for directory in directories]
+    return views, [json.loads((directory / "manifest.json").read_bytes()) for directory in directories]
+
+
+def filled(studies: Sequence[Mapping[str, Any]], live: str = "") -> str:
+    """The page with these studies' data; `live` is the data's version where the page is served and renews itself."""
+    style, script = _asset("page.css"), '"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    policy = [
+        "default-src 'none'", f"style-src '{_hash(style)}'", f"script-src '{_hash(script)}'", "img-src data:",
+        "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if live else []),
+    ]  # fmt: skip
+    parts = {
+        "policy": html.escape("; ".join(policy)), "title": html.escape(" · ".join(str(s["name"]) for s in studies)),
+        "live": html.escape(live), "style": style, "script": script, "data": embedded({"studies": studies}),
+    }  # fmt: skip
+    first, *rest = _asset("page.html").split("{{")  # one pass: what is filled in is not looked at again
+    return first + "".join(parts[name] + text for name, text in (piece.split("}}", 1) for piece in rest))
+
+
+def embedded(data: Any) -> str:
+    r"""Data as JSON that can stand in a script element.
+
+    >>> embedded({"name": "</script><script>"})
+    '{"name":"\\u003c/script\\u003e\\u003cscript\\u003e"}'
+    """
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def _asset(name: str) -> str:
+    return _ASSETS.joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,150 @@
+"""The page served on this machine, made anew as results come in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from tdlambda.report.page import embedded, filled, load
+from tdlambda.report.page_data import page_data
+
+INTERVAL = 2.0
+"""Seconds between looks at the directories."""
+_REST = 4.0
+"""After a page has been made, so many times what it took pass before the next: the runs need the processors."""
+
+
+class Server:
+    """A server of the page of some directories. It reads nothing else, and answers nothing but `GET`.
+
+    Parameters
+    ----------
+    directories
+        Of studies' results.
+    port
+        0: any that is free.
+    host
+        The address to listen on; by default nobody but this machine can ask.
+    """
+
+    def __init__(self, directories: Sequence[Path], port: int = 0, host: str = "127.0.0.1") -> None:
+        self.directories = list(directories)
+        self._seen = self._signature()
+        self.data, self.version = self._made()
+        self._stop = threading.Event()
+        local = _is_local(host)
+        own = self
+
+        class Handler(BaseHTTPRequestHandler):
+            """Answers with the page, its data, and the version of its data."""
+
+            server_version, sys_version = "tdlambda", ""
+
+            def do_GET(self) -> None:
+                """The page, or what it asks for later."""
+                name = self.headers.get("Host", "").rpartition(":")[0].strip("[]")
+                if local and not _is_local(name):  # a name of somebody else's that leads here
+                    return self._answer(403, "text/plain", "this page is for this machine alone")
+                data, version = own.data, own.version
+                answers: dict[str, Callable[[], tuple[str, str]]] = {
+                    "/": lambda: ("text/html", filled(data["studies"], version)),
+                    "/data": lambda: ("application/json", embedded(data)),
+                    "/version": lambda: ("application/json", json.dumps({"version": version})),
+                }
+                if self.path not in answers:
+                    return self._answer(404, "text/plain", "there is nothing here but the page")
+                return self._answer(200, *answers[self.path]())
+
+            def _answer(self, code: int, kind: str, text: str) -> None:
+                content = text.encode()
+                self.send_response(code)
+                for name, value in (
+                    ("Content-Type", f"{kind}; charset=utf-8"), ("Content-Length", str(len(content))),
+                    ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
+                    ("Cross-Origin-Resource-Policy", "same-origin"),
+                ):  # fmt: skip
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                """Quietly."""
+
+        try:
+            self._http = ThreadingHTTPServer((host, port), Handler)
+        except (OSError, OverflowError) as error:
+            raise ValueError(f"--port: cannot listen on {host}:{port}: {error}") from error
+        self._http.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        host, port = self._http.server_address[:2]
+        return f"http://{host if isinstance(host, str) else host.decode()}:{port}/"
+
+    def serve(self) -> None:
+        """Answer until `close` or Ctrl-C."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        try:
+            self._http.serve_forever(poll_interval=0.1)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._stop.set()
+            self._http.server_close()
+
+    def close(self) -> None:
+        """Stop serving, from another thread."""
+        self._stop.set()
+        self._http.shutdown()
+
+    def _watch(self) -> None:
+        """Make the data anew when results have changed."""
+        wait = INTERVAL
+        while not self._stop.wait(wait):
+            seen, begun = self._signature(), time.perf_counter()
+            wait = INTERVAL
+            if seen != self._seen:
+                try:
+                    self.data, self.version = self._made()
+                    self._seen = seen
+                except (OSError, ValueError):  # a manifest that is being replaced, say; look again
+                    pass
+                wait = max(INTERVAL, _REST * (time.perf_counter() - begun))
+
+    def _made(self) -> tuple[dict[str, Any], str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a damaged unit is left out, as `load_results` says
+            views, manifests = load(self.directories)
+        data = {"studies": [page_data(view, about) for view, about in zip(views, manifests, strict=True)]}
+        return data, hashlib.sha256(embedded(data).encode()).hexdigest()[:16]
+
+    def _signature(self) -> list[tuple[str, int, int]]:
+        """What files there are, and as of when."""
+        found = []
+        for directory in self.directories:
+            for path in [directory / "manifest.json", *directory.glob("units/*/*.parquet")]:
+                try:
+                    about = path.stat()
+                except FileNotFoundError:
+                    continue
+                found.append((str(path), about.st_mtime_ns, about.st_size))
+        return sorted(found)
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is this machine itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

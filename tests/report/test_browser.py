@@ -1,0 +1,460 @@
+"""The page in a real browser: quiet, offline, its controls, its numbers against the results, its manners."""
+
+import csv
+import json
+import re
+import runpy
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+
+import tdlambda as td
+from tdlambda.report import serving
+from tdlambda.report.overview import Overview, overview
+from tdlambda.report.page import page
+from tdlambda.studies import compare, summary
+from tdlambda.studies.reproduction import colours
+
+TOOLS: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "screenshots.py"))
+
+
+@pytest.fixture(scope="module")
+def view(ring: Path) -> Overview:
+    return overview(ring)
+
+
+@pytest.fixture(scope="module")
+def file(view: Overview, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(view), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Path]]:
+    """The browser, and where its downloads go. Without one these tests fail and say how to install it."""
+    downloads = tmp_path_factory.mktemp("downloads")
+    with TOOLS["browser"](downloads) as chrome:
+        yield chrome, downloads
+
+
+@pytest.fixture
+def chrome(chromium: tuple[Any, Path], file: Path) -> Iterator[Any]:
+    """The page, opened anew at the size of a desk; it must have been quiet when the test is over."""
+    browser = chromium[0]
+    TOOLS["resize"](browser, 1200, 900)
+    TOOLS["prefer"](browser, "light")
+    browser.get("about:blank")
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get(file.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def drawn(chrome: Any, figure: str) -> str:
+    text = chrome.execute_script("return document.querySelector(`#${arguments[0]} .plot`).innerHTML", figure)
+    return re.sub(r"clip-\d+", "clip", text)  # numbered as they are made
+
+
+def click(chrome: Any, css: str) -> None:
+    chrome.execute_script("document.querySelector(arguments[0]).click()", css)
+
+
+def tip(chrome: Any) -> dict[str, str]:
+    """What is shown of the mark that is pointed at."""
+    box = chrome.find_element(By.ID, "tip")
+    assert box.is_displayed()
+    names = [node.text for node in box.find_elements(By.TAG_NAME, "dt")]
+    values = [node.text for node in box.find_elements(By.TAG_NAME, "dd")]
+    return {"title": box.find_element(By.TAG_NAME, "strong").text, **dict(zip(names, values, strict=True))}
+
+
+def read(text: str) -> float:
+    """A number as the page writes it."""
+    digits, _, power = text.replace(",", "").partition("×10")
+    return float(digits) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+
+
+def wait_for(chrome: Any, where: str, words: str) -> None:
+    chrome.set_script_timeout(60)
+    chrome.execute_async_script(
+        """const [where, words, done] = arguments, node = document.getElementById(where);
+        const look = () => (node.textContent.includes(words) ? done() : setTimeout(look, 50)); look();""",
+        where, words,
+    )  # fmt: skip
+
+
+def rows(ring: Path, method: str, **settings: float) -> pl.DataFrame:
+    found = td.load_results(ring).filter(pl.col("method") == method).sort("seed")
+    for name, value in settings.items():
+        found = found.filter(pl.col(name) == value)
+    return found
+
+
+def downloaded(chromium: tuple[Any, Path], figure: str) -> list[dict[str, str]]:
+    chrome, downloads = chromium
+    button = chrome.find_element(By.CSS_SELECTOR, f"#{figure} .csv")
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+    path = downloads / f"ringworld-0.40-0.35-quick-{figure}.csv"
+    for _ in range(200):
+        if path.exists():
+            break
+        time.sleep(0.05)
+    text = path.read_text(encoding="utf-8")
+    path.unlink()
+    return list(csv.DictReader(StringIO(text)))
+
+
+def test_it_opens_without_a_word_and_without_a_request(chrome: Any, file: Path) -> None:
+    sent = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]
+    asked = {e["params"]["request"]["url"] for e in sent if e["method"] == "Network.requestWillBeSent"}
+    assert {url for url in asked if not url.startswith("data:")} == {file.as_uri()}
+    assert chrome.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "section[data-figure]:not([hidden]) .plot > *")) >= 9
+
+
+def test_drawing_takes_no_longer_than_opening(chrome: Any) -> None:
+    """Everything drawn anew, as each control does, costs less than the browser needs to open the page at all."""
+    took = chrome.execute_script(
+        """const timed = () => { const begun = performance.now(); render(); return performance.now() - begun; };
+        const times = [1, 2, 3, 4, 5].map(timed);
+        return [Math.min(...times), performance.timing.loadEventEnd - performance.timing.navigationStart];"""
+    )
+    assert took[0] < max(took[1], 1)
+
+
+def test_the_findings_stand_on_top(chrome: Any, view: Overview) -> None:
+    best, meta = view.best("fixed"), view.best("META")
+    compared = view.compare(meta, best)
+    assert chrome.find_element(By.CSS_SELECTOR, "#which .short").text == f"λ = {best.settings['lam']:g}"
+    assert f"{compared.ratio:.3g} × its error" in chrome.find_element(By.CSS_SELECTOR, "#matched .short").text
+    assert f"{100 * compared.better:.0f} % of runs" in chrome.find_element(By.CSS_SELECTOR, "#matched .long").text
+    assert "8 pairs of runs" in chrome.find_element(By.CSS_SELECTOR, "#sure .long").text
+
+
+def test_pointing_at_a_mean_shows_it_its_interval_and_n(chrome: Any, ring: Path) -> None:
+    svg = chrome.find_element(By.CSS_SELECTOR, "#u svg")
+    chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
+    spot = chrome.find_element(By.CSS_SELECTOR, "#u .series[data-series='fixed 0'] circle")
+    ActionChains(chrome).move_to_element(spot).perform()
+    shown = tip(chrome)
+    method, *settings = shown["title"].split(", ")
+    given = {name: float(value) for name, value in (part.split(" = ") for part in settings)}
+    found = summary(rows(ring, method, alpha=given["α"], lam=given["λ"])["tail"].to_numpy())
+    assert read(shown["mean"]) == pytest.approx(found.mean, rel=6e-3)
+    low, high = shown["95 % interval"].split(" to ")
+    assert [read(low), read(high)] == pytest.approx([found.low, found.high], rel=6e-3)
+    assert shown["runs"] == "n = 8"
+    ActionChains(chrome).move_to_element(chrome.find_element(By.TAG_NAME, "h1")).perform()
+    assert not chrome.find_element(By.ID, "tip").is_displayed()
+
+
+def test_the_keyboard_reaches_everything(chrome: Any, ring: Path) -> None:
+    body = chrome.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    seen = []
+    for _ in range(80):
+        node = chrome.switch_to.active_element
+        seen.append(node.get_attribute("id") or node.get_attribute("class") or node.tag_name)
+        if node.tag_name == "svg":
+            break
+        node.send_keys(Keys.TAB)
+    assert {"group", "alpha", "published", "theme"} <= set(seen)
+    svg = chrome.switch_to.active_element
+    first = tip(chrome)  # a figure shows its first value as it gets the focus
+    svg.send_keys(Keys.ARROW_RIGHT)
+    second = tip(chrome)
+    assert first["title"] != second["title"]
+    found = summary(rows(ring, "fixed", alpha=0.01, lam=0.0)["tail"].to_numpy())
+    assert second["title"] == "fixed, α = 0.01, λ = 0"
+    assert read(second["mean"]) == pytest.approx(found.mean, rel=6e-3)
+    assert "n = 8" in chrome.find_element(By.ID, "spoken").get_attribute("textContent")
+    svg.send_keys(Keys.ARROW_RIGHT)
+    svg.send_keys(Keys.ENTER)  # chooses its α, and the focus stays
+    assert chrome.find_element(By.ID, "alpha-value").text == "0.05"
+    again = chrome.switch_to.active_element
+    assert again.tag_name == "svg"
+    assert "α = 0.05" in tip(chrome)["title"]
+    again.send_keys(Keys.ARROW_DOWN)
+    assert "α = 0.05" in tip(chrome)["title"]
+    again.send_keys(Keys.ESCAPE)
+    assert not chrome.find_element(By.ID, "tip").is_displayed()
+
+
+def test_every_control_changes_what_it_should(chrome: Any) -> None:
+    def changes(act: Callable[[], None], *figures: str) -> None:
+        before = {figure: drawn(chrome, figure) for figure in figures}
+        act()
+        for figure in figures:
+            assert drawn(chrome, figure) != before[figure], figure
+
+    changes(lambda: click(chrome, "[name=measure][value=area]"), "u", "heat", "kappa")
+    assert "area under" in chrome.find_element(By.ID, "u-hint").text
+    changes(lambda: click(chrome, "[name=measure][value=tail]"), "u", "heat", "kappa")
+    slider = chrome.find_element(By.ID, "alpha")
+    changes(lambda: slider.send_keys(Keys.HOME), "u", "learning", "heat", "lambda", "kappa")
+    assert "α = 0.001" in chrome.find_element(By.CSS_SELECTOR, "#learning h2").text
+    changes(lambda: slider.send_keys(Keys.ARROW_RIGHT), "learning", "lambda", "kappa")
+    changes(lambda: click(chrome, "#methods input[value=META]"), "u", "learning", "heat", "lambda", "motion", "paired")
+    assert not chrome.find_elements(By.CSS_SELECTOR, "#u [data-series=META]")
+    changes(lambda: click(chrome, "#methods button"), "u", "learning", "heat")
+    changes(lambda: click(chrome, "#methods button"), "u", "learning", "heat")
+    changes(lambda: click(chrome, "#methods input[value=META]"), "u", "motion")
+    assert not chrome.find_elements(By.CSS_SELECTOR, "#u .printed")  # other steps than in print: only if asked for
+    changes(lambda: click(chrome, "#published"), "u", "heat")
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "#u .printed")) == 3 * (2 + 1 + 1)
+    changes(lambda: choose(chrome, "scope", "alpha"), "paired")
+    changes(lambda: choose(chrome, "reference", "1"), "paired")
+    changes(lambda: choose(chrome, "group", "2"), "u", "paired", "sensitivity", "motion")
+
+
+def choose(chrome: Any, control: str, value: str) -> None:
+    chrome.execute_script(
+        """const s = document.getElementById(arguments[0]); s.value = arguments[1];
+        s.dispatchEvent(new Event("change"));""",
+        control, value,
+    )  # fmt: skip
+
+
+def test_choices_survive_a_reload(chrome: Any) -> None:
+    click(chrome, "[name=measure][value=area]")
+    click(chrome, "#methods input[value=greedy_published]")
+    click(chrome, "#theme")
+    chrome.find_element(By.ID, "alpha").send_keys(Keys.END)
+    before = {figure: drawn(chrome, figure) for figure in ("heat", "paired", "sensitivity")}
+    chrome.refresh()
+    assert {figure: drawn(chrome, figure) for figure in before} == before
+    assert chrome.execute_script("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_light_and_dark(chrome: Any) -> None:
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light, figure = chrome.execute_script(ground), drawn(chrome, "u")
+    click(chrome, "#theme")
+    dark = chrome.execute_script(ground)
+    assert dark != light
+    assert drawn(chrome, "u") != figure
+    click(chrome, "#theme")
+    assert chrome.execute_script(ground) == light
+    TOOLS["prefer"](chrome, "dark")
+    chrome.get("about:blank")
+    chrome.back()
+    assert "theme=light" in chrome.current_url  # what was chosen goes before what the system prefers
+    chrome.get(chrome.current_url.partition("#")[0] + "#")
+    chrome.refresh()
+    assert chrome.execute_script(ground) == dark
+
+
+@pytest.mark.usefixtures("chrome")
+def test_the_csv_has_the_numbers_of_the_results(chromium: tuple[Any, Path], ring: Path) -> None:
+    table = downloaded(chromium, "u")
+    assert len(table) == 3 * (2 + 1 + 1 + 1)  # each fixed λ, greedy, META, the best fixed λ
+    for row in table:
+        settings = {name: float(row[name]) for name in ("alpha", "lam", "kappa") if row[name]}
+        found = summary(rows(ring, row["method"], **settings)["tail"].to_numpy())
+        numbers = [float(row[name]) for name in ("mean", "low", "high", "std", "n", "diverged")]
+        assert numbers == pytest.approx([found.mean, found.low, found.high, found.std, 8, 0], rel=1e-5)
+        if row["method"] == "META":  # κ is the best at this α
+            others = [rows(ring, "META", alpha=settings["alpha"], kappa=k)["tail"].mean() for k in (1e-3, 1e-2)]
+            assert numbers[0] == pytest.approx(min(x for x in others if isinstance(x, float)), rel=1e-5)
+
+
+def test_the_csv_is_of_what_is_shown(chrome: Any, chromium: tuple[Any, Path], ring: Path) -> None:
+    click(chrome, "[name=measure][value=area]")
+    chrome.find_element(By.ID, "alpha").send_keys(Keys.HOME)
+    for key in ("fixed 0", "fixed 0.9", "envelope"):
+        click(chrome, f"#methods input[value='{key}']")
+    shown = downloaded(chromium, "u")
+    assert {(row["series"], row["measure"]) for row in shown} == {("greedy_published", "area"), ("META", "area")}
+    curve = downloaded(chromium, "learning")
+    assert {row["alpha"] for row in curve} == {"0.001"}
+    steps = json.loads((ring / "manifest.json").read_text())["curve_steps"]
+    greedy = np.array(rows(ring, "greedy_published", alpha=0.001)["curve"].to_list()).mean(axis=0)
+    for row in (row for row in curve if row["method"] == "greedy_published"):
+        assert float(row["mean"]) == pytest.approx(greedy[steps.index(int(row["step"]))], rel=1e-4)
+    learned = downloaded(chromium, "lambda")
+    mean = np.array(rows(ring, "greedy_published", alpha=0.001)["lambdas"].to_list()).mean(axis=0)
+    mine = {int(row["state"]): float(row["lambda"]) for row in learned if row["method"] == "greedy_published"}
+    assert mine == pytest.approx({state: mean[state] for state in range(1, 10)}, abs=1e-3)
+    paired = downloaded(chromium, "paired")
+    assert {row["reference"] for row in paired} == {"fixed"}
+
+
+def test_comparisons_are_those_of_the_results(chrome: Any, chromium: tuple[Any, Path], view: Overview) -> None:
+    (first,) = (row for row in downloaded(chromium, "paired") if row["method"] == "META")
+    wanted = view.compare(view.best("META"), view.best("fixed"))
+    names = ("ratio", "ratio_low", "ratio_high", "better", "better_low", "better_high", "n")
+    numbers = [getattr(wanted, name) for name in (*names[:3], "better", "better_low", "better_high", "n")]
+    assert [float(first[name]) for name in names] == pytest.approx(numbers, rel=1e-3)
+    choose(chrome, "reference", "2")  # the other way round
+    (turned,) = (row for row in downloaded(chromium, "paired") if row["method"] == "fixed")
+    back = compare(view.best("fixed").runs["tail"], view.best("META").runs["tail"])
+    assert float(turned["ratio"]) == pytest.approx(back.ratio, rel=1e-3)
+    assert [float(turned[f"ratio_{end}"]) for end in ("low", "high")] == pytest.approx(
+        [back.ratio_low, back.ratio_high], rel=5e-3
+    )
+    assert float(turned["better"]) == pytest.approx(back.better, abs=1e-3)
+
+
+def test_the_table_has_the_colours_of_the_thesis(chrome: Any) -> None:
+    cells = chrome.find_elements(By.CSS_SELECTOR, "#heat td[data-value]")
+    values = [float(cell.get_attribute("data-value")) for cell in cells]
+    assert len(values) == 3 * 4
+    shown = [tuple(map(int, re.findall(r"\d+", cell.value_of_css_property("background-color"))[:3])) for cell in cells]
+    for mine, theirs in zip(shown, colours(values), strict=True):
+        assert mine == pytest.approx(theirs, abs=1)  # 0.5 is rounded up there, to even here
+
+
+def test_the_numbers_can_be_read_as_a_table(chrome: Any) -> None:
+    click(chrome, "#u summary")
+    chrome.execute_async_script("setTimeout(arguments[0], 100)")
+    head = [cell.text for cell in chrome.find_elements(By.CSS_SELECTOR, "#u details th")]
+    assert head[:2] == ["series", "method"]
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "#u details tbody tr")) == 15
+    click(chrome, "#methods input[value=META]")
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "#u details tbody tr")) == 12
+
+
+def test_figures_and_controls_have_names(chrome: Any) -> None:
+    nameless = chrome.execute_script(
+        """return [...document.querySelectorAll(".plot svg, input, select, button")].filter((node) =>
+          !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
+          .map((node) => node.outerHTML);"""
+    )
+    assert nameless == []
+    assert chrome.execute_script("return document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("width", [375, 320, 700, 1200])
+def test_no_screen_is_too_narrow(chrome: Any, width: int) -> None:
+    TOOLS["resize"](chrome, width, 800)
+    chrome.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    wide = chrome.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide[0] <= wide[1] == width
+    boxes = chrome.execute_script(
+        """return [...document.querySelectorAll(".plot svg text")].map((t) => { const b = t.getBoundingClientRect();
+          return [t.textContent, b.left, b.right]; })
+          .filter(([, left, right]) => left < -1 || right > innerWidth + 1);"""
+    )
+    assert boxes == []
+
+
+@pytest.mark.parametrize("width", [375, 1200])
+def test_names_of_lines_and_of_ticks_do_not_overlap(chrome: Any, width: int) -> None:
+    TOOLS["resize"](chrome, width, 800)
+    chrome.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    hits = chrome.execute_script(
+        """const hits = [];
+        const ids = ["u", "learning", "kappa", "paired", "sensitivity"].map((id) => `#${id} .plot svg`).join();
+        for (const svg of document.querySelectorAll(ids)) {
+          const boxes = [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+          boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+            const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+            const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+            if (x > 1 && y > 4) hits.push([a, b]);
+          }));
+        }
+        return hits;"""
+    )
+    assert hits == []
+
+
+def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
+    wild = "</script><script>document.title = 'hurt'</script><img src=x onerror=\"document.title = 'hurt'\">"
+    method = td.Method("TrueOnlineTD", over=("alpha", "lam"), about=wild)
+    rule = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), about=wild)
+    grid = {"alpha": [0.01, 0.1], "lam": [0.0, 0.9]}
+    study = td.Study(
+        "wild", task="RandomWalk-v0", title=wild, seeds=2, steps=200, points=10, grid=grid,
+        methods={"fixed": method, "META": rule},
+    )  # fmt: skip
+    td.run_study(study, tmp_path / "results", progress=False)
+    (tmp_path / "wild.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")
+    chrome.get((tmp_path / "wild.html").as_uri())
+    assert chrome.title == "wild"
+    assert chrome.find_element(By.TAG_NAME, "h1").text == wild
+    assert wild in chrome.find_element(By.ID, "declared").text
+    assert not chrome.find_elements(By.TAG_NAME, "img")
+    assert not chrome.find_elements(By.CSS_SELECTOR, "[onerror]")
+
+
+def test_runs_that_diverged_are_counted(chrome: Any, tmp_path: Path) -> None:
+    study = td.Study(
+        "lost", task="RandomWalk-v0", seeds=4, steps=400, points=10, grid={"alpha": [0.1, 2.5], "lam": [0.0, 0.9]},
+        methods={
+            "fixed": td.Method("TD", over=("alpha", "lam")), "META": td.Method("TrueOnlineTD", "Meta", over=("alpha",)),
+        },
+    )  # fmt: skip
+    td.run_study(study, tmp_path / "results", progress=False)
+    lost = td.load_results(tmp_path / "results").filter(pl.col("diverged_at") >= 0)
+    fixed = lost.filter(pl.col("method") == "fixed").height
+    assert 0 < fixed < 16
+    (tmp_path / "lost.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")
+    chrome.get((tmp_path / "lost.html").as_uri())
+    assert chrome.find_element(By.ID, "diverged-hint").text.startswith(f"{lost.height} of 24 runs")
+    rows = {row.text.split()[0]: row.text for row in chrome.find_elements(By.CSS_SELECTOR, "#diverged tbody tr")}
+    assert rows["fixed"].endswith(f"{fixed} of 16")
+    assert "A cross" in chrome.find_element(By.ID, "u-hint").text
+
+
+def test_served_it_renews_itself_and_keeps_what_was_chosen(
+    chrome: Any, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "INTERVAL", 0.05)
+    shutil.copytree(ring, tmp_path / "growing")
+    held = sorted((tmp_path / "growing" / "units").glob("*/00000[4-7].parquet"))
+    later = {path: path.read_bytes() for path in held}
+    for path in held:
+        path.unlink()
+    server = serving.Server([tmp_path / "growing"])
+    thread = threading.Thread(target=server.serve)
+    thread.start()
+    try:
+        chrome.get(server.url)
+        assert "4 runs of 2,000 steps" in chrome.find_element(By.ID, "subtitle").text
+        assert "unfinished: 20 of 40" in chrome.find_element(By.ID, "subtitle").text
+        click(chrome, "[name=measure][value=area]")
+        click(chrome, "#methods input[value=greedy_published]")
+        chrome.find_element(By.ID, "alpha").send_keys(Keys.HOME)
+        for path, content in later.items():
+            path.write_bytes(content)
+        wait_for(chrome, "subtitle", "8 runs")
+        assert "unfinished" not in chrome.find_element(By.ID, "subtitle").text
+        assert chrome.find_element(By.CSS_SELECTOR, "[value=area]").is_selected()
+        assert not chrome.find_element(By.CSS_SELECTOR, "#methods input[value=greedy_published]").is_selected()
+        assert chrome.find_element(By.ID, "alpha-value").text == "0.001"
+        assert chrome.find_element(By.ID, "live").text == "live"
+    finally:
+        server.close()
+        thread.join(10)
+    wait_for(chrome, "live", "stopped")
+    refused = [entry for entry in chrome.get_log("browser") if "ERR_CONNECTION_REFUSED" not in entry["message"]]
+    assert refused == []
+    chrome.get("about:blank")
+    chrome.get_log("browser")
+
+
+def test_pictures_are_taken_by_a_command(ring: Path, tmp_path: Path) -> None:
+    TOOLS["main"](ring, tmp_path)
+    figures = ["page", "top", "u", "learning", "heat", "lambda", "motion", "kappa", "paired", "sensitivity", "diverged"]
+    names = {f"{kind}-{figure}.png" for kind in ("light", "dark", "phone") for figure in figures}
+    assert {path.name for path in tmp_path.glob("*.png")} == names
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
+    assert (tmp_path / "light-page.png").read_bytes() != (tmp_path / "dark-page.png").read_bytes()
+
+
+def test_a_missing_browser_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(RuntimeError, match="apt-get install -y chromium"), TOOLS["browser"]():
+        pass
