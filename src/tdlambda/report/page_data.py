@@ -74,7 +74,7 @@ def _method(view: Overview, name: str) -> dict[str, Any]:
 
 def _cell(view: Overview, cell: CellView, kept: list[int], lam_layout: Layout | None) -> dict[str, Any]:
     with np.errstate(all="ignore"):  # on a logarithmic axis, where no interval reaches 0
-        half = stdtrit(max(cell.n - cell.diverged - 1, 1, 0.975)) * cell.curve_error[kept] / cell.curve[kept]
+        half = stdtrit(max(cell.n - cell.diverged - 1, 1), 0.975) * cell.curve_error[kept] / cell.curve[kept]
     live = lam_layout.live if lam_layout and kind(view, cell.method) in ADAPTIVE else []
     return {
         "m": cell.method, "s": cell.settings, "n": cell.n, "d": cell.diverged,

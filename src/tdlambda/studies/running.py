@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tdlambda import engine
 from tdlambda.arrays import integer
@@ -107,10 +108,6 @@ def run_study(
     """
     begun = time.perf_counter()
     count = processors() if workers is None else integer(workers, "workers", 1)
-    if dask is not None:
-        from tdlambda.studies.cluster import run_on_cluster, threads_at
-
-        count = max(1, threads_at(dask))
     whole = Store(Path("results") / study.name if out is None else out, study)
     study = study.but(methods=methods)
     for method in study.methods:
@@ -120,9 +117,10 @@ def run_study(
     whole.write_manifest()
     wanted = {method: seeds for method, seeds in missing.items() if seeds}
     seconds = {method: calibrated(study, method, 1 / len(wanted)) for method in wanted} if announce else {}
-    plan = Plan(study, store.directory, missing, lost, seconds, count)
     if announce:
-        announce(plan)
+        hands = count if dask is None or not wanted else max(1, _cluster().threads_at(dask))
+        announce(Plan(study, store.directory, missing, lost, seconds, hands))
+    plan = Plan(study, store.directory, missing, lost, seconds, count)
     session = Session(store.directory, study=study.name, units=plan.units, set_aside=[str(path) for path in lost])
     done, interrupted = 0, True
 
@@ -134,7 +132,7 @@ def run_study(
     try:
         with Progress(plan.lane_steps, progress if plan.units else False) as bar:
             if dask is not None:
-                interrupted = run_on_cluster(study, wanted, dask, keep, bar)
+                interrupted = _cluster().run_on_cluster(study, wanted, dask, keep, bar)
             else:
                 interrupted = _run_here(study, wanted, count, keep, bar)
     finally:
@@ -142,6 +140,13 @@ def run_study(
         with suppress(OSError):  # a full disk has been told of already
             session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
     return Outcome(store.directory, done, plan.units - done, lost, interrupted, took)
+
+
+def _cluster() -> Any:
+    """What needs Dask, which few have."""
+    from tdlambda.studies import cluster
+
+    return cluster
 
 
 def run_unit(study: Study, method: str, seed: int) -> bytes:

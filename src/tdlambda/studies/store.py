@@ -24,16 +24,17 @@ from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 import tdlambda
 from tdlambda.engine.result import Result
 from tdlambda.studies.study import FORMAT, Study
+
+if TYPE_CHECKING:  # they take a while to import, and who only learns needs neither
+    import polars as pl
+    import pyarrow as pa
 
 _ABOUT = b"tdlambda"
 _SUM = b"sha256:"
@@ -100,6 +101,9 @@ class Store:
 
 def unit_bytes(study: Study, method: str, result: Result) -> bytes:
     """One seed's result as a Parquet file: a row for each cell."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
     n = len(cells)
     columns: dict[str, Any] = {axis: pa.array([cell[axis] for cell in cells]) for axis in study.methods[method].over}
@@ -123,6 +127,9 @@ def unit_bytes(study: Study, method: str, result: Result) -> bytes:
 
 def read_unit(path: Path, key: str, seed: int) -> pa.Table:
     """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         content = path.read_bytes()
         footer = _footer(content)
@@ -170,6 +177,9 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     >>> results.select("method", "alpha", "seed").rows()
     [('TD', 0.01, 0), ('TD', 0.1, 0), ('TD', 0.01, 1), ('TD', 0.1, 1)]
     """
+    import polars as pl
+    import pyarrow as pa
+
     study, keys = _declared(directory)
     store = Store(directory, study)
     store.keys = keys  # of the version that wrote it
@@ -265,6 +275,8 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
 
 
 def _rows(table: Any) -> pa.Array:
+    import pyarrow as pa
+
     with np.errstate(over="ignore"):  # an error beyond float32 is as good as infinite
         flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
     return pa.ListArray.from_arrays(np.arange(0, table.size + 1, table.shape[1], dtype=np.int32), flat)
