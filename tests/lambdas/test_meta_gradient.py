@@ -117,18 +117,19 @@ def settled(mdp: td.FiniteMDP, target: Any, V: Any, kind: Any, horizon: int | No
     return mdp.target_error(V, lam, target)
 
 
-def test_with_exact_statistics_meta_comes_to_the_best_lambda_or_near_it() -> None:
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.slow)])
+def test_with_exact_statistics_meta_comes_to_the_best_lambda_or_near_it(seeds: range) -> None:
     """20 random MDPs: the trace reaches the optimum of bounded optimisation, one exact step within 3 %, derived 31 %.
 
     What is missing is what the semi-gradient holds fixed (one step), and the cross term besides (derived).
     """
-    rng = np.random.default_rng(0)
+    noise = np.random.default_rng(0).normal(size=(20, 8))
     worst = {("full", None): 1.0001, ("full", 3): 1.002, ("full", 1): 1.03, ("derived", None): 1.31}
-    for seed in range(20):
+    for seed in seeds:
         task = td.make("Garnet-v0", "episodic", seed=seed, n=8, actions=2, discount=0.9, on_policy=True)
         mdp, target = task.mdp, task.target
         spread = np.sqrt(mdp.return_variance(target)).mean()
-        V = np.where(mdp.terminal, 0, mdp.v(target) + spread * rng.normal(size=8))
+        V = np.where(mdp.terminal, 0, mdp.v(target) + spread * noise[seed])
         best = mdp.best_lambda(V, target).target_error
         for (kind, horizon), bound in worst.items():
             assert settled(mdp, target, V, kind, horizon) <= bound * best
