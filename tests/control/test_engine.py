@@ -196,7 +196,7 @@ def test_all_agents_of_a_seed_begin_their_episodes_alike() -> None:
     found = td.control.run(car, frozen, seeds=2, steps=STEPS, keep=("episodes",))
     for a, b in zip(*found.episodes, strict=True):
         np.testing.assert_array_equal(a, b)  # frozen policies: the very same trajectory
-        assert len(set(a[:, 1])) > 3
+        assert len(set(a[:, 1])) > 1
     assert not np.array_equal(found.episodes[0][0], found.episodes[0][1])
 
 

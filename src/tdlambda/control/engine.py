@@ -29,7 +29,7 @@ CHUNK = 16_384
 PIECE = 8
 """Agents of one seed that a thread takes at a time."""
 KEEP = ("weights", "theta", "lambdas", "episodes", "agents")
-GRID = 16
+GRID = 8
 """λ is looked at on a grid of so many values along each dimension of the observations."""
 
 
