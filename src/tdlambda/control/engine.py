@@ -221,7 +221,7 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
 
 def _kept(job: Job, lane: Lane) -> dict[str, Any]:
     """What was asked for of an agent's final state."""
-    critic: Any = lane.agent.critic
+    critic: Any = lane.close().critic
     makers: dict[str, Callable[[], Any]] = {
         "weights": lambda: np.array(critic.weights),
         "theta": lambda: np.array(lane.agent.theta),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tdlambda import randomness
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel
-from tdlambda.control import actor, softmax, worlds
+from tdlambda.control import actor, lazy, softmax, worlds
 from tdlambda.features import hashing, tiling
 from tdlambda.learners import driver
-from tdlambda.memory import DECAY, DELTA, DIVERGED_AT, FIRST_BLOCK, STEPS, WEIGHT_ROWS, dot
+from tdlambda.memory import ALGORITHM, DECAY, DELTA, DIVERGED_AT, FIRST_BLOCK, STEPS, TRUE_ONLINE_GTD, WEIGHT_ROWS, dot
 
 LENGTH, POINT, ENDED, COUNTED = range(4)
 """C: steps of the episode under way (-1: none is), points passed, episodes ended, and those since the last point."""
@@ -24,12 +24,14 @@ RETURN, GAIN, SUM, LAST = range(4)
 """E: of the episode under way, the return so far and the discount since it began; the sum of the returns since the
 last point; the value of the curve there."""
 ACCOUNTS = 4
-SHARED, AFTER = range(2)
-"""O: whether the actor's trace decays by the critic's γλ; whether δ is of after the critic has learnt."""
+SHARED, AFTER, LAZY = range(3)
+"""O: whether the actor's trace decays by the critic's γλ; whether δ is of after the critic has learnt; whether the
+critic learns as `lazy` has it."""
 
 _uniform, _begin, _move = randomness.uniform, worlds.begin, worlds.move
 _tile, _hash = tiling.tile_points, hashing.hash_tiles
-_distribution, _act, _choose, _learn = actor.distribution, actor.learn, softmax.choose, driver._advance
+_distribution, _act, _choose = actor.distribution, actor.learn, softmax.choose
+_advance, _value, _update = lazy.advance, lazy.value, driver.update
 
 
 @kernel
@@ -47,13 +49,15 @@ def interact(
     first: int, end: int, world: int, P: Floats, limit: int, s: Floats, R: NDArray[np.uint64],
     box: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, at: Floats, x: Ints, y: Ints, ones: Floats,
     F: Floats, M: Floats, I: Ints, A: Floats, N: Floats, J: Ints, S: Floats, O: Bools, lam: float, actor_lam: float,
+    Z: Floats, L: Ints, G: Floats, here: Ints, there: Ints,
     C: Ints, E: Floats, points: Ints, curve: Floats, log: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Steps first to end (not included). How many were made, fewer if the agent diverged; and episodes in the log.
 
-    F, M, I are the critic's memory, A, N, J, S the actor's. x is kept between calls: the features of s.
+    F, M, I are the critic's memory, A, N, J, S the actor's; Z, L, G and the places are for `lazy`. x is kept between
+    calls: the features of s.
     """
-    logged, n = 0, x.size
+    logged, n, gradient, times = 0, x.size, I[ALGORITHM] == TRUE_ONLINE_GTD, x.size if owner.size else 1
     for t in range(first, end):
         if C[LENGTH] < 0:
             _begin(world, P, s, _uniform(R[0]))
@@ -65,13 +69,22 @@ def interact(
         C[LENGTH] += 1
         truncated = not terminated and C[LENGTH] == limit
         encode(s, at, box, tiles, offsets, last, owner, y)
-        status = _learn(F, M, I, x, ones, y, ones, y, ones, reward, gamma, 1.0, lam, terminated, truncated)
-        if status != driver.OK:
+        if O[LAZY]:
+            within = _advance(
+                F, M, I, Z, L, G, here, there, ones, x, y, times, reward, gamma, lam, terminated, truncated
+            )
+        else:
+            ended = (1 if terminated else 0) + (2 if truncated else 0)
+            within = _update(F, M, I, x, ones, y, ones, y, ones, reward, gamma, 1.0, lam, ended) == driver.OK
+        if not within:
             J[DIVERGED_AT] = J[STEPS] + 1
             return t + 1 - first, logged
         delta = M[FIRST_BLOCK + DELTA]
         if O[AFTER]:
-            delta = reward + (0.0 if terminated else gamma * dot(F[0], y, ones, n)) - dot(F[0], x, ones, n)
+            v, v_next = dot(F[0], x, ones, n), dot(F[0], y, ones, n)
+            if O[LAZY]:
+                v, v_next = _value(F, 0, gradient, Z[0, lazy.A], x), _value(F, 0, gradient, Z[0, lazy.A], y)
+            delta = reward + (0.0 if terminated else gamma * v_next) - v
         follow = M[FIRST_BLOCK + DECAY] if O[SHARED] else gamma * actor_lam
         if not _act(A, N, J, S, x, ones, action, s, delta, 1.0, gamma, follow, terminated, truncated):
             return t + 1 - first, logged

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tdlambda import memory
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control import interaction
+from tdlambda.control import interaction, lazy
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.worlds import World
@@ -57,13 +58,22 @@ class Lane:
         self.counters: Ints = np.zeros(interaction.COUNTERS, dtype=np.int64)
         self.counters[interaction.LENGTH] = -1
         accounts, active = np.zeros(interaction.ACCOUNTS), critic.features.active
-        options = np.array([agent._shares_decay, agent.td_error == "after"])
+        code, dense = int(critic._I[memory.ALGORITHM]), bool(critic._I[memory.DENSE])
+        self.lazy = code in (memory.TRUE_ONLINE_TD, memory.TRUE_ONLINE_GTD) and not dense
+        options = np.array([agent._shares_decay, agent.td_error == "after", self.lazy])
+        width = critic._F.shape[1] if self.lazy else 0
+        self.terms = np.zeros((critic.blocks, lazy.NUMBERS))
+        self.live = np.zeros((critic.blocks, 1 + 2 * width), dtype=np.int64)
+        self.terms[:, lazy.K] = 1.0
+        at_x = np.zeros((critic._F.shape[0], 2 * active))
+        places = np.arange(2 * active)
         actor_lam = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
         x, y = np.zeros(active, dtype=np.int64), np.zeros(active, dtype=np.int64)
         self.arguments = (
             world.code, world.numbers, world.limit, np.zeros(world.size), streams(seed),
             *interaction.tile_arguments(critic.features), np.zeros(world.size), x, y, np.ones(active),
             critic._F, critic._M, critic._I, own.F, own.M, own.I, own.S, options, float(critic._lam or 0.0), actor_lam,
+            self.terms, self.live, at_x, places[:active].copy(), places[active:].copy(),
             self.counters, accounts, points, self.curve,
         )  # fmt: skip
 
@@ -80,6 +90,13 @@ class Lane:
         self.steps += made
         if logged:
             self.episodes.append(log[:logged].copy())
+
+    def close(self) -> ActorCritic:
+        """The agent, which can now go on by itself."""
+        critic = self.agent.critic
+        if self.lazy and isinstance(critic, TraceLearner):
+            lazy.close(critic._F, critic._M, critic._I, self.terms, self.live)
+        return self.agent
 
     def finished_episodes(self) -> Floats:
         """Of each episode: its return, its length and the step it ended at [episode, 3]."""
