@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tdlambda import randomness
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.compiled import kernel
+from tdlambda.compiled import inlined, kernel
 from tdlambda.control import actor, lazy, softmax, worlds
-from tdlambda.features import hashing, tiling
+from tdlambda.features import box, hashing, tiling
 from tdlambda.learners import driver
 from tdlambda.memory import ALGORITHM, DECAY, DELTA, DIVERGED_AT, FIRST_BLOCK, STEPS, TRUE_ONLINE_GTD, WEIGHT_ROWS, dot
 
@@ -29,17 +29,25 @@ SHARED, AFTER, LAZY = range(3)
 critic learns as `lazy` has it."""
 
 _uniform, _begin, _move = randomness.uniform, worlds.begin, worlds.move
-_tile, _hash = tiling.tile_points, hashing.hash_tiles
-_distribution, _act, _choose = actor.distribution, actor.learn, softmax.choose
+_unit, _cell, _hash = box.unit, tiling.cell, hashing.hash_tiles
+_distribution, _climb, _choose, _factors = actor.distribution, actor.climb, softmax.choose, softmax.factors
 _advance, _value, _update = lazy.advance, lazy.value, driver.update
 
 
-@kernel
-def encode(s: Floats, at: Floats, box: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, x: Ints) -> None:
+@inlined
+def encode(
+    s: Floats, at: Floats, bounds: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, x: Ints
+) -> None:
     """The active features of a state: those of `TileCoder`."""
     for i in range(at.size):
-        at[i] = s[i]
-    _tile(at, box[0], box[1], True, tiles, offsets, x.size, last, x)
+        at[i] = _unit(s[i], bounds[0, i], bounds[1, i])
+    for k in range(offsets.shape[0]):
+        tile = k
+        for i in range(at.size):
+            tile = tile * tiles[i] + _cell(at[i], tiles[i], offsets[k, i])
+        x[k] = tile
+    if x.size > offsets.shape[0]:
+        x[x.size - 1] = last
     if owner.size:
         _hash(x, x.size, offsets.shape[0], owner)
 
@@ -47,7 +55,7 @@ def encode(s: Floats, at: Floats, box: Floats, tiles: Ints, offsets: Floats, las
 @kernel
 def interact(
     first: int, end: int, world: int, P: Floats, limit: int, s: Floats, R: NDArray[np.uint64],
-    box: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, at: Floats, x: Ints, y: Ints, ones: Floats,
+    bounds: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, at: Floats, x: Ints, y: Ints, ones: Floats,
     F: Floats, M: Floats, I: Ints, A: Floats, N: Floats, J: Ints, S: Floats, O: Bools, lam: float, actor_lam: float,
     Z: Floats, L: Ints, G: Floats, here: Ints, there: Ints,
     C: Ints, E: Floats, points: Ints, curve: Floats, log: Floats,
@@ -61,14 +69,14 @@ def interact(
     for t in range(first, end):
         if C[LENGTH] < 0:
             _begin(world, P, s, _uniform(R[0]))
-            encode(s, at, box, tiles, offsets, last, owner, x)
+            encode(s, at, bounds, tiles, offsets, last, owner, x)
             C[LENGTH], E[RETURN], E[GAIN] = 0, 0.0, 1.0
         _distribution(A, N, J, S, x, ones)
         action = _choose(S, J[WEIGHT_ROWS], _uniform(R[1]))
         reward, gamma, terminated = _move(world, P, s, action, _uniform(R[1]), _uniform(R[1]))
         C[LENGTH] += 1
         truncated = not terminated and C[LENGTH] == limit
-        encode(s, at, box, tiles, offsets, last, owner, y)
+        encode(s, at, bounds, tiles, offsets, last, owner, y)
         if O[LAZY]:
             within = _advance(
                 F, M, I, Z, L, G, here, there, ones, x, y, times, reward, gamma, lam, terminated, truncated
@@ -86,7 +94,8 @@ def interact(
                 v, v_next = _value(F, 0, gradient, Z[0, lazy.A], x), _value(F, 0, gradient, Z[0, lazy.A], y)
             delta = reward + (0.0 if terminated else gamma * v_next) - v
         follow = M[FIRST_BLOCK + DECAY] if O[SHARED] else gamma * actor_lam
-        if not _act(A, N, J, S, x, ones, action, s, delta, 1.0, gamma, follow, terminated, truncated):
+        _factors(action, S, J[WEIGHT_ROWS], N[actor.ENTROPY] > 0.0)
+        if not _climb(A, N, J, S, x, ones, delta, 1.0, gamma, follow, terminated, truncated):
             return t + 1 - first, logged
         E[RETURN] += E[GAIN] * reward
         E[GAIN] *= gamma
@@ -119,6 +128,6 @@ def mark(C: Ints, E: Floats, curve: Floats) -> None:
 
 def tile_arguments(features: Any) -> tuple[Floats, Ints, Floats, int, Ints]:
     """What `encode` must know of a `TileCoder`; the owners of slots are the lane's own."""
-    box = np.stack([features.low, features.high])
+    bounds = np.stack([features.low, features.high])
     owner = np.full(features.hash_size or 0, -1, dtype=np.int64)
-    return box, features._tile_counts, features._offsets, features.size - 1, owner
+    return bounds, features._tile_counts, features._offsets, features.size - 1, owner

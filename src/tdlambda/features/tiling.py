@@ -2,9 +2,15 @@
 
 import math
 
-from tdlambda.compiled import compiled
+from tdlambda.compiled import compiled, inlined
 from tdlambda.features.base import Indices, Values
 from tdlambda.features.box import to_unit_box
+
+
+@inlined
+def cell(point: float, tiles: int, offset: float) -> int:
+    """The tile, along one dimension, of a point in [0, 1]."""
+    return min(max(math.floor(point * tiles + offset), 0), tiles - 1)
 
 
 @compiled
@@ -31,8 +37,7 @@ def tile_points(
         for k in range(tilings):
             tile = k
             for i in range(d):
-                cell = math.floor(points[row * d + i] * tiles[i] + offsets[k, i])
-                tile = tile * tiles[i] + min(max(cell, 0), tiles[i] - 1)
+                tile = tile * tiles[i] + cell(points[row * d + i], tiles[i], offsets[k, i])
             indices[row * active + k] = tile
         if active > tilings:
             indices[row * active + tilings] = last
