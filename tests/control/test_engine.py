@@ -169,6 +169,32 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
     assert (found.error[:2, :, -1] == np.inf).all()
 
 
+@pytest.mark.parametrize(
+    ("critic", "lam", "options"),
+    [
+        (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineGTD, 0.9, {}),
+        (td.TrueOnlineGTD, 0.0, {}), (td.TrueOnlineGTD, td.Meta(warm_up=100), {}), (td.TrueOnlineTD, td.Greedy(), {}),
+    ],
+)  # fmt: skip
+def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam: Any, options: Any) -> None:
+    """The engine looks at weights only where a bound on them says so; a bound that is soon met is met all the same."""
+    for bound in (0.2, 1.0, 3.0):
+        one = agent(critic, lam=lam, alpha=0.02, critic_bound=bound, **options)
+        found = td.control.run(CAR, [one], seeds=2, steps=600, points=6)
+        for seed in range(2):
+            twin, _, _ = by_hand(one, seed, 600, 0.2, 150)
+            assert found.diverged_at[0, seed] == (twin.diverged_at or -1)
+            np.testing.assert_allclose(found.weights[0][seed], twin.critic.weights, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("lam", [0.4, 0.9, td.Meta.thesis(1e-3, warm_up=100)])
+def test_dropped_traces_hardly_matter(lam: Any) -> None:
+    exact = agent(lam=lam, warm_up=STEPS)
+    usual = td.ActorCritic(td.TrueOnlineGTD(exact.features, 0.002, lam), td.Softmax(3), 0.01, None, warm_up=STEPS)
+    found = td.control.run(CAR, [exact, usual], seeds=[1], steps=STEPS)
+    np.testing.assert_allclose(found.weights[0][0], found.weights[1][0], atol=1e-6)
+
+
 @pytest.mark.parametrize("limit", [None, 1, 40])
 def test_limits_truncate(limit: int | None) -> None:
     car = td.make("MountainCar-v0", limit=limit, noise=0.5)

@@ -42,10 +42,11 @@ def encode(
     for i in range(at.size):
         at[i] = _unit(s[i], bounds[0, i], bounds[1, i])
     for k in range(offsets.shape[0]):
-        tile = k
-        for i in range(at.size):
-            tile = tile * tiles[i] + _cell(at[i], tiles[i], offsets[k, i])
-        x[k] = tile
+        x[k] = k
+    for i in range(at.size):
+        point, n = at[i], float(tiles[i])
+        for k in range(offsets.shape[0]):
+            x[k] = x[k] * tiles[i] + int(_cell(point, n, offsets[k, i]))
     if x.size > offsets.shape[0]:
         x[x.size - 1] = last
     if owner.size:

@@ -17,7 +17,7 @@ passed what they may be.
 """
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import inlined, kernel
+from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.lambdas import counting, greedy, meta
 from tdlambda.learners import true_online_gtd, true_online_td
 from tdlambda.memory import (
@@ -141,17 +141,16 @@ def value(F: Floats, b: int, gradient: bool, a: float, x: Ints) -> float:
     return total
 
 
-@inlined
+@lanewise
 def _learn(
-    F: Floats, b: int, M: Floats, m: int, I: Ints, z: Floats, L: Ints, alpha: float, beta: float, v: float,
-    x: Ints, y: Ints, n_next: int, times: int, norm: float, reward: float, gamma_next: float, lam_next: float,
+    F: Floats, b: int, M: Floats, m: int, I: Ints, z: Floats, L: Ints, alpha: float, beta: float,
+    v: float, v_next: float, x: Ints, y: Ints, n_next: int, times: int, norm: float,
+    reward: float, gamma_next: float, lam_next: float,
 ) -> bool:  # fmt: skip
     """One transition for one block. `times`: how often a feature may be in x; `norm`: x·x. Whether bounds hold."""
     gradient, width, n = I[ALGORITHM] == TRUE_ONLINE_GTD, F.shape[1], x.size
     w, e = F[b], F[b + 2 if gradient else b + 1]
-    v_next, xe, hx, xg, xh = 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(n_next):
-        v_next += w[y[j]] + z[A] * e[y[j]]
+    xe, hx, xg, xh = 0.0, 0.0, 0.0, 0.0
     for j in range(n):
         xe += e[x[j]]
     if gradient:
@@ -249,13 +248,15 @@ def advance(
         _greedy(G, M, I, here, ones, there, ones, n_next, reward, gamma_next, 1.0)
     within = True
     for k in range(I[BLOCKS]):
-        m, pace, v = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE], 0.0
+        m, pace, v, v_next = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE], 0.0, 0.0
         for j in range(n):
             v += G[k * rows, j]
+        for j in range(n_next):
+            v_next += G[k * rows, n + j]
         if I[BLOCKS] > 1:
             reward, gamma_next, lam_next = M[m + CUMULANT], M[m + DISCOUNT], M[m + LAM_NEXT]
         within &= _learn(
-            F, k * rows, M, m, I, Z[k], L[k], pace * alpha, pace * beta, v, x, y, n_next, times, norm,
+            F, k * rows, M, m, I, Z[k], L[k], pace * alpha, pace * beta, v, v_next, x, y, n_next, times, norm,
             reward, gamma_next, lam_next,
         )  # fmt: skip
     I[UNDER_WAY] = 1

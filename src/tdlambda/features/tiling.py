@@ -1,6 +1,6 @@
 """Which tile of each tiling a point is in."""
 
-import math
+import numpy as np
 
 from tdlambda.compiled import compiled, inlined
 from tdlambda.features.base import Indices, Values
@@ -8,9 +8,9 @@ from tdlambda.features.box import to_unit_box
 
 
 @inlined
-def cell(point: float, tiles: int, offset: float) -> int:
-    """The tile, along one dimension, of a point in [0, 1]."""
-    return min(max(math.floor(point * tiles + offset), 0), tiles - 1)
+def cell(point: float, tiles: float, offset: float) -> float:
+    """The tile, along one dimension, of a point in [0, 1]; as a float, which the compiler can make vectors of."""
+    return min(max(np.floor(point * tiles + offset), 0.0), tiles - 1.0)
 
 
 @compiled
@@ -37,7 +37,7 @@ def tile_points(
         for k in range(tilings):
             tile = k
             for i in range(d):
-                tile = tile * tiles[i] + cell(points[row * d + i], tiles[i], offsets[k, i])
+                tile = tile * tiles[i] + int(cell(points[row * d + i], tiles[i], offsets[k, i]))
             indices[row * active + k] = tile
         if active > tilings:
             indices[row * active + tilings] = last
