@@ -172,8 +172,8 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
 @pytest.mark.parametrize(
     ("critic", "lam", "options"),
     [
-        (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineGTD, 0.9, {}),
-        (td.TrueOnlineGTD, 0.0, {}), (td.TrueOnlineGTD, td.Meta(warm_up=100), {}), (td.TrueOnlineTD, td.Greedy(), {}),
+        (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineTD, 0.0, {}),
+        (td.TrueOnlineGTD, 1.0, {}), (td.TrueOnlineGTD, td.Meta(warm_up=100), {}), (td.TrueOnlineTD, td.Greedy(), {}),
     ],
 )  # fmt: skip
 def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam: Any, options: Any) -> None:

@@ -13,7 +13,7 @@ the block is settled, K = 1 and A = B = 0, and traces within the tolerance are d
 rounding and to what is dropped there and here.
 
 Weights are looked at for divergence where a bound on them, which grows by the largest change a step can make, has
-passed what they may be.
+passed what they may be; and as they are after a step, where `learners` looks between its two parts too.
 """
 
 from tdlambda.arrays import Floats, Ints
