@@ -39,6 +39,7 @@ bench: $(READY)          ## ratios against a peer or a bound, measured in one ru
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/control.py
 
 mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
 	$(BIN)/python tools/mutate.py

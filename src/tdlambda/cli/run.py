@@ -123,7 +123,8 @@ def _show(study: Study, directory: Path) -> None:
         lost = int((part["diverged_at"] >= 0).sum())
         at = ", ".join(f"{axis} {value}" for axis, value in zip(axes, key, strict=False))
         rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
-    print_table("The best cell of each method", ["method", "at", "error", "95 % interval", "diverged"], rows)
+    measure = "error" if study.kind == "prediction" else "cost (minus the return)"
+    print_table("The best cell of each method", ["method", "at", measure, "95 % interval", "diverged"], rows)
     console.print(f'All of it: [bold]td.load_results("{escape(str(directory))}")[/bold]')
 
 

@@ -1,10 +1,15 @@
 """Control: policies that are learnt by actor-critic, with any of our learners as the critic."""
 
 from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.engine import run
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.meta_assisted import meta_actor_critic
 from tdlambda.control.policy import Policy
+from tdlambda.control.result import ControlResult
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.training import LearningCurve, train
 
-__all__ = ["ActorCritic", "Gaussian", "LearningCurve", "Policy", "Softmax", "meta_actor_critic", "train"]
+__all__ = [
+    "ActorCritic", "ControlResult", "Gaussian", "LearningCurve", "Policy", "Softmax", "meta_actor_critic", "run",
+    "train",
+]  # fmt: skip

@@ -116,12 +116,21 @@ def learn(
     """
     if I[DIVERGED_AT] >= 0:
         return True
+    if I[POLICY] == SOFTMAX:
+        _softmax_score(F, x, xv, action, S, I[WEIGHT_ROWS])
+    else:
+        _gaussian_score(F, M, x, xv, point, S, I[WEIGHT_ROWS] // 2)
+    return climb(F, M, I, S, x, xv, delta, rho, gamma_next, gamma_lam_next, terminated, truncated)
+
+
+@inlined
+def climb(
+    F: Floats, M: Floats, I: Ints, S: Floats, x: Index, xv: Value,
+    delta: float, rho: float, gamma_next: float, gamma_lam_next: float, terminated: bool, truncated: bool,
+) -> bool:  # fmt: skip
+    """The same where the factors of x in ∇ log π and ∇H are in S."""
     I[STEPS] += 1
     rows, traced, n = I[WEIGHT_ROWS], I[TRACE_ROWS] > 0, len(x)
-    if I[POLICY] == SOFTMAX:
-        _softmax_score(F, x, xv, action, S, rows)
-    else:
-        _gaussian_score(F, M, x, xv, point, S, rows // 2)
     eta = step_size(F, M, I, x, xv) if I[STEPS] > I[WARM_UP] else 0.0
     largest, within = 0.0, True
     for row in range(rows):
@@ -129,7 +138,7 @@ def learn(
     if not largest < np.inf:  # θ stays a number, so that the policy can still act
         I[DIVERGED_AT] = I[STEPS]
         return False
-    for row in range(rows):
+    for row in range(rows if traced or eta > 0.0 else 0):
         keep, new, along, back = coefficients(
             S[row], S[rows + row], delta, eta, M[ENTROPY], M[EMPHASIS], rho, M[FIRST_BLOCK + DECAY]
         )

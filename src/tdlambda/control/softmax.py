@@ -57,7 +57,18 @@ def choose(S: Floats, n: int, u: float) -> int:
 def score(F: Floats, x: Index, xv: Value, action: int, S: Floats, n: int) -> None:
     """The factors of x: S[:n] of ∇ log π(action|s), S[n:2n] of ∇H."""
     probabilities(F, x, xv, S, n)
+    factors(action, S, n, True)
+
+
+@inlined
+def factors(action: int, S: Floats, n: int, entropic: bool) -> None:
+    """The same where S[:n] is π(·|s) already; those of ∇H are 0 if not `entropic`."""
     entropy = 0.0
+    if not entropic:  # logarithms are dear
+        for b in range(n):
+            S[n + b] = 0.0
+            S[b] = (1.0 if b == action else 0.0) - S[b]
+        return
     for b in range(n):
         S[n + b] = math.log(S[b]) if S[b] > 0 else 0.0
         entropy -= S[b] * S[n + b]

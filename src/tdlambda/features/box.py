@@ -6,7 +6,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.compiled import compiled
+from tdlambda.compiled import compiled, inlined
 from tdlambda.features.arguments import choice
 from tdlambda.features.base import Encoder, Values
 from tdlambda.features.real import entry_name, real_array
@@ -91,6 +91,11 @@ def to_unit_box(points: Values, low: Values, high: Values, clip: bool) -> int:
         i = position % d
         if np.isnan(x) or not (clip or low[i] <= x <= high[i]):
             return position
-        # Clipping first keeps infinities out of the arithmetic.
-        points[position] = (min(max(x, low[i]), high[i]) - low[i]) / (high[i] - low[i])
+        points[position] = unit(x, low[i], high[i])
     return -1
+
+
+@inlined
+def unit(x: float, low: float, high: float) -> float:
+    """(x - low) / (high - low), clipped first, which keeps infinities out of the arithmetic."""
+    return (min(max(x, low), high) - low) / (high - low)

@@ -1,10 +1,16 @@
 """Which tile of each tiling a point is in."""
 
-import math
+import numpy as np
 
-from tdlambda.compiled import compiled
+from tdlambda.compiled import compiled, inlined
 from tdlambda.features.base import Indices, Values
 from tdlambda.features.box import to_unit_box
+
+
+@inlined
+def cell(point: float, tiles: float, offset: float) -> float:
+    """The tile, along one dimension, of a point in [0, 1]; as a float, which the compiler can make vectors of."""
+    return min(max(np.floor(point * tiles + offset), 0.0), tiles - 1.0)
 
 
 @compiled
@@ -31,8 +37,7 @@ def tile_points(
         for k in range(tilings):
             tile = k
             for i in range(d):
-                cell = math.floor(points[row * d + i] * tiles[i] + offsets[k, i])
-                tile = tile * tiles[i] + min(max(cell, 0), tiles[i] - 1)
+                tile = tile * tiles[i] + int(cell(points[row * d + i], tiles[i], offsets[k, i]))
             indices[row * active + k] = tile
         if active > tilings:
             indices[row * active + tilings] = last

@@ -17,6 +17,36 @@ class PublishedCell(NamedTuple):
     std: float
 
 
+class FigureReading(NamedTuple):
+    """A return read off the printed MountainCar figures, and how far off the reading may be.
+
+    `figure` is "fig_mountaincar" (returns over α) or "fig_curves_mountaincar" (over `episode`, at one α).
+    """
+
+    figure: str
+    alpha: float
+    episode: int | None
+    method: str
+    lam: float | None
+    value: float
+    uncertainty: float
+
+
+def mountaincar_figure() -> Iterator[FigureReading]:
+    """Every point of the two MountainCar figures, as read by eye; of an older run than the thesis' text describes.
+
+    >>> best = max((r for r in mountaincar_figure() if r.figure == "fig_mountaincar"), key=lambda r: r.value)
+    >>> best.method, best.alpha < 1e-2
+    ('META', True)
+    """
+    with files("tdlambda.published").joinpath("mountaincar_eyeballed.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            yield FigureReading(
+                row["figure"], float(row["alpha"]), int(row["episode"]) if row["episode"] else None, row["method"],
+                float(row["lambda"]) if row["lambda"] else None, float(row["return"]), float(row["uncertainty"]),
+            )  # fmt: skip
+
+
 def thesis_tables() -> Iterator[PublishedCell]:
     """Every cell of the four tables.
 

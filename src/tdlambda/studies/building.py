@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda import features, lambdas, learners
+from tdlambda.control import ActorCritic, Softmax
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
 from tdlambda.tasks.base import Task
@@ -57,6 +58,44 @@ def build_learner(
     if not isinstance(built, Learner):
         raise TypeError(f"learner: {learner} makes no learner, but {built!r}")
     return built
+
+
+def build_agent(
+    task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int],
+    shared: Mapping[str, Any],
+) -> ActorCritic:  # fmt: skip
+    """The agent of one cell; `shared` are options of the actor that its own go before."""
+    known = _parameters(ActorCritic) - {"critic", "policy", "behavior"}
+    both = _parameters(_named(learner, learners, "learner"))
+    own: dict[str, Any] = {"warm_up": int(warm_up[0] * warm_up[1])}
+    given: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in options.items():
+        bare = name.removeprefix("actor.")
+        if bare == name and (name not in known or name in both or name == "warm_up"):
+            rest[name] = value
+        elif bare not in known:
+            raise ValueError(f"{name}: the actor has no such option; it has {', '.join(sorted(known))}")
+        elif bare in given:
+            raise ValueError(f"{name}: the actor's {bare} is given twice")
+        else:
+            given[bare] = value
+    for name in shared:
+        if name not in known:
+            raise ValueError(f"agent.{name}: the actor has no such option; it has {', '.join(sorted(known))}")
+    own |= {name: _built(name, value) for name, value in {**shared, **given}.items()}
+    if "eta" not in own:
+        raise ValueError("eta: the actor has none; give it in the options, the grid or the study's agent")
+    if own.get("lam") == "none":  # TOML has no word for it
+        own["lam"] = None
+    critic = build_learner(task, learner, rule, rest, warm_up)
+    actions: Any = task.action_space
+    return ActorCritic(critic, Softmax(int(actions.n)), **own)
+
+
+def no_truth() -> Truth:
+    """Where nothing is predicted."""
+    return Truth(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def build_truth(task: Task[Any], name: str) -> Truth:

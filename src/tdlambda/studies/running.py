@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tdlambda import engine
+from tdlambda import control, engine
 from tdlambda.arrays import integer
+from tdlambda.control import ControlResult
 from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.running import processors
 from tdlambda.engine.truth import Truth
-from tdlambda.learners.base import Learner
 from tdlambda.studies.store import Session, Store, unit_bytes
 from tdlambda.studies.study import Study
 
@@ -154,17 +154,18 @@ def run_unit(study: Study, method: str, seed: int) -> bytes:
     return unit_bytes(study, method, _engine(study, method, [seed], threads=1, progress=False))
 
 
-def prepared(study: Study, method: str, truth: Truth | None = None) -> tuple[list[Learner], Truth]:
-    """The learners and the truth of a method, built once in a process; a truth that is given is kept for later."""
+def prepared(study: Study, method: str, truth: Truth | None = None) -> tuple[list[Any], Truth]:
+    """The learners (or agents) and the truth of a method, built once in a process; a truth that is given is kept."""
     key = study.key(method)
     if key not in _PREPARED or truth is not None:
         if len(_PREPARED) >= 64:
             _PREPARED.clear()
-        _PREPARED[key] = study.learners(method), study.truth(method) if truth is None else truth
+        built: list[Any] = study.agents(method) if study.kind == "control" else study.learners(method)
+        _PREPARED[key] = built, study.truth(method) if truth is None else truth
     return _PREPARED[key]
 
 
-_PREPARED: dict[str, tuple[list[Learner], Truth]] = {}
+_PREPARED: dict[str, tuple[list[Any], Truth]] = {}
 
 
 def calibrated(study: Study, method: str, seconds: float) -> float:
@@ -174,10 +175,12 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
     while True:
         n = min(steps, study.steps)
         begun = time.perf_counter()
-        found = engine.run(
-            study.environment, learners, [CALIBRATION_SEED], n, points=[n], truth=truth, keep=(), threads=1,
-            progress=False,
-        )  # fmt: skip
+        options: dict[str, Any] = {"points": [n], "keep": (), "threads": 1, "progress": False}
+        found: Result | ControlResult
+        if study.kind == "control":
+            found = control.run(study.environment, learners, [CALIBRATION_SEED], n, **options)
+        else:
+            found = engine.run(study.environment, learners, [CALIBRATION_SEED], n, truth=truth, **options)
         if found.interrupted:
             raise KeyboardInterrupt
         took = time.perf_counter() - begun
@@ -194,7 +197,7 @@ def _run_here(
     with interruptible(stop):
         for method, seeds in wanted.items():
 
-            def finished(result: Result, method: str = method) -> None:
+            def finished(result: Result | ControlResult, method: str = method) -> None:
                 keep(method, result.seeds[0], unit_bytes(study, method, result))
 
             if _engine(study, method, seeds, workers, bar, finished, stop).interrupted:
@@ -204,10 +207,13 @@ def _run_here(
 
 def _engine(
     study: Study, method: str, seeds: list[int], threads: int, progress: bool | Progress,
-    on_seed: Callable[[Result], None] | None = None, stop: threading.Event | None = None,
-) -> Result:  # fmt: skip
+    on_seed: Callable[[Result | ControlResult], None] | None = None, stop: threading.Event | None = None,
+) -> Result | ControlResult:  # fmt: skip
     learners, truth = prepared(study, method)
-    return engine.run(
-        study.environment, learners, seeds, study.steps, points=study.read_at.tolist(), truth=truth,
-        keep=("lambdas",), threads=threads, progress=progress, on_seed=on_seed, hold=on_seed is None, stop=stop,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "points": study.read_at.tolist(), "keep": ("lambdas",), "threads": threads, "progress": progress,
+        "on_seed": on_seed, "hold": on_seed is None, "stop": stop,
+    }  # fmt: skip
+    if study.kind == "control":
+        return control.run(study.environment, learners, seeds, study.steps, **options)
+    return engine.run(study.environment, learners, seeds, study.steps, truth=truth, **options)

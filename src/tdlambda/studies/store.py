@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tdlambda
+from tdlambda.control import ControlResult
 from tdlambda.engine.result import Result
 from tdlambda.studies.study import FORMAT, Study
 
@@ -99,7 +100,7 @@ class Store:
             raise ValueError(f"out: {self.directory} cannot be written: {error}") from error
 
 
-def unit_bytes(study: Study, method: str, result: Result) -> bytes:
+def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> bytes:
     """One seed's result as a Parquet file: a row for each cell."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -111,7 +112,7 @@ def unit_bytes(study: Study, method: str, result: Result) -> bytes:
         "seed": np.full(n, seed, dtype=np.int64),
         "diverged_at": result.diverged_at[:, 0],
         "tail": error[:, -study.tail_points :].mean(axis=1),
-        "area": error.mean(axis=1),
+        "area": error[:, -study.area_points :].mean(axis=1),
         "final": error[:, -1],
         "curve": _rows(error[:, study.kept]),
         "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
@@ -163,7 +164,9 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     Columns: `method`, `learner`, `rule`; the parameters of the grid (null where a method has none of it); `seed`;
     `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
     step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
-    of each state. Damaged files are left out with a warning; `tdlambda run` redoes them.
+    of each state (of a grid of observations, where there are no states). In a study of control, errors are costs: minus
+    the mean return, and `area` is that after the warm-up. Damaged files are left out with a warning; `tdlambda run`
+    redoes them.
 
     Examples
     --------

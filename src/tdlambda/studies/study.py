@@ -18,11 +18,13 @@ from typing import Any, Self
 import numpy as np
 
 from tdlambda.arrays import Ints, integer
+from tdlambda.control import ActorCritic
+from tdlambda.control import engine as control
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
-from tdlambda.studies.building import build_learner, build_truth
+from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import (
     check_known,
     check_name,
@@ -51,14 +53,15 @@ class Method:
     Parameters
     ----------
     learner
-        The name of a learner, such as "TrueOnlineTD"; or "module:name" of one of yours.
+        The name of a learner, such as "TrueOnlineTD"; or "module:name" of one of yours. In control, the critic.
     rule
         The name of a rule for λ, such as "Greedy" or "Meta.thesis"; without one, λ is the learner's `lam`.
     over
         Names from the study's grid: a cell for each combination of their values.
     options
         Further arguments of the learner and the rule. A name that both have is written "rule.name" or "learner.name".
-        An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`.
+        An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`. In control also the actor's,
+        such as "eta"; "actor.name" where the critic has that name too.
     truth
         What the error is measured against: "exact" (sampled, where there is no model), or "thesis" (as published).
     about
@@ -111,7 +114,12 @@ class Study:
     curve
         How many points of the learning curve are kept, evenly; all points of the tail are.
     warm_up
-        The share of the steps in which rules that adapt leave λ as it is.
+        The share of the steps in which rules that adapt leave λ as it is and, in control, policies are frozen.
+    kind
+        "prediction", where the error of values is measured; or "control", where agents act and what is measured is a
+        cost, minus the return: see docs/control.md.
+    agent
+        In control, options of every actor: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`.
     title
         For people.
     modules
@@ -145,6 +153,8 @@ class Study:
     tail: float = 0.1
     curve: int = 100
     warm_up: float = 0.0
+    kind: str = "prediction"
+    agent: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     modules: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
@@ -162,8 +172,12 @@ class Study:
             raise ValueError(f"points must be at most steps, {self.steps}; got {self.points}")
         object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
         object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
-        for name in ("methods", "grid", "task_options", "quick"):
+        for name in ("methods", "grid", "task_options", "quick", "agent"):
             check_table(getattr(self, name), name)
+        if self.kind not in ("prediction", "control"):
+            raise ValueError(f'kind must be "prediction" or "control"; got {self.kind!r}')
+        if self.agent and self.kind != "control":
+            raise ValueError('agent: only a study of kind "control" has actors')
         if not self.methods:
             raise ValueError("methods: there is none")
         if isinstance(self.modules, str):
@@ -250,8 +264,22 @@ class Study:
         over = self.methods[method].over
         return [dict(zip(over, values, strict=True)) for values in product(*(self.grid[axis] for axis in over))]
 
+    def agents(self, method: str) -> list[ActorCritic]:
+        """In control, the agent of each cell; refused if it does not fit the task."""
+        declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
+        critic, rule = declared.learner, declared.rule
+        with saying(f"methods.{method}"):
+            built = [
+                build_agent(task, critic, rule, {**declared.options, **cell}, warm_up, self.agent)
+                for cell in self.cells(method)
+            ]
+            control.checked(task, built, [self.seed], self.steps, self.read_at, 0, ())
+        return built
+
     def learners(self, method: str) -> list[Learner]:
         """The learner of each cell; refused if it does not fit the task."""
+        if self.kind == "control":
+            raise ValueError(f"kind: {self.name} is a study of control, which has `agents`")
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         truth = self.truth(method)
         with saying(f"methods.{method}"):
@@ -263,7 +291,9 @@ class Study:
         return built
 
     def truth(self, method: str) -> Truth:
-        """What the method's error is measured against."""
+        """What the method's error is measured against; in control, nothing."""
+        if self.kind == "control":
+            return no_truth()
         name = self.methods[method].truth
         if name not in self._truths:
             task = self.environment
@@ -287,6 +317,8 @@ class Study:
             "steps": self.steps, "points": self.points, "tail": self.tail, "curve": self.curve,
             "warm_up": self.warm_up,
         }  # fmt: skip
+        if self.kind == "control":  # what was hashed before there were others must not change
+            content |= {"kind": self.kind, "agent": self.agent}
         text = json.dumps(content, sort_keys=True, default=listable)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -305,6 +337,13 @@ class Study:
     def tail_points(self) -> int:
         """How many of them are the tail."""
         return max(1, round(self.tail * self.points))
+
+    @property
+    def area_points(self) -> int:
+        """How many of them are the area: all; in control those after the warm-up, for before it nothing differs."""
+        if self.kind == "prediction":
+            return self.points
+        return max(1, int((self.read_at > int(self.warm_up * self.steps)).sum()))
 
     @property
     def kept(self) -> Ints:

@@ -1,0 +1,248 @@
+"""Many agents, each in a world of its own, on threads: one compiled call for thousands of steps."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.lane import Lane, check_agent
+from tdlambda.control.result import ControlResult
+from tdlambda.control.worlds import World, world_of
+from tdlambda.engine.interruption import interruptible
+from tdlambda.engine.job import _points
+from tdlambda.engine.progress import Progress, announced, shown
+from tdlambda.engine.running import processors
+from tdlambda.tasks import make
+from tdlambda.tasks.base import Task
+
+CHUNK = 16_384
+"""Steps of a compiled call: between two of them a run can be stopped."""
+PIECE = 8
+"""Agents of one seed that a thread takes at a time."""
+KEEP = ("weights", "theta", "lambdas", "episodes", "agents")
+GRID = 8
+"""λ is looked at on a grid of so many values along each dimension of the observations."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run as it was asked for, checked."""
+
+    world: World
+    agents: dict[str, ActorCritic]
+    seeds: tuple[int, ...]
+    steps: int
+    points: Ints
+    keep: tuple[str, ...]
+    observations: Floats
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass
+class Found:
+    """What one agent leaves of one seed."""
+
+    curve: Floats
+    diverged_at: int
+    kept: dict[str, Any]
+
+
+def run(
+    task: Task[Any] | str,
+    agents: Mapping[str, ActorCritic] | Sequence[ActorCritic],
+    seeds: int | Sequence[int],
+    steps: int,
+    *,
+    points: int | Sequence[int] | None = None,
+    seed: int = 0,
+    keep: Sequence[str] = ("weights", "theta", "lambdas"),
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+    on_seed: Callable[[ControlResult], None] | None = None,
+    hold: bool = True,
+    stop: threading.Event | None = None,
+) -> ControlResult:
+    """Let many agents act and learn, each from the state it is given in, on each seed; none is changed.
+
+    What comes out is what `ActorCritic.act` and `update` would give with the same random numbers, and does not depend
+    on the number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
+
+    Parameters
+    ----------
+    task
+        A task with a compiled world (MountainCar-v0), or its id.
+    agents
+        Agents by name; a sequence is named by their place. The critic has traces and any λ, the policy is a softmax,
+        and both are linear in the same `td.TileCoder`.
+    seeds
+        How many, numbered from `seed`; or their numbers.
+    steps
+        Of each agent on each seed, over all its episodes.
+    points
+        How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
+    keep
+        Which of "weights", "theta", "lambdas", "episodes", "agents" to return.
+    threads
+        As many as there are processors by default.
+    progress
+        Show progress; by default if somebody is watching (standard error is a terminal). Or a bar of several runs.
+    on_seed
+        Called with the result of each seed as it is finished.
+    hold
+        Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
+    stop
+        When it is set, the run ends soon, as after Ctrl-C; given one, Ctrl-C itself is left to the caller.
+
+    Returns
+    -------
+    The result; after Ctrl-C, that of the seeds finished so far.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> car = td.make("MountainCar-v0", limit=500)
+    >>> agents = {
+    ...     f"λ = {lam}": td.ActorCritic(td.TrueOnlineTD(car.features, 0.01, lam), td.Softmax(3), eta=0.01)
+    ...     for lam in (0.0, 0.9)}
+    >>> found = td.control.run(car, agents, seeds=4, steps=20_000)
+    >>> found
+    <2 agents × 4 seeds × 20,000 steps, 0 diverged>
+    >>> found.best(), bool(found.tail().max() > -200)
+    ('λ = 0.9', True)
+    """
+    job = checked(task, agents, seeds, steps, points, seed, keep)
+    threads = processors() if threads is None else integer(threads, "threads", 1)
+    with announced("compiling the control engine, once on this machine: a minute or so"):
+        Lane(next(iter(job.agents.values())), job.world, 0, job.points).advance(1, np.zeros((1, 3)))
+    begun = time.perf_counter()
+    done: dict[int, dict[int, Found]] = {number: {} for number in job.seeds}
+    finished, asked = 0, threading.Event() if stop is None else stop
+
+    def take(number: int, future: Future[dict[int, Found]]) -> None:
+        nonlocal finished
+        done[number] |= future.result()
+        if len(done[number]) == len(job.agents):
+            finished += 1
+            if on_seed is not None:
+                on_seed(_result(job, (number,), done, False, 0.0))
+            if not hold:
+                done[number] = {}
+
+    with (
+        shown(len(job.agents) * job.steps * len(job.seeds), progress) as bar,
+        ThreadPoolExecutor(threads) as pool,
+        interruptible(asked) if stop is None else nullcontext(),
+    ):
+        work = _pieces(job)
+        waiting: dict[Future[dict[int, Found]], int] = {}
+        try:
+            while not asked.is_set():
+                while len(waiting) < 4 * threads and (piece := next(work, None)) is not None:
+                    waiting[pool.submit(_work, job, *piece, bar)] = piece[0]
+                if not waiting:
+                    break
+                ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    take(waiting.pop(future), future)
+                bar.refresh()
+        finally:
+            job.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+        for future, number in waiting.items():  # interrupted: what was finished at the last moment
+            if not future.cancelled():
+                take(number, future)
+    order = tuple(number for number in job.seeds if len(done[number]) == len(job.agents))
+    interrupted = asked.is_set() or finished < len(job.seeds)
+    return _result(job, order, done, interrupted, time.perf_counter() - begun)
+
+
+def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
+    """Refuse what cannot be, before any work."""
+    if isinstance(task, str):
+        task = make(task)
+    if not isinstance(task, Task):
+        raise TypeError(f"task must be a task or the id of one; got {task!r}")
+    world = world_of(task)
+    named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
+    if not named:
+        raise ValueError("agents: there is none")
+    for name, agent in named.items():
+        if not isinstance(agent, ActorCritic):
+            raise TypeError(f"agents: {name!r} must be an ActorCritic; got {agent!r}")
+        check_agent(agent, world, name)
+    steps = integer(steps, "steps", 1)
+    if np.ndim(seeds) == 0:
+        numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
+    else:
+        numbers = [integer(number, "seeds", 0) for number in seeds]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
+    unknown = set(keep) - set(KEEP)
+    if unknown:
+        raise ValueError(f"keep: choose from {', '.join(KEEP)}; got {', '.join(map(repr, sorted(unknown)))}")
+    space: Any = task.observation_space
+    axes = [np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return Job(world, named, tuple(numbers), steps, _points(points, steps), tuple(keep), grid)
+
+
+def _pieces(job: Job) -> Iterator[tuple[int, list[int]]]:
+    """A seed, and the places of some agents; seed by seed."""
+    places = list(range(len(job.agents)))
+    for number in job.seeds:
+        for begin in range(0, len(places), PIECE):
+            yield number, places[begin : begin + PIECE]
+
+
+def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Found]:
+    """Some agents on one seed, one after the other; nothing if it was stopped on the way."""
+    found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
+    for place in places:
+        lane = Lane(agents[place], job.world, seed, job.points)
+        for begin in range(0, job.steps, CHUNK):
+            if job.stop.is_set():
+                return {}
+            steps = min(CHUNK, job.steps - begin)
+            lane.advance(steps, log)
+            bar.advance(steps, 0)
+        bar.advance(0, int(lane.diverged_at >= 0))
+        found[place] = Found(lane.curve, lane.diverged_at, _kept(job, lane))
+    return found
+
+
+def _kept(job: Job, lane: Lane) -> dict[str, Any]:
+    """What was asked for of an agent's final state."""
+    critic: Any = lane.close().critic
+    makers: dict[str, Callable[[], Any]] = {
+        "weights": lambda: np.array(critic.weights),
+        "theta": lambda: np.array(lane.agent.theta),
+        "lambdas": lambda: critic.lambdas(job.observations),
+        "episodes": lane.finished_episodes,
+        "agents": lambda: lane.agent,
+    }
+    return {name: makers[name]() for name in job.keep}
+
+
+def _result(
+    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
+) -> ControlResult:
+    places, n = range(len(job.agents)), len(seeds)
+    rows = [[done[number][place] for number in seeds] for place in places]
+    curves = np.array([[one.curve for one in row] for row in rows]).reshape(len(rows), n, job.points.size)
+    at = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(len(rows), n)
+    kept: dict[str, list[Any]] = {name: [[one.kept[name] for one in row] for row in rows] for name in job.keep}
+    arrays = {name: [np.array(row) for row in kept[name]] for name in ("weights", "theta", "lambdas") if name in kept}
+    return ControlResult(
+        tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
+        episodes=kept.get("episodes", []), agents=kept.get("agents", []),
+        interrupted=interrupted, seconds=seconds, lane_steps=len(rows) * n * job.steps,
+    )  # fmt: skip
