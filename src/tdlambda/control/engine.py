@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +15,9 @@ from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.lane import Lane, check_agent
 from tdlambda.control.result import ControlResult
 from tdlambda.control.worlds import World, world_of
-from tdlambda.engine.interruption import interruptible
-from tdlambda.engine.job import _points
-from tdlambda.engine.progress import Progress, announced, shown
-from tdlambda.engine.running import processors
+from tdlambda.engine.by_seed import by_seed, processors
+from tdlambda.engine.job import chosen, points_at, seed_numbers
+from tdlambda.engine.progress import Progress, announced
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
@@ -123,46 +120,9 @@ def run(
     threads = processors() if threads is None else integer(threads, "threads", 1)
     with announced("compiling the control engine, once on this machine: a minute or so"):
         Lane(next(iter(job.agents.values())), job.world, 0, job.points).advance(1, np.zeros((1, 3)))
-    begun = time.perf_counter()
-    done: dict[int, dict[int, Found]] = {number: {} for number in job.seeds}
-    finished, asked = 0, threading.Event() if stop is None else stop
-
-    def take(number: int, future: Future[dict[int, Found]]) -> None:
-        nonlocal finished
-        done[number] |= future.result()
-        if len(done[number]) == len(job.agents):
-            finished += 1
-            if on_seed is not None:
-                on_seed(_result(job, (number,), done, False, 0.0))
-            if not hold:
-                done[number] = {}
-
-    with (
-        shown(len(job.agents) * job.steps * len(job.seeds), progress) as bar,
-        ThreadPoolExecutor(threads) as pool,
-        interruptible(asked) if stop is None else nullcontext(),
-    ):
-        work = _pieces(job)
-        waiting: dict[Future[dict[int, Found]], int] = {}
-        try:
-            while not asked.is_set():
-                while len(waiting) < 4 * threads and (piece := next(work, None)) is not None:
-                    waiting[pool.submit(_work, job, *piece, bar)] = piece[0]
-                if not waiting:
-                    break
-                ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    take(waiting.pop(future), future)
-                bar.refresh()
-        finally:
-            job.stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-        for future, number in waiting.items():  # interrupted: what was finished at the last moment
-            if not future.cancelled():
-                take(number, future)
-    order = tuple(number for number in job.seeds if len(done[number]) == len(job.agents))
-    interrupted = asked.is_set() or finished < len(job.seeds)
-    return _result(job, order, done, interrupted, time.perf_counter() - begun)
+    return by_seed(
+        job, len(job.agents), _pieces(job), partial(_result, job), threads, progress, on_seed, hold, stop
+    )  # fmt: skip
 
 
 def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
@@ -180,27 +140,18 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
             raise TypeError(f"agents: {name!r} must be an ActorCritic; got {agent!r}")
         check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
-    if np.ndim(seeds) == 0:
-        numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
-    else:
-        numbers = [integer(number, "seeds", 0) for number in seeds]
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
-    unknown = set(keep) - set(KEEP)
-    if unknown:
-        raise ValueError(f"keep: choose from {', '.join(KEEP)}; got {', '.join(map(repr, sorted(unknown)))}")
     space: Any = task.observation_space
     axes = [np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    return Job(world, named, tuple(numbers), steps, _points(points, steps), tuple(keep), grid)
+    return Job(world, named, seed_numbers(seeds, seed), steps, points_at(points, steps), chosen(keep, KEEP), grid)
 
 
-def _pieces(job: Job) -> Iterator[tuple[int, list[int]]]:
-    """A seed, and the places of some agents; seed by seed."""
+def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
+    """A seed, and the work on some agents; seed by seed."""
     places = list(range(len(job.agents)))
     for number in job.seeds:
         for begin in range(0, len(places), PIECE):
-            yield number, places[begin : begin + PIECE]
+            yield number, partial(_work, job, number, places[begin : begin + PIECE])
 
 
 def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Found]:

@@ -53,15 +53,7 @@ def checked(
         if getattr(learner, "diverged_at", None) is not None:
             raise ValueError(f"learners: {name!r} has diverged already")
     steps = integer(steps, "steps", 1)
-    numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))] if np.ndim(seeds) == 0 else [
-        integer(number, "seeds", 0) for number in seeds
-    ]  # fmt: skip
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
-    at = _points(points, steps)
-    unknown = set(keep) - set(KEEP)
-    if unknown:
-        raise ValueError(f"keep: choose from {', '.join(KEEP)}; got {', '.join(map(repr, sorted(unknown)))}")
+    numbers, at, kept = seed_numbers(seeds, seed), points_at(points, steps), chosen(keep, KEEP)
     if truth is not None and weights is not None:
         raise ValueError("weights: a truth has weights of its own; give one or the other")
     if task.mdp is None and weights is not None:
@@ -83,12 +75,32 @@ def checked(
     for learner in fresh:
         learner.reset()
     return Job(
-        task, tuple(named), fresh, tuple(numbers), steps, at, truth, tuple(keep), observations,
+        task, tuple(named), fresh, numbers, steps, at, truth, kept, observations,
         integer(width, "width", 1),
     )  # fmt: skip
 
 
-def _points(points: Any, steps: int) -> Ints:
+def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:
+    """How many from `seed` on, or which."""
+    if np.ndim(seeds) == 0:
+        numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
+    else:
+        numbers = [integer(number, "seeds", 0) for number in seeds]
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
+    return tuple(numbers)
+
+
+def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:
+    """What to keep, of what there is."""
+    unknown = set(keep) - set(known)
+    if unknown:
+        raise ValueError(f"keep: choose from {', '.join(known)}; got {', '.join(map(repr, sorted(unknown)))}")
+    return tuple(keep)
+
+
+def points_at(points: Any, steps: int) -> Ints:
+    """The steps after which to read: so many evenly, or these."""
     if points is None:
         points = min(100, steps)
     if np.ndim(points) == 0:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import integer
-from tdlambda.engine.interruption import interruptible
+from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import KEEP, Job, checked
 from tdlambda.engine.plan import WIDTH, Group, plan
-from tdlambda.engine.progress import Progress, announced, shown
+from tdlambda.engine.progress import Progress, announced
 from tdlambda.engine.result import Result
 from tdlambda.engine.stream import CHUNK, Encoded, Stream
 from tdlambda.engine.truth import Truth
@@ -104,50 +101,8 @@ def run(
     if any(groups for groups, _ in pieces):
         with announced("compiling the engine, once on this machine: half a minute or so"):
             _compile(job, [group for groups, _ in pieces for group in groups])
-    begun = time.perf_counter()
-    done: dict[int, dict[int, Lane]] = {number: {} for number in job.seeds}
-    finished, asked = 0, threading.Event() if stop is None else stop
-
-    def take(number: int, future: Future[dict[int, Lane]]) -> None:
-        nonlocal finished
-        done[number] |= future.result()
-        if len(done[number]) == len(job.learners):
-            finished += 1
-            if on_seed is not None:
-                on_seed(_result(job, (number,), done, False, 0.0))
-            if not hold:
-                done[number] = {}
-
-    with (
-        shown(len(job.learners) * job.steps * len(job.seeds), progress) as bar,
-        ThreadPoolExecutor(threads) as pool,
-        interruptible(asked) if stop is None else nullcontext(),
-    ):
-        waiting: dict[Future[dict[int, Lane]], int] = {
-            pool.submit(_work, job, number, groups, alone, bar): number
-            for number in job.seeds
-            for groups, alone in pieces
-        }
-        try:
-            while waiting and not asked.is_set():
-                ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    take(waiting.pop(future), future)
-                bar.refresh()
-        finally:
-            job.stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-        for future, number in waiting.items():  # interrupted: what was finished at the last moment
-            if not future.cancelled():
-                take(number, future)
-    order = tuple(number for number in job.seeds if len(done[number]) == len(job.learners))
-    interrupted = asked.is_set() or finished < len(job.seeds)
-    return _result(job, order, done, interrupted, time.perf_counter() - begun)
-
-
-def processors() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    work = ((number, partial(_work, job, number, *piece)) for number in job.seeds for piece in pieces)
+    return by_seed(job, len(job.learners), work, partial(_result, job), threads, progress, on_seed, hold, stop)
 
 
 def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:

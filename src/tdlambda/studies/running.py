@@ -13,10 +13,10 @@ from typing import Any
 from tdlambda import control, engine
 from tdlambda.arrays import integer
 from tdlambda.control import ControlResult
+from tdlambda.engine.by_seed import processors
 from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
-from tdlambda.engine.running import processors
 from tdlambda.engine.truth import Truth
 from tdlambda.studies.store import Session, Store, unit_bytes
 from tdlambda.studies.study import Study

@@ -1,0 +1,103 @@
+"""Work on many seeds in pieces, on threads: a seed is handed on when its last piece is done; a stop loses nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from typing import Protocol, TypeVar
+
+from tdlambda.engine.interruption import interruptible
+from tdlambda.engine.progress import Progress, shown
+
+Found = TypeVar("Found")
+Result = TypeVar("Result")
+Done = dict[int, dict[int, Found]]
+"""By seed, what was found in each place."""
+
+AHEAD = 4
+"""Pieces that wait for each thread."""
+
+
+class Job(Protocol):
+    """What any run knows of itself."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    def steps(self) -> int: ...  # noqa: D102
+
+    @property
+    def stop(self) -> threading.Event: ...  # noqa: D102
+
+
+def by_seed(
+    job: Job,
+    places: int,
+    pieces: Iterable[tuple[int, Callable[[Progress], dict[int, Found]]]],
+    result: Callable[[tuple[int, ...], Done[Found], bool, float], Result],
+    threads: int,
+    progress: bool | Progress | None,
+    on_seed: Callable[[Result], None] | None,
+    hold: bool,
+    stop: threading.Event | None,
+) -> Result:
+    """Do all pieces, in their order; those of a seed together fill as many `places`.
+
+    Parameters
+    ----------
+    pieces
+        A seed, and the work: called with the bar, it gives what it found in some places; in none if `job.stop` is set.
+    result
+        Of these seeds; whether the run was interrupted, and how long it took.
+    progress, on_seed, hold, stop
+        As for `td.engine.run`.
+    """
+    begun = time.perf_counter()
+    done: Done[Found] = {number: {} for number in job.seeds}
+    finished, asked = 0, threading.Event() if stop is None else stop
+
+    def take(number: int, future: Future[dict[int, Found]]) -> None:
+        nonlocal finished
+        done[number] |= future.result()
+        if len(done[number]) == places:
+            finished += 1
+            if on_seed is not None:
+                on_seed(result((number,), done, False, 0.0))
+            if not hold:
+                done[number] = {}
+
+    with (
+        shown(places * job.steps * len(job.seeds), progress) as bar,
+        ThreadPoolExecutor(threads) as pool,
+        interruptible(asked) if stop is None else nullcontext(),
+    ):
+        work = iter(pieces)
+        waiting: dict[Future[dict[int, Found]], int] = {}
+        try:
+            while not asked.is_set():
+                while len(waiting) < AHEAD * threads and (piece := next(work, None)) is not None:
+                    waiting[pool.submit(piece[1], bar)] = piece[0]
+                if not waiting:
+                    break
+                ready, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    take(waiting.pop(future), future)
+                bar.refresh()
+        finally:
+            job.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+        for future, number in waiting.items():  # interrupted: what was finished at the last moment
+            if not future.cancelled():
+                take(number, future)
+    order = tuple(number for number in job.seeds if len(done[number]) == places)
+    return result(order, done, asked.is_set() or finished < len(job.seeds), time.perf_counter() - begun)
+
+
+def processors() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
