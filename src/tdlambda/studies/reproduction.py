@@ -1,7 +1,7 @@
 """The thesis' tables, remade cell by cell and put beside the printed numbers, under one of two protocols.
 
     published      what the tables were made with: their learners, the printed sign, κ chosen in hindsight among runs
-                   that did not diverge
+                   that did not diverge, curves that begin with a point at step 0 and so end one point early
     like-for-like  one learner for all, the derived sign, κ and the best λ chosen on a quarter of the seeds and reported
                    on the others, with `td.Meta()` as it is by default beside it
 
@@ -154,8 +154,8 @@ def reproduce(table: str, protocol: str, study: Study, results: pl.DataFrame) ->
     printed = {(c.method, c.alpha, c.lam): c for c in thesis_tables() if c.table == table}
     methods = methods_of(table, protocol)
     seeds = _finished(study, list(methods.values()), results)
-    runs = {name: _Runs(study, method, results, seeds) for name, method in methods.items()}
     fair, n = protocol == "like-for-like", len(seeds)
+    runs = {name: _Runs(study, method, results, seeds, early=not fair) for name, method in methods.items()}
     tuning = tuning_seeds(n) if fair else 0
     cells: list[Cell] = []
     verdicts: list[Verdict] = []
@@ -195,21 +195,23 @@ def _finished(study: Study, methods: list[str], results: pl.DataFrame) -> list[i
 
 
 class _Runs:
-    """A method's results as arrays: by α, [setting, seed, …] with the seeds in order."""
+    """A method's results as arrays: by α, [setting, seed, …] with the seeds in order.
 
-    def __init__(self, study: Study, method: str, results: pl.DataFrame, seeds: list[int]) -> None:
+    `early` takes for a curve's last points those that come one point before them.
+    """
+
+    def __init__(self, study: Study, method: str, results: pl.DataFrame, seeds: list[int], early: bool) -> None:
         self.learner = study.methods[method].learner
         axes = [axis for axis in study.methods[method].over if axis != "alpha"]
         self.settings: list[dict[str, Any]] = [
             dict(row) for row in dict.fromkeys(tuple((a, cell[a]) for a in axes) for cell in study.cells(method))
         ]
         mine = results.filter((pl.col("method") == method) & pl.col("seed").is_in(seeds)).sort("seed")
-        self._tail, self._points, self._last = {}, {}, study.tail_points
+        self._axes, self._tail, self._points = axes, {}, {}
         for key, rows in mine.group_by("alpha", *axes, maintain_order=True):
-            self._tail[key] = rows["tail"].to_numpy()
-            curve = rows["curve"].list.tail(self._last)
-            self._points[key] = np.array(curve.to_list(), dtype=np.float64)
-        self._axes = axes
+            tail, curve = rows["tail"].to_numpy(), np.array(rows["curve"].to_list(), dtype=np.float64)
+            self._points[key] = points = _one_point_early(curve, study) if early else curve[:, -study.tail_points :]
+            self._tail[key] = np.where(np.isfinite(tail), points.mean(axis=1), np.inf) if early else tail
 
     def key(self, alpha: float, k: int) -> tuple[Any, ...]:
         return (alpha, *(self.settings[k][axis] for axis in self._axes))
@@ -223,6 +225,16 @@ class _Runs:
         points = self._points[self.key(alpha, k)][first:]
         points = points[np.isfinite(points).all(axis=1)]
         return float(points.std(axis=0, ddof=1).mean()) if len(points) > 1 else float("nan")
+
+
+def _one_point_early(curve: Floats, study: Study) -> Floats:
+    """The points before each of the tail's [seed, point]; the first, if it was not kept, between its neighbours."""
+    n, kept = study.tail_points, study.read_at[study.kept]
+    at = np.interp(np.concatenate([[0], study.read_at])[-n - 1], kept, np.arange(len(kept)))
+    low, high = int(np.floor(at)), int(np.ceil(at))
+    with np.errstate(invalid="ignore"):
+        first = curve[:, low] ** (1 + low - at) * curve[:, high] ** (at - low)  # errors fall exponentially
+    return np.column_stack([first, curve[:, -n:-1]])
 
 
 def _cell(run: _Runs, alpha: float, name: str, k: int, first: int, beside: PublishedCell | None) -> Cell:
