@@ -5,6 +5,8 @@ import json
 import os
 import random
 import resource
+import socket
+import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -373,6 +375,19 @@ def test_files_that_are_none_of_ours_are_let_alone(tmp_path: Path, finished: Pat
     assert td.load_results(tmp_path).equals(td.load_results(finished))
     assert td.run_study(STUDY, tmp_path).done == 0
     assert (folder / "notes.parquet").read_bytes() == b"mine"
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    study = small(seeds=1, methods={"fixed": STUDY.methods["fixed"]})
+    folder, host = Store(tmp_path, study).path("fixed", 0).parent, socket.gethostname()
+    folder.mkdir(parents=True)
+    over = subprocess.Popen(["true"])
+    over.wait()
+    of_others = {f".unfinished-{host}-{os.getpid()}-1", ".unfinished-elsewhere-9-1", f".unfinished-{host}-x"}
+    for name in (f".unfinished-{host}-{over.pid}-1", *of_others):
+        (folder / name).write_bytes(b"half")
+    td.run_study(study, tmp_path)
+    assert {path.name for path in leftovers(tmp_path)} == of_others
 
 
 def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Path) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # they take a while to import, and who only learns needs neit
 
 _ABOUT = b"tdlambda"
 _SUM = b"sha256:"
+_UNFINISHED = ".unfinished"
 
 
 class DamagedError(Exception):
@@ -58,6 +59,7 @@ class Store:
 
     def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
         """The seeds that each method still wants; and the damaged files found, which are set aside."""
+        self._tidy()
         lost: list[Path] = []
         wanted: dict[str, list[int]] = {}
         for method in self.study.methods:
@@ -81,6 +83,13 @@ class Store:
         with suppress(FileNotFoundError):  # another process has been faster
             path.replace(new)
         return new
+
+    def _tidy(self) -> None:
+        """Remove what a process of this machine was writing when it was killed."""
+        for path in self.directory.rglob(f"{_UNFINISHED}-{socket.gethostname()}-*"):
+            number = path.name.rsplit("-", 2)[1]
+            if number.isdecimal() and not _alive(int(number)):
+                path.unlink(missing_ok=True)
 
     def write(self, method: str, seed: int, content: bytes) -> None:
         """Keep a unit."""
@@ -135,15 +144,14 @@ def read_unit(path: Path, key: str, seed: int) -> pa.Table:
         content = path.read_bytes()
         footer = _footer(content)
         begin = footer - len(_SUM) - hashlib.sha256().digest_size
-        summed = begin > 0 and content[begin:].startswith(_SUM)
-        if summed and not content[:footer].endswith(hashlib.sha256(content[:begin] + content[footer:]).digest()):
+        whole = hashlib.sha256(content[: max(begin, 0)] + content[max(footer, 0) :]).digest()
+        if begin < 0 or content[begin:footer] != _SUM + whole:
             raise ValueError("its bytes do not add up to their sum")
         table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
         about = json.loads(table.schema.metadata[_ABOUT])
     except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
-    known = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows}
-    if about != (known | {"summed": True} if summed else known):  # the very first units have sums of their pages alone
+    if about != {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}:
         raise DamagedError(f"{path} holds other results than its name says")
     return table
 
@@ -213,7 +221,7 @@ def _declared(directory: str | Path) -> tuple[Study, dict[str, str]]:
     try:
         manifest = json.loads(path.read_bytes())
         if manifest["format"] == FORMAT:
-            if manifest.pop("sum", None) not in (None, _sum(manifest)):  # the very first have none
+            if manifest.pop("sum") != _sum(manifest):
                 raise ValueError("its content does not add up to its sum")
             return Study.from_dict(manifest["study"]), dict(manifest["keys"])
     except (FileNotFoundError, NotADirectoryError):
@@ -226,7 +234,7 @@ def _declared(directory: str | Path) -> tuple[Study, dict[str, str]]:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all: to a temporary name, flushed, renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    name = path.parent / f".unfinished-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+    name = path.parent / f"{_UNFINISHED}-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
     try:
         with name.open("xb") as file:
             file.write(content)
@@ -236,6 +244,17 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         name.unlink(missing_ok=True)
         raise
+
+
+def _alive(process: int) -> bool:
+    """Whether there is such a process here."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 class Session:
