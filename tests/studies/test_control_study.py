@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +108,16 @@ def test_a_unit_is_the_same_wherever_it_is_made(tmp_path: Path) -> None:
 def test_stopped_and_run_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     study = small(seeds=16, steps=20_000, points=20)
     td.run_study(study, tmp_path / "whole", progress=False)
-    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
+
+    def interrupt() -> None:
+        while not list((tmp_path / "parts").glob("units/*/*.parquet")):
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    waiting = threading.Thread(target=interrupt, daemon=True)
+    waiting.start()
     first = td.run_study(study, tmp_path / "parts", progress=False, workers=1)
-    timer.join()
+    waiting.join()
     assert first.interrupted
     assert first.left > 0
     damaged = sorted((tmp_path / "parts").glob("units/*/*.parquet"))[0]

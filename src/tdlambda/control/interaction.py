@@ -58,12 +58,12 @@ def interact(
     first: int, end: int, world: int, P: Floats, limit: int, s: Floats, R: NDArray[np.uint64],
     bounds: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, at: Floats, x: Ints, y: Ints, ones: Floats,
     F: Floats, M: Floats, I: Ints, A: Floats, N: Floats, J: Ints, S: Floats, O: Bools, lam: float, actor_lam: float,
-    Z: Floats, L: Ints, G: Floats, here: Ints, there: Ints,
+    V: Floats, Z: Floats, L: Ints, G: Floats, T: Floats,
     C: Ints, E: Floats, points: Ints, curve: Floats, log: Floats,
 ) -> tuple[int, int]:  # fmt: skip
     """Steps first to end (not included). How many were made, fewer if the agent diverged; and episodes in the log.
 
-    F, M, I are the critic's memory, A, N, J, S the actor's; Z, L, G and the places are for `lazy`. x is kept between
+    F, M, I are the critic's memory, A, N, J, S the actor's; V, Z, L, G and T are for `lazy`. x is kept between
     calls: the features of s.
     """
     logged, n, gradient, times = 0, x.size, I[ALGORITHM] == TRUE_ONLINE_GTD, x.size if owner.size else 1
@@ -79,9 +79,7 @@ def interact(
         truncated = not terminated and C[LENGTH] == limit
         encode(s, at, bounds, tiles, offsets, last, owner, y)
         if O[LAZY]:
-            within = _advance(
-                F, M, I, Z, L, G, here, there, ones, x, y, times, reward, gamma, lam, terminated, truncated
-            )
+            within = _advance(F, V, M, I, Z, L, G, T, ones, x, y, times, reward, gamma, lam, terminated, truncated)
         else:
             ended = (1 if terminated else 0) + (2 if truncated else 0)
             within = _update(F, M, I, x, ones, y, ones, y, ones, reward, gamma, 1.0, lam, ended) == driver.OK
@@ -92,7 +90,7 @@ def interact(
         if O[AFTER]:
             v, v_next = dot(F[0], x, ones, n), dot(F[0], y, ones, n)
             if O[LAZY]:
-                v, v_next = _value(F, 0, gradient, Z[0, lazy.A], x), _value(F, 0, gradient, Z[0, lazy.A], y)
+                v, v_next = _value(V, gradient, Z[0], x), _value(V, gradient, Z[0], y)
             delta = reward + (0.0 if terminated else gamma * v_next) - v
         follow = M[FIRST_BLOCK + DECAY] if O[SHARED] else gamma * actor_lam
         _factors(action, S, J[WEIGHT_ROWS], N[actor.ENTROPY] > 0.0)

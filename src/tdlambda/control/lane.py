@@ -62,18 +62,19 @@ class Lane:
         self.lazy = code in (memory.TRUE_ONLINE_TD, memory.TRUE_ONLINE_GTD) and not dense
         options = np.array([agent._shares_decay, agent.td_error == "after", self.lazy])
         width = critic._F.shape[1] if self.lazy else 0
+        used = critic.blocks * (critic._I[memory.WEIGHT_ROWS] + critic._I[memory.TRACE_ROWS]) if self.lazy else 0
+        self.rows = critic._F[:used].T.copy()
         self.terms = np.zeros((critic.blocks, lazy.NUMBERS))
         self.live = np.zeros((critic.blocks, 1 + 2 * width), dtype=np.int64)
         self.terms[:, lazy.K] = 1.0
-        at_x = np.zeros((critic._F.shape[0], 2 * active))
-        places = np.arange(2 * active)
+        estimates = np.zeros((critic._F.shape[0], 2))
         actor_lam = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
         x, y = np.zeros(active, dtype=np.int64), np.zeros(active, dtype=np.int64)
         self.arguments = (
             world.code, world.numbers, world.limit, np.zeros(world.size), streams(seed),
             *interaction.tile_arguments(critic.features), np.zeros(world.size), x, y, np.ones(active),
             critic._F, critic._M, critic._I, own.F, own.M, own.I, own.S, options, float(critic._lam or 0.0), actor_lam,
-            self.terms, self.live, at_x, places[:active].copy(), places[active:].copy(),
+            self.rows, self.terms, self.live, estimates, np.zeros((3, used)),
             self.counters, accounts, points, self.curve,
         )  # fmt: skip
 
@@ -95,7 +96,7 @@ class Lane:
         """The agent, which can now go on by itself."""
         critic = self.agent.critic
         if self.lazy and isinstance(critic, TraceLearner):
-            lazy.close(critic._F, critic._M, critic._I, self.terms, self.live)
+            lazy.close(critic._F, self.rows, critic._M, critic._I, self.terms, self.live)
         return self.agent
 
     def finished_episodes(self) -> Floats:

@@ -10,7 +10,8 @@ and in gradient methods h, e∇, e_h (see `learners.true_online_gtd`):
 
 and h·e∇ is carried along with e_h·e∇, each by its own recursion. When K has become small, digits would be lost: then
 the block is settled, K = 1 and A = B = 0, and traces within the tolerance are dropped. All is as in `learners`, up to
-rounding and to what is dropped there and here.
+rounding and to what is dropped there and here. All rows of a feature lie side by side in V [feature, row]: a step looks
+at few features, but at every row of them.
 
 Weights are looked at for divergence where a bound on them, which grows by the largest change a step can make, has
 passed what they may be; and as they are after a step, where `learners` looks between its two parts too.
@@ -63,27 +64,26 @@ _greedy, _meta, _counting = greedy.prepare, meta.prepare, counting.next_lambda
 
 
 @inlined
-def settle(F: Floats, b: int, gradient: bool, z: Floats, L: Ints, least: float) -> None:
+def settle(V: Floats, b: int, gradient: bool, z: Floats, L: Ints, least: float) -> None:
     """Let a block's rows be what they stand for; drop the features whose traces are all within `least`.
 
     L: how many features are live, which, and for each feature whether it is.
     """
-    width, k, a, keep = F.shape[1], 0, z[A], z[K]
-    w, e = F[b], F[b + 2 if gradient else b + 1]
+    width, k, a, keep, e = V.shape[0], 0, z[A], z[K], b + 2 if gradient else b + 1
     while k < L[0]:
         f = L[1 + k]
-        w[f] += a * e[f]
-        e[f] *= keep
-        dead = abs(e[f]) <= least
+        V[f, b] += a * V[f, e]
+        V[f, e] *= keep
+        dead = abs(V[f, e]) <= least
         if gradient:
-            F[b + 1, f] += z[B] * F[b + 4, f]
-            F[b + 3, f] *= keep
-            F[b + 4, f] *= keep
-            dead = dead and abs(F[b + 3, f]) <= least and abs(F[b + 4, f]) <= least
+            V[f, b + 1] += z[B] * V[f, b + 4]
+            V[f, b + 3] *= keep
+            V[f, b + 4] *= keep
+            dead = dead and abs(V[f, b + 3]) <= least and abs(V[f, b + 4]) <= least
         if dead:
-            e[f] = 0.0
+            V[f, e] = 0.0
             if gradient:
-                F[b + 3, f], F[b + 4, f] = 0.0, 0.0
+                V[f, b + 3], V[f, b + 4] = 0.0, 0.0
             L[0] -= 1
             L[1 + width + f] = 0
             L[1 + k] = L[1 + L[0]]
@@ -93,7 +93,7 @@ def settle(F: Floats, b: int, gradient: bool, z: Floats, L: Ints, least: float) 
 
 
 @kernel
-def settle_all(F: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, end: bool) -> bool:
+def settle_all(V: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, end: bool) -> bool:
     """Settle every block; at an episode's `end` all traces are dropped. Whether all weights are within their bound.
 
     With new bounds on weights and traces, if it is not an end.
@@ -103,65 +103,105 @@ def settle_all(F: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, end: bool) -> 
         b, z = k * rows, Z[k]
         if end:
             z[K] = 0.0
-        settle(F, b, gradient, z, L[k], 0.0)
+        settle(V, b, gradient, z, L[k], 0.0)
         if end:
             z[GRAD], z[CROSS], z[LARGEST_E], z[LARGEST_EH] = 0.0, 0.0, 0.0, 0.0
             continue
         z[LARGEST_W], z[LARGEST_H], z[LARGEST_E], z[LARGEST_EH] = 0.0, 0.0, 0.0, 0.0
-        for f in range(F.shape[1]):
-            within &= abs(F[b, f]) <= M[BOUND]  # so that NaN is not
-            z[LARGEST_W] = max(z[LARGEST_W], abs(F[b, f]))
+        for f in range(V.shape[0]):
+            within &= abs(V[f, b]) <= M[BOUND]  # so that NaN is not
+            z[LARGEST_W] = max(z[LARGEST_W], abs(V[f, b]))
             if gradient:
-                within &= abs(F[b + 1, f]) <= M[BOUND]
-                z[LARGEST_H] = max(z[LARGEST_H], abs(F[b + 1, f]))
+                within &= abs(V[f, b + 1]) <= M[BOUND]
+                z[LARGEST_H] = max(z[LARGEST_H], abs(V[f, b + 1]))
         for j in range(L[k, 0]):
             f = L[k, 1 + j]
-            z[LARGEST_E] = max(z[LARGEST_E], abs(F[b + 2 if gradient else b + 1, f]))
+            z[LARGEST_E] = max(z[LARGEST_E], abs(V[f, b + 2 if gradient else b + 1]))
             if gradient:
-                z[LARGEST_EH] = max(z[LARGEST_EH], abs(F[b + 4, f]))
+                z[LARGEST_EH] = max(z[LARGEST_EH], abs(V[f, b + 4]))
     if end:
         I[UNDER_WAY] = 0
     return within
 
 
 @kernel
-def close(F: Floats, M: Floats, I: Ints, Z: Floats, L: Ints) -> None:
+def close(F: Floats, V: Floats, M: Floats, I: Ints, Z: Floats, L: Ints) -> None:
     """Back to a learner's own memory, in which there is one list of live features."""
-    settle_all(F, M, I, Z, L, False)
+    settle_all(V, M, I, Z, L, False)
+    for row in range(V.shape[1]):
+        for f in range(V.shape[0]):
+            F[row, f] = V[f, row]
     for k in range(I[BLOCKS]):
         enliven(I, L[k, 1 : 1 + L[k, 0]], L[k, 0], F.shape[1])
 
 
-@inlined
-def value(F: Floats, b: int, gradient: bool, a: float, x: Ints) -> float:
-    """w·x of the block at row b."""
-    total, w, e = 0.0, F[b], F[b + 2 if gradient else b + 1]
+@lanewise
+def sums(V: Floats, x: Ints, n: int, out: Floats) -> None:
+    """The sum of every row over the first n features: of several blocks as vectors, of one in registers."""
+    if out.size > 5:
+        out[:] = 0.0
+        for j in range(n):
+            row = V[x[j]]
+            for r in range(out.size):
+                out[r] += row[r]
+        return
+    w, h, e, g, eh = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(n):
+        row = V[x[j]]
+        w += row[0]
+        h += row[1]
+        if out.size == 5:
+            e += row[2]
+            g += row[3]
+            eh += row[4]
+    out[0], out[1] = w, h
+    if out.size == 5:
+        out[2], out[3], out[4] = e, g, eh
+
+
+@lanewise
+def _add(V: Floats, x: Ints, by: Floats) -> None:
+    """A number to every row, at the features of x."""
+    if by.size > 5:
+        for j in range(x.size):
+            row = V[x[j]]
+            for r in range(by.size):
+                row[r] += by[r]
+        return
+    w, h, e, g, eh = by[0], by[1], by[by.size - 3], by[by.size - 2], by[by.size - 1]
     for j in range(x.size):
-        total += w[x[j]] + a * e[x[j]]
+        row = V[x[j]]
+        row[0] += w
+        row[1] += h
+        if by.size == 5:
+            row[2] += e
+            row[3] += g
+            row[4] += eh
+
+
+@inlined
+def value(V: Floats, gradient: bool, z: Floats, x: Ints) -> float:
+    """w·x of the first block."""
+    total, e = 0.0, 2 if gradient else 1
+    for j in range(x.size):
+        total += V[x[j], 0] + z[A] * V[x[j], e]
     return total
 
 
 @lanewise
 def _learn(
-    F: Floats, b: int, M: Floats, m: int, I: Ints, z: Floats, L: Ints, alpha: float, beta: float,
-    v: float, v_next: float, x: Ints, y: Ints, n_next: int, times: int, norm: float,
+    V: Floats, b: int, M: Floats, m: int, I: Ints, z: Floats, L: Ints, alpha: float, beta: float,
+    at_x: Floats, by: Floats, v: float, v_next: float, x: Ints, y: Ints, n_next: int, times: int, norm: float,
     reward: float, gamma_next: float, lam_next: float,
 ) -> bool:  # fmt: skip
-    """One transition for one block. `times`: how often a feature may be in x; `norm`: x·x. Whether bounds hold."""
-    gradient, width, n = I[ALGORITHM] == TRUE_ONLINE_GTD, F.shape[1], x.size
-    w, e = F[b], F[b + 2 if gradient else b + 1]
-    xe, hx, xg, xh = 0.0, 0.0, 0.0, 0.0
-    for j in range(n):
-        xe += e[x[j]]
+    """One transition for one block, but for what it adds at x, which is left in `by`. Whether bounds hold.
+
+    `times`: how often a feature may be in x; `norm`: x·x; `at_x`: the sums of rows over x.
+    """
+    gradient, width, n, before = I[ALGORITHM] == TRUE_ONLINE_GTD, V.shape[0], x.size, z[K]
+    xe, hx, xg, xh = before * at_x[b + (2 if gradient else 1)], 0.0, 0.0, 0.0
     if gradient:
-        h, g, eh = F[b + 1], F[b + 3], F[b + 4]
-        for j in range(n):
-            f = x[j]
-            hx += h[f] + z[B] * eh[f]
-            xg += g[f]
-            xh += eh[f]
-    before = z[K]
-    xe, xg, xh = before * xe, before * xg, before * xh
+        hx, xg, xh = at_x[b + 1] + z[B] * at_x[b + 4], before * at_x[b + 3], before * at_x[b + 4]
     v_old = M[m + V_OLD] if I[UNDER_WAY] else v
     gamma_lam = M[m + DECAY] if I[UNDER_WAY] else 0.0
     delta = reward + gamma_next * v_next - v
@@ -176,22 +216,18 @@ def _learn(
         z[GRAD] = keep * z[GRAD] + hx + along_h * z[CROSS] + back_h * (keep * xg + norm)
     z[K] = before * keep
     if z[K] < SMALL:
-        settle(F, b, gradient, z, L, M[TOLERANCE] * (min(alpha, beta) if gradient else alpha))
-    r = new / z[K]
-    change = back - z[A] * r
-    for j in range(n):
-        e[x[j]] += r
-        w[x[j]] += change
-    if gradient:
-        h, g, eh = F[b + 1], F[b + 3], F[b + 4]
-        one, r = 1 / z[K], new_h / z[K]
-        change = back_h - z[B] * r
-        for j in range(n):
-            g[x[j]] += one
-            eh[x[j]] += r
-            h[x[j]] += change
-        for j in range(n_next):
-            w[y[j]] += back_next
+        settle(V, b, gradient, z, L, M[TOLERANCE] * (min(alpha, beta) if gradient else alpha))
+    per = 1 / z[K]
+    r = new * per
+    by[b] = back - z[A] * r
+    if not gradient:
+        by[b + 1] = r
+    else:
+        r_h = new_h * per
+        by[b + 1], by[b + 2], by[b + 3], by[b + 4] = back_h - z[B] * r_h, r, per, r_h
+        if back_next != 0.0:
+            for j in range(n_next):
+                V[y[j], b] += back_next
         z[B] += along_h * z[K]
         z[LARGEST_EH] = keep * z[LARGEST_EH] + times * abs(new_h)
         z[LARGEST_H] += abs(along_h) * z[LARGEST_EH] + times * abs(back_h)
@@ -212,12 +248,13 @@ def _learn(
 
 @inlined
 def advance(
-    F: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, G: Floats, here: Ints, there: Ints, ones: Floats,
+    F: Floats, V: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, G: Floats, T: Floats, ones: Floats,
     x: Ints, y: Ints, times: int, reward: float, gamma_next: float, lam_next: float, terminated: bool, truncated: bool,
 ) -> bool:  # fmt: skip
     """One transition, as `learners.driver` makes it; whether the weights are within their bound.
 
-    G is room for the weights at x and x' [row, 2 n], at `here` and `there`.
+    G is room for each block's w·x and w·x', in its row of weights: to a rule they are like two features. T is room for
+    the sums of rows over x and x', and for what is added at x.
     """
     I[STEPS] += 1
     n, rows, gradient = x.size, I[WEIGHT_ROWS] + I[TRACE_ROWS], I[ALGORITHM] == TRUE_ONLINE_GTD
@@ -234,36 +271,33 @@ def advance(
         for i in range(n):
             for j in range(n):
                 norm += 1.0 if x[i] == x[j] else 0.0
+    sums(V, x, n, T[0])
+    sums(V, y, n_next, T[1])
     for k in range(I[BLOCKS]):
-        w, e, a, to = F[k * rows], F[k * rows + (2 if gradient else 1)], Z[k, A], G[k * rows]
-        for j in range(n):
-            to[j] = w[x[j]] + a * e[x[j]]
-        for j in range(n_next):
-            to[n + j] = w[y[j]] + a * e[y[j]]
+        b, e = k * rows, k * rows + (2 if gradient else 1)
+        G[b, 0], G[b, 1] = T[0, b] + Z[k, A] * T[0, e], T[1, b] + Z[k, A] * T[1, e]
     if I[BUNDLE] == COUNTING:
         lam_next = _counting(M, I, y, ones, n_next)
     elif I[BUNDLE] == META:
-        _meta(G, M, I, here, ones, there, ones, n_next, reward, gamma_next, 1.0, y, ones)
+        _meta(G, M, I, (0,), (1.0,), (1,), (1.0,), min(n_next, 1), reward, gamma_next, 1.0, y, ones)
     elif I[BLOCKS] > 1:
-        _greedy(G, M, I, here, ones, there, ones, n_next, reward, gamma_next, 1.0)
+        _greedy(G, M, I, (0,), (1.0,), (1,), (1.0,), min(n_next, 1), reward, gamma_next, 1.0)
     within = True
     for k in range(I[BLOCKS]):
-        m, pace, v, v_next = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE], 0.0, 0.0
-        for j in range(n):
-            v += G[k * rows, j]
-        for j in range(n_next):
-            v_next += G[k * rows, n + j]
+        m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE]
         if I[BLOCKS] > 1:
             reward, gamma_next, lam_next = M[m + CUMULANT], M[m + DISCOUNT], M[m + LAM_NEXT]
         within &= _learn(
-            F, k * rows, M, m, I, Z[k], L[k], pace * alpha, pace * beta, v, v_next, x, y, n_next, times, norm,
+            V, k * rows, M, m, I, Z[k], L[k], pace * alpha, pace * beta, T[0], T[2], G[k * rows, 0], G[k * rows, 1],
+            x, y, n_next, times, norm,
             reward, gamma_next, lam_next,
         )  # fmt: skip
+    _add(V, x, T[2])
     I[UNDER_WAY] = 1
     if not within:
-        within = settle_all(F, M, I, Z, L, False)
+        within = settle_all(V, M, I, Z, L, False)
     if terminated or truncated:
-        settle_all(F, M, I, Z, L, True)
+        settle_all(V, M, I, Z, L, True)
     if not within:
         I[DIVERGED_AT] = I[STEPS]
     return within
