@@ -12,6 +12,7 @@ version = release = tdlambda.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["figures/*.md"]  # tables that stand in the pages already
+smartquotes = False  # λ' is a λ with a dash
 myst_heading_anchors = 4  # named as a repository host names them
 
 default_role = "py:obj"  # `x` in a docstring: a link if that is a name, else code
@@ -50,6 +51,12 @@ def as_restructured_text(_a: Any, _what: str, _name: str, _object: Any, _options
     lines[:] = out
 
 
+def without_last_line(_app: Any, _page: str, source: list[str]) -> None:
+    """The empty line at the end of an example is for the test that runs it, not for the reader."""
+    source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
+
+
 def setup(app: Any) -> None:
     """Before napoleon, which expects reStructuredText."""
+    app.connect("source-read", without_last_line)
     app.connect("autodoc-process-docstring", as_restructured_text, priority=400)
