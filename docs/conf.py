@@ -19,7 +19,7 @@ default_role = "py:obj"  # `x` in a docstring: a link if that is a name, else co
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the signature has them
+autodoc_typehints = "none"  # spelt out they hide the names; the parameters say what they may be
 
 html_theme = "furo"
 html_title = "tdlambda"
@@ -27,6 +27,7 @@ html_static_path = ["theme"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # would fetch the pages, which a browser forbids in files
 html_theme_options = {"footer_icons": []}
 
 
