@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint types check browser screenshots slow bench mutants lock clean
+.PHONY: run test lint types check browser screenshots slow bench docs mutants lock clean
 
 run: $(READY)            ## one of the thesis' tables, at a reduced size, beside the printed numbers
 	@echo "The thesis' first table with 24 seeds (a minute or two; the first run compiles for half a minute)"
@@ -40,6 +40,10 @@ bench: $(READY)          ## ratios against a peer or a bound, measured in one ru
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/control.py
+
+docs: $(READY)           ## the documentation as a site that works offline; a warning is an error
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d out/doctrees docs out/docs
+	@echo "Look at out/docs/index.html"
 
 mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
 	$(BIN)/python tools/mutate.py

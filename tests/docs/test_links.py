@@ -6,13 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import PAGES, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
-PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
-]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 MEASURED = re.compile(r"<!-- measured: (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -68,4 +64,6 @@ def test_figures_can_be_made(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     command = [sys.executable, str(ROOT / "docs" / "figures.py"), "--quick", "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-    assert {path.name for path in tmp_path.glob("*.svg")} == {path.name for path in FIGURES.glob("*.svg")}
+    made = {path.stem for path in tmp_path.glob("*.svg")}
+    of_studies = {path.stem for path in FIGURES.glob("*.toml")}  # made by `tdlambda report`, as the file says
+    assert made == {path.stem for path in FIGURES.glob("*.svg")} - of_studies

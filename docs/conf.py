@@ -1,0 +1,63 @@
+"""The site: `make docs` builds it from the Markdown beside this file. Nothing in it asks another host for anything."""
+
+import re
+from typing import Any
+
+import tdlambda
+
+project = "tdlambda"
+author = "the tdlambda authors"
+project_copyright = "MIT licence"
+version = release = tdlambda.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["figures/*.md"]  # tables that stand in the pages already
+smartquotes = False  # λ' is a λ with a dash
+myst_heading_anchors = 4  # named as a repository host names them
+
+default_role = "py:obj"  # `x` in a docstring: a link if that is a name, else code
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # spelt out they hide the names; the parameters say what they may be
+
+html_theme = "furo"
+html_title = "tdlambda"
+html_static_path = ["theme"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_search_summary = False  # would fetch the pages, which a browser forbids in files
+html_theme_options = {"footer_icons": []}
+
+
+BAR = re.compile(r"(`[^`]*`)|\|")
+
+
+def as_restructured_text(_a: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Docstrings are written as Markdown is: an indented block after a blank line is an equation, and | is itself."""
+    out: list[str] = []
+    level, equation, example = 0, False, False
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if line.strip():
+            equation = equation and indent > level
+            if not equation and out and not out[-1].strip() and indent > level:
+                out += [" " * level + "::", ""]
+                equation = True
+            elif not equation:
+                level = indent
+        out.append(line if equation or example else BAR.sub(lambda found: found[1] or r"\|", line))
+    lines[:] = out
+
+
+def without_last_line(_app: Any, _page: str, source: list[str]) -> None:
+    """The empty line at the end of an example is for the test that runs it, not for the reader."""
+    source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
+
+
+def setup(app: Any) -> None:
+    """Before napoleon, which expects reStructuredText."""
+    app.connect("source-read", without_last_line)
+    app.connect("autodoc-process-docstring", as_restructured_text, priority=400)

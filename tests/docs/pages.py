@@ -1,0 +1,36 @@
+"""The Markdown of the project, and what stands in its code blocks."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+_BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+class Block(NamedTuple):
+    """A fenced block: where it begins, its language, its text, and why it is not run, if it is not."""
+
+    page: Path
+    line: int
+    kind: str
+    text: str
+    reason: str | None
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(*kinds: str) -> Iterator[Block]:
+    """Every block in one of these languages."""
+    for page in PAGES:
+        content = page.read_text(encoding="utf-8")
+        for found in _BLOCK.finditer(content):
+            if found["kind"] in kinds:
+                line = content.count("\n", 0, found.start()) + 1
+                yield Block(page, line, found["kind"], found["text"], found["reason"])

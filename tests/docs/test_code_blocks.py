@@ -1,0 +1,102 @@
+"""What the pages tell a reader to type: Python that runs, commands that exist, studies that can be declared."""
+
+import re
+import runpy
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from pages import PAGES, ROOT, Block, blocks
+
+import tdlambda as td
+from tdlambda.cli.app import app
+from tdlambda.studies import Study, bundled
+from tdlambda.studies.reproduction import TABLES
+
+SCRIPTS = [block for block in blocks("python") if not block.text.startswith(">>>")]
+COMMAND = re.compile(r"^ *(?:\$ )?(?:\S*/)?tdlambda +([a-z].*)$", re.MULTILINE)
+INLINE = re.compile(r"`(?:\.venv/bin/)?tdlambda ([a-z][^`]*)`")
+COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `tdlambda …` of the pages, in blocks and in sentences, with the page it is on."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        some = [*COMMAND.findall(text), *INLINE.findall(text)]
+        found += [(str(page.relative_to(ROOT)), " ".join(line.split())) for line in some]
+    return sorted(set(found))
+
+
+def arguments(line: str) -> list[str]:
+    """As a shell would split it: comments, redirections and arithmetic left out."""
+    plain = re.sub(r"\$\(\(.*?\)\)|\$\w+", "1", line.split(" > ")[0])
+    return shlex.split(plain, comments=True)
+
+
+def check(line: str) -> None:
+    """An error unless the command, its options, and the study or task that it names exist."""
+    name, *rest = arguments(line)
+    assert name in COMMANDS, f"no command is called {name!r}"
+    if not rest:
+        return
+    given = COMMANDS[name].make_context(name, rest).params
+    if name == "run" and given["study"] and not given["study"].endswith(".toml"):
+        assert given["study"] in bundled(), f"no bundled study {given['study']!r}"
+    if name == "solve":
+        td.make(given["task"], given["preset"])
+    if name == "reproduce":
+        assert set(given["tables"] or ()) <= {"all", *TABLES.values()}
+
+
+@pytest.mark.parametrize("block", SCRIPTS, ids=str)
+def test_python_without_prompts_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile(block.text, str(block), "exec")
+    if block.reason is None:
+        script = tmp_path / "script.py"
+        script.write_text(block.text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def test_python_with_prompts_is_where_pytest_looks_for_it() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    assert "--doctest-glob=*.md" in settings["addopts"]
+    places = [ROOT / place for place in settings["testpaths"]]
+    shown = {block.page for block in blocks("python") if block.text.startswith(">>>")}
+    assert len(shown) > 15
+    assert [page for page in shown if not any(page == place or place in page.parents for place in places)] == []
+
+
+def test_few_blocks_are_left_out() -> None:
+    assert [str(block) for block in blocks("python") if block.reason] == [
+        str(block) for block in SCRIPTS if "SLURMCluster" in block.text
+    ]
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_commands_can_be_typed(page: str, line: str) -> None:  # noqa: ARG001, the page is for the reader of a failure
+    check(line)
+
+
+@pytest.mark.parametrize("line", ["runn x", "run walk.toml --sedes 3", "run no-such-study", "solve NoTask-v0"])
+def test_commands_that_cannot_be_typed_are_noticed(line: str) -> None:
+    with pytest.raises((AssertionError, Exception), match=r"no command|[Nn]o such option|no bundled|no task"):
+        check(line)
+
+
+@pytest.mark.parametrize("block", list(blocks("toml")), ids=str)
+def test_studies_can_be_declared(block: Block) -> None:
+    assert Study.from_dict(tomllib.loads(block.text)).methods
+
+
+def test_tables_of_the_command_line_are_those_of_the_commands() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "command_line.py"))
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"<!-- command: (\w+) -->", page)) == set(COMMANDS) == set(script["COMMANDS"])
+    assert page == script["renewed"](page), "renew it: .venv/bin/python docs/command_line.py"
+    assert all("| `--json` |" in script["described"](name) for name in COMMANDS)  # as the page says
