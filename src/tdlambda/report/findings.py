@@ -94,7 +94,7 @@ def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
     cells = [c for c in view.of(method, printed.alpha) if printed.lam is None or c.settings.get("lam") == printed.lam]
     if not cells:
         return None
-    cell = min(cells, key=lambda c: (c.diverged > 0, c.tail.mean))
+    cell = min(cells, key=CellView.rank)
     alive = max(cell.n - cell.diverged, 1)
     spread = float(cell.curve_error[-view.study.tail_points :].mean()) * np.sqrt(alive)
     z = (cell.tail.mean - printed.mean) / np.hypot(spread / np.sqrt(alive), printed.std / np.sqrt(PUBLISHED_RUNS))
@@ -113,12 +113,12 @@ def findings(view: Overview, methods: Sequence[str], measure: str = "tail") -> F
     main_name = main_name or next((m for m in methods if kind(view, m) in ("greedy", "adaptive")), None)
     truth = view.study.methods[main_name or methods[0]].truth
     fixed = [m for m in methods if kind(view, m) == "fixed" and view.study.methods[m].truth == truth]
-    best = min((view.best(m, measure=measure) for m in fixed or methods), key=lambda c: _rank(c, measure))
+    best = min((view.best(m, measure=measure) for m in fixed or methods), key=lambda c: c.rank(measure))
     main = view.best(main_name, measure=measure) if main_name else None
     rival: CellView | None = best
     if main and best.method == main.method:  # it is the best itself: against the next
         others = [m for m in methods if m != main.method and view.study.methods[m].truth == truth]
-        rival = min((view.best(m, measure=measure) for m in others), key=lambda c: _rank(c, measure), default=None)
+        rival = min((view.best(m, measure=measure) for m in others), key=lambda c: c.rank(measure), default=None)
     which = _which(view, best, bool(fixed), measure)
     if main is None or rival is None:
         matched = "Nothing to compare", "It takes two methods, one of them a rule that tunes λ."
@@ -228,10 +228,6 @@ def _verdict(c: Comparison | None) -> str:
     if c.ratio_low > 1:
         return "nearly" if c.ratio_high <= NEAR else "worse"
     return "matched" if c.ratio_high <= CLOSE and c.ratio_low >= 1 / CLOSE else "undecided"
-
-
-def _rank(cell: CellView, measure: str) -> tuple[bool, float]:
-    return cell.diverged > 0, cell.measured(measure).mean
 
 
 def _runs_of(n: int) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from tdlambda.arrays import Floats, Ints
 from tdlambda.published import thesis_tables
 from tdlambda.studies.reproduction import TABLES
-from tdlambda.studies.statistics import Comparison, compare, sensitivity, summary
+from tdlambda.studies.statistics import Comparison, compare, rank, sensitivity, summary
 from tdlambda.studies.store import load_results, load_study
 from tdlambda.studies.study import Study
 
@@ -50,6 +50,10 @@ class CellView:
         """The tail or the area."""
         found: Measured = getattr(self, measure)
         return found
+
+    def rank(self, measure: str = "tail") -> tuple[bool, float]:
+        """By what the best cell is found, in hindsight: one in which no run diverged if there is any."""
+        return rank(self.diverged, self.measured(measure).mean)
 
     @property
     def alpha(self) -> float | None:
@@ -112,8 +116,8 @@ class Overview:
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
 
     def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
-        """The cell with the least mean, in hindsight; one in which no run diverged if there is any."""
-        return min(self.of(method, alpha), key=lambda c: (c.diverged > 0, c.measured(measure).mean))
+        """The cell that ranks first, in hindsight."""
+        return min(self.of(method, alpha), key=lambda c: c.rank(measure))
 
     def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
         """Two cells, seed by seed, on the seeds that both have."""

@@ -18,8 +18,8 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats
 from tdlambda.studies.pace import gaps, left, speed
-from tdlambda.studies.statistics import summary
-from tdlambda.studies.store import DamagedError, _declared, read_unit
+from tdlambda.studies.statistics import rank, summary
+from tdlambda.studies.store import DamagedError, read_unit, study_and_keys
 from tdlambda.studies.study import Study
 
 _OWN = ("units", "sessions", "set-aside")
@@ -178,7 +178,7 @@ class Watcher:
             self._refuse_others()
             return None
         if self._manifest is None or self._manifest[0] != mark:
-            self._manifest = (mark, *_declared(self.directory))
+            self._manifest = (mark, *study_and_keys(self.directory))
         return self._manifest[1:]
 
     def _refuse_others(self) -> None:
@@ -260,7 +260,7 @@ def _best(cells: list[dict[str, Any]], units: list[_Unit]) -> Best:
     finite = np.isfinite(tails)
     means = np.where(finite, tails, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     means[~finite.any(axis=0)] = np.inf
-    k = min(range(len(cells)), key=lambda k: (lost[k] > 0, means[k]))
+    k = min(range(len(cells)), key=lambda k: rank(lost[k], means[k]))
     found = summary(tails[:, k])
     return Best(cells[k], found.n, int(lost[k]), found.mean, found.low, found.high)
 

@@ -112,7 +112,7 @@ def _columns(view: Overview, methods: list[str], measure: str) -> dict[str, dict
             lams = sorted({cell.settings["lam"] for cell in view.of(method)})
             parts = {f"λ = {lam:g}": [c for c in view.of(method) if c.settings["lam"] == lam] for lam in lams}
         for heading, cells in parts.items():
-            ordered = sorted(cells, key=lambda c: (c.diverged > 0, c.measured(measure).mean), reverse=True)
+            ordered = sorted(cells, key=lambda c: c.rank(measure), reverse=True)
             out[heading] = {cell.alpha: cell for cell in ordered}  # the best comes last, and stays
     return out
 

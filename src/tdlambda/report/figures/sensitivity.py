@@ -142,7 +142,7 @@ def _best_for_each(view: Overview, method: str, alpha: float | None, parameter: 
     """For each value of the parameter at this α the best cell."""
     found: dict[Any, CellView] = {}
     cells = view.of(method, alpha)
-    for cell in sorted(cells, key=lambda c: (c.diverged > 0, c.measured(measure).mean), reverse=True):
+    for cell in sorted(cells, key=lambda c: c.rank(measure), reverse=True):
         found[cell.settings[parameter]] = cell  # the best comes last, and stays
     return [found[value] for value in sorted(found)]
 
