@@ -20,7 +20,7 @@ def car(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("car")
     grid = {"alpha": [1e-5, 1e-4], "lam": [0.9], "kappa": [1e-3]}
     study = td.Study.load("mountaincar").but(
-        methods=["fixed", "greedy", "META"], grid=grid, seeds=3, steps=4000, points=20
+        methods=["fixed", "greedy", "META"], grid=grid, seeds=8, steps=4000, points=20
     )
     td.run_study(study, where, progress=False)
     return where

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.features import Encoder, GridTilings, OneHot
@@ -70,7 +71,7 @@ class FrozenLake(TabularTask):
             lake = FrozenLakeEnv(map_name=map, is_slippery=slippery)
         else:
             lake = FrozenLakeEnv(desc=_checked(map), is_slippery=slippery)
-        self.rows = tuple("".join(row) for row in lake.desc.astype(str))
+        self.rows = tuple("".join(row) for row in np.asarray(lake.desc).astype(str))
         mdp = FiniteMDP.from_table(lake, discount=discount)
         small = (lake.nrow, lake.ncol) == (4, 4)
         features = features or ("tilings" if small else "one-hot")

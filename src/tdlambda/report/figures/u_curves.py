@@ -92,9 +92,9 @@ def _curves(ax: Any, view: Overview, methods: list[str], measure: str) -> list[A
         handles.append(Line2D([], [], color=paint, **line))
     if measure == "tail" and view.study.steps == view.printed_steps and _printed(ax, view, marks):
         label = "read off the\npublished figure" if view.by_eye else "in print"
-        handles.append(_mark("o", label, markerfacecolor="none"))
+        handles.append(mark("o", label, markerfacecolor="none"))
     if crossed:
-        handles.append(_mark("x", "some runs diverged"))
+        handles.append(mark("x", "some runs diverged"))
     return handles
 
 
@@ -175,5 +175,6 @@ def _printed(ax: Any, view: Overview, marks: dict[tuple[str, float | None], str]
     return bool(points)
 
 
-def _mark(marker: str, label: str, **how: Any) -> Line2D:
+def mark(marker: str, label: str, **how: Any) -> Line2D:
+    """A line of a legend for a marker."""
     return Line2D([], [], color="#555555", linestyle="none", marker=marker, markersize=5, label=label, **how)
