@@ -48,7 +48,7 @@ def over_alpha(view: Overview) -> Any:
             label = named(view, name) if lam is None else f"λ = {lam:g}"
             draw_cells(axes[0], left, "tail", paint, label=label, linewidth=1.0 if lam is not None else 1.6)
             gone = [cell.alpha for cell in cells if cell not in left]
-            row = [0.02 + 0.03 * max(k - len(lams), 0)] * len(gone)
+            row = [0.02 + 0.03 * max(k - len(lams) + 1, 0)] * len(gone)
             axes[0].plot(gone, row, "x", color=paint, transform=axes[0].get_xaxis_transform())
             read = sorted((r.alpha, -r.value, r.uncertainty) for r in points if (r.method, r.lam) == (name, lam))
             if read:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.report.wording import explained
 from tdlambda.studies import Plan, Study, load_results, run_study, summary
 from tdlambda.studies.statistics import rank
 from tdlambda.studies.study import bundled
@@ -126,7 +127,7 @@ def _show(study: Study, directory: Path) -> None:
         lost = int((part["diverged_at"] >= 0).sum())
         at = ", ".join(f"{axis} {value}" for axis, value in zip(axes, key, strict=False))
         rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
-    measure = "error" if study.kind == "prediction" else "cost (minus the return)"
+    measure = explained(study, study.quantity)
     print_table("The best cell of each method", ["method", "at", measure, "95 % interval", "diverged"], rows)
     console.print(f'All of it: [bold]td.load_results("{escape(str(directory))}")[/bold]')
 

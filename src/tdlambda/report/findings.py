@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from tdlambda.report.overview import PRINTED_STEPS, CellView, Overview, Printed
-from tdlambda.report.wording import AXES, explained, measure_name, number, quantity, settings_of
+from tdlambda.report.wording import AXES, explained, measure_name, number, settings_of
 from tdlambda.studies.reproduction import PROTOCOLS, PUBLISHED_RUNS, methods_of, one_point_early, table_of, tuning_seeds
 from tdlambda.studies.statistics import Comparison, choose, compare
 
@@ -150,7 +150,7 @@ def _which(view: Overview, best: CellView, fixed: bool, measure: str) -> tuple[s
 def _matched(
     view: Overview, main: CellView, rival: CellView, c: Comparison, verdict: str, fixed: bool, measure: str
 ) -> tuple[tuple[str, str], str]:
-    word = quantity(view.study)
+    word = view.study.quantity
     short = {
         "better": "Better", "worse": "No", "nearly": "Nearly", "matched": "Yes", "undecided": "Cannot say yet",
     }[verdict]  # fmt: skip
@@ -182,7 +182,7 @@ def _sure(
     if pair is None:
         short = f"{max(cell.n for cell in cells)} runs" if max(cell.n for cell in cells) > 1 else "One run"
     elif not np.isfinite((c := pair[2]).ratio_low):
-        short = "Too few runs" if c.n < 2 else f"{quantity(view.study).capitalize()}s of 0"
+        short = "Too few runs" if c.n < 2 else f"{view.study.quantity.capitalize()}s of 0"
     elif verdict == "undecided":
         short = "Not sure"
         parts.append(f"The interval holds 1 and is wide: {c.n} runs are too few to tell.")

@@ -15,7 +15,7 @@ from tdlambda.report.findings import findings, groups, kind, z_of
 from tdlambda.report.motion import Layout, Motion, layout, motions
 from tdlambda.report.overview import MEASURES, CellView, Overview
 from tdlambda.report.palette import colour, shades
-from tdlambda.report.wording import AXES, explained, measure_name, quantity, settings_of
+from tdlambda.report.wording import AXES, explained, measure_name, settings_of
 from tdlambda.studies.statistics import sensitivity
 
 CURVE_POINTS = 64
@@ -33,7 +33,7 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
         "seeds": len(view.seeds), "done": view.done, "wanted": view.wanted,
         "warmUp": round(study.warm_up * study.steps), "tailPoints": study.tail_points, "points": study.points,
         "printedSteps": view.printed_steps, "byEye": view.by_eye,
-        "control": study.kind == "control", "quantity": quantity(study), "explained": explained(study, ""),
+        "control": study.kind == "control", "quantity": study.quantity, "explained": explained(study, ""),
         "measures": {measure: measure_name(study, measure) for measure in MEASURES},
         "alphas": view.alphas, "axes": {axis: AXES.get(axis, axis) for axis in study.grid},
         "methods": [_method(view, name) for name in methods],

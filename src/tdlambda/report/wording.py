@@ -14,14 +14,9 @@ AXES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
 """What parameters are called."""
 
 
-def quantity(study: Study) -> str:
-    """What a study measures, in a word."""
-    return "cost" if study.kind == "control" else "error"
-
-
 def measure_name(study: Study, measure: str) -> str:
     """A measure in words."""
-    return f"final {quantity(study)}" if measure == "tail" else "area under the curve"
+    return f"final {study.quantity}" if measure == "tail" else "area under the curve"
 
 
 def explained(study: Study, words: str) -> str:

@@ -67,8 +67,8 @@ class State:
 
     Attributes
     ----------
-    study, title
-        Its name, and what it says of itself; empty as long as there is no manifest.
+    study, title, quantity
+        Its name, what it says of itself, and what it measures; empty as long as there is no manifest.
     done, wanted, read
         Units that are there, that there should be, and of those that are there, how many have been read.
     units_per_minute, lane_steps_per_second, seconds_left
@@ -82,6 +82,7 @@ class State:
     directory: str
     study: str = ""
     title: str = ""
+    quantity: str = ""
     seeds: int = 0
     steps: int = 0
     done: int = 0
@@ -163,8 +164,8 @@ class Watcher:
             pace = speed(took, work, waited) if sessions else None
             time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if sessions else None
         return State(
-            str(self.directory), study.name, study.title or study.task, study.seeds, study.steps, done, wanted,
-            sum(path in self._units and path not in damaged for some in files.values() for path in some),
+            str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.steps, done,
+            wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
         )  # fmt: skip
