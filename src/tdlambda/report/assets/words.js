@@ -18,7 +18,7 @@ function words(study, found) {
   const fixed = view.method(found.best).kind === "fixed";
   byId("which").querySelector("h2").textContent = fixed ? "Which λ was best?" : "Which method was best?";
   byId("matched").querySelector("h2").textContent = found.question;
-  for (const span of document.querySelectorAll(".quantity")) span.textContent = study.quantity;
+  for (const node of document.querySelectorAll(".quantity")) node.textContent = study.quantity;
   const acting = `In each run an agent learns to act in ${study.task} while it acts; its cost is minus the return of `
     + "its episodes, so lower is better. α is the step size of its critic.";
   const predicting = `Each run learns the value of every state while it walks through ${study.task}; the error is the `
