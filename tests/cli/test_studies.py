@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,27 +15,7 @@ import pytest
 import tdlambda as td
 
 COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
-STUDY = """
-name = "small"
-title = "[red]odd[/red] <title>"
-task = "RandomWalk-v0"
-seeds = 3
-steps = 1000
-points = 10
-
-[grid]
-alpha = [0.01, 0.1]
-lam = [0.0, 0.9]
-
-[methods.fixed]
-learner = "TrueOnlineTD"
-over = ["alpha", "lam"]
-
-[methods.greedy]
-learner = "TrueOnlineTD"
-rule = "Greedy"
-over = ["alpha"]
-"""
+STUDY = Path(__file__).with_name("small.toml")
 
 
 def run(where: Path, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
@@ -47,9 +28,7 @@ def run(where: Path, *arguments: str, expect: int = 0) -> subprocess.CompletedPr
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = tmp_path / "small.toml"
-    path.write_text(STUDY, encoding="utf-8")
-    return path
+    return Path(shutil.copy(STUDY, tmp_path))
 
 
 def test_run_says_what_it_will_do_does_it_once_and_shows_the_best(study: Path) -> None:
@@ -66,6 +45,18 @@ def test_run_says_what_it_will_do_does_it_once_and_shows_the_best(study: Path) -
     more = json.loads(run(here, "run", "small.toml", "--seeds", "5", "--methods", "fixed", "--json").stdout)
     assert (more["done"], more["left"], more["interrupted"]) == (2, 0, False)
     assert td.load_results(here / "results" / "small").shape[0] == 5 * 4 + 3 * 2
+
+
+def test_the_best_is_the_best_of_those_that_did_not_diverge_even_if_each_cell_lost_a_run(tmp_path: Path) -> None:
+    (tmp_path / "lost.toml").write_text(
+        'name = "lost"\ntask = "RandomWalk-v0"\nseeds = 3\nsteps = 2000\nwarm_up = 0.1\n'
+        '[grid]\nalpha = [50.0, 0.1]\n[methods.greedy]\nlearner = "TD"\nrule = "Greedy"\nover = ["alpha"]\n'
+    )
+    shown = run(tmp_path, "run", "lost.toml").stdout
+    results = td.load_results(tmp_path / "results" / "lost")
+    assert results.filter(results["alpha"] == 0.1)["diverged_at"].to_list().count(-1) == 1
+    assert results.filter(results["alpha"] == 50.0)["diverged_at"].to_list().count(-1) == 0
+    assert "alpha 0.1" in shown
 
 
 def test_options_change_the_study(study: Path) -> None:

@@ -20,27 +20,7 @@ from tdlambda.studies.watching import Watcher
 
 pty: Any = pytest.importorskip("pty")
 COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
-STUDY = """
-name = "small"
-title = "[red]odd[/red] title"
-task = "RandomWalk-v0"
-seeds = 20
-steps = 150_000
-points = 10
-
-[grid]
-alpha = [0.01, 0.1]
-lam = [0.0, 0.9]
-
-[methods.fixed]
-learner = "TrueOnlineTD"
-over = ["alpha", "lam"]
-
-[methods.greedy]
-learner = "TrueOnlineTD"
-rule = "Greedy"
-over = ["alpha"]
-"""
+STUDY = Path(__file__).with_name("small.toml")
 
 
 def watch(*arguments: str) -> str:
@@ -51,9 +31,7 @@ def watch(*arguments: str) -> str:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    (tmp_path / "small.toml").write_text(STUDY, encoding="utf-8")
-    study = td.Study.load(tmp_path / "small.toml").but(seeds=3, steps=500)
-    td.run_study(study, tmp_path / "r", progress=False)
+    td.run_study(td.Study.load(STUDY).but(steps=500), tmp_path / "r", progress=False)
     return tmp_path / "r"
 
 
@@ -66,7 +44,7 @@ def shown(directory: Path, width: int | None = None) -> str:
 
 def test_one_view_and_one_for_programs(small: Path) -> None:
     text = watch(str(small), "--once")
-    assert "small: [red]odd[/red] title, 3 seeds × 500 steps" in text
+    assert "small: [red]odd[/red] <title>, 3 seeds × 500 steps" in text
     assert "6 of 6 units" in text
     assert "finished" in text
     found = json.loads(watch(str(small), "--json"))
@@ -131,7 +109,7 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
     watching, ours = in_terminal(str(out), "--every", "0.2")
     before = until_closed(ours, "nothing in")
     running = subprocess.Popen(
-        [*COMMAND, "run", str(small.parent / "small.toml"), "--out", str(out)],
+        [*COMMAND, "run", str(STUDY), "--seeds", "20", "--steps", "150000", "--out", str(out)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     text = before + until_closed(ours)

@@ -389,6 +389,27 @@ def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
     assert not chrome.find_elements(By.CSS_SELECTOR, "[onerror]")
 
 
+def test_control_is_of_costs_with_a_map_and_the_points_of_the_figure(chrome: Any, car: Path, tmp_path: Path) -> None:
+    (tmp_path / "car.html").write_text(page(overview(car)), encoding="utf-8")
+    chrome.get((tmp_path / "car.html").as_uri())
+    said = chrome.find_element(By.TAG_NAME, "main").text
+    assert "The cost at every step size" in said
+    assert "final cost (minus the return)" in said
+    assert "read by eye off the published figure" in said
+    assert not re.search(r"\berrors?\b", said, re.IGNORECASE)
+    points = chrome.find_elements(By.CSS_SELECTOR, "#u .hollow.printed")
+    assert len(points) == 2 * 3  # α, and λ = 0.9, λ-greedy, META
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "#u line.printed")) == len(points)
+    tiles = chrome.find_elements(By.CSS_SELECTOR, "#lambda .plot rect.crisp")
+    assert len(tiles) == 2 * 64
+    cell = overview(car).best("META", overview(car).alphas[0])
+    first = chrome.execute_script("return figures.u.rows()")
+    spread = first["columns"].index("published_uncertainty")
+    row = next(r for r in first["rows"] if r[1] == "META" and r[first["columns"].index("alpha")] == cell.alpha)
+    assert (row[spread - 1], row[spread]) == (107.1, 0.5)
+    assert row[spread + 1] == ""
+
+
 def test_runs_that_diverged_are_counted(chrome: Any, tmp_path: Path) -> None:
     study = td.Study(
         "lost", task="RandomWalk-v0", seeds=4, steps=400, points=10, grid={"alpha": [0.1, 2.5], "lam": [0.0, 0.9]},

@@ -12,11 +12,13 @@ import polars as pl
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from scipy.stats import t as student
 
 import tdlambda as td
 from tdlambda.engine.truth import sampled_truth
+from tdlambda.published import mountaincar_figure
 from tdlambda.report import figures
-from tdlambda.report.figures.style import MEASURED, SMALL, save
+from tdlambda.report.figures.style import SMALL, save
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.palette import colour
 from tdlambda.studies import compare, sensitivity, summary
@@ -76,7 +78,7 @@ def test_u_curves_are_the_means_of_the_results(ring: Seen, measure: str) -> None
     view, results = ring
     (ax,) = figures.u_curves(view, measure).axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert ax.get_ylabel() == MEASURED[measure]
+    assert ax.get_ylabel() == {"tail": "final error", "area": "area under the curve"}[measure]
     wanted = {f"λ = {lam:g}": means(results, measure, "fixed", lam=lam) for lam in LAMS}
     wanted["fixed, best λ*"] = means(results, measure, "fixed")
     wanted |= {"greedy": means(results, measure, "greedy"), "META, best κ*": means(results, measure, "META")}
@@ -98,7 +100,7 @@ def test_numbers_in_print_are_open_markers_where_runs_are_as_long(ring: Seen) ->
     (ax,) = figures.u_curves(printed).axes
     open_ones = [some for some in ax.lines if some.get_label() == "_printed"]
     points = {xy for some in open_ones for xy in zip(*np.array(some.get_data()).tolist(), strict=True)}
-    cells = [c for c in view.published if c.lam in (None, *LAMS) and c.method != "greedy"]  # that is another method
+    cells = [c for c in view.published if c.lam in (None, *LAMS) and c.method != "greedy_published"]  # that is not here
     assert len(cells) == 3 * 3
     assert points == {(c.alpha, c.mean) for c in cells}
     assert {str(some.get_markerfacecolor()) for some in open_ones} == {"none"}
@@ -210,8 +212,48 @@ def test_final_lambdas_of_a_car(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     dots = figures.lambda_states(view).axes[0].collections[0]
     np.testing.assert_array_equal(dots.get_offsets(), view.study.truth("m").observations)
     assert np.asarray(dots.get_array()).tolist() == pytest.approx(results["lambdas"][0].to_list())
-    with pytest.raises(figures.NothingToDrawError, match="not finite"):
-        figures.lambda_motion(view)
+    ax = figures.lambda_motion(view).axes[0]
+    assert line(ax, "median").get_ydata()[-1] == pytest.approx(np.median(results["lambdas"][0].to_list()))
+
+
+def test_a_study_of_control_is_of_costs_with_a_map_of_lambda_and_the_figure_in_print(car: Path) -> None:
+    view, results = overview(car), td.load_results(car)
+    (ax,) = figures.u_curves(view).axes
+    assert ax.get_ylabel() == "final cost (minus the return)"
+    assert figures.learning_curves(view).axes[0].get_ylabel() == "cost (minus the return)"
+    assert "error" not in " ".join(t.get_text() for figure in every(view).values() for t in figure.findobj(Text))
+    wanted = {
+        (r.alpha, -r.value, r.uncertainty)
+        for r in mountaincar_figure()
+        if r.figure == "fig_mountaincar" and r.alpha in (1e-5, 1e-4) and r.lam in (None, 0.9)
+    }
+    assert len(wanted) == 2 * 3
+    open_ones = [some for some in ax.lines if some.get_label() == "_printed"]
+    points = {xy for some in open_ones for xy in zip(*np.array(some.get_data()).tolist(), strict=True)}
+    assert points == {(alpha, cost) for alpha, cost, _ in wanted}
+    bars = [bar for bar in ax.collections if bar.get_label() == "_uncertainty"]
+    ends = {(x, low, high) for bar in bars for (x, low), (_, high) in bar.get_segments()}  # type: ignore[attr-defined]
+    assert ends == {(alpha, cost - off, cost + off) for alpha, cost, off in wanted}
+    assert "read off the\npublished figure" in [t.get_text() for t in ax.figure.legends[0].get_texts()]
+    best = view.best("META")
+    rows = results.filter(pl.col("method") == "META", pl.col("alpha") == best.alpha)
+    mean = np.array(rows["lambdas"].to_list()).mean(axis=0).reshape(8, 8)  # [position, velocity]
+    axes = figures.lambda_states(view).axes
+    tiles = next(ax for ax in axes if ax.get_title(loc="left").startswith("META")).collections[0]
+    np.testing.assert_allclose(np.asarray(tiles.get_array()).reshape(8, 8), mean.T)
+    middles: Any = tiles.get_coordinates()  # type: ignore[attr-defined]
+    assert middles[:, :, 0].min() < -1.2 < -1.1 < middles[0, 1, 0]
+
+
+def test_bands_of_learning_curves_are_those_of_the_page(ring: Seen) -> None:
+    view, _ = ring
+    (ax,) = figures.learning_curves(view, alpha=0.05).axes
+    cell = view.best("greedy", 0.05)
+    half = student.ppf(0.975, cell.n - 1) * cell.curve_error / cell.curve
+    bands: list[Any] = [band.get_paths()[0].vertices for band in ax.collections]
+    heights = [set(band[band[:, 0] == 1000, 1].round(12)) for band in bands]
+    k = list(view.curve_steps).index(1000)
+    assert {round(cell.curve[k] * np.exp(sign * half[k]), 12) for sign in (-1, 1)} in heights
 
 
 def test_motion_is_what_following_the_best_cell_shows(ring: Seen) -> None:
@@ -221,7 +263,7 @@ def test_motion_is_what_following_the_best_cell_shows(ring: Seen) -> None:
     assert alpha is not None
     greedy = td.TrueOnlineTD(task.features, alpha, td.Greedy(warm_up=0.1, length=2000))
     x, y = line(ax, "s = 3").get_data()
-    assert (x[0], x[-1], len(x)) == (0, 700, 201)
+    assert (x[0], x[-1], len(x)) == (4, 700, 200)
     history = td.follow(task, greedy, steps=700, points=[int(step) for step in x])
     np.testing.assert_array_equal(y, history.lambdas[:, 3])
 

@@ -12,13 +12,14 @@ import pytest
 from scipy.stats import t as student
 
 import tdlambda as td
+from tdlambda.published import mountaincar_figure
 from tdlambda.report import motion
 from tdlambda.report.findings import agreement, findings, groups, held_out, z_of
 from tdlambda.report.overview import CellView, Measured, Overview, overview
 from tdlambda.report.page import embedded, page
 from tdlambda.report.page_data import page_data
 from tdlambda.studies import compare, summary
-from tdlambda.studies.reproduction import reproduce
+from tdlambda.studies.reproduction import methods_of, reproduce
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,8 @@ def test_comparisons_and_stretches_are_those_of_the_statistics(view: Overview, d
 def test_agreement_with_print_is_that_of_reproduce(ring: Path, view: Overview) -> None:
     table = reproduce("ringworld_04_035", "published", view.study, td.load_results(ring))
     mine = [z_of(view, printed) for printed in view.published]
-    wanted = {(c.alpha, c.method, c.lam): c.z for c in table.compared}
+    under = methods_of("ringworld_04_035", "published")
+    wanted = {(c.alpha, under[c.method], c.lam): c.z for c in table.compared}
     found = {(p.alpha, p.method, p.lam): pair[1] for p, pair in zip(view.published, mine, strict=True) if pair}
     assert found == pytest.approx(wanted, rel=1e-5)
     assert agreement(view) == (table.agree, len(table.compared))
@@ -203,6 +205,44 @@ def test_mountain_car_is_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     found = motion.layout(td.Study("car", "MountainCar-v0", {"META": td.Method("TrueOnlineTD", "Meta")}), "META", 3)
     assert (found.kind, found.axes) == ("map", ("position", "velocity"))
     np.testing.assert_array_equal(found.points, seen)
+
+
+def test_control_says_cost_has_a_map_and_counts_no_reading_of_a_figure(car: Path) -> None:
+    view = overview(car)
+    data = page_data(view)
+    assert (data["quantity"], data["measures"]["tail"], data["explained"]) == (
+        "cost", "final cost", " (minus the return)"
+    )  # fmt: skip
+    found = findings(view, ["fixed", "META"])
+    words = " ".join([*found.which, *found.matched, *found.sure, found.headline])
+    assert "error" not in words
+    assert "final cost (minus the return)" in words
+    assert "printed cells agree" not in words
+    assert agreement(view) == (0, 0)
+    readings = {
+        (r.alpha, r.method, r.lam): [-r.value, r.uncertainty]
+        for r in mountaincar_figure()
+        if r.figure == "fig_mountaincar" and r.alpha in view.alphas
+    }
+    assert {(p["alpha"], p["m"], p["lam"]): [p["mean"], p["spread"]] for p in data["published"]} == readings
+    assert (data["byEye"], {p["z"] for p in data["published"]}) == (True, {None})
+    assert data["printedSteps"] == data["steps"]
+    where = data["layout"]
+    assert (where["kind"], where["axes"]) == ("map", ("position", "velocity"))
+    assert where["points"][1] == pytest.approx([-1.2, -0.05], abs=1e-3)  # the second number is the first to change
+    assert where["tile"] == pytest.approx((1.8 / 7, 0.14 / 7))
+
+
+def test_lambda_in_time_of_agents_ends_where_the_results_say(car: Path) -> None:
+    view, results = overview(car), td.load_results(car)
+    for method in ("greedy", "META"):
+        cell = view.best(method)
+        (moved,) = motion.motions(view.study, [cell], range(64))
+        rows = results.filter(pl.col("method") == method, pl.col("alpha") == cell.alpha, pl.col("seed") == moved.seed)
+        assert moved.steps[-1] == 4000
+        np.testing.assert_array_equal(moved.lambdas[-1].astype(np.float32), rows["lambdas"][0].to_numpy())
+        assert (moved.lambdas[moved.steps <= 2000] == 1).all()
+        assert (moved.lambdas[-1] < 1).any()
 
 
 def test_a_task_that_is_not_here_any_more_still_makes_a_page(view: Overview) -> None:

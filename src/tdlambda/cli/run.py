@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.report.wording import explained
 from tdlambda.studies import Plan, Study, load_results, run_study, summary
+from tdlambda.studies.statistics import rank
 from tdlambda.studies.study import bundled
 
 Seeds = Annotated[str | None, typer.Option(help="How many, or the numbers A:B (B not included).", show_default=False)]
@@ -117,13 +119,15 @@ def _show(study: Study, directory: Path) -> None:
     rows = []
     for (method,), part in results.group_by("method", maintain_order=True):
         axes = list(study.methods[str(method)].over)
-        cells = [(key, rows["tail"].to_numpy()) for key, rows in part.group_by(axes or "method", maintain_order=True)]
-        key, errors = min(cells, key=lambda cell: cell[1].mean())
-        found = summary(errors)
+        cells = [
+            (key, summary(some["tail"].to_numpy()))
+            for key, some in part.group_by(axes or "method", maintain_order=True)
+        ]
+        key, found = min(cells, key=lambda cell: rank(cell[1].diverged, cell[1].mean))
         lost = int((part["diverged_at"] >= 0).sum())
         at = ", ".join(f"{axis} {value}" for axis, value in zip(axes, key, strict=False))
         rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
-    measure = "error" if study.kind == "prediction" else "cost (minus the return)"
+    measure = explained(study, study.quantity)
     print_table("The best cell of each method", ["method", "at", measure, "95 % interval", "diverged"], rows)
     console.print(f'All of it: [bold]td.load_results("{escape(str(directory))}")[/bold]')
 

@@ -84,10 +84,11 @@ def view(state: State, room: int | None = None) -> RenderableType:
 
 def _methods(state: State, without: tuple[str, ...]) -> Table:
     table = Table(box=SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0))
-    names = ("method", "", "done", "best so far", "final error", "95 % interval", "diverged")
+    final = f"final {state.quantity}"
+    names = ("method", "", "done", "best so far", final, "95 % interval", "diverged")
     for name in names:
         if name not in without:
-            table.add_column(name, justify="right" if name in ("done", "final error") else "left", no_wrap=True)
+            table.add_column(name, justify="right" if name in ("done", final) else "left", no_wrap=True)
     for method in state.methods:
         best = method.best
         row: tuple[RenderableType, ...] = (

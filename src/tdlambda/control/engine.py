@@ -140,10 +140,15 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
             raise TypeError(f"agents: {name!r} must be an ActorCritic; got {agent!r}")
         check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
+    numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
+    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(task))
+
+
+def observation_grid(task: Task[Any]) -> Floats:
+    """Where λ is looked at [observation, dimension], the last dimension first to change."""
     space: Any = task.observation_space
     axes = [np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    return Job(world, named, seed_numbers(seeds, seed), steps, points_at(points, steps), chosen(keep, KEEP), grid)
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:

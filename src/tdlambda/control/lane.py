@@ -94,10 +94,17 @@ class Lane:
 
     def close(self) -> ActorCritic:
         """The agent, which can now go on by itself."""
-        critic = self.agent.critic
+        return self._closed(self.agent, self.rows, self.terms, self.live)
+
+    def snapshot(self) -> ActorCritic:
+        """A copy of the agent as it is now; the lane is not touched, and goes on as if nobody had looked."""
+        return self._closed(self.agent.clone(), self.rows.copy(), self.terms.copy(), self.live.copy())
+
+    def _closed(self, agent: ActorCritic, rows: Floats, terms: Floats, live: Ints) -> ActorCritic:
+        critic = agent.critic
         if self.lazy and isinstance(critic, TraceLearner):
-            lazy.close(critic._F, self.rows, critic._M, critic._I, self.terms, self.live)
-        return self.agent
+            lazy.close(critic._F, rows, critic._M, critic._I, terms, live)
+        return agent
 
     def finished_episodes(self) -> Floats:
         """Of each episode: its return, its length and the step it ended at [episode, 3]."""

@@ -8,17 +8,15 @@ from functools import reduce
 
 import numpy as np
 
-from tdlambda.report.overview import CellView, Overview, Printed
-from tdlambda.report.wording import AXES, number, settings_of
-from tdlambda.studies.reproduction import PROTOCOLS, PUBLISHED_RUNS, TABLES, methods_of, tuning_seeds
+from tdlambda.report.overview import PRINTED_STEPS, CellView, Overview, Printed
+from tdlambda.report.wording import AXES, explained, measure_name, number, settings_of
+from tdlambda.studies.reproduction import PROTOCOLS, PUBLISHED_RUNS, methods_of, one_point_early, table_of, tuning_seeds
 from tdlambda.studies.statistics import Comparison, choose, compare
 
 CLOSE, NEAR = 1.25, 1.1
 """An interval within 1/CLOSE and CLOSE is narrow enough to say "matched"; one below NEAR, "nearly"."""
 MANY, FEW = 10, 6
 """Pairs of runs from which on an interval is trusted, and somewhat trusted: five that agree may do so by chance."""
-PRINTED_STEPS = 1_000_000
-"""Of each run behind the printed numbers."""
 _PROTOCOL_NAMES = {"published": "As published", "like-for-like": "Like for like"}
 
 
@@ -58,7 +56,7 @@ def groups(view: Overview) -> dict[str, list[str]]:
     """Methods that belong together, by what to call it: the protocols of the thesis' tables, and all methods."""
     run = [name for name in view.study.methods if view.of(name)]
     found: dict[str, list[str]] = {}
-    table = table_of(view)
+    table = table_of(view.study)
     for protocol in PROTOCOLS if table else ():
         assert table is not None
         wanted = methods_of(table, protocol).values()
@@ -66,11 +64,6 @@ def groups(view: Overview) -> dict[str, list[str]]:
         if any(kind(view, name) == "fixed" for name in some) and any(kind(view, name) == "meta" for name in some):
             found[_PROTOCOL_NAMES[protocol]] = some
     return found | {"All methods": run}
-
-
-def table_of(view: Overview) -> str | None:
-    """The thesis' table that the study remakes, if it does."""
-    return next((table for table, name in TABLES.items() if view.study.name in (name, f"{name}-quick")), None)
 
 
 def kind(view: Overview, method: str) -> str:
@@ -82,23 +75,19 @@ def kind(view: Overview, method: str) -> str:
     return {"Meta": "meta", "Greedy": "greedy"}.get(name, "adaptive")
 
 
-def printed_under(view: Overview) -> dict[str, str]:
-    """The method of the study under each printed name."""
-    table = table_of(view)
-    return methods_of(table, "published") if table else {}
-
-
 def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
-    """The cell beside a printed one, and their difference by the standard error of both; None if it was not run."""
-    method = printed_under(view)[printed.method]
-    cells = [c for c in view.of(method, printed.alpha) if printed.lam is None or c.settings.get("lam") == printed.lam]
-    if not cells:
+    """The cell beside a printed one, and their difference by the standard error of both.
+
+    None if it was not run, or what is published was read by eye.
+    """
+    cells = [
+        c for c in view.of(printed.method, printed.alpha) if printed.lam is None or c.settings.get("lam") == printed.lam
+    ]
+    if not cells or printed.std is None:
         return None
-    cell = min(cells, key=lambda c: (c.diverged > 0, c.tail.mean))
-    alive = max(cell.n - cell.diverged, 1)
-    spread = float(cell.curve_error[-view.study.tail_points :].mean()) * np.sqrt(alive)
-    z = (cell.tail.mean - printed.mean) / np.hypot(spread / np.sqrt(alive), printed.std / np.sqrt(PUBLISHED_RUNS))
-    return cell, float(z)
+    cell = min(cells, key=CellView.rank)
+    mean, error = one_point_early(np.array([cell.curve, cell.curve_error]), view.study).mean(axis=1)  # as printed
+    return cell, float((mean - printed.mean) / np.hypot(error, printed.std / np.sqrt(PUBLISHED_RUNS)))
 
 
 def agreement(view: Overview) -> tuple[int, int]:
@@ -113,12 +102,12 @@ def findings(view: Overview, methods: Sequence[str], measure: str = "tail") -> F
     main_name = main_name or next((m for m in methods if kind(view, m) in ("greedy", "adaptive")), None)
     truth = view.study.methods[main_name or methods[0]].truth
     fixed = [m for m in methods if kind(view, m) == "fixed" and view.study.methods[m].truth == truth]
-    best = min((view.best(m, measure=measure) for m in fixed or methods), key=lambda c: _rank(c, measure))
+    best = min((view.best(m, measure=measure) for m in fixed or methods), key=lambda c: c.rank(measure))
     main = view.best(main_name, measure=measure) if main_name else None
     rival: CellView | None = best
     if main and best.method == main.method:  # it is the best itself: against the next
         others = [m for m in methods if m != main.method and view.study.methods[m].truth == truth]
-        rival = min((view.best(m, measure=measure) for m in others), key=lambda c: _rank(c, measure), default=None)
+        rival = min((view.best(m, measure=measure) for m in others), key=lambda c: c.rank(measure), default=None)
     which = _which(view, best, bool(fixed), measure)
     if main is None or rival is None:
         matched = "Nothing to compare", "It takes two methods, one of them a rule that tunes λ."
@@ -154,24 +143,26 @@ def _which(view: Overview, best: CellView, fixed: bool, measure: str) -> tuple[s
         f", the least of {tried} {'combinations' if len(axes) > 1 else 'values'} of {_and(axes)}" if tried > 1 else ""
     )
     error = f"{number(found.mean)}{_interval(found.low, found.high)}"
-    return name, f"{where} {_measure(measure)} is {error}{among}. {_runs_of(best.n)}"
+    what = explained(view.study, measure_name(view.study, measure))
+    return name, f"{where} {what} is {error}{among}. {_runs_of(best.n)}"
 
 
 def _matched(
     view: Overview, main: CellView, rival: CellView, c: Comparison, verdict: str, fixed: bool, measure: str
 ) -> tuple[tuple[str, str], str]:
+    word = view.study.quantity
     short = {
         "better": "Better", "worse": "No", "nearly": "Nearly", "matched": "Yes", "undecided": "Cannot say yet",
     }[verdict]  # fmt: skip
     if not np.isfinite(c.ratio_low):
-        why = "too few runs of both are finished" if c.n < 2 else "the errors are 0"
+        why = "too few runs of both are finished" if c.n < 2 else f"the {word}s are 0"
         text = f"{main.method} and {rival.method} cannot be compared: {why}."
         return (short, text), text
-    short += f": {number(c.ratio)} × its error"
+    short += f": {number(c.ratio)} × its {word}"
     against = "the best fixed λ" if fixed else rival.method
     given = settings_of(rival, ["alpha"])
     interval = f"95 % interval {number(c.ratio_low)} to {number(c.ratio_high)}"
-    ends = "ends at" if measure == "tail" else "has a mean error of"
+    ends = "ends at" + " a cost of" * (word == "cost") if measure == "tail" else f"has a mean {word} of"
     best = f"At its best ({settings_of(main)}), " if main.settings else ""
     text = f"{best}{main.method} {ends} {number(main.measured(measure).mean)}, {number(c.ratio)} × {against} "
     text += f"({given}; {interval})" if given else f"({interval})"
@@ -191,13 +182,14 @@ def _sure(
     if pair is None:
         short = f"{max(cell.n for cell in cells)} runs" if max(cell.n for cell in cells) > 1 else "One run"
     elif not np.isfinite((c := pair[2]).ratio_low):
-        short = "Too few runs" if c.n < 2 else "Errors of 0"
+        short = "Too few runs" if c.n < 2 else f"{view.study.quantity.capitalize()}s of 0"
     elif verdict == "undecided":
         short = "Not sure"
         parts.append(f"The interval holds 1 and is wide: {c.n} runs are too few to tell.")
     else:
         short = "Sure" if c.n >= MANY else "Fairly sure" if c.n >= FEW else "Not sure"
-        on = f"on {c.n} pairs of runs that saw the same trajectories" + ("" if c.n >= MANY else ", which are few")
+        shared = "met the same starts and noise" if view.study.kind == "control" else "saw the same trajectories"
+        on = f"on {c.n} pairs of runs that {shared}" + ("" if c.n >= MANY else ", which are few")
         says = {"matched": "lies close around 1", "nearly": "is close above 1"}.get(verdict, "excludes 1")
         parts.append(f"The 95 % interval {says}, {on}.")
     if pair is not None:
@@ -230,10 +222,6 @@ def _verdict(c: Comparison | None) -> str:
     return "matched" if c.ratio_high <= CLOSE and c.ratio_low >= 1 / CLOSE else "undecided"
 
 
-def _rank(cell: CellView, measure: str) -> tuple[bool, float]:
-    return cell.diverged > 0, cell.measured(measure).mean
-
-
 def _runs_of(n: int) -> str:
     return f"Mean of {n} runs." if n > 1 else "One run."
 
@@ -244,7 +232,3 @@ def _and(names: Sequence[str]) -> str:
 
 def _interval(low: float, high: float) -> str:
     return f" (95 % interval {number(low)} to {number(high)})" if np.isfinite(low) else ""
-
-
-def _measure(measure: str) -> str:
-    return "final error" if measure == "tail" else "area under the curve"

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.published import thesis_tables
-from tdlambda.studies.reproduction import TABLES
-from tdlambda.studies.statistics import Comparison, compare, sensitivity, summary
+from tdlambda.published import mountaincar_figure, thesis_tables
+from tdlambda.studies.reproduction import methods_of, table_of
+from tdlambda.studies.statistics import Comparison, compare, rank, sensitivity, summary
 from tdlambda.studies.store import load_results, load_study
 from tdlambda.studies.study import Study
 
 MEASURES = ("tail", "area")
 """The final error, and the area under the curve."""
+PRINTED_STEPS = 1_000_000
+"""Of each run behind the thesis' tables."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,20 @@ class CellView:
         found: Measured = getattr(self, measure)
         return found
 
+    def rank(self, measure: str = "tail") -> tuple[bool, float]:
+        """By what the best cell is found, in hindsight: one in which no run diverged if there is any."""
+        return rank(self.diverged, self.measured(measure).mean)
+
+    @property
+    def curve_half(self) -> Floats:
+        """Half the width of the curve's 95 % interval on a logarithmic axis, where no interval reaches 0.
+
+        By Student's t: the interval is mean · exp(± t s / (√n mean)).
+        """
+        with np.errstate(all="ignore"):
+            half: Floats = stdtrit(max(self.n - self.diverged - 1, 1), 0.975) * self.curve_error / self.curve
+        return half
+
     @property
     def alpha(self) -> float | None:
         """Its step size, where the method varies it."""
@@ -65,13 +82,22 @@ class CellView:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number in print."""
+    """A number in print, under the study's method that it belongs beside; or a point read by eye off a figure in print.
+
+    A point has no `std` over runs, but an `uncertainty`: how far off the reading may be.
+    """
 
     alpha: float
     method: str
     lam: float | None
     mean: float
-    std: float
+    std: float | None
+    uncertainty: float = 0.0
+
+    @property
+    def by_eye(self) -> bool:
+        """Whether it was read off a figure. It is then shown, and never counted as agreeing or not."""
+        return self.std is None
 
 
 @dataclass(frozen=True)
@@ -91,7 +117,7 @@ class Overview:
     cells
         In the order of the study.
     published
-        The thesis' numbers where the study is one of its tables.
+        The thesis' numbers where the study is one of its tables, or points of its figure.
     """
 
     study: Study
@@ -103,6 +129,16 @@ class Overview:
     published: list[Printed]
 
     @property
+    def by_eye(self) -> bool:
+        """Whether what is published is points of a figure."""
+        return any(printed.by_eye for printed in self.published)
+
+    @property
+    def printed_steps(self) -> int:
+        """Of each run behind what is printed. Those behind the figure were counted in episodes: any length will do."""
+        return self.study.steps if self.by_eye else PRINTED_STEPS
+
+    @property
     def alphas(self) -> list[float]:
         """Step sizes, in order."""
         return sorted({cell.alpha for cell in self.cells if cell.alpha is not None})
@@ -112,8 +148,8 @@ class Overview:
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
 
     def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
-        """The cell with the least mean, in hindsight; one in which no run diverged if there is any."""
-        return min(self.of(method, alpha), key=lambda c: (c.diverged > 0, c.measured(measure).mean))
+        """The cell that ranks first, in hindsight."""
+        return min(self.of(method, alpha), key=lambda c: c.rank(measure))
 
     def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
         """Two cells, seed by seed, on the seeds that both have."""
@@ -137,16 +173,22 @@ def overview(directory: str | Path) -> Overview:
     """Sum up the results in a directory, finished or not."""
     study, results = load_study(directory), load_results(directory)
     done = results.select("method", "seed").unique().height
-    table = next((table for table, name in TABLES.items() if study.name in (name, f"{name}-quick")), None)
-    printed = [
-        Printed(c.alpha, c.method, c.lam, c.mean, c.std)
-        for c in thesis_tables()
-        if c.table == table and c.alpha in study.grid.get("alpha", [])
-    ]
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, study.seeds * len(study.methods),
-        study.read_at[study.kept], list(_cells(study, results)), printed,
+        study.read_at[study.kept], list(_cells(study, results)), list(_printed(study)),
     )  # fmt: skip
+
+
+def _printed(study: Study) -> Iterator[Printed]:
+    """What the thesis has at the step sizes of the study."""
+    table, some = table_of(study), study.grid.get("alpha", [])
+    under = methods_of(table, "published") if table else {}
+    for c in thesis_tables() if table else ():
+        if c.table == table and c.alpha in some:
+            yield Printed(c.alpha, under[c.method], c.lam, c.mean, c.std)
+    for r in mountaincar_figure() if study.name.removesuffix("-quick") == "mountaincar" else ():
+        if r.figure == "fig_mountaincar" and r.alpha in some:
+            yield Printed(r.alpha, r.method, r.lam, -r.value, None, r.uncertainty)
 
 
 def _cells(study: Study, results: pl.DataFrame) -> Iterator[CellView]:

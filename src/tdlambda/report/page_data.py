@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
-from scipy.special import stdtrit
 
 from tdlambda.arrays import Floats
-from tdlambda.report.findings import PRINTED_STEPS, findings, groups, kind, printed_under, z_of
+from tdlambda.report.findings import findings, groups, kind, z_of
 from tdlambda.report.motion import Layout, Motion, layout, motions
 from tdlambda.report.overview import MEASURES, CellView, Overview
 from tdlambda.report.palette import colour, shades
-from tdlambda.report.wording import AXES, settings_of
+from tdlambda.report.wording import AXES, explained, measure_name, settings_of
 from tdlambda.studies.statistics import sensitivity
 
 CURVE_POINTS = 64
@@ -33,7 +32,9 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
         "name": study.name, "title": study.title, "task": study.task, "preset": study.preset, "steps": study.steps,
         "seeds": len(view.seeds), "done": view.done, "wanted": view.wanted,
         "warmUp": round(study.warm_up * study.steps), "tailPoints": study.tail_points, "points": study.points,
-        "printedSteps": PRINTED_STEPS,
+        "printedSteps": view.printed_steps, "byEye": view.by_eye,
+        "control": study.kind == "control", "quantity": study.quantity, "explained": explained(study, ""),
+        "measures": {measure: measure_name(study, measure) for measure in MEASURES},
         "alphas": view.alphas, "axes": {axis: AXES.get(axis, axis) for axis in study.grid},
         "methods": [_method(view, name) for name in methods],
         "lambdaColours": _lambda_colours(view),
@@ -73,24 +74,22 @@ def _method(view: Overview, name: str) -> dict[str, Any]:
 
 
 def _cell(view: Overview, cell: CellView, kept: list[int], lam_layout: Layout | None) -> dict[str, Any]:
-    with np.errstate(all="ignore"):  # on a logarithmic axis, where no interval reaches 0
-        half = stdtrit(max(cell.n - cell.diverged - 1, 1), 0.975) * cell.curve_error[kept] / cell.curve[kept]
     live = lam_layout.live if lam_layout and kind(view, cell.method) in ADAPTIVE else []
     return {
         "m": cell.method, "s": cell.settings, "n": cell.n, "d": cell.diverged,
         **{measure: [short(x) for x in astuple(cell.measured(measure))] for measure in MEASURES},
-        "c": [short(x, 5) for x in cell.curve[kept]], "e": [short(x, 3) for x in half],
+        "c": [short(x, 5) for x in cell.curve[kept]], "e": [short(x, 3) for x in cell.curve_half[kept]],
         "l": [short(x, 3) for x in cell.lambdas[live]],
     }  # fmt: skip
 
 
 def _published(view: Overview) -> Iterator[dict[str, Any]]:
-    under = printed_under(view)
     for printed in view.published:
         beside = z_of(view, printed)
         yield {
-            "m": under[printed.method], "alpha": printed.alpha, "lam": printed.lam, "mean": printed.mean,
-            "std": printed.std, "z": short(beside[1], 3) if beside and view.study.steps == PRINTED_STEPS else None,
+            "m": printed.method, "alpha": printed.alpha, "lam": printed.lam, "mean": printed.mean,
+            "spread": printed.uncertainty if printed.by_eye else printed.std,
+            "z": short(beside[1], 3) if beside and view.study.steps == view.printed_steps else None,
         }  # fmt: skip
 
 
@@ -154,7 +153,14 @@ def _plain_layout(where: Layout | None) -> dict[str, Any] | None:
     if where is None:
         return None
     points = None if where.points is None else [[short(x, 4) for x in point] for point in where.points]
-    return {"kind": where.kind, "live": where.live, "columns": where.columns, "points": points, "axes": where.axes}
+    return {
+        "kind": where.kind,
+        "live": where.live,
+        "columns": where.columns,
+        "points": points,
+        "axes": where.axes,
+        "tile": where.tile,
+    }
 
 
 def _motion(motion: Motion) -> dict[str, Any]:

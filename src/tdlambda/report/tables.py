@@ -52,7 +52,7 @@ def as_page(table: Reproduction) -> str:
         f"# {table.study}, protocol {table.protocol}",
         f"{n} runs of {table.steps:,} steps a cell. Error, in brackets z against the thesis; the best at an α is bold."
         + (f" {_agreement(table)}" if table.compared else ""),
-        _markdown(["α", *names], rows),
+        as_table(["α", *names], rows),
         "## Claims",
     ]
     for claim, at in tally(table.verdicts).items():
@@ -65,7 +65,7 @@ def as_page(table: Reproduction) -> str:
         parts.append(f"**{claim}.** {printed}Reproduced: {words}.")
         answer = {True: "yes", False: "no", None: "–"}
         parts.append(
-            _markdown(
+            as_table(
                 ["α", "published", "reproduced", f"error of {method} / {other}", "95 % interval", "better in"],
                 [[f"{v.alpha:g}", answer[v.published], v.reproduced, f"{v.ratio:.3g}", f"{v.low:.3g} to {v.high:.3g}",
                   f"{v.better:.0%} of runs"] for v in some],
@@ -75,7 +75,7 @@ def as_page(table: Reproduction) -> str:
     if off and table.protocol == "published":
         parts.append("## Cells that do not agree")
         parts.append(
-            _markdown(
+            as_table(
                 ["α", "method", "λ", "κ", "error", "std", "thesis", "its std", "z", "rounding"],
                 [[f"{c.alpha:g}", c.method, *("" if x is None else f"{x:g}" for x in (c.lam, c.kappa)), f"{c.mean:.3g}",
                   f"{c.std:.3g}", f"{c.published_mean:.3g}", f"{c.published_std:.3g}", f"{c.z:+.1f}",
@@ -100,6 +100,7 @@ def _cell(cell: Cell, best: bool) -> str:
     return text + z + (f", {cell.diverged} diverged" if cell.diverged else "")
 
 
-def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def as_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """In Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

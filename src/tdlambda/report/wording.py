@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 
 from tdlambda.report.overview import CellView
+from tdlambda.studies.study import Study
 
 AXES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
 """What parameters are called."""
+
+
+def measure_name(study: Study, measure: str) -> str:
+    """A measure in words."""
+    return f"final {study.quantity}" if measure == "tail" else "area under the curve"
+
+
+def explained(study: Study, words: str) -> str:
+    """Words for what is measured, with what a cost is."""
+    return f"{words} (minus the return)" if study.kind == "control" else words
 
 
 def number(x: float) -> str:

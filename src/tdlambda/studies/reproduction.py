@@ -135,6 +135,12 @@ def table_named(name: str) -> str:
     raise ValueError(f"table: none is called {name!r}; there are {', '.join(TABLES.values())}, and all")
 
 
+def table_of(study: Study) -> str | None:
+    """The table that a study, or its quick version, remakes; None if it remakes none."""
+    name = study.name.removesuffix("-quick")
+    return next((table for table, remade in TABLES.items() if remade == name), None)
+
+
 def methods_of(table: str, protocol: str) -> dict[str, str]:
     """The method of the study under each printed name."""
     if protocol not in PROTOCOLS:
@@ -210,7 +216,7 @@ class _Runs:
         self._axes, self._tail, self._points = axes, {}, {}
         for key, rows in mine.group_by("alpha", *axes, maintain_order=True):
             tail, curve = rows["tail"].to_numpy(), np.array(rows["curve"].to_list(), dtype=np.float64)
-            self._points[key] = points = _one_point_early(curve, study) if early else curve[:, -study.tail_points :]
+            self._points[key] = points = one_point_early(curve, study) if early else curve[:, -study.tail_points :]
             self._tail[key] = np.where(np.isfinite(tail), points.mean(axis=1), np.inf) if early else tail
 
     def key(self, alpha: float, k: int) -> tuple[Any, ...]:
@@ -227,8 +233,8 @@ class _Runs:
         return float(points.std(axis=0, ddof=1).mean()) if len(points) > 1 else float("nan")
 
 
-def _one_point_early(curve: Floats, study: Study) -> Floats:
-    """The points before each of the tail's [seed, point]; the first, if it was not kept, between its neighbours."""
+def one_point_early(curve: Floats, study: Study) -> Floats:
+    """The points before each of the tail's [curve, point]; the first, if it was not kept, between its neighbours."""
     n, kept = study.tail_points, study.read_at[study.kept]
     at = np.interp(np.concatenate([[0], study.read_at])[-n - 1], kept, np.arange(len(kept)))
     low, high = int(np.floor(at)), int(np.ceil(at))

@@ -91,6 +91,15 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     )
 
 
+def rank(diverged: int, mean: float) -> tuple[bool, float]:
+    """By what cells are ordered, the best first: those in which no run diverged, then by the mean of the others.
+
+    >>> min([(0, 3.0), (1, 1.0), (0, 2.0)], key=lambda cell: rank(*cell))
+    (0, 2.0)
+    """
+    return diverged > 0, mean
+
+
 def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
     """The configuration with the least mean error on the tuning seeds, and its errors on the reporting seeds.
 

@@ -191,7 +191,7 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     import polars as pl
     import pyarrow as pa
 
-    study, keys = _declared(directory)
+    study, keys = study_and_keys(directory)
     store = Store(directory, study)
     store.keys = keys  # of the version that wrote it
     frames = []
@@ -212,10 +212,10 @@ def load_results(directory: str | Path) -> pl.DataFrame:
 
 def load_study(directory: str | Path) -> Study:
     """The study whose results a directory holds."""
-    return _declared(directory)[0]
+    return study_and_keys(directory)[0]
 
 
-def _declared(directory: str | Path) -> tuple[Study, dict[str, str]]:
+def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
     """The study of a directory, and the key of each of its methods."""
     path = Path(directory) / "manifest.json"
     try:

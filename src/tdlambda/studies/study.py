@@ -328,6 +328,11 @@ class Study:
         return range(self.seed, self.seed + self.seeds)
 
     @property
+    def quantity(self) -> str:
+        """What is measured, in a word: an error or, in control, a cost."""
+        return "cost" if self.kind == "control" else "error"
+
+    @property
     def read_at(self) -> Ints:
         """The steps after which the error is read."""
         n = self.points

@@ -18,8 +18,8 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats
 from tdlambda.studies.pace import gaps, left, speed
-from tdlambda.studies.statistics import summary
-from tdlambda.studies.store import DamagedError, _declared, read_unit
+from tdlambda.studies.statistics import rank, summary
+from tdlambda.studies.store import DamagedError, read_unit, study_and_keys
 from tdlambda.studies.study import Study
 
 _OWN = ("units", "sessions", "set-aside")
@@ -67,8 +67,8 @@ class State:
 
     Attributes
     ----------
-    study, title
-        Its name, and what it says of itself; empty as long as there is no manifest.
+    study, title, quantity
+        Its name, what it says of itself, and what it measures; empty as long as there is no manifest.
     done, wanted, read
         Units that are there, that there should be, and of those that are there, how many have been read.
     units_per_minute, lane_steps_per_second, seconds_left
@@ -82,6 +82,7 @@ class State:
     directory: str
     study: str = ""
     title: str = ""
+    quantity: str = ""
     seeds: int = 0
     steps: int = 0
     done: int = 0
@@ -163,8 +164,8 @@ class Watcher:
             pace = speed(took, work, waited) if sessions else None
             time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if sessions else None
         return State(
-            str(self.directory), study.name, study.title or study.task, study.seeds, study.steps, done, wanted,
-            sum(path in self._units and path not in damaged for some in files.values() for path in some),
+            str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.steps, done,
+            wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
         )  # fmt: skip
@@ -178,7 +179,7 @@ class Watcher:
             self._refuse_others()
             return None
         if self._manifest is None or self._manifest[0] != mark:
-            self._manifest = (mark, *_declared(self.directory))
+            self._manifest = (mark, *study_and_keys(self.directory))
         return self._manifest[1:]
 
     def _refuse_others(self) -> None:
@@ -260,7 +261,7 @@ def _best(cells: list[dict[str, Any]], units: list[_Unit]) -> Best:
     finite = np.isfinite(tails)
     means = np.where(finite, tails, 0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     means[~finite.any(axis=0)] = np.inf
-    k = min(range(len(cells)), key=lambda k: (lost[k] > 0, means[k]))
+    k = min(range(len(cells)), key=lambda k: rank(lost[k], means[k]))
     found = summary(tails[:, k])
     return Best(cells[k], found.n, int(lost[k]), found.mean, found.low, found.high)
 

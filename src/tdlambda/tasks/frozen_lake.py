@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.features import Encoder, GridTilings, OneHot
@@ -41,6 +42,11 @@ class FrozenLake(TabularTask):
         "tilings": the 12 binary features, 4 of them active, of the thesis (a 4x4 map only), or "one-hot".
         By default tilings where they fit.
 
+    Attributes
+    ----------
+    rows
+        The map, rows of letters.
+
     Examples
     --------
     >>> lake = FrozenLake()
@@ -65,6 +71,7 @@ class FrozenLake(TabularTask):
             lake = FrozenLakeEnv(map_name=map, is_slippery=slippery)
         else:
             lake = FrozenLakeEnv(desc=_checked(map), is_slippery=slippery)
+        self.rows = tuple("".join(row) for row in np.asarray(lake.desc).astype(str))
         mdp = FiniteMDP.from_table(lake, discount=discount)
         small = (lake.nrow, lake.ncol) == (4, 4)
         features = features or ("tilings" if small else "one-hot")

@@ -45,6 +45,10 @@ function lineChart(host, o) {
       if (p.mean <= y.hi) fig.marks.push({ x: px, y: py, series: s.key, title: p.title, rows: p.rows, pick: p.pick });
     }
     for (const p of s.open || []) {
+      if (p.off) {
+        const ends = { x1: x(p.x), x2: x(p.x), y1: on(p.mean - p.off), y2: on(p.mean + p.off) };
+        group.append(svg("line", { class: "printed", ...ends, stroke: s.colour, "stroke-width": 1.5 }));
+      }
       group.append(marker(s.shape, x(p.x), on(p.mean), s.strong ? 5.2 : 4.2, {
         class: "hollow printed", stroke: s.colour, "stroke-width": 1.5, "fill-opacity": 0.5,
       }));
@@ -54,7 +58,7 @@ function lineChart(host, o) {
     if (last) ends.push({ ...s, x: x(last.x), y: y(last.mean) });
   }
   nameEnds(fig, ends);
-  if (!fig.marks.length) fig.back.append(text((fig.left + fig.edge) / 2, fig.height / 2, "middle", "no error above 0"));
+  if (!fig.marks.length) fig.back.append(text((fig.left + fig.edge) / 2, fig.height / 2, "middle", "nothing above 0"));
 }
 
 // rows: {key, label, colour, shape, low, mid, high, text, title, tips, lowOpen, highOpen}

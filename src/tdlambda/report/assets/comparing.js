@@ -19,7 +19,7 @@ figures.paired = {
     });
   },
   draw(host) {
-    const found = this.some(), reference = view.label(view.method(state.reference));
+    const found = this.some(), reference = view.label(view.method(state.reference)), { quantity } = view.study;
     if (!found.length) {
       host.append(html("p", { class: "hint" }, "Nothing that is shown can be compared with it."));
       return;
@@ -27,8 +27,8 @@ figures.paired = {
     const near = (v) => (v === null ? null : Math.min(Math.max(v, 0.01), 100));
     const [lo, hi] = extent([1, ...found.flatMap(({ r }) => r.slice(0, 3).map(near))], true, 0.08);
     rangeChart(host, {
-      name: `The errors of the methods divided by that of ${reference}`, line: 1, above: ["← better", "worse →"],
-      x: { lo, hi, log: true, label: `mean error / that of ${reference}`, format: (v) => num(v) },
+      name: `The ${quantity}s of the methods divided by that of ${reference}`, line: 1, above: ["← better", "worse →"],
+      x: { lo, hi, log: true, label: `mean ${quantity} / that of ${reference}`, format: (v) => num(v) },
       rows: found.map(({ m, n, d, r }) => ({
         key: m.name, label: view.label(m), colour: view.paint(m.colour), shape: view.shape(m), low: r[1], mid: r[0],
         high: r[1] === null ? null : r[2] ?? 1e9, title: `${view.label(m)} / ${reference}`, text: this.said(r, n),
@@ -62,9 +62,9 @@ figures.sensitivity = {
     return view.study.stretches.filter((row) => row.measure === state.measure && shown.includes(row.m));
   },
   draw(host) {
-    const { alphas } = view.study;
+    const { alphas, quantity } = view.study;
     rangeChart(host, {
-      name: "The stretches of α within twice the best error", x: view.alphaAxis(),
+      name: `The stretches of α within twice the best ${quantity}`, x: view.alphaAxis(),
       rows: this.some().map((row) => {
         const m = view.method(row.m), about = `α from ${setting(row.first)} to ${setting(row.last)}`;
         return {

@@ -1,4 +1,4 @@
-// The figures of errors. Each has `draw(host)` and `rows()`: the table of what is shown, which is also its CSV.
+// The figures of errors, or costs. Each has `draw(host)` and `rows()`: the table of what is shown, also as CSV.
 
 figures.u = {
   series() {
@@ -7,12 +7,14 @@ figures.u = {
       const drawn = points.map(([alpha, cell]) => {
         const printed = view.printed(s, alpha), name = s.method ? s.method.name : s.label;
         const point = view.point(alpha ?? 0.5, cell, `${name}, ${view.settings(cell)}`);
-        if (printed) point.rows.push(["published", `${num(printed.mean)} ± ${num(printed.std)}`]);
+        const source = view.study.byEye ? "read off the published figure" : "published";
+        if (printed) point.rows.push([source, `${num(printed.mean)} ± ${num(printed.spread)}`]);
         if (printed && printed.z !== null) point.rows.push(["difference", `z = ${num(printed.z)}`]);
         const pick = alpha === null ? null : () => set("alpha", view.study.alphas.indexOf(alpha));
         return { ...point, printed, pick };
       });
-      const open = drawn.filter((p) => p.printed).map((p) => ({ x: p.x, mean: p.printed.mean }));
+      const off = (p) => (view.study.byEye ? p.printed.spread : 0);
+      const open = drawn.filter((p) => p.printed).map((p) => ({ x: p.x, mean: p.printed.mean, off: off(p) }));
       return { ...s, colour: view.paint(s.colour), points: drawn, open };
     });
   },
@@ -26,11 +28,12 @@ figures.u = {
   },
   rows() {
     const axes = Object.keys(view.study.axes), measured = ["n", "diverged", "mean", "low", "high", "std"];
+    const spread = view.study.byEye ? "published_uncertainty" : "published_std";
     return {
-      columns: ["series", "method", ...axes, "measure", ...measured, "published_mean", "published_std", "z"],
+      columns: ["series", "method", ...axes, "measure", ...measured, "published_mean", spread, "z"],
       rows: this.series().flatMap((s) => s.points.map(({ cell, printed }) => [
         s.label, cell.m, ...axes.map((axis) => cell.s[axis] ?? ""), state.measure, cell.n, cell.d,
-        ...cell[state.measure], printed?.mean ?? "", printed?.std ?? "", printed?.z ?? "",
+        ...cell[state.measure], printed?.mean ?? "", printed?.spread ?? "", printed?.z ?? "",
       ])),
     };
   },
@@ -55,7 +58,7 @@ figures.learning = {
     lineChart(host, {
       name: `Learning curves at α = ${setting(view.alpha)}`, series, height: host.clientWidth < 520 ? 350 : 420,
       dots: false, warmUp: view.study.warmUp, x: { lo: 0, hi: view.study.steps, label: "steps", format: steps },
-      y: { ...view.errorAxis(points), label: "error" },
+      y: { ...view.errorAxis(points), label: view.explained(view.study.quantity) },
     });
   },
   rows() {
@@ -96,9 +99,10 @@ figures.heat = {
       cells.forEach((cell, j) => {
         if (!cell) return row.append(html("td", { class: "none" }, "·"));
         const printed = view.printed(series[j], alpha), further = view.settings(cell, ["alpha", "lam"]);
-        const shown = html(cell === least ? "b" : "span", {}, science(value(cell)));
+        const written = (v) => (v >= 1 ? num(v) : science(v));
+        const shown = html(cell === least ? "b" : "span", {}, written(value(cell)));
         const td = html("td", { "data-value": value(cell) }, shown);
-        if (printed) td.append(html("small", { class: "printed" }, science(printed.mean)));
+        if (printed) td.append(html("small", { class: "printed" }, written(printed.mean)));
         if (further) td.append(html("small", {}, further));
         if (cell.d) td.append(html("small", {}, `${cell.d} of ${cell.n} diverged`));
         td.style.backgroundColor = shades.shift();

@@ -56,13 +56,20 @@ function gridChart(host, o) {
 }
 
 function mapChart(host, o) {
-  const [[xlo, xhi], [ylo, yhi]] = [0, 1].map((k) => extent(o.points.map((p) => p[k]), false));
+  const edges = (k) => o.points.flatMap((p) => [p[k] - o.tile[k] / 2, p[k] + o.tile[k] / 2]);
+  const [[xlo, xhi], [ylo, yhi]] = [0, 1].map((k) => extent(edges(k), false, o.tile[k] ? 0 : 0.06));
   const x = { lo: xlo, hi: xhi, label: o.axes[0] }, y = { lo: ylo, hi: yhi, label: o.axes[1] };
   const fig = frame(host, { name: o.name, height: 260, x, y });
   o.points.forEach((p, k) => {
     const [cx, cy] = [fig.x(p[0]), fig.y(p[1])], title = `${o.axes[0]} ${num(p[0])}, ${o.axes[1]} ${num(p[1])}`;
-    fig.front.append(svg("circle", { class: "tick", cx, cy, r: 5.5, fill: lambdaColour(o.values[k]) }));
-    fig.marks.push({ x: cx, y: cy, r: 7, series: "", quiet: true, title, rows: o.rows(o.values[k]) });
+    const fill = lambdaColour(o.values[k]), tile = [0.5, -0.5].map((share) => [
+      fig.x(p[0] - share * o.tile[0]), fig.y(p[1] + share * o.tile[1])]);
+    const [[left, top], [right, floor]] = tile, box = [left, top, right - left, floor - top];
+    const square = { class: "crisp", x: left, y: top, width: box[2] + 0.5, height: box[3] + 0.5, fill };
+    const shape = o.tile[0] ? svg("rect", square) : svg("circle", { class: "tick", cx, cy, r: 5.5, fill });
+    fig.front.append(shape);
+    const mark = { x: cx, y: cy, r: 7, series: `row ${p[1]}`, quiet: true, title, rows: o.rows(o.values[k]) };
+    fig.marks.push(o.tile[0] ? { ...mark, box } : mark);
   });
 }
 

@@ -9,7 +9,8 @@ const view = {
   get found() { return this.group.found[state.measure]; },
   get alpha() { return this.study.alphas[state.alpha] ?? null; },
   get places() { return this.study.alphas.length ? this.study.alphas : [null]; },
-  get measureName() { return state.measure === "tail" ? "final error" : "area under the curve"; },
+  get measureName() { return this.study.measures[state.measure]; },
+  explained(words) { return words + this.study.explained; },  // what a cost is
   get methods() { return this.study.methods.filter((m) => this.group.methods.includes(m.name)); },
   get printing() { return state.published && state.measure === "tail" && this.study.published.length > 0; },
   method(name) { return this.study.methods.find((m) => m.name === name); },
@@ -85,6 +86,6 @@ const view = {
     const near = some.filter((p) => p.mean <= 1e4 * middle), means = near.map((p) => p.mean);
     const bands = near.flatMap((p) => [Math.max(p.low ?? p.mean, p.mean / 2), Math.min(p.high ?? p.mean, 2 * p.mean)]);
     const [lo, hi] = extent([...means, ...bands], true, 0.04);
-    return { lo, hi, log: true, label: this.measureName };
+    return { lo, hi, log: true, label: this.explained(this.measureName) };
   },
 };

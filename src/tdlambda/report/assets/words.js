@@ -18,16 +18,24 @@ function words(study, found) {
   const fixed = view.method(found.best).kind === "fixed";
   byId("which").querySelector("h2").textContent = fixed ? "Which λ was best?" : "Which method was best?";
   byId("matched").querySelector("h2").textContent = found.question;
-  say("intro", `Each run learns the value of every state while it walks through ${study.task}; the error is the `
-    + "squared distance to the true values, so lower is better. α is the step size. λ says how far back a reward is "
+  for (const node of document.querySelectorAll(".quantity")) node.textContent = study.quantity;
+  const acting = `In each run an agent learns to act in ${study.task} while it acts; its cost is minus the return of `
+    + "its episodes, so lower is better. α is the step size of its critic.";
+  const predicting = `Each run learns the value of every state while it walks through ${study.task}; the error is the `
+    + "squared distance to the true values, so lower is better. α is the step size.";
+  say("intro", (study.control ? acting : predicting) + " λ says how far back a reward is "
     + "credited: 0 to the last state alone, 1 to the whole past. META and λ-greedy tune λ themselves, for each state.");
   say("u-hint", uHint(study));
   for (const span of document.querySelectorAll(".at-alpha")) {
     span.textContent = view.alpha === null ? "its settings" : `α = ${setting(view.alpha)}`;
   }
-  const warm = `In the warm-up, the first ${count(study.warmUp)} steps, rules that tune λ leave it at 1.`;
+  const warm = `In the warm-up, the first ${count(study.warmUp)} steps, rules that tune λ leave it at 1`
+    + (study.control ? " and policies are frozen." : ".");
+  say("shared", study.control ? "meet the same starts and the same noise on a seed" : "see the same trajectories");
   say("warm-up", study.warmUp ? warm : "");
-  say("heat-hint", view.printing ? "Small below it: the published value." : "");
+  const source = study.byEye ? "what was read off the published figure" : "the published value";
+  say("heat-hint", view.printing ? `Small below it: ${source}.` : "");
+  say("published-name", study.byEye ? "points of the published figure" : "published values");
   lambdaWords(study);
   const total = (name) => view.methods.reduce((sum, m) => sum + m[name], 0);
   const lost = total("diverged"), all = `${count(total("runs"))} runs of these methods`;
@@ -44,12 +52,15 @@ function words(study, found) {
 }
 
 function uHint(study) {
-  const last = `final error (the mean of the last ${study.tailPoints} of ${study.points} readings)`;
-  const what = state.measure === "tail" ? last : "area under the learning curve (the mean of all readings)";
+  const last = `final ${study.quantity} (the mean of the last ${study.tailPoints} of ${study.points} readings)`;
+  const after = study.control && study.warmUp ? " after the warm-up" : "";
+  const what = state.measure === "tail" ? last : `area under the learning curve (the mean of all readings${after})`;
   const other = study.steps === study.printedSteps ? "" : `, which are of ${count(study.printedSteps)} steps`;
+  const eye = "read by eye off the published figure, whose protocol was another; a bar says how far off that may be";
+  const printed = study.byEye ? eye : `the published values${other}`;
   return `Each point is the mean over runs of the ${what}; the band is its 95 % interval. “Best fixed λ” and κ are `
     + "chosen at each α in hindsight. Choose a point to see its α below."
-    + (view.printing ? ` Open markers are the published values${other}.` : "")
+    + (view.printing ? ` Open markers are ${printed}.` : "")
     + (view.methods.some((m) => m.diverged) ? " A cross: some of its runs diverged and are left out." : "");
 }
 

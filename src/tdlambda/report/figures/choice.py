@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from tdlambda.report.figures.style import NothingToDrawError
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.palette import colour
-from tdlambda.studies.reproduction import TABLES, methods_of
 
 _LINE = 58
 """Letters."""
@@ -116,10 +115,3 @@ def where(view: Overview, more: str = "", runs: bool = True) -> str:
     parts += [f"{n} run{'s' * (n != 1)} of {study.steps:,} steps"] * runs
     parts += [f"unfinished: {view.done} of {view.wanted} units"] * (view.done < view.wanted) + [more] * bool(more)
     return fill(", ".join(parts), _LINE)
-
-
-def printed_as(view: Overview) -> dict[str, str]:
-    """The method of the study behind each name in print."""
-    study = view.study.name.removesuffix("-quick")
-    table = next((table for table, name in TABLES.items() if name == study), None)
-    return {} if table is None or not view.published else methods_of(table, "published")

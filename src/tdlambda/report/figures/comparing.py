@@ -50,7 +50,7 @@ def comparisons(view: Overview, measure: str = "tail", truth: str | None = None)
     truth
         Of the methods, those measured against this; by default what the first is measured against.
     """
-    words, methods = check_measure(measure), finished(view, chosen_truth(view, truth))
+    words, methods = check_measure(view.study, measure), finished(view, chosen_truth(view, truth))
     fixed = rival(view, methods[0])
     others = [method for method in methods if method != fixed and alphas_of(view, method)]
     if fixed is None or not others or not alphas_of(view, fixed):

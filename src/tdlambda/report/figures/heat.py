@@ -13,6 +13,7 @@ from tdlambda.arrays import Floats
 from tdlambda.report.figures.choice import alphas_of, chosen_truth, finished, is_fixed, named, where
 from tdlambda.report.figures.style import PAGE, SMALL, check_measure, paper
 from tdlambda.report.overview import CellView, Overview
+from tdlambda.report.wording import explained
 from tdlambda.studies.reproduction import colours
 
 _ROW, _COLUMN = 0.2, 0.5
@@ -38,7 +39,7 @@ def heat_table(view: Overview, measure: str = "tail", truth: str | None = None) 
     truth
         Of the methods, those measured against this; by default what the first is measured against.
     """
-    words, methods = check_measure(measure), finished(view, chosen_truth(view, truth))
+    words, methods = check_measure(view.study, measure), finished(view, chosen_truth(view, truth))
     columns = _columns(view, methods, measure)
     step_sizes = sorted({alpha for column in columns.values() for alpha in column if alpha is not None})
     rows: list[float | None] = [*step_sizes, *([None] * any(None in column for column in columns.values()))]
@@ -56,7 +57,8 @@ def heat_table(view: Overview, measure: str = "tail", truth: str | None = None) 
                     text = short(means[i, j]) + ("x" if cell.diverged and np.isfinite(means[i, j]) else "")
                     _write(ax, i, j, text, fontweight="bold" if best and np.isfinite(means[i, j]) else "normal")
         ax.set_ylabel("step size α" if step_sizes else "")
-        note = f"{words}; blue: the least, white: the median, red: the largest; bold: the best at an α"
+        note = explained(view.study, words)
+        note += "; blue: the least, white: the median, red: the largest; bold: the best at an α"
         lost = any(cell is not None and cell.diverged for line in table for cell in line)
         starred = any("*" in heading for heading in columns)
         more = ["x, ∞: some, all runs diverged"] * lost + ["*: in hindsight"] * starred
@@ -112,7 +114,7 @@ def _columns(view: Overview, methods: list[str], measure: str) -> dict[str, dict
             lams = sorted({cell.settings["lam"] for cell in view.of(method)})
             parts = {f"λ = {lam:g}": [c for c in view.of(method) if c.settings["lam"] == lam] for lam in lams}
         for heading, cells in parts.items():
-            ordered = sorted(cells, key=lambda c: (c.diverged > 0, c.measured(measure).mean), reverse=True)
+            ordered = sorted(cells, key=lambda c: c.rank(measure), reverse=True)
             out[heading] = {cell.alpha: cell for cell in ordered}  # the best comes last, and stays
     return out
 
@@ -147,11 +149,13 @@ def _alpha(alpha: float | None) -> str:
 def short(x: float, digits: int = 1) -> str:
     """A number in few letters.
 
-    >>> short(0.000123), short(0.00015, 6), short(0.002, 6), short(float("inf"))
-    ('1.2e-4', '1.5e-4', '2e-3', '∞')
+    >>> short(0.000123), short(0.00015, 6), short(0.002, 6), short(116.4), short(float("inf"))
+    ('1.2e-4', '1.5e-4', '2e-3', '116', '∞')
     """
     if not np.isfinite(x):
         return "∞"
+    if 1 <= x < 1000:
+        return f"{x:.3g}"
     mantissa, _, exponent = f"{x:.{digits}e}".partition("e")
     return f"{mantissa if digits == 1 else mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 

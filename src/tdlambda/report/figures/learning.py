@@ -22,9 +22,8 @@ from tdlambda.report.figures.choice import (
 )
 from tdlambda.report.figures.style import PAGE, beside, check_measure, logarithmic, paper
 from tdlambda.report.overview import CellView, Overview
+from tdlambda.report.wording import explained
 
-_NORMAL = 1.96
-"""Standard errors on either side of a mean: 95 % of a normal distribution."""
 WARM_UP = "#e8e8e8"
 
 
@@ -47,7 +46,7 @@ def learning_curves(
     alpha
         The step size; by default that of the best cell of the first rule that adapts, or else of the first method.
     """
-    check_measure(measure)
+    check_measure(view.study, measure)
     methods = finished(view, chosen_truth(view, truth))
     if alpha is None:
         first = [m for m in methods if is_adaptive(view, m)] or methods
@@ -65,14 +64,14 @@ def learning_curves(
             end = view.study.warm_up * view.study.steps
             ax.axvspan(0, end, color=WARM_UP, linewidth=0, zorder=0)
             handles.append(Patch(color=WARM_UP, label="warm-up"))
-        ax.set(xlim=(0, view.study.steps), xlabel="steps", ylabel="error")
+        ax.set(xlim=(0, view.study.steps), xlabel="steps", ylabel=explained(view.study, view.study.quantity))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         ax.xaxis.get_major_locator().set_params(nbins=6)
         logarithmic(ax.yaxis)
         lines = np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.lines])
         lines = lines[np.isfinite(lines) & (lines > 0)]
-        if lines.size:  # a band that nearly reaches 0 has no end on this axis: the lines say how far down it goes
-            ax.set_ylim(bottom=max(0.4 * lines.min(), ax.get_ylim()[0]))
+        if lines.size:  # a wide band must not flatten the lines
+            ax.set_ylim(max(0.4 * lines.min(), ax.get_ylim()[0]), min(2.5 * lines.max(), ax.get_ylim()[1]))
         logarithmic(ax.yaxis)
         ax.set_title(where(view, "" if alpha is None else f"α = {alpha:g}"))
         if any(searched(view, method) for method in methods):
@@ -86,11 +85,11 @@ def _curve(ax: Any, view: Overview, cell: CellView) -> Line2D:
     paint = painted(view, cell.method)
     label = cell.method + (f", {cell.label}" if cell.label else "")
     label += f"\n({cell.diverged} of {cell.n} diverged)" if cell.diverged else ""
-    steps, error = view.curve_steps, _NORMAL * cell.curve_error
+    steps, half = view.curve_steps, cell.curve_half
     style = {"linestyle": (0, (4, 2)) if is_fixed(view, cell.method) else "-", "label": label}
     (line,) = ax.plot(steps, cell.curve, color=paint, zorder=3, **style)
-    if np.isfinite(error).any():
-        low = np.maximum(cell.curve - error, np.where(cell.curve > 0, 0.05 * cell.curve, np.nan))  # log has no 0
-        ax.fill_between(steps, low, cell.curve + error, color=paint, alpha=0.18, linewidth=0, zorder=2)
+    if np.isfinite(half).any():
+        low, high = cell.curve * np.exp(-half), cell.curve * np.exp(half)
+        ax.fill_between(steps, low, high, color=paint, alpha=0.18, linewidth=0, zorder=2)
     found: Line2D = line
     return found

@@ -57,7 +57,7 @@ def kappa_sensitivity(view: Overview, measure: str = "tail", parameter: str = "k
     parameter
         Its name in the grid; its values must be numbers.
     """
-    words = check_measure(measure)
+    words = check_measure(view.study, measure)
     methods = [m for m in finished(view) if parameter in searched(view, m)]
     if not methods or any(isinstance(value, str | bool) for value in view.study.grid[parameter]):
         raise NothingToDrawError(f"parameter: no method varies a number called {parameter!r}")
@@ -103,7 +103,7 @@ def alpha_sensitivity(view: Overview, measure: str = "tail") -> Figure:
     measure
         "tail" or "area".
     """
-    words = check_measure(measure)
+    words = check_measure(view.study, measure)
     methods = [m for m in finished(view) if alphas_of(view, m) and min(alphas_of(view, m)) > 0]
     if not methods or len(view.alphas) < 2:
         raise NothingToDrawError("alpha: no method varies it")
@@ -142,7 +142,7 @@ def _best_for_each(view: Overview, method: str, alpha: float | None, parameter: 
     """For each value of the parameter at this α the best cell."""
     found: dict[Any, CellView] = {}
     cells = view.of(method, alpha)
-    for cell in sorted(cells, key=lambda c: (c.diverged > 0, c.measured(measure).mean), reverse=True):
+    for cell in sorted(cells, key=lambda c: c.rank(measure), reverse=True):
         found[cell.settings[parameter]] = cell  # the best comes last, and stays
     return [found[value] for value in sorted(found)]
 

@@ -21,6 +21,9 @@ from matplotlib.ticker import (
 )
 
 from tdlambda.report.drawing import STYLE
+from tdlambda.report.overview import MEASURES
+from tdlambda.report.wording import measure_name
+from tdlambda.studies.study import Study
 
 PAGE = 6.9
 """Inches: as wide as the text of a paper of two columns."""
@@ -48,7 +51,6 @@ PAPER: Any = STYLE | {
     "figure.constrained_layout.h_pad": 0.05,
     "figure.constrained_layout.w_pad": 0.05,
 }
-MEASURED = {"tail": "final error", "area": "area under the curve"}
 _SETTINGS = threading.RLock()
 
 
@@ -71,11 +73,11 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def check_measure(measure: str) -> str:
+def check_measure(study: Study, measure: str) -> str:
     """The measure in words; refused if it is none."""
-    if measure not in MEASURED:
-        raise ValueError(f"measure must be one of {', '.join(MEASURED)}; got {measure!r}")
-    return MEASURED[measure]
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
+    return measure_name(study, measure)
 
 
 def logarithmic(axis: Any, most: int = 9) -> None:

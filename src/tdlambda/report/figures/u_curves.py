@@ -19,23 +19,21 @@ from tdlambda.report.figures.choice import (
     is_fixed,
     named,
     painted,
-    printed_as,
     where,
 )
 from tdlambda.report.figures.style import PAGE, beside, check_measure, cross, logarithmic, paper
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.palette import colour, shades
-
-PUBLISHED_STEPS = 10**6
-"""Of the runs in print; a study of another length is not beside them."""
+from tdlambda.report.wording import explained
 
 
 def u_curves(view: Overview, measure: str = "tail", truth: str | None = None) -> Figure:
     """Mean error over α with its 95 % interval, both axes logarithmic.
 
     A line for each fixed λ and, dashed, the best of them at each α; one for every other method, with the best of its
-    other parameters at each α (in hindsight: the legend says so); what is in print as open markers. A method without
-    an α is a level line. A cross marks runs that diverged; the mean there is that of the others.
+    other parameters at each α (in hindsight: the legend says so); what is in print, or was read off a figure in print,
+    as open markers. A method without an α is a level line. A cross marks runs that diverged; the mean there is that of
+    the others.
 
     Parameters
     ----------
@@ -46,17 +44,17 @@ def u_curves(view: Overview, measure: str = "tail", truth: str | None = None) ->
     truth
         Of the methods, those measured against this; by default what the first is measured against.
     """
-    words, against = check_measure(measure), chosen_truth(view, truth)
+    words, against = check_measure(view.study, measure), chosen_truth(view, truth)
     methods = finished(view, against)
     with paper(PAGE, 3.6) as figure:
         ax: Any = figure.add_subplot()
         if any(alphas_of(view, method) for method in methods):
             handles = _curves(ax, view, methods, measure)
-            ax.set(xlabel="step size α", ylabel=words)
+            ax.set(xlabel="step size α")
             logarithmic(ax.xaxis)
         else:
             handles = _dots(ax, view, methods, measure)
-            ax.set(ylabel=words)
+        ax.set(ylabel=explained(view.study, words))
         logarithmic(ax.yaxis)
         ax.set_title(where(view))
         beside(figure, handles + hindsight(view, methods))
@@ -92,10 +90,11 @@ def _curves(ax: Any, view: Overview, methods: list[str], measure: str) -> list[A
         else:
             _level(ax, view.best(method, None, measure), measure, paint, line)
         handles.append(Line2D([], [], color=paint, **line))
-    if measure == "tail" and view.study.steps == PUBLISHED_STEPS and _printed(ax, view, marks):
-        handles.append(_mark("o", "in print", markerfacecolor="none"))
+    if measure == "tail" and view.study.steps == view.printed_steps and _printed(ax, view, marks):
+        label = "read off the\npublished figure" if view.by_eye else "in print"
+        handles.append(mark("o", label, markerfacecolor="none"))
     if crossed:
-        handles.append(_mark("x", "some runs diverged"))
+        handles.append(mark("x", "some runs diverged"))
     return handles
 
 
@@ -161,19 +160,21 @@ def _dots(ax: Any, view: Overview, methods: list[str], measure: str) -> list[Any
 
 
 def _printed(ax: Any, view: Overview, marks: dict[tuple[str, float | None], str]) -> bool:
-    """What is in print, in the colours of the lines it belongs to."""
-    names, seen = printed_as(view), False
-    points: dict[str, list[tuple[float, float]]] = {}
+    """What is in print, in the colours of the lines it belongs to; with bars for how far off a reading may be."""
+    points: dict[str, list[tuple[float, float, float]]] = {}
     for cell in view.published:
-        paint = marks.get((names.get(cell.method, ""), cell.lam))
+        paint = marks.get((cell.method, cell.lam))
         if paint is not None:
-            points.setdefault(paint, []).append((cell.alpha, cell.mean))
+            points.setdefault(paint, []).append((cell.alpha, cell.mean, cell.uncertainty))
+    open_ones: dict[str, Any] = {"markerfacecolor": "none", "markersize": 4.5, "markeredgewidth": 0.8}
     for paint, some in points.items():
-        x, y = zip(*sorted(some), strict=True)
-        ax.plot(x, y, "o", color=paint, markerfacecolor="none", markersize=4.5, markeredgewidth=0.8, label="_printed")
-        seen = True
-    return seen
+        x, y, off = np.array(sorted(some)).T
+        ax.plot(x, y, "o", color=paint, label="_printed", **open_ones)
+        if off.any():
+            ax.vlines(x, y - off, y + off, color=paint, linewidth=0.8, label="_uncertainty")
+    return bool(points)
 
 
-def _mark(marker: str, label: str, **how: Any) -> Line2D:
+def mark(marker: str, label: str, **how: Any) -> Line2D:
+    """A line of a legend for a marker."""
     return Line2D([], [], color="#555555", linestyle="none", marker=marker, markersize=5, label=label, **how)
