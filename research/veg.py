@@ -61,6 +61,10 @@ VARIANTS = {
     "E1-f3": LONG | {PROJ: 1, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
     "Q1": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "Q1-f3": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
+    "W1": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
+    "W1-f3": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
+    "W1-z.03": LONG | {PROJ: 1, Z_RATE: 0.03, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
+    "WL": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "long": LONG,
     "e": LONG | {PROJ: 1},
     "e-f1": LONG | {PROJ: 1, VAR_FACTOR: 1.0},
@@ -205,6 +209,16 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                                 zs += zp[i]
                                 zds += zd[i]
                         below = zds
+                    if p[LOCAL_Z] == 2:
+                        zs, zds, c = 0.0, 0.0, gain * gn
+                        for i in range(d):
+                            if y[i] != 0:
+                                rate = max(p[Z_RATE], 1 / (visits[i] + 1))
+                                zp[i] += rate * (c * D * e0 - zp[i])
+                                zd[i] += rate * (c * c - zd[i])
+                                zs += zp[i]
+                                zds += zd[i]
+                        below = zds * (D * D + p[VAR_FACTOR] * var)
                     lam_next = min(1.0, max(0.0, zs / below)) if below > 0 else 1.0
                 if p[L_RATE] > 0:
                     Bx, By = 0.0, 0.0
