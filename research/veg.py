@@ -1,3 +1,5 @@
+# ruff: noqa: D103, B905, E741
+# mypy: ignore-errors
 """Variants of a λ rule that minimises the value error, beside every fixed λ, on the same trajectories.
 
     python research/veg.py --tasks ring.4 lake walk --variants proto gn --seeds 1000 8
@@ -21,11 +23,46 @@ LAMS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
 ALPHAS = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1)
 FIXED, LOCAL, GLOBAL = 0, 1, 2
 # numbers of a lane
-(ALPHA, MODE, LAM, ORACLE, M_STEP, M_FLOOR, VAR_FACTOR, Z_RATE, WINDOW, BATCH, L_RATE, LOCAL_Z, START, KEEP_H, FRESH, VAR_FLOOR,
- MIX, OPT, PROJ, M_LAM, M_POWER, M_LEAST, VARL, NODELTA) = range(24)
+(
+    ALPHA,
+    MODE,
+    LAM,
+    ORACLE,
+    M_STEP,
+    M_FLOOR,
+    VAR_FACTOR,
+    Z_RATE,
+    WINDOW,
+    BATCH,
+    L_RATE,
+    LOCAL_Z,
+    START,
+    KEEP_H,
+    FRESH,
+    VAR_FLOOR,
+    MIX,
+    OPT,
+    PROJ,
+    M_LAM,
+    M_POWER,
+    M_LEAST,
+    VARL,
+    NODELTA,
+) = range(24)
 NUMBERS = 24
 
-DEFAULT = {M_STEP: 0.02, M_FLOOR: 0.1, VAR_FACTOR: 1.5, Z_RATE: 0.3, WINDOW: 0.3, BATCH: 1e9, START: 1.0, FRESH: 3.0, M_LAM: 1.0, M_LEAST: 1.0}
+DEFAULT = {
+    M_STEP: 0.02,
+    M_FLOOR: 0.1,
+    VAR_FACTOR: 1.5,
+    Z_RATE: 0.3,
+    WINDOW: 0.3,
+    BATCH: 1e9,
+    START: 1.0,
+    FRESH: 3.0,
+    M_LAM: 1.0,
+    M_LEAST: 1.0,
+}
 LONG = {MODE: LOCAL, M_LAM: 0.8, M_STEP: 0.5, M_POWER: 0.6, M_FLOOR: 0.01}
 VARIANTS = {
     "o-e": {MODE: LOCAL, ORACLE: 1, PROJ: 1},
@@ -63,6 +100,8 @@ VARIANTS = {
     "Q1-f3": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
     "W1": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "W1-f3": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
+    "W1-f3-10": LONG
+    | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3, M_FLOOR: 0.1},
     "W1-z.03": LONG | {PROJ: 1, Z_RATE: 0.03, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "WL": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "long": LONG,
@@ -99,7 +138,7 @@ VARIANTS = {
 
 
 @njit(cache=True, nogil=True)
-def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, errors, lambdas):
+def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, errors, lambdas, flip):
     n, d = X.shape
     steps = s.size
     every = steps // points
@@ -110,7 +149,15 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
         lam_next = p[LAM]
         w, h, e, eg, eh = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
         m, em, M, visits = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
-        ebar, u, A, K, k_now, z, zd = (np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d))
+        ebar, u, A, K, k_now, z, zd = (
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+            np.zeros(d),
+        )
         g, de = np.zeros(d), np.zeros(d)
         S, zp, B = 0.0, np.zeros(d), np.zeros(d)
         theta = p[START]
@@ -233,7 +280,11 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                 if p[VARL] == 1:
                     dM += dB
                 for i in range(d):
-                    ebar[i] = ro * (gamma_here * lam_here * ebar[i] + x[i]) if p[OPT] == 0 else ro * (gamma_here * ebar[i] + x[i])
+                    ebar[i] = (
+                        ro * (gamma_here * lam_here * ebar[i] + x[i])
+                        if p[OPT] == 0
+                        else ro * (gamma_here * ebar[i] + x[i])
+                    )
                     u[i] += dM * ebar[i]
                     if x[i] != 0:
                         k_now[i] += 1
@@ -260,7 +311,10 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                 # de: derivative of the trace, before e itself moves
                 dd = gn * gy - gx
                 for i in range(d):
-                    de[i] = ro * (decay * de[i] + gamma_here * e[i]) - ro * alpha * ro * (gamma_here * xe + decay * xde) * x[i]
+                    de[i] = (
+                        ro * (decay * de[i] + gamma_here * e[i])
+                        - ro * alpha * ro * (gamma_here * xe + decay * xde) * x[i]
+                    )
             if fresh:
                 v_old = V
             keep = ro * decay
@@ -303,7 +357,7 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                         value = 0.0
                         for i in range(d):
                             value += w[i] * X[j, i]
-                        total += weight[j] * (value - v[j]) ** 2
+                        total += weight[j] * (value - (-v[j] if t >= flip else v[j])) ** 2
                 errors[lane, (t + 1) // every - 1] = total
                 lambdas[lane, (t + 1) // every - 1] = lam_sum / every
                 lam_sum = 0.0
@@ -318,6 +372,8 @@ TASKS = {
     "garnet": (lambda: td.make("Garnet-v0", seed=1), False),
     "garnet-on": (lambda: td.make("Garnet-v0", seed=2, on_policy=True), False),
     "garnet-end": (lambda: td.make("Garnet-v0", seed=3, terminal=2, discount=1.0), False),
+    "ring.4-flip": (lambda: td.make("RingWorld-v0", preset="0.4/0.35"), False),
+    "walk-flip": (lambda: td.make("RandomWalk-v0", n=19), False),
     "boyan": (lambda: td.make("BoyanChain-v0", n=13), False),
 }
 
@@ -335,7 +391,10 @@ def simulate(name, seed, P, steps, points=200):
     v[truth.observations], weight[truth.observations] = truth.values, truth.weights
     c = task.sampler(seed).take(steps)
     errors, lambdas = np.zeros((len(P), points)), np.zeros((len(P), points))
-    run(c.obs, c.next_obs, c.reward, c.gamma, c.rho, c.terminated, X, gtd, P, v, weight, points, errors, lambdas)
+    flip = steps // 2 if name.endswith("-flip") else steps
+    reward = c.reward.copy()
+    reward[flip:] *= -1  # the target moves: from here on v is -v
+    run(c.obs, c.next_obs, reward, c.gamma, c.rho, c.terminated, X, gtd, P, v, weight, points, errors, lambdas, flip)
     return errors, lambdas
 
 
@@ -381,8 +440,14 @@ def main():
         lams = np.mean([run_[1] for run_ in runs], axis=0).reshape(len(o.variants), len(ALPHAS), -1)
         for one, curve, lam in zip(o.variants, curves, lams):
             final, area = curve[:, -20:].mean(axis=1) / best, curve.mean(axis=1) / best_area
-            cells = [f"{f:.2f}/{q:.2f}" + (f" ({l:.2f})" if o.lam else "") for f, q, l in zip(final, area, lam[:, -20:].mean(axis=1))]
-            print(f"| {name} {one} | " + " | ".join(cells) + f" | {np.nanmax(final):.2f} | {area.mean():.2f} |", flush=True)
+            cells = [
+                f"{f:.2f}/{q:.2f}" + (f" ({l:.2f})" if o.lam else "")
+                for f, q, l in zip(final, area, lam[:, -20:].mean(axis=1))
+            ]
+            print(
+                f"| {name} {one} | " + " | ".join(cells) + f" | {np.nanmax(final):.2f} | {area.mean():.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

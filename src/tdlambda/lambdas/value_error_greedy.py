@@ -70,9 +70,9 @@ ROWS = 6
 
 @inlined
 def reach(code: int, alpha: float, rho: float, gamma_lam: float, xe: float, norm: float) -> float:
-    """G = e·x after this step, from x·e of before; true online traces carry α and are dutch."""
+    """What an error of 1 moves V(x) by, e·x after this step, from x·e of before; true online traces carry α."""
     kept = rho * gamma_lam * xe
-    if code == TD or code == GTD:  # noqa: PLR1714, compiled code compares numbers faster than it searches a tuple
+    if code in (TD, GTD):
         return alpha * (kept + rho * norm)
     return kept + rho * alpha * (1 - kept) * norm
 
