@@ -27,12 +27,13 @@ def moments_of_what_is_to_come(
         rho = ratio[:, a, None]
         first += (p * rho * delta).sum(axis=1)
         A -= p * rho * gamma * lam
-    mean = np.linalg.solve(A, first)
+    mean: Vector = np.linalg.solve(A, first)
     for a, p in enumerate(weigh):
         rho = ratio[:, a, None]
         second += (p * rho**2 * (delta**2 + 2 * delta * gamma * lam * mean)).sum(axis=1)
         B -= p * rho**2 * (gamma * lam) ** 2
-    return mean, np.linalg.solve(B, second)
+    squares: Vector = np.linalg.solve(B, second)
+    return mean, squares
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -56,7 +57,7 @@ def test_best_lambda_is_least_in_error_one_update_ahead(seed: int) -> None:
             return float((p * (bias**2 + 2 * c * here * bias * mean[s] + (c * here) ** 2 * square[s])).sum())
 
         above, weight = (p * c * (V - v)[:, None]).sum() * -mean[s], (p * c**2).sum()
-        best = rule.best.py_func(above, weight, -mean[s], square[s] - mean[s] ** 2, 1.0)
+        best = getattr(rule.best, "py_func", rule.best)(above, weight, -mean[s], square[s] - mean[s] ** 2, 1.0)
         grid = np.linspace(0, 1, 201)
         assert error(best) <= min(map(error, grid)) + 1e-12
         for here in (0.1, 0.5, 0.9):
@@ -91,7 +92,7 @@ class Reference:
             y, g, after = 0 * y, 0.0, after & False
         self.n[used] += 1
         self.k[used] += 1
-        a = min(1.0, self.alpha * norm)
+        a = float(min(1.0, self.alpha * norm))
         pace = max(a, 0.5 / np.sqrt(1 + 0.5 * self.n[used].mean())) / norm
         v, v_next, mean, mean_next = self.w @ x, self.w @ y, self.M @ x, self.M @ y
         w, e = self.true_online(self.w, self.e, self.w_old, x, y, self.alpha, r, g, rho, self.decay)
@@ -208,7 +209,7 @@ def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Pat
     sampler = garnet.sampler(seed=1)
     learner.update_many(sampler.take(1037))
     learner.save(tmp_path / "middle")
-    other = td.load(tmp_path / "middle")
+    other: Any = td.load(tmp_path / "middle")
     more = sampler.take(500)
     for one in (learner, other):
         one.update_many(more)
