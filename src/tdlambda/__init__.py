@@ -3,7 +3,7 @@
 from tdlambda import engine, memory, studies
 from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
-from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, offline_meta
+from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, ValueErrorGreedy, offline_meta
 from tdlambda.learners import (
     GTD,
     LSTD,
@@ -74,6 +74,7 @@ __all__ = [
     "Transitions",
     "TrueOnlineGTD",
     "TrueOnlineTD",
+    "ValueErrorGreedy",
     "check_learner",
     "engine",
     "evaluate",

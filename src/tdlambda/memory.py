@@ -43,6 +43,9 @@ PACE, TRACE_LAM, KAPPA, FLOOR, RHO_ACC, RHO_CLIP, MEAN_WORTH, VARIANCE_WORTH, C_
 )
 LAST_DISCOUNT = RULE + 10
 """M: γ' that the gradient correction and META take where γ' is 0: see `TrueOnlineGTD`."""
+# M, for `ValueErrorGreedy`: the least weight of a visit in its mean, times α|x|²; the longest stretch that noise is
+# summed over; the factor on α of the mean's learner at this step; steps of the stretch so far
+FORGETTING, STRETCH, MEAN_PACE, SINCE = range(RULE + 11, RULE + 15)
 LAMBDA = RULE + RULE_SLOTS
 """M: the first weight of λ(x)."""
 # I: integers
@@ -60,7 +63,7 @@ PRUNED_EVERY = 16
 CONSTANT, BY_STEPS, BY_VISITS = range(3)
 TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD = range(4)
 """Codes of the algorithms."""
-ALONE, DIRECT_VTD, VTD, GREEDY, GREEDY_VTD, META, COUNTING = range(7)
+ALONE, DIRECT_VTD, VTD, GREEDY, GREEDY_VTD, META, COUNTING, VALUE_ERROR = range(8)
 """Codes of what is learnt beside the value."""
 
 

@@ -32,6 +32,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
             "greedy vtd corrected": lambda: td.Greedy("vtd", 1.5, 0.9, of="corrected"),
             "greedy published": lambda: td.Greedy.published(warm_up=100),
             "greedy corrected": lambda: td.Greedy(of="corrected", aux_alpha=0.01 * scale),
+            "value error": lambda: td.ValueErrorGreedy(),
             "meta": lambda: td.Meta(0.02, warm_up=100),
             "meta thesis": lambda: td.Meta.thesis(0.1, rho_clip=2.0),
             "meta published": lambda: td.Meta.published(0.1),

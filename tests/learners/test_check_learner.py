@@ -36,6 +36,7 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
     "counting": lambda x: td.TrueOnlineTD(x, 0.05, td.Counting(3.0)),
     "greedy": lambda x: td.TrueOnlineGTD(x, 0.02, td.Greedy()),
     "META": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.1, of="corrected")),
+    "value error": lambda x: td.TrueOnlineTD(x, 0.02, td.ValueErrorGreedy(stretch=50)),
     "META, horizon": lambda x: td.GTD(x, 0.02, td.Meta(0.1, horizon=3)),
     "META, another encoder": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.1, features=x)),
 }

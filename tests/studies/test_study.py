@@ -319,7 +319,10 @@ TABLES = {
 
 
 def test_the_bundled_studies_are_the_thesis() -> None:
-    found = {name: study for name, study in bundled().items() if study.kind == "prediction"}
+    found = {
+        name: study for name, study in bundled().items()
+        if study.kind == "prediction" and not name.startswith("self-tuning")
+    }  # fmt: skip
     assert set(found) == {*RINGS, "frozenlake", "frozenlake-on"}
     for name, study in found.items():
         assert study.name == name

@@ -60,6 +60,7 @@ class Lane:
         accounts, active = np.zeros(interaction.ACCOUNTS), critic.features.active
         code, dense = int(critic._I[memory.ALGORITHM]), bool(critic._I[memory.DENSE])
         self.lazy = code in (memory.TRUE_ONLINE_TD, memory.TRUE_ONLINE_GTD) and not dense
+        self.lazy &= critic.bundle != memory.VALUE_ERROR  # its traces are read as they are
         options = np.array([agent._shares_decay, agent.td_error == "after", self.lazy])
         width = critic._F.shape[1] if self.lazy else 0
         used = critic.blocks * (critic._I[memory.WEIGHT_ROWS] + critic._I[memory.TRACE_ROWS]) if self.lazy else 0

@@ -19,6 +19,7 @@ from tdlambda.engine.lanes import (
     WEIGHT_BOUND,
 )
 from tdlambda.engine.rules import by_counting, by_meta, greedily, variance
+from tdlambda.engine.value_error import by_value_error, settle
 from tdlambda.memory import (
     ALGORITHM,
     ALONE,
@@ -51,6 +52,7 @@ from tdlambda.memory import (
     TRACE_ROWS,
     TRUE_ONLINE_TD,
     UNDER_WAY,
+    VALUE_ERROR,
     VTD,
     WEIGHT_ROWS,
     enliven,
@@ -220,11 +222,15 @@ def advance(
             by_meta(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t], z, zv)
         elif I[BUNDLE] == DIRECT_VTD or I[BUNDLE] == VTD:
             variance(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
+        elif I[BUNDLE] == VALUE_ERROR:
+            by_value_error(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
         else:
             greedily(F, M, S, I, x, xv, y, yv, n_next, reward[t], gamma_next, rho[t])
         beyond = 0
-        for k in range(I[BLOCKS]):
+        for k in range(2 if I[BUNDLE] == VALUE_ERROR else I[BLOCKS]):
             beyond += _learn(F, k * rows, M, FIRST_BLOCK + k * SLOTS, S, k, I, x, xv, y, yv, n_next, fresh, x1, y1)
+        if I[BUNDLE] == VALUE_ERROR:
+            settle(F, M, S, I, x, xv, terminated[t] or truncated[t])
         enliven(I, x, len(x), size)
         if I[STEPS] % often == 0:
             _limits(M, S, I)

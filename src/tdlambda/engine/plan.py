@@ -110,7 +110,7 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     switches = tuple(int(I[slot]) for slot in (STEPS, memory.SCHEDULE, *range(memory.OPTION, LIVE)))
     tabular = isinstance(learner.rule, PerState)
     return (
-        switches, learner._M.size, float(learner._M[memory.LAST_DISCOUNT]), tabular,
+        switches, learner._M.size, *learner._M[[memory.LAST_DISCOUNT, memory.STRETCH, memory.SINCE]].tolist(), tabular,
         _place(learner.features, encoders), _place(learner._lam_features, encoders),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from tdlambda.lambdas.fixed import Fixed, PerState, Rule, as_rule
 from tdlambda.lambdas.greedy import Greedy
 from tdlambda.lambdas.meta import Meta
 from tdlambda.lambdas.offline import OfflineMeta, offline_meta
+from tdlambda.lambdas.value_error_greedy import ValueErrorGreedy
 
 __all__ = [
     "Adaptive",
@@ -16,6 +17,7 @@ __all__ = [
     "OfflineMeta",
     "PerState",
     "Rule",
+    "ValueErrorGreedy",
     "WithEstimates",
     "as_rule",
     "offline_meta",

@@ -30,6 +30,8 @@ class Adaptive(Rule):
     """Encoder that λ is a function of; the learner's own if None."""
     slots: int = 0
     """Further numbers of its own that the rule keeps in the learner's memory, at its end."""
+    rows: ClassVar[int] = 0
+    """Numbers that it keeps for each of the learner's features, after those."""
 
     def __init__(self, warm_up: float = 0, length: int | None = None) -> None:
         self.warm_up, self.length = warm_up, length

@@ -7,7 +7,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import brief, inlined, kernel
-from tdlambda.lambdas import counting, greedy, meta
+from tdlambda.lambdas import counting, greedy, meta, value_error_greedy
 from tdlambda.learners import direct_vtd, gtd_lambda, td_lambda, true_online_gtd, true_online_td, vtd
 from tdlambda.memory import (
     ALGORITHM,
@@ -25,6 +25,7 @@ from tdlambda.memory import (
     GTD,
     LAM_NEXT,
     LAST_DISCOUNT,
+    MEAN_PACE,
     META,
     PACE,
     RATIO,
@@ -36,6 +37,7 @@ from tdlambda.memory import (
     TRACE_ROWS,
     TRUE_ONLINE_TD,
     UNDER_WAY,
+    VALUE_ERROR,
     VTD,
     WEIGHT_ROWS,
     Index,
@@ -55,6 +57,7 @@ _td, _true_online_td = td_lambda.learn, true_online_td.learn
 _gtd, _true_online_gtd = gtd_lambda.learn, true_online_gtd.learn
 _direct_vtd, _vtd = direct_vtd.prepare, vtd.prepare
 _greedy, _meta, _counting = greedy.prepare, meta.prepare, counting.next_lambda
+_value_error, _settle = value_error_greedy.prepare, value_error_greedy.settle
 
 
 @inlined
@@ -105,14 +108,19 @@ def _advance(
             _vtd(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, lam_next)
         elif I[BUNDLE] == META:
             _meta(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, z, zv)
+        elif I[BUNDLE] == VALUE_ERROR:
+            _value_error(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho)
         else:
             _greedy(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho)
-        for k in range(I[BLOCKS]):
-            m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE]
+        own = I[BUNDLE] == VALUE_ERROR
+        for k in range(2 if own else I[BLOCKS]):
+            m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[MEAN_PACE if own else PACE]
             within &= _learn(
                 F, k * (I[WEIGHT_ROWS] + I[TRACE_ROWS]), M, m, I, pace * alpha, pace * beta, x, xv, y, yv, n_next,
                 M[m + CUMULANT], M[m + DISCOUNT], M[m + RATIO], M[m + LAM_NEXT],
             )  # fmt: skip
+        if own:
+            _settle(F, M, I, alpha, x, xv, terminated or truncated)
     if not I[DENSE]:
         enliven(I, x, len(x), F.shape[1])
     prune(F, M, I, trace_scale(I[ALGORITHM], alpha, beta))

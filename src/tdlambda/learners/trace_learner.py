@@ -32,7 +32,7 @@ class TraceLearner(Learner):
     alpha
         Step size α: a number, or a schedule such as `td.OneOver("visits")`.
     lam
-        λ: a number, one for each state, or a rule.
+        λ: a number, one for each state, or a rule; "auto" is `td.ValueErrorGreedy()`.
     initial
         Weights at the start: one number or one for each feature.
     trace_tolerance
@@ -94,7 +94,9 @@ class TraceLearner(Learner):
         width = size + (-size % 4 if size <= memory.DENSE_SIZE else (64 - size) % 512)
         self._F: Array = np.zeros((rows + by_visits, width), dtype=dtype)
         self._F[0, :size] = start
-        own = self._lam_features.size + self.rule.slots if isinstance(self.rule, Adaptive) else 0
+        own = 0
+        if isinstance(self.rule, Adaptive):
+            own = self._lam_features.size + self.rule.slots + self.rule.rows * size
         self._M: Floats = np.zeros(memory.LAMBDA + own)
         self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * width), dtype=np.int64)
         self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, self.bound
@@ -229,7 +231,8 @@ class TraceLearner(Learner):
     def estimates(self, observations: Any) -> Floats:
         """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
 
-        `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ].
+        `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ]. `td.ValueErrorGreedy`: E[G] as it is
+        learnt, and averaged.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -298,6 +301,7 @@ class TraceLearner(Learner):
             raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
         self._require_live_list(state["I"])
         given, constants = state["M"], np.r_[: memory.FIRST_BLOCK, memory.PACE : memory.RHO_ACC, memory.RHO_CLIP]
+        constants = np.r_[constants, memory.FORGETTING, memory.STRETCH]
         if not np.array_equal(given[constants], self._M[constants]):
             raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
         if (state["I"][[memory.N_LIVE, memory.STEPS, memory.UNDER_WAY]] < 0).any() or (
