@@ -42,7 +42,17 @@ def run(
 ):  # fmt: skip
     n = int(index.max()) + 1
     every = int(o[0])
-    window, shrink, heat, use_zhat, zfloor, pace, restart, detect, cut = o[1], o[2], o[3], o[4], o[5], o[6], o[7], o[8], o[9]
+    window, shrink, heat, use_zhat, zfloor, pace, restart, detect, cut = (
+        o[1],
+        o[2],
+        o[3],
+        o[4],
+        o[5],
+        o[6],
+        o[7],
+        o[8],
+        o[9],
+    )
     prior, centre, top, eta_z = o[10], o[11], o[12], o[13]
     pr = np.zeros(L)
     for k in range(K):
@@ -305,7 +315,9 @@ def windows(steps: int) -> dict[str, np.ndarray]:
     return {f"{p:.0e}": (at > 0.9 * p) & (at <= p) for p in powers} | {"AUC": even}
 
 
-def report(names: list[str], seeds: list[int], steps: int, options: dict[str, float], label: str, grid: Any = None) -> None:
+def report(
+    names: list[str], seeds: list[int], steps: int, options: dict[str, float], label: str, grid: Any = None
+) -> None:
     """Print the ratios of one variant."""
     began = time.perf_counter()
     rows, best = [], []

@@ -1,12 +1,12 @@
 """How a bank lies in memory, and the constants it was settled with (docs/how-we-chose.md).
 
-    F [feature, row, lane], M, S, I   the learners, as a block of the engine's lanes (`engine.lanes`)
-    T [feature, 1, lane]              their twins: the learners' weights, averaged over time
-    Z [feature, 1, expert]            expected trace: weights of ẑ(s) = E[z | s]
-    V [feature]                       visits of a feature, in shares of |x|²
-    D [slot, expert]                  numbers of each expert: first all learners, then all twins
-    N [slot]                          numbers of the whole bank
-    J [slot]                          integers; then, for each feature, the look up to which its twins are averaged
+F [feature, row, lane], M, S, I   the learners, as a block of the engine's lanes (`engine.lanes`)
+T [feature, 1, lane]              their twins: the learners' weights, averaged over time
+Z [feature, 1, expert]            expected trace: weights of ẑ(s) = E[z | s]
+V [feature]                       visits of a feature, in shares of |x|²
+D [slot, expert]                  numbers of each expert: first all learners, then all twins
+N [slot]                          numbers of the whole bank
+J [slot]                          integers; then, for each feature, the look up to which its twins are averaged
 """
 
 SCALES = 6
@@ -38,8 +38,6 @@ EVERY = 100
 """Steps between looks at the weights."""
 WINDOW = 4.0
 """What was seen at step s weighs (s/t)^WINDOW at step t."""
-SHRINK = 1.5
-"""Above 1 an expert is held closer to the mixture than its estimated error alone says."""
 SURE = 6.0
 """Standard errors at which a twin begins anew, or a short window takes over."""
 FIRST_SCALE, SCALE_RATIO = 5, 4

@@ -25,7 +25,6 @@ from tdlambda.auto.layout import (
     SCORE,
     SHORT,
     SHORT_COUNT,
-    SHRINK,
     SINCE,
     STEPS,
     SURE,
@@ -146,7 +145,7 @@ def prior(alpha: float, lam: float, twin: bool, steps: float, features: int) -> 
 
 @kernel
 def weigh(M: Floats, D: Floats, N: Floats, features: int) -> None:
-    """Weights p ∝ exp(-prior - (SHRINK Σc² - 2 Σδẑ) / 2σ²), σ² the noise of the signal for each Σc²."""
+    """Weights p ∝ exp(-prior - loss / 2σ²), σ² the noise of the signal for each Σ c²."""
     lanes = M.shape[1]
     noise, seen = 0.0, 0.0
     for l in range(2 * lanes):
@@ -162,7 +161,7 @@ def weigh(M: Floats, D: Floats, N: Floats, features: int) -> None:
             energy = D[LONG + ENERGY, l]
             own = max(noise, D[LONG + NOISE, l] / energy) if energy > 0 else noise
             if own > 0:
-                score += (SHRINK * energy - 2 * D[LONG + GAIN, l]) / (2 * own)
+                score += _loss(D, LONG, l) / (2 * own)
             D[SCORE, l] = score
             best = min(best, score)
     total = 0.0
