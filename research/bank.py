@@ -18,7 +18,7 @@ from baselines import fixed, points, tasks
 OPTIONS = {
     "every": 100.0,  # steps between looks at the weights
     "window": 4.0,  # statistics of time s weigh (s/t)^window
-    "shrink": 1.5,  # loss is shrink·A - 2B
+    "shrink": 1.0,  # loss is shrink·A - 2B
     "heat": 1.0,  # factor on the temperature s²
     "zhat": 2.0,  # 0: the trace z itself; 1: its regression on the features, before this visit; 2: with this visit
     "zfloor": 0.1,  # least step of that regression
@@ -26,7 +26,8 @@ OPTIONS = {
     "restart": 6.0,  # standard errors at which a twin restarts
     "detect": 1.0,  # 1: statistics at several scales; the short ones take over when they say so
     "cut": 0.0,  # 1: ratios beyond 1 are cut in z
-    "prior": 1.0,  # strength of the preference at the start for the twin of α = 0.1, λ = 0.4
+    "bounded": 1.0,  # 1: λ is divided by a ratio beyond 1, so that traces never grow
+    "prior": 2.0,  # strength of the preference at the start for the twin of α = 0.1, λ = 0.4
     "centre": 2.0,  # the preferred α is centre / √(steps / features), at most 0.3; 0: always 0.1
     "top": 0.1,  # the largest α preferred
     "eta": 0.0,  # share of the trace itself in what the regression bootstraps from (1: plain regression of z)
@@ -53,7 +54,7 @@ def run(
         o[8],
         o[9],
     )
-    prior, centre, top, eta_z = o[10], o[11], o[12], o[13]
+    bounded, prior, centre, top, eta_z = o[10], o[11], o[12], o[13], o[14]
     pr = np.zeros(L)
     for k in range(K):
         pr[k] = pr[K + k] = prior * (abs(np.log(alpha[k] / 0.1)) + 4.0 * abs(lam[k] - 0.4))
@@ -165,7 +166,7 @@ def run(
             c[l] = vs[l] * xe[l] - (V[l] - old) * step * rho[t]  # to x
             E_k = k
             v_old[l] = vn[l]
-            decay[l] = g * lam[l]
+            decay[l] = g * lam[l] * (min(1.0, 1.0 / rho[t]) if bounded > 0 and rho[t] > 0 else 1.0)
             V[l] = E_k
         for f in range(n):
             for l in range(K):
@@ -240,9 +241,8 @@ def run(
             q[:] = 0.0
             for l in range(L):
                 for f_ in range(n):
-                    if not abs(W[f_, l]) < 1e6 * (cap + 1e-300):
-                        if r_max > 0:
-                            dead[l] = True
+                    if not abs(W[f_, l]) < 1e6 * (cap + 1e-300) and r_max > 0:
+                        dead[l] = True
             s2, seen = 0.0, 0.0
             for l in range(L):
                 if A[l] > 0 and not dead[l]:
@@ -322,7 +322,7 @@ def report(
     began = time.perf_counter()
     rows, best = [], []
     for name in names:
-        error, each, p, restarts = bank_errors(name, seeds, steps, options, grid)
+        error, each, _, restarts = bank_errors(name, seeds, steps, options, grid)
         base = fixed(name, seeds, 10**6)
         ratios, oracle = [], []
         for near in windows(steps).values():

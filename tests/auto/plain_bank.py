@@ -41,7 +41,9 @@ class PlainBank:
         self.since[1] += signal
         self.since[2] += signal**2
 
-    def update(self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, truncated: bool) -> None:
+    def update(
+        self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, truncated: bool
+    ) -> None:
         gamma = 0.0 if terminated else gamma
         fresh = self.last is None
         self.norm, self.r = max(self.norm, x @ x), max(self.r, abs(reward))
@@ -77,7 +79,7 @@ class PlainBank:
         self.e = keep[:, None] * self.e + np.outer(rho * alpha * (1 - keep * (self.e @ x)), x)
         delta = reward + gamma * v_next - v
         self.w = self.w + (delta + v - old)[:, None] * self.e - np.outer(alpha * rho * (v - old), x)
-        self.v_old, self.decay = v_next, gamma * self.lam
+        self.v_old, self.decay = v_next, gamma * self.lam / max(1, rho)
 
     def look(self) -> None:
         k = len(GRID)
@@ -111,8 +113,8 @@ class PlainBank:
 
     def weigh(self) -> None:
         best = min(0.1, 2 / np.sqrt(max(1, self.steps / self.n)))
-        prior = np.tile(abs(np.log(self.alpha / best)) + 4 * abs(self.lam - 0.4), 2)
-        prior[: len(GRID)] += 1
+        prior = np.tile(2 * abs(np.log(self.alpha / best)) + 8 * abs(self.lam - 0.4), 2)
+        prior[: len(GRID)] += 2
         A, B, Q = self.long
         ratio = np.divide(Q, A, out=np.zeros_like(A), where=A > 0)
         noise = (self.p * ratio)[A > 0].sum() / self.p[A > 0].sum() if (A > 0).any() else 0.0

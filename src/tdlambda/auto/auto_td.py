@@ -56,7 +56,7 @@ class AutoTD(BatchLearner):
         size, lanes = features.size, len(pairs)
         self._F: Floats = aligned(np.zeros((size, 2, lanes)))
         self._M: Floats = aligned(np.zeros((memory.LAMBDA, lanes)))
-        self._M[memory.ALPHA], self._M[memory.FIRST_BLOCK + memory.LAM_NEXT] = pairs.T
+        self._M[memory.ALPHA], self._M[memory.TRACE_LAM] = pairs.T
         self._M[memory.TOLERANCE], self._M[memory.BOUND] = _TOLERANCE, self.bound
         self._S: Floats = aligned(np.zeros((SCRATCH, lanes)))
         self._L: Ints = np.zeros(memory.LIVE + 2 * size, dtype=np.int64)
@@ -108,7 +108,7 @@ class AutoTD(BatchLearner):
 
     def lambdas(self, observations: Any) -> Floats:
         """The same for each of these observations."""
-        lam = np.tile(self._M[memory.FIRST_BLOCK + memory.LAM_NEXT], 2)
+        lam = np.tile(self._M[memory.TRACE_LAM], 2)
         return np.full(len(observations), min(1.0, float(self._D[layout.WEIGHT] @ lam)))
 
     # ---- what it believes -------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class AutoTD(BatchLearner):
             good = listed.sum() == n and np.array_equal(listed, L[memory.LIVE + size :])
         if not good:
             raise ValueError("state: the list of live traces is not consistent")
-        constant = [memory.TOLERANCE, memory.BOUND, memory.FIRST_BLOCK + memory.LAM_NEXT]
+        constant = [memory.TOLERANCE, memory.BOUND, memory.TRACE_LAM]
         alive = D[layout.DROPPED, : M.shape[1]] == 0
         if not (
             np.isin(D[layout.DROPPED], (0.0, 1.0)).all()

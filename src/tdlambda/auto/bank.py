@@ -10,6 +10,9 @@ whose first part is seen and whose second is what the mixture's own TD errors δ
 
 The bank takes ẑ(s_t) = E[z_t | s_t] for z_t, learnt on the features from ẑ itself, one step back (after "expected
 eligibility traces", van Hasselt et al. 2021): the same mean for a table, and a variance without products of ρ.
+
+The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
+products of ratios. λ may depend on the step taken: what a table converges to stays v.
 """
 
 from tdlambda.arrays import Bools, Floats, Ints
@@ -51,11 +54,13 @@ from tdlambda.memory import (
     DELTA,
     DENSE,
     FIRST_BLOCK,
+    LAM_NEXT,
     PRUNED_EVERY,
     RATIO,
     RHO_PREV,
     STEPS,
     TOLERANCE,
+    TRACE_LAM,
     UNDER_WAY,
     V_OLD,
     enliven,
@@ -197,6 +202,7 @@ def _advance(
     lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0 / N[MOST_NORM] if N[MOST_NORM] > 0 else 1.0)
     lanes.read_estimates(F, S, I, x, xv, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, N[GAMMA], rho)
+    lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], M[TRACE_LAM], 1.0 / rho if rho > 1.0 else 1.0)
     beyond = learn_true_online_td(
         F, 0, M, FIRST_BLOCK, S, 0, I, S[ALPHA_T], S[ALPHA_T], M[FIRST_BLOCK + RATIO],
         x, xv, y, yv, n_next, fresh, x1, y1,

@@ -46,7 +46,7 @@ LEAST_STEP = 0.1
 """Of the regression of z on the features."""
 BEST_LAMBDA, BEST_ALPHA, PACE = 0.4, 0.1, 2.0
 """Preferred, other things equal: a twin, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
-FAR_LAMBDA = 4.0
-"""What a difference of 1 in λ counts, where a factor e in α counts 1."""
+RAW, FAR_ALPHA, FAR_LAMBDA = 2.0, 2.0, 8.0
+"""What counts against an expert: that it is no twin; a factor e in α; a difference of 1 in λ."""
 BOUND = 1e100
 """A learner with a weight beyond this is dropped."""

@@ -12,6 +12,7 @@ from tdlambda.auto.layout import (
     DROPPED,
     ENERGY,
     EVERY,
+    FAR_ALPHA,
     FAR_LAMBDA,
     FIRST_SCALE,
     GAIN,
@@ -19,6 +20,7 @@ from tdlambda.auto.layout import (
     LOOKS,
     NOISE,
     PACE,
+    RAW,
     RESTARTS,
     SCALE_RATIO,
     SCALES,
@@ -35,7 +37,7 @@ from tdlambda.auto.layout import (
 )
 from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine.lanes import set_scaled
-from tdlambda.memory import ALPHA, FIRST_BLOCK, LAM_NEXT, LIVE, N_LIVE
+from tdlambda.memory import ALPHA, LIVE, N_LIVE, TRACE_LAM
 
 
 @lanewise
@@ -140,7 +142,7 @@ def sync(F: Floats, T: Floats, D: Floats, J: Ints, f: int) -> None:
 def prior(alpha: float, lam: float, twin: bool, steps: float, features: int) -> float:
     """-log of the preference for an expert before anything is seen of it."""
     best = min(BEST_ALPHA, PACE / np.sqrt(max(1.0, steps / features)))
-    return abs(np.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if twin else 1.0)
+    return FAR_ALPHA * abs(np.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if twin else RAW)
 
 
 @kernel
@@ -157,7 +159,7 @@ def weigh(M: Floats, D: Floats, N: Floats, features: int) -> None:
     for l in range(2 * lanes):
         if D[DROPPED, l] == 0.0:
             k = l % lanes
-            score = prior(M[ALPHA, k], M[FIRST_BLOCK + LAM_NEXT, k], l >= lanes, N[STEPS], features)
+            score = prior(M[ALPHA, k], M[TRACE_LAM, k], l >= lanes, N[STEPS], features)
             energy = D[LONG + ENERGY, l]
             own = max(noise, D[LONG + NOISE, l] / energy) if energy > 0 else noise
             if own > 0:
