@@ -70,6 +70,11 @@ def moving(seed: int) -> Any:
     return lambda t, s: table[t, s]
 
 
+def constant(values: Any) -> Any:
+    """A prediction that stays as it is."""
+    return lambda _, s: values[s]
+
+
 @pytest.mark.parametrize("off_policy", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_mean_over_all_trajectories_is_the_relative_error(seed: int, off_policy: bool) -> None:
@@ -87,7 +92,7 @@ def test_the_mean_over_all_trajectories_is_the_relative_error(seed: int, off_pol
 def test_so_it_is_with_the_expected_trace(off_policy: bool) -> None:
     chain, rng = Chain.random(7, off_policy), np.random.default_rng(8)
     table = rng.normal(size=(2, GAMMA.size))
-    V, u = (lambda _, s: table[0, s]), (lambda _, s: table[1, s])
+    V, u = constant(table[0]), constant(table[1])
     traces: dict[int, float] = defaultdict(float)
     visits: dict[int, float] = defaultdict(float)
     for p, steps in chain.trajectories():
