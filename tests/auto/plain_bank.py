@@ -92,7 +92,7 @@ class PlainBank:
         self.since = np.zeros_like(self.since)
         for i in range(6):
             A, B, Q = self.short[i]
-            if self.count[i] <= 0.3 * self.steps and (2 * B - A > 12 * np.sqrt(Q)).any():
+            if self.count[i] <= 0.3 * self.steps and (12 * np.sqrt(Q) < 2 * B - A).any():
                 self.long, self.steps = self.short[i].copy(), self.count[i]
                 self.changes += 1
                 break

@@ -38,7 +38,7 @@ def test_saved_between_two_looks_it_goes_on_the_same(tmp_path: Path) -> None:
     assert whole.explain() == again.explain()
 
 
-def test_a_file_with_impossible_numbers_is_refused(tmp_path: Path) -> None:
+def test_a_state_with_impossible_numbers_is_refused() -> None:
     v = td.AutoTD(td.OneHot(3))
     v.update(0, 1.0, 1)
     for name, slot, value in (("J", 5, 7), ("L", 0, 99), ("D", (3, 0), 0.5), ("N", 5, 2.0), ("M", (0, 0), 9.0)):

@@ -9,6 +9,7 @@ import pytest
 from plain_bank import GRID, PlainBank
 
 import tdlambda as td
+from tdlambda import memory
 from tdlambda.auto import layout
 
 
@@ -76,16 +77,19 @@ def test_with_many_features_as_with_few() -> None:
 
 
 def test_a_diverging_learner_never_shows() -> None:
-    """Off-policy in Baird's example with rewards: TD diverges, and what it says is left out."""
-    rng = np.random.default_rng(3)
-    X = np.array([[1.0, 2.0], [2.0, 1.0]])
-    v, largest = td.AutoTD(td.Table(X)), 0.0
-    for _ in range(3000):
-        s, after = rng.integers(2, size=2)
-        v.update(int(s), 1.0, int(after), gamma=0.9, rho=float(rng.choice([0.0, 6.0], p=[5 / 6, 1 / 6])))
-        largest = max(largest, *abs(v.predict_many([0, 1])))
-    assert abs(v._F[:, 0]).max() > 1e6, "no learner diverged: the test is too easy"
-    assert largest < 11, "no value can be beyond 1/(1 - 0.9)"
+    """The favourite and its neighbours take steps three times too long: they are lost, and no prediction shows it."""
+    ring: Any = td.make("RingWorld-v0")
+    v, largest = td.AutoTD(ring.features), 0.0
+    v._M[memory.ALPHA, 4:8] = 3.0
+    c = ring.sampler(seed=1).take(20_000)
+    names = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+    for t in range(0, len(c), 10):
+        v.update_many(*(getattr(c, name)[t : t + 10] for name in names))
+        if t > 2000:
+            largest = max(largest, *abs(v.predict_many(range(11))))
+    assert v.explain().diverged >= 1, "no learner diverged: the test is too easy"
+    assert largest < 1.2, "no value is beyond 1"
+    assert ring.mdp.value_error(v.predict_many(range(11)), ring.target) < 1e-3
 
 
 def test_when_all_diverge_it_says_so() -> None:
