@@ -143,7 +143,8 @@ class AutoTD(BatchLearner):
         return {"features": self.features}
 
     def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
+        lam: Floats,  # noqa: ARG002, each learner has its own
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         columns: Any = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))

@@ -1,10 +1,12 @@
 """One transition for a bank of learners, and the signal by which they are mixed.
 
-With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, its value error less the mixture's is
+With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, its value error less the mixture's
+is
 
     E[(V - v)² - (u - v)²] = E[ c² - 2 c (v - u) ]
 
-whose first part is seen and whose second is what the mixture's own TD errors δ = ρ (R + γ' u' - u) say (docs/auto-td.md):
+whose first part is seen and whose second is what the mixture's own TD errors δ = ρ (R + γ' u' - u) say
+(docs/auto-td.md):
 
     Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        no truth, and no bias
 
@@ -46,7 +48,7 @@ from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.algorithms import learn_true_online_td
 from tdlambda.engine.driver import SELDOM, take_bounds
-from tdlambda.engine.lanes import ALPHA_T, HERE, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
+from tdlambda.engine.lanes import ALPHA_T, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
 from tdlambda.memory import (
     ALPHA,
     BOUND,
