@@ -1,6 +1,7 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by."""
 
 from tdlambda import engine, memory, studies
+from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
 from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, ValueErrorGreedy, offline_meta
@@ -39,6 +40,7 @@ __all__ = [
     "TD",
     "VTD",
     "ActorCritic",
+    "AutoTD",
     "Counting",
     "Custom",
     "Dense",
