@@ -1,4 +1,4 @@
-# ruff: noqa: D103, B905, E741
+# ruff: noqa: B905
 # mypy: ignore-errors
 """Variants of a λ rule that minimises the value error, beside every fixed λ, on the same trajectories.
 
