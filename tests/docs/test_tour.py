@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pages import ROOT, blocks
 
 TOUR = ROOT / "docs" / "tour.md"
@@ -18,6 +19,7 @@ def run(where: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_tours_study_says_what_the_page_says(tmp_path: Path) -> None:
     (study,) = (block.text for block in blocks("toml") if block.page == TOUR)
     table, headline, sure = (" ".join(block.text.split()) for block in blocks("text") if block.page == TOUR)

@@ -230,6 +230,7 @@ print(found.error.sum(), sum(td.engine.driver.advance.stats.cache_hits.values())
 """
 
 
+@pytest.mark.slow  # it compiles the engine once more
 def test_where_nothing_can_be_written_beside_the_source_the_cache_goes_elsewhere_and_does_not_grow(
     tmp_path: Path,
 ) -> None:
