@@ -141,17 +141,23 @@ def beside_the_figure(view: Overview) -> Iterator[str]:
     points = readings("fig_mountaincar")
     tops = {name: max((r for r in points if r.method == name), key=lambda r: r.value) for name in ("META", *RIVALS)}
     for other in of_here(view, RIVALS):
-        found, tried = view.compare(view.best("META"), view.best(other)), alphas_of(view, "META")
+        shown = [cell for cell in view.of(other) if cell.settings.get("lam") in {r.lam for r in points}]
+        found, tried = view.compare(view.best("META"), min(shown, key=CellView.rank)), alphas_of(view, "META")
         above = tops["META"].value > tops[other].value
         same = {BETTER: above, WORSE: not above}.get(verdict(found))
         word = {True: "comes out again", False: "does not come out", None: "is neither confirmed nor refuted"}[same]
-        words = [verdict(at(view, "META", other, alpha)) for alpha in tried if ahead(points, other, alpha)]
+        above_at = [alpha for alpha in tried if ahead(points, other, alpha)]
         yield (
             f"**That META's best is {'above' if above else 'below'} {NAMES[other]}'s {word}**: {verdict(found)}, "
-            f"{ratio(found)}. At {len(words)} of these {len(tried)} α META is above it in the figure, and of them here "
-            + ", ".join(f"{word} at {words.count(word)}" for word in SAID)
-            + "."
+            f"{ratio(found)}. At {len(above_at)} of these {len(tried)} α META is above it in the figure, and of them "
+            f"here {tally(view, [c for c in shown if c.alpha in above_at])}."
         )
+        if len(shown) < len(view.of(other)):
+            rest = sorted({c.settings["lam"] for c in view.of(other)} - {c.settings["lam"] for c in shown})
+            yield (
+                f"These are the λ of the figure. With λ = {', '.join(f'{lam:g}' for lam in rest)} among the fixed ones "
+                f"META is, at the same α, {tally(view, [c for c in view.of(other) if c.alpha in above_at])}."
+            )
     for name in of_here(view, ["META", *RIVALS]):
         best, read, of = view.best(name), tops[name], "a fixed λ" if name == "fixed" else NAMES[name]
         lam = "" if read.lam is None else f", λ = {read.lam:g}"
@@ -166,6 +172,14 @@ def beside_the_figure(view: Overview) -> Iterator[str]:
                 f"Return here less that in the figure, over the {len(apart)} points of {of} that both have: median "
                 f"{middle:+.0f}, 80 % of them within {low:+.0f} and {high:+.0f}."
             )
+
+
+def tally(view: Overview, rivals: Sequence[CellView]) -> str:
+    """At how many of the rivals' α META is better, worse, …, both at their best there."""
+    alphas = sorted({cell.alpha for cell in rivals if cell.alpha})
+    best = [min((c for c in rivals if c.alpha == alpha), key=CellView.rank) for alpha in alphas]
+    words = [verdict(view.compare(view.best("META", alpha), cell)) for alpha, cell in zip(alphas, best, strict=True)]
+    return ", ".join(f"{word} at {words.count(word)}" for word in SAID)
 
 
 def like(view: Overview, reading: FigureReading) -> list[CellView]:
