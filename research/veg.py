@@ -48,8 +48,10 @@ FIXED, LOCAL, GLOBAL = 0, 1, 2
     M_LEAST,
     VARL,
     NODELTA,
-) = range(24)
-NUMBERS = 24
+    QUAD,
+    COVER,
+) = range(26)
+NUMBERS = 26
 
 DEFAULT = {
     M_STEP: 0.02,
@@ -64,6 +66,9 @@ DEFAULT = {
     M_LEAST: 1.0,
 }
 LONG = {MODE: LOCAL, M_LAM: 0.8, M_STEP: 0.5, M_POWER: 0.6, M_FLOOR: 0.01}
+W1 = LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000}
+T = W1 | {VAR_FACTOR: 1, COVER: 0.5}
+EXACT = {MODE: LOCAL, ORACLE: 1, PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, NODELTA: 1, BATCH: 1000}
 VARIANTS = {
     "o-e": {MODE: LOCAL, ORACLE: 1, PROJ: 1},
     "o-e-full": {MODE: LOCAL, ORACLE: 1, PROJ: 1, OPT: 1},
@@ -98,12 +103,40 @@ VARIANTS = {
     "E1-f3": LONG | {PROJ: 1, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
     "Q1": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "Q1-f3": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
-    "W1": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
+    "W1": W1,
     "W1-f3": LONG | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3},
     "W1-f3-10": LONG
     | {PROJ: 1, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000, VAR_FACTOR: 3, M_FLOOR: 0.1},
     "W1-z.03": LONG | {PROJ: 1, Z_RATE: 0.03, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
     "WL": LONG | {PROJ: 1, L_RATE: 0.5, MIX: 1.0, Z_RATE: 0.1, LOCAL_Z: 2, M_POWER: 0.5, NODELTA: 1, BATCH: 1000},
+    "S": W1 | {QUAD: 1},
+    "S-f3": W1 | {QUAD: 1, VAR_FACTOR: 3},
+    "o-S": EXACT | {QUAD: 1},
+    "o-W": EXACT,
+    "T1-0.25": T | {COVER: 0.25},
+    "T1-0.5": T,
+    "T1-1": T | {COVER: 1},
+    "T1.5-0.25": T | {COVER: 0.25, VAR_FACTOR: 1.5},
+    "T1.5-0.5": T | {VAR_FACTOR: 1.5},
+    "T1.5-1": T | {COVER: 1, VAR_FACTOR: 1.5},
+    "T-l0": T | {M_LAM: 0.0},
+    "T-l4": T | {M_LAM: 0.4},
+    "T-l95": T | {M_LAM: 0.95},
+    "T-l1": T | {M_LAM: 1.0},
+    "T-s2": T | {M_STEP: 2.0},
+    "T-p4": T | {M_POWER: 0.4},
+    "T-fr10": T | {FRESH: 10.0},
+    "T-fr1": T | {FRESH: 1.0},
+    "T-f0": T | {M_FLOOR: 0.0},
+    "T-least1": T | {M_LEAST: 0.1},
+    "T-least03": T | {M_LEAST: 0.03},
+    "T-least0": T | {M_LEAST: 0.0},
+    "TS": T | {QUAD: 1},
+    "O1-0.5-0": EXACT | {VAR_FACTOR: 1, COVER: 0.5},
+    "O2-0-0": EXACT | {ORACLE: 2, VAR_FACTOR: 1},
+    "O2-0.5-0": EXACT | {ORACLE: 2, VAR_FACTOR: 1, COVER: 0.5},
+    "O2-0.5-1": EXACT | {ORACLE: 2, VAR_FACTOR: 1, COVER: 0.5, QUAD: 1},
+    "O1-0.5-1": EXACT | {VAR_FACTOR: 1, COVER: 0.5, QUAD: 1},
     "long": LONG,
     "e": LONG | {PROJ: 1},
     "e-f1": LONG | {PROJ: 1, VAR_FACTOR: 1.0},
@@ -143,6 +176,8 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
     steps = s.size
     every = steps // points
     norm = (X * X).sum(axis=1)
+    R = np.sqrt(weight)
+    vp = X @ np.linalg.lstsq(np.expand_dims(R, 1) * X, R * v)[0]
     for lane in range(P.shape[0]):
         p = P[lane]
         alpha, mode = p[ALPHA], int(p[MODE])
@@ -195,6 +230,8 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                         Mn += M[i] * y[i]
                 if p[ORACLE] == 1:
                     Mx, Mn = v[s[t]], v[s_next[t]]
+                if p[ORACLE] == 2:
+                    Mx, Mn = vp[s[t]], vp[s_next[t]]
                 # the mean: m by true online TD with its own step, M its average
                 visited, active = 0.0, 0
                 for i in range(d):
@@ -258,14 +295,31 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                         below = zds
                     if p[LOCAL_Z] == 2:
                         zs, zds, c = 0.0, 0.0, gain * gn
+                        G, H = c * e0, c * c
+                        if p[QUAD] == 1:
+                            G, H = 0.0, 0.0
+                            kept, added = ro * decay, ro * alpha * (1 - ro * decay * xe)
+                            for j in range(n):
+                                if weight[j] > 0:
+                                    ex, err = 0.0, 0.0
+                                    for i in range(d):
+                                        ex += (kept * e[i] + added * x[i]) * X[j, i]
+                                        err += (w[i] - M[i]) * X[j, i]
+                                    if p[ORACLE] >= 1:
+                                        err = -v[j] if p[ORACLE] == 1 else -vp[j]
+                                        for i in range(d):
+                                            err += w[i] * X[j, i]
+                                    G += weight[j] * gn * ex * err
+                                    H += weight[j] * (gn * ex) ** 2
                         for i in range(d):
                             if y[i] != 0:
                                 rate = max(p[Z_RATE], 1 / (visits[i] + 1))
-                                zp[i] += rate * (c * D * e0 - zp[i])
-                                zd[i] += rate * (c * c - zd[i])
+                                zp[i] += rate * (G * D - zp[i])
+                                zd[i] += rate * (H - zd[i])
                                 zs += zp[i]
                                 zds += zd[i]
                         below = zds * (D * D + p[VAR_FACTOR] * var)
+                        zs -= p[COVER] * zds * var
                     lam_next = min(1.0, max(0.0, zs / below)) if below > 0 else 1.0
                 if p[L_RATE] > 0:
                     Bx, By = 0.0, 0.0
@@ -407,7 +461,7 @@ def lanes(options):
 
 
 def fixed(name, seed, steps):
-    cache = Path(os.environ.get("VEG_CACHE", "/tmp/veg")) / f"{name}-{seed}-{steps}-{len(ALPHAS)}-{ALPHAS[0]}.npy"
+    cache = Path(os.environ.get("VEG_CACHE", "/tmp/veg")) / f"{name}-{seed}-{steps}-{'-'.join(map(str, ALPHAS))}.npy"
     if not cache.exists():
         cache.parent.mkdir(exist_ok=True)
         P = np.concatenate([lanes({MODE: FIXED, LAM: lam}) for lam in LAMS])

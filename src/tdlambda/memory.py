@@ -17,6 +17,8 @@ k-th live feature, and `I[LIVE + size + f]` says whether feature f is in the lis
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import inlined, kernel
 
@@ -44,15 +46,17 @@ PACE, TRACE_LAM, KAPPA, FLOOR, RHO_ACC, RHO_CLIP, MEAN_WORTH, VARIANCE_WORTH, C_
 LAST_DISCOUNT = RULE + 10
 """M: γ' that the gradient correction and META take where γ' is 0: see `TrueOnlineGTD`."""
 # M, for `ValueErrorGreedy`: the least weight of a visit in its mean, times α|x|²; the longest stretch that noise is
-# summed over; the factor on α of the mean's learner at this step; steps of the stretch so far
-FORGETTING, STRETCH, MEAN_PACE, SINCE = range(RULE + 11, RULE + 15)
+# summed over; the factor on α of the mean's learner at this step
+FORGETTING, STRETCH, MEAN_PACE = range(RULE + 11, RULE + 14)
 LAMBDA = RULE + RULE_SLOTS
 """M: the first weight of λ(x)."""
 # I: integers
 N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, OPTION = range(7)
 WEIGHT_ROWS, TRACE_ROWS, BLOCKS, BUNDLE, CORRECTED, GRADIENT, NEWTON, HORIZON, IN_RANGE, UNIT_TRACE = range(7, 17)
 WARM_UP, RING, SIZE, ALGORITHM, VALUE_DELTA = range(17, 22)
-LIVE = 22
+SINCE = 22
+"""I, for `ValueErrorGreedy`: steps of the stretch so far."""
+LIVE = 23
 
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""
@@ -65,6 +69,12 @@ TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD = range(4)
 """Codes of the algorithms."""
 ALONE, DIRECT_VTD, VTD, GREEDY, GREEDY_VTD, META, COUNTING, VALUE_ERROR = range(8)
 """Codes of what is learnt beside the value."""
+
+
+@inlined
+def cut(rho: float) -> float:
+    """min(1, 1/ρ), a factor on λ' that keeps traces from growing by products of ratios; 1 for ρ = 0."""
+    return 1.0 / rho if rho > 1.0 else 1.0
 
 
 @inlined
@@ -258,3 +268,16 @@ def step_size(F: Floats, M: Floats, I: Ints, index: Index, value: Value) -> floa
             norm += value[j] ** 2
         n = n / norm if norm > 0 else 1.0
     return scheduled(M[ALPHA], M[OFFSET], M[POWER], n)
+
+
+def require_same_kind(new: Ints, own: Ints, size: int) -> None:
+    """Refuse stored integers with other switches, or with indices that compiled code would follow out of its arrays."""
+    fixed = [DENSE, SCHEDULE, *range(OPTION, SINCE)]
+    n, marks = int(new[N_LIVE]), new[LIVE + size :]
+    live, listed = new[LIVE : LIVE + max(0, n)], np.zeros(marks.size, dtype=np.int64)
+    good = np.array_equal(new[fixed], own[fixed]) and 0 <= n <= marks.size
+    good = good and bool(((live >= 0) & (live < marks.size)).all())
+    if good:
+        listed[live] = 1
+    if not good or listed.sum() != n or not np.array_equal(listed, marks):
+        raise ValueError("state: the list of live traces is not consistent")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.auto import layout
 
 FEATURES = [
     td.OneHot(5),
@@ -88,6 +89,20 @@ def test_after_a_change_of_target_policy() -> None:
         assert learners[0].explain().changes >= 1
     mean = np.mean(errors, axis=0)
     assert mean[0] < 1.5 * mean[1:].min()
+
+
+def test_the_weights_are_the_experts_shares() -> None:
+    ring: Any = td.make("RingWorld-v0")
+    v = td.AutoTD(ring.features)
+    assert len(v.weights()) == 48
+    v.update_many(ring.sampler(seed=3).take(20_000))
+    shares = v.weights()
+    assert sum(shares.values()) == pytest.approx(1)
+    assert list(shares.items()) == [((e.alpha, e.lam, e.averaged), e.weight) for e in v.explain().experts]
+    experts = [(a, z, twin) for twin in (False, True) for a in layout.ALPHAS for z in layout.LAMBDAS]
+    mixed = v._expert_weights() @ [shares[expert] for expert in experts]
+    np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
+    np.testing.assert_allclose(v._coefficients, mixed, rtol=1e-12)
 
 
 def test_what_it_says_of_itself() -> None:

@@ -47,7 +47,8 @@ def test_it_is_what_plain_numpy_makes_of_the_page(features: str) -> None:
             wanted = [plain.predict(x) for x in X]
             np.testing.assert_allclose(auto.predict_many(range(4)), wanted, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(auto._D[layout.WEIGHT], plain.p, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(auto.weights, plain.p @ np.concatenate([plain.w, plain.twin]), rtol=1e-7, atol=1e-10)
+    mixed = plain.p @ np.concatenate([plain.w, plain.twin])
+    np.testing.assert_allclose(auto._coefficients, mixed, rtol=1e-7, atol=1e-10)
     said = auto.explain()
     assert (said.changes, said.restarts) == (plain.changes, plain.restarts)
     assert said.changes >= 1, "the change of rewards must be noticed, or this test does not reach that code"

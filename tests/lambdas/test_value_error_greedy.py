@@ -57,7 +57,7 @@ def test_best_lambda_is_least_in_error_one_update_ahead(seed: int) -> None:
             return float((p * (bias**2 + 2 * c * here * bias * mean[s] + (c * here) ** 2 * square[s])).sum())
 
         above, weight = (p * c * (V - v)[:, None]).sum() * -mean[s], (p * c**2).sum()
-        best = getattr(rule.best, "py_func", rule.best)(above, weight, -mean[s], square[s] - mean[s] ** 2, 1.0)
+        best = getattr(rule.best, "py_func", rule.best)(above, weight, -mean[s], square[s] - mean[s] ** 2, 0.0)
         grid = np.linspace(0, 1, 201)
         assert error(best) <= min(map(error, grid)) + 1e-12
         for here in (0.1, 0.5, 0.9):
@@ -93,7 +93,7 @@ class Reference:
         self.n[used] += 1
         self.k[used] += 1
         a = float(min(1.0, self.alpha * norm))
-        pace = max(a, 0.5 / np.sqrt(1 + 0.5 * self.n[used].mean())) / norm
+        pace = max(a / 10, 0.5 / np.sqrt(1 + 0.5 * self.n[used].mean())) / norm
         v, v_next, mean, mean_next = self.w @ x, self.w @ y, self.M @ x, self.M @ y
         w, e = self.true_online(self.w, self.e, self.w_old, x, y, self.alpha, r, g, rho, self.decay)
         c = g * (e @ x)
@@ -103,8 +103,12 @@ class Reference:
             self.z[after] += rate * (c * (v - mean) * (v_next - mean_next) - self.z[after])
             self.c2[after] += rate * (c**2 - self.c2[after])
             variance = np.divide(self.A, self.K, out=np.zeros(self.size), where=self.K > 0)[after].mean()
-            below = self.c2[after].sum() * ((v_next - mean_next) ** 2 + o.price * variance)
-            lam_next = float(np.clip(self.z[after].sum() / below, 0, 1)) if below > 0 else 1.0
+            weight = self.c2[after].sum()
+            above, below = (
+                self.z[after].sum() - o.doubt * weight * variance,
+                weight * ((v_next - mean_next) ** 2 + variance),
+            )
+            lam_next = float(np.clip(above / below, 0, 1)) if below > 0 else 1.0
         self.ebar = rho * (self.decay * self.ebar + x)
         self.u += (r + g * mean_next - mean) * self.ebar
         m, em = self.true_online(self.m, self.em, self.m_old, x, y, pace, r, g, rho, self.decay_m)
@@ -131,7 +135,7 @@ def test_same_as_its_equations(seed: int) -> None:
     X[:, 0] = 1.0
     reward, gamma, rho = rng.normal(size=steps), rng.uniform(0, 1, steps), rng.uniform(0.05, 2, steps)
     end, cut = rng.random(steps) < 0.03, rng.random(steps) < 0.03
-    made = td.ValueErrorGreedy(price=0.7, memory=3.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 40)))
+    made = td.ValueErrorGreedy(doubt=0.3, memory=3.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 40)))
     own = td.TrueOnlineTD(td.Dense(size), alpha=0.02, lam=made)
     plain = Reference(size, 0.02, made)
     moved = 0
@@ -236,8 +240,8 @@ def test_before_anything_is_known_lambda_is_one() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"price": 0.0}, "price must be positive"),
-        ({"price": np.nan}, "price must be positive"),
+        ({"doubt": -0.1}, "doubt must be finite and not negative"),
+        ({"doubt": np.nan}, "doubt must be finite and not negative"),
         ({"memory": -1.0}, "memory must be positive"),
         ({"memory": np.inf}, "memory must be positive"),
         ({"rate": 0.0}, "rate must be in"),

@@ -10,7 +10,7 @@ from tdlambda import memory
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto import bank, layout
 from tdlambda.auto.explanation import Expert, Explanation
-from tdlambda.auto.mixing import weigh
+from tdlambda.auto.mixing import sync_all, weigh
 from tdlambda.engine.driver import take_bounds
 from tdlambda.engine.lanes import SCRATCH
 from tdlambda.engine.plan import aligned
@@ -46,6 +46,8 @@ class AutoTD(BatchLearner):
     >>> v.update_many(ring.sampler(seed=1).take(100_000))
     >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target, half=False) < 1e-4)
     True
+    >>> round(sum(v.weights().values()), 9)
+    1.0
     >>> v.explain().experts[0].averaged
     True
     """
@@ -88,19 +90,15 @@ class AutoTD(BatchLearner):
         return out
 
     @property
-    def weights(self) -> Array:
-        """The mixture's weights w = Σ p w of the experts; its predictions are w·x wherever none had to be limited."""
-        w = self._expert_weights() @ self._D[layout.WEIGHT]
-        w.flags.writeable = False
-        return w
+    def _coefficients(self) -> Array:
+        """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
+        return self._expert_weights() @ self._D[layout.WEIGHT]
 
     def _expert_weights(self) -> Floats:
         """Weights [feature, expert] of learners and twins."""
-        raw, age = self._F[:, 0], self._D[layout.AGE, : self._F.shape[2]]
-        behind = (self._J[layout.LOOKS] - self._J[layout.SYNCED :])[:, None]
-        before = age - behind
-        kept = np.where(before > 1, before * (before - 1) / np.maximum(age * (age - 1), 1), 0.0)
-        return np.hstack([raw, raw + (self._T[:, 0] - raw) * np.where(behind > 0, kept, 1.0)])
+        T, J = self._T.copy(), self._J.copy()
+        sync_all(self._F, T, self._D, J)
+        return np.hstack([self._F[:, 0], T[:, 0]])
 
     def lambda_at(self, obs: Any) -> float:
         """The mean λ of the experts, by weight; the same everywhere."""
@@ -112,6 +110,10 @@ class AutoTD(BatchLearner):
         return np.full(len(observations), min(1.0, float(self._D[layout.WEIGHT] @ lam)))
 
     # ---- what it believes -------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[tuple[float, float, bool], float]:  # type: ignore[override]
+        """Each expert's share p in the prediction, by its (α, λ, averaged over time?); the shares add up to 1."""
+        return {(e.alpha, e.lam, e.averaged): e.weight for e in self.explain().experts}
 
     def explain(self) -> Explanation:
         """Which α and λ carry the weight now, and how sure that is."""
@@ -167,16 +169,8 @@ class AutoTD(BatchLearner):
 
     def _require_sense(self, new: dict[str, Array]) -> None:
         """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
-        L, D, N, J, M, size = new["L"], new["D"], new["N"], new["J"], new["M"], self.features.size
-        fixed = [memory.DENSE, memory.SCHEDULE, *range(memory.OPTION, memory.LIVE)]
-        n = int(L[memory.N_LIVE])
-        live, listed = L[memory.LIVE : memory.LIVE + max(0, n)], np.zeros(size, dtype=np.int64)
-        good = 0 <= n <= size and bool(((live >= 0) & (live < size)).all()) and np.array_equal(L[fixed], self._L[fixed])
-        if good:
-            listed[live] = 1
-            good = listed.sum() == n and np.array_equal(listed, L[memory.LIVE + size :])
-        if not good:
-            raise ValueError("state: the list of live traces is not consistent")
+        D, N, J, M = new["D"], new["N"], new["J"], new["M"]
+        memory.require_same_kind(new["L"], self._L, self.features.size)
         constant = [memory.TOLERANCE, memory.BOUND, memory.TRACE_LAM]
         alive = D[layout.DROPPED, : M.shape[1]] == 0
         if not (

@@ -43,7 +43,7 @@ from tdlambda.auto.layout import (
     WEIGHT,
     U,
 )
-from tdlambda.auto.mixing import kept, look, sync, weigh
+from tdlambda.auto.mixing import averaged, look, sync, weigh
 from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.algorithms import learn_true_online_td
@@ -65,6 +65,7 @@ from tdlambda.memory import (
     TRACE_LAM,
     UNDER_WAY,
     V_OLD,
+    cut,
     enliven,
 )
 
@@ -204,7 +205,7 @@ def _advance(
     lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0 / N[MOST_NORM] if N[MOST_NORM] > 0 else 1.0)
     lanes.read_estimates(F, S, I, x, xv, y, yv, n_next)
     lanes.spread(M, FIRST_BLOCK, reward, N[GAMMA], rho)
-    lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], M[TRACE_LAM], 1.0 / rho if rho > 1.0 else 1.0)
+    lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], M[TRACE_LAM], cut(rho))
     beyond = learn_true_online_td(
         F, 0, M, FIRST_BLOCK, S, 0, I, S[ALPHA_T], S[ALPHA_T], M[FIRST_BLOCK + RATIO],
         x, xv, y, yv, n_next, fresh, x1, y1,
@@ -263,7 +264,6 @@ def predict_rows(
             f, behind = x[t, j], J[LOOKS] - J[SYNCED + x[t, j]]
             for l in range(k):
                 w = F[f, 0, l]
-                share = kept(D[AGE, l], behind) if behind > 0 else 1.0
                 scratch[l] += xv[t, j] * w
-                scratch[k + l] += xv[t, j] * (w + (T[f, 0, l] - w) * share)
+                scratch[k + l] += xv[t, j] * averaged(w, T[f, 0, l], D[AGE, l], behind)
         out[t] = mix(scratch, D[WEIGHT], cap)

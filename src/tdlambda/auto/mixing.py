@@ -117,14 +117,16 @@ def _restart(Z: Floats, D: Floats, N: Floats, J: Ints, lanes: int) -> None:
 
 
 @inlined
-def kept(age: float, looks: int) -> float:
-    """The share of a twin's weight that is left after so many looks at a constant w.
+def averaged(w: float, twin: float, age: float, looks: int) -> float:
+    """A twin's weight after so many looks, now that it has had `age` of them, at a w that did not change.
 
     At its i-th look a twin takes w̄ += min(1, 2/i) (w - w̄), so that what it saw at i weighs in proportion to i; the
     product of 1 - 2/i over the last looks is a(a-1) / (i(i-1)) with a = i - looks, and 0 where they reach back to 1.
     """
     before = age - looks
-    return before * (before - 1.0) / (age * (age - 1.0)) if before > 1.0 else 0.0
+    if looks == 0:
+        return twin
+    return w + (twin - w) * (before * (before - 1.0) / (age * (age - 1.0)) if before > 1.0 else 0.0)
 
 
 @inlined
@@ -133,9 +135,15 @@ def sync(F: Floats, T: Floats, D: Floats, J: Ints, f: int) -> None:
     behind = J[LOOKS] - J[SYNCED + f]
     if behind > 0:
         for k in range(T.shape[2]):
-            w = F[f, 0, k]
-            T[f, 0, k] = w + (T[f, 0, k] - w) * kept(D[AGE, k], behind)
+            T[f, 0, k] = averaged(F[f, 0, k], T[f, 0, k], D[AGE, k], behind)
         J[SYNCED + f] = J[LOOKS]
+
+
+@kernel
+def sync_all(F: Floats, T: Floats, D: Floats, J: Ints) -> None:
+    """The same for every feature."""
+    for f in range(F.shape[0]):
+        sync(F, T, D, J, f)
 
 
 @inlined

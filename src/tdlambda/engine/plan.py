@@ -110,7 +110,7 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     switches = tuple(int(I[slot]) for slot in (STEPS, memory.SCHEDULE, *range(memory.OPTION, LIVE)))
     tabular = isinstance(learner.rule, PerState)
     return (
-        switches, learner._M.size, *learner._M[[memory.LAST_DISCOUNT, memory.STRETCH, memory.SINCE]].tolist(), tabular,
+        switches, learner._M.size, *learner._M[[memory.LAST_DISCOUNT, memory.STRETCH]].tolist(), tabular,
         _place(learner.features, encoders), _place(learner._lam_features, encoders),
     )  # fmt: skip
 
@@ -176,7 +176,7 @@ class Block:
         twin._M[:] = M
         twin._I[STEPS] = self.I[STEPS] if steps < 0 else steps
         twin._I[DIVERGED_AT] = steps
-        twin._I[UNDER_WAY] = self.I[UNDER_WAY]
+        twin._I[[UNDER_WAY, memory.SINCE]] = self.I[[UNDER_WAY, memory.SINCE]]
         if not twin._I[memory.DENSE] and steps < 0:
             live, width = self.I[LIVE : LIVE + self.I[N_LIVE]], twin._F.shape[1]
             twin._I[N_LIVE] = live.size

@@ -26,6 +26,7 @@ from tdlambda.memory import (
     TRACE_LAM,
     TRACE_ROWS,
     WEIGHT_ROWS,
+    cut,
 )
 
 _reach, _mean_step, _average_step = (
@@ -75,12 +76,12 @@ def _average(
 
 @lanewise
 def _choose(
-    lam: Floats, above: Floats, weight: Floats, variance: Floats, v_next: Floats, mean_next: Floats, price: Floats,
+    lam: Floats, above: Floats, weight: Floats, variance: Floats, v_next: Floats, mean_next: Floats, doubt: Floats,
     active: int,
 ) -> None:  # fmt: skip
     for l in range(lam.size):
         spread = variance[l] / active if active > 0 else 0.0
-        lam[l] = _best(above[l], weight[l], v_next[l] - mean_next[l], spread, price[l])
+        lam[l] = _best(above[l], weight[l], v_next[l] - mean_next[l], spread, doubt[l])
 
 
 @lanewise
@@ -147,7 +148,7 @@ def by_value_error(
             )  # fmt: skip
             active += 1
     _choose(M[FIRST_BLOCK + LAM_NEXT], above, weight, variance, v_next, mean_next, M[FLOOR], active)
-    lanes.set_scaled(M[_SECOND + LAM_NEXT], M[TRACE_LAM], 1.0 if rho <= 1 else 1 / rho)
+    lanes.set_scaled(M[_SECOND + LAM_NEXT], M[TRACE_LAM], cut(rho))
     delta, trace = S[CHANGE], 2 * rows + I[WEIGHT_ROWS]
     _error(delta, mean, mean_next, reward, gamma_next)
     for k in range(I[N_LIVE]):
@@ -172,16 +173,6 @@ def _close(squares: Floats, counted: Floats, noise: Floats, seen: Floats) -> Non
         noise[l], seen[l] = 0.0, 0.0
 
 
-@lanewise
-def _longest(since: Floats, stretch: Floats) -> tuple[float, float]:
-    """Of the lanes: one that has diverged stands at 0."""
-    steps, limit = 0.0, 0.0
-    for l in range(since.size):
-        since[l] += 1
-        steps, limit = max(steps, since[l]), max(limit, stretch[l])
-    return steps, limit
-
-
 @kernel
 def settle(F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, ended: bool) -> None:
     """As `settle`: average m, and close a stretch that is over."""
@@ -193,8 +184,8 @@ def settle(F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, ended:
             f = x[j]
             visits = M[own + VISITS * size + f]
             _settle(F[f, 2 * rows], F[f, rows], visits, S[ALPHA_T], M[FORGETTING], norm)
-    steps, limit = _longest(M[SINCE], M[STRETCH])
-    if steps >= (size if ended else max(size, limit)):
-        M[SINCE] = 0.0
+    I[SINCE] += 1
+    if I[SINCE] >= (size if ended else max(size, M[STRETCH, 0])):
+        I[SINCE] = 0
         for f in range(own, own + size):
             _close(M[f + SQUARES * size], M[f + COUNTED * size], M[f + NOISE * size], M[f + SEEN * size])

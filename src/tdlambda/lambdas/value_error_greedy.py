@@ -10,14 +10,16 @@ return's variance. So one update from now, at x,
 least at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). λ' belongs to x' and has many predecessors: the best for
 all of them weighs each by c², and so is, with A[·] an average over visits,
 
-    λ' = A[ c (V - v) (V' - v') ] / ( A[c²] [ (V' - v')² + price · Var' ] ),      clipped to [0, 1]
+    λ' = ( A[ c (V - v) (V' - v') ] - doubt · A[c²] Var' ) / ( A[c²] [ (V' - v')² + Var' ] ),      clipped to [0, 1]
 
-where v and L', which are not known, are both the mean M: that of full returns, learnt beside the value. (The part of
-this update that does not wait for λ', g δ, would belong to V - v. It is left out: λ' would follow the noise of a single
-reward, which costs more than the term of order α is worth.)
+where v and L', which are not known, are both the mean M: that of full returns, learnt beside the value. Steps of size c
+keep up a variance of c Var' / 2 in V itself. As far as V and V' have that noise in common, more of it will not mend it:
+doubt = ½ takes it away from what counts as a common error. (The part of this update that does not wait for λ', g δ,
+would belong to V - v. It is left out: λ' would follow the noise of a single reward, which costs more than the term of
+order α is worth.)
 
-    m    the value again, by the learner's own algorithm, with a step size of its own, max(α|x|², ½/√(1 + n/2)) / |x|²
-         after n visits, and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
+    m    the value again, by the learner's own algorithm, with a step size of its own after n visits,
+         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
     M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
     Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
          weight; Σ u_i² over the visits of i in those stretches counts each visit with all that it has in common with
@@ -59,6 +61,7 @@ from tdlambda.memory import (
     Index,
     Value,
     assign,
+    cut,
     dot,
 )  # fmt: skip
 
@@ -79,8 +82,8 @@ def reach(code: int, alpha: float, rho: float, gamma_lam: float, xe: float, norm
 
 @inlined
 def mean_step(visits: float, scaled: float) -> float:
-    """Step size of m, times |x|²: it falls with the root of the visits, but not below the value learner's."""
-    return max(scaled, 0.5 / np.sqrt(1 + 0.5 * visits))
+    """Step size of m, times |x|²: it falls with the root of the visits, down to a tenth of the value learner's."""
+    return max(0.1 * scaled, 0.5 / np.sqrt(1 + 0.5 * visits))
 
 
 @inlined
@@ -90,10 +93,10 @@ def average_step(visits: float, scaled: float, forgetting: float) -> float:
 
 
 @inlined
-def best(above: float, weight: float, gap: float, variance: float, price: float) -> float:
+def best(above: float, weight: float, gap: float, variance: float, doubt: float) -> float:
     """λ' from the two averages, V' - M' and Var'; 1 for 0/0: where nothing is known, V is not to be trusted."""
-    below = weight * (gap * gap + price * variance)
-    return min(max(above / below, 0.0), 1.0) if below > 0 else 1.0
+    below = weight * (gap * gap + variance)
+    return min(max((above - doubt * weight * variance) / below, 0.0), 1.0) if below > 0 else 1.0
 
 
 @inlined
@@ -135,7 +138,7 @@ def prepare(
             active += 1
     lam_next = best(above, weight, gap, variance / active if active > 0 else 0.0, M[FLOOR])
     assign(M, 0, reward, gamma_next, rho, lam_next)
-    assign(M, 1, reward, gamma_next, rho, M[TRACE_LAM] * (1.0 if rho <= 1 else 1 / rho))
+    assign(M, 1, reward, gamma_next, rho, M[TRACE_LAM] * cut(rho))
     _add_noise(F[2 * rows + I[WEIGHT_ROWS]], M, I, x, xv, rho, gamma_lam, reward + gamma_next * mean_next - mean)
 
 
@@ -170,9 +173,9 @@ def settle(F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, end
             f = x[j]
             rate = average_step(M[own + VISITS * size + f], min(1.0, alpha * norm), M[FORGETTING])
             F[2 * rows, f] += rate * (F[rows, f] - F[2 * rows, f])
-    M[SINCE] += 1
-    if M[SINCE] >= (size if ended else max(size, M[STRETCH])):
-        M[SINCE] = 0
+    I[SINCE] += 1
+    if I[SINCE] >= (size if ended else max(size, M[STRETCH])):
+        I[SINCE] = 0
         for f in range(own, own + size):
             M[f + SQUARES * size] += M[f + NOISE * size] ** 2
             M[f + COUNTED * size] += M[f + SEEN * size]
@@ -188,9 +191,9 @@ class ValueErrorGreedy(Adaptive):
 
     Parameters
     ----------
-    price
-        What the noise of a return costs, in units of its variance. 1 is right for one update ahead; what noise does to
-        the updates after that is not counted, and so costs more.
+    doubt
+        How much of the error that a value and the next have in common is put down to noise, in units of what one
+        update's noise adds to the variance: ½ is what updates keep up in the long run, 0 looks one update ahead only.
     memory
         How many visits the mean of the returns remembers, in units of 1/(α|x|²), the value's own memory: where the
         target moves, fewer.
@@ -217,27 +220,28 @@ class ValueErrorGreedy(Adaptive):
 
     def __init__(
         self,
-        price: float = 3.0,
+        doubt: float = 0.5,
         memory: float = 100.0,
         rate: float = 0.1,
         trace_lam: float = 0.8,
         stretch: int = 1000,
     ) -> None:
         super().__init__()
-        for name, number in (("price", price), ("memory", memory)):
-            if not 0 < number < np.inf:
-                raise ValueError(f"{name} must be positive and finite; got {number}")
+        if not 0 <= doubt < np.inf:
+            raise ValueError(f"doubt must be finite and not negative; got {doubt}")
+        if not 0 < memory < np.inf:
+            raise ValueError(f"memory must be positive and finite; got {memory}")
         if not 0 < rate <= 1:
             raise ValueError(f"rate must be in (0, 1]; got {rate}")
         if not 0 <= trace_lam <= 1:
             raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
-        self.price, self.memory, self.rate, self.trace_lam = float(price), float(memory), float(rate), float(trace_lam)
+        self.doubt, self.memory, self.rate, self.trace_lam = float(doubt), float(memory), float(rate), float(trace_lam)
         self.stretch = integer(stretch, "stretch", 1)
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""
         super().setup(M, I)
-        M[[TRACE_LAM, KAPPA, FLOOR]] = self.trace_lam, self.rate, self.price
+        M[[TRACE_LAM, KAPPA, FLOOR]] = self.trace_lam, self.rate, self.doubt
         M[[FORGETTING, STRETCH]] = 1 / self.memory, self.stretch
         I[RING] = M.size - ROWS * I[SIZE]
 
@@ -248,9 +252,10 @@ class ValueErrorGreedy(Adaptive):
         each = np.divide(M[own + SQUARES * size], seen, out=np.zeros_like(value), where=seen > 0)
         variance = (each * used).sum(axis=1) / np.maximum(1, used.sum(axis=1))
         above, weight = (M[LAMBDA + index] * used).sum(axis=1), (M[own + WEIGHTS * size] * used).sum(axis=1)
-        below = weight * ((estimates[0] - estimates[2]) ** 2 + self.price * variance)
+        below = weight * ((estimates[0] - estimates[2]) ** 2 + variance)
+        above -= self.doubt * weight * variance
         return np.clip(np.divide(above, below, out=np.ones_like(below), where=below > 0), 0, 1)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {name: getattr(self, name) for name in ("price", "memory", "rate", "trace_lam", "stretch")}
+        return {name: getattr(self, name) for name in ("doubt", "memory", "rate", "trace_lam", "stretch")}

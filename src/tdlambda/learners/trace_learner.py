@@ -299,29 +299,14 @@ class TraceLearner(Learner):
                 raise ValueError(f"state {name!r} does not fit this learner")
         if set(state) != set(own):
             raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
-        self._require_live_list(state["I"])
+        memory.require_same_kind(state["I"], self._I, self._F.shape[1])
         given, constants = state["M"], np.r_[: memory.FIRST_BLOCK, memory.PACE : memory.RHO_ACC, memory.RHO_CLIP]
         constants = np.r_[constants, memory.FORGETTING, memory.STRETCH]
         if not np.array_equal(given[constants], self._M[constants]):
             raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
-        if (state["I"][[memory.N_LIVE, memory.STEPS, memory.UNDER_WAY]] < 0).any() or (
+        if (state["I"][[memory.STEPS, memory.UNDER_WAY, memory.SINCE]] < 0).any() or (
             self._by_visits and not (state["F"][-1] >= 0).all()
         ):
             raise ValueError("state: a count is negative")
         self._F, self._M, self._I = state["F"], state["M"], state["I"]
         self._bind()
-
-    def _require_live_list(self, new: Ints) -> None:
-        """Refuse indices that compiled code would follow out of its arrays."""
-        size = self._F.shape[1]
-        fixed = [memory.DENSE, memory.SCHEDULE, *range(memory.OPTION, memory.LIVE)]
-        live = new[memory.LIVE : memory.LIVE + max(0, int(new[memory.N_LIVE]))]
-        good = (new[fixed] == self._I[fixed]).all() and 0 <= new[memory.N_LIVE] <= (0 if new[memory.DENSE] else size)
-        if good and not new[memory.DENSE]:
-            listed = np.zeros(size, dtype=np.int64)
-            good = bool(((live >= 0) & (live < size)).all()) and np.unique(live).size == live.size
-            if good:
-                listed[live] = 1
-                good = np.array_equal(listed, new[memory.LIVE + size :])
-        if not good:
-            raise ValueError("state: the list of live traces is not consistent")

@@ -67,7 +67,7 @@ def as_page(table: Reproduction) -> str:
         parts.append(
             as_table(
                 ["α", "published", "reproduced", f"error of {method} / {other}", "95 % interval", "better in"],
-                [[f"{v.alpha:g}", answer[v.published], v.reproduced, f"{v.ratio:.3g}", f"{v.low:.3g} to {v.high:.3g}",
+                [[f"{v.alpha:g}", answer[v.published], v.reproduced, f"{v.ratio:.5g}", f"{v.low:.5g} to {v.high:.5g}",
                   f"{v.better:.0%} of runs"] for v in some],
             )
         )  # fmt: skip

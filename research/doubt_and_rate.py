@@ -1,6 +1,6 @@
-"""`td.ValueErrorGreedy` itself, in the engine, at several prices and rates: see docs/how-we-chose.md.
+"""`td.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see docs/how-we-chose.md.
 
-python research/price_and_rate.py ring lake walk
+python research/doubt_and_rate.py ring lake walk
 """
 
 import argparse
@@ -9,8 +9,8 @@ from typing import Any
 import tdlambda as td
 
 LAMS = (0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1)
-ALPHAS = (5e-5, 1e-4, 3e-4, 1e-3, 1e-2, 1e-1)
-CHOICES = ((1.5, 0.1), (2, 0.1), (3, 0.1), (2, 0.2), (3, 0.3), (2, 0.3))
+ALPHAS = (5e-5, 1e-4, 3e-4, 1e-3, 1e-2, 4e-2, 1e-1)
+CHOICES = ((0, 0.1), (0.25, 0.1), (0.5, 0.1), (1, 0.1), (0.5, 0.2), (0.5, 0.05))
 TASKS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "ring": ("RingWorld-v0", {"preset": "0.4/0.35"}, td.TrueOnlineTD),
     "lake": ("FrozenLake-v0", {"preset": "off-policy"}, td.TrueOnlineGTD),
@@ -27,8 +27,8 @@ def main() -> None:
         task = td.make(task_id, **options)
         lanes = [learner(task.features, a, lam, on_divergence="flag") for a in ALPHAS for lam in LAMS]
         n = len(lanes)
-        for price, rate in CHOICES:
-            rules = [td.ValueErrorGreedy(price=price, rate=rate) for _ in ALPHAS]
+        for doubt, rate in CHOICES:
+            rules = [td.ValueErrorGreedy(doubt=doubt, rate=rate) for _ in ALPHAS]
             lanes += [
                 learner(task.features, a, lam, on_divergence="flag") for a, lam in zip(ALPHAS, rules, strict=True)
             ]
@@ -36,10 +36,10 @@ def main() -> None:
         final, area = error[:, -20:].mean(axis=1), error.mean(axis=1)
         best, least = (x[:n].reshape(len(ALPHAS), -1).min(axis=1) for x in (final, area))
         print(f"| {name} | " + " | ".join(f"{a:g}" for a in ALPHAS) + " |")
-        for k, (price, rate) in enumerate(CHOICES):
+        for k, (doubt, rate) in enumerate(CHOICES):
             own = slice(n + k * len(ALPHAS), n + (k + 1) * len(ALPHAS))
             cells = [f"{x:.2f}/{y:.2f}" for x, y in zip(final[own] / best, area[own] / least, strict=True)]
-            print(f"| {name} price {price} rate {rate} | " + " | ".join(cells) + " |", flush=True)
+            print(f"| {name} doubt {doubt} rate {rate} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
