@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto import bank, layout
 from tdlambda.auto.explanation import Expert, Explanation
 from tdlambda.auto.mixing import sync_all, weigh
+from tdlambda.compiled import entry
 from tdlambda.engine.driver import take_bounds
 from tdlambda.engine.lanes import SCRATCH
 from tdlambda.engine.plan import aligned
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
+from tdlambda.learners.base import Array, Diverged
 from tdlambda.learners.episode import SEEN, BatchLearner
 
 _TOLERANCE = 1e-8
@@ -71,6 +74,7 @@ class AutoTD(BatchLearner):
         self._N: Floats = np.zeros(layout.BANK_SLOTS)
         self._J: Ints = np.zeros(layout.SYNCED + size, dtype=np.int64)
         weigh(self._M, self._D, self._N, size)
+        self._step: Callable[..., int] = self._first_step
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -144,18 +148,44 @@ class AutoTD(BatchLearner):
         """The constructor's arguments."""
         return {"features": self.features}
 
+    def _learn(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
+        terminated: bool, truncated: bool,
+    ) -> None:  # fmt: skip
+        x, y = (np.ascontiguousarray(index, dtype=np.int64) for index in (x, y))
+        xv, yv = (np.ascontiguousarray(value, dtype=np.float64) for value in (xv, yv))
+        status = -1
+        if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,) and self.diverged_at is None:
+            status = self._step(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+        if status < 0:  # says what is wrong
+            super()._learn(x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        elif not self._counted(1):
+            raise Diverged(self.steps)
+
+    def _first_step(self, *step: Any) -> int:
+        """Find the machine code at the first update, and remember it: looking for it costs more than an update."""
+        self._step = partial(entry(bank.learn_row, *self._bank, *step), *self._bank)
+        return self._step(*step)
+
+    def _counted(self, rows: int) -> bool:
+        """Count transitions. Whether any learner is left."""
+        self._I[SEEN] += rows
+        left = not self._D[layout.DROPPED].all()
+        if not left:
+            self._I[memory.DIVERGED_AT] = self._I[SEEN]
+        return left
+
+    @property
+    def _bank(self) -> tuple[Any, ...]:
+        return (self._F, self._M, self._S, self._L, self._T, self._Z, self._visits, self._D, self._N, self._J)
+
     def _take(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
         lam: Floats,  # noqa: ARG002, each learner has its own
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         columns: Any = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        state = (self._F, self._M, self._S, self._L, self._T, self._Z, self._visits, self._D, self._N, self._J)
-        self._I[SEEN] += bank.learn_rows(*state, *columns)
-        left = not self._D[layout.DROPPED].all()
-        if not left:
-            self._I[memory.DIVERGED_AT] = self._I[SEEN]
-        return left
+        return self._counted(bank.learn_rows(*self._bank, *columns))
 
     def _state(self) -> dict[str, Array]:
         return {name: getattr(self, f"_{name}") for name in _PARTS}
@@ -165,6 +195,7 @@ class AutoTD(BatchLearner):
         self._require_sense(new)
         for name in _PARTS:
             setattr(self, f"_{name}", aligned(new[name]) if new[name].ndim > 1 else new[name])
+        self._step = self._first_step
         take_bounds(self._F, self._S, self._L)
 
     def _require_sense(self, new: dict[str, Array]) -> None:

@@ -17,6 +17,8 @@ The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Mun
 products of ratios. λ may depend on the step taken: what a table converges to stays v.
 """
 
+import numpy as np
+
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.layout import (
     AGE,
@@ -234,6 +236,23 @@ def end(F: Floats, S: Floats, I: Ints, D: Floats) -> None:
     I[UNDER_WAY] = 0
     S[TRACE_BOUND] = 0.0
     D[TRACE] = 0.0
+
+
+@kernel
+def learn_row(
+    F: Floats, M: Floats, S: Floats, I: Ints, T: Floats, Z: Floats, visits: Floats, D: Floats, N: Floats, J: Ints,
+    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, terminated: bool,
+    truncated: bool,
+) -> int:  # fmt: skip
+    """One transition: 1, or 0 if the last learner was dropped; -1 for features that are none, with nothing changed."""
+    for j in range(len(x)):
+        for index, value in ((x[j], xv[j]), (y[j], yv[j])):
+            if not (0 <= index < F.shape[0] and abs(value) < np.inf):
+                return -1
+    left = _advance(
+        F, M, S, I, T, Z, visits, D, N, J, x, xv, y, yv, reward, gamma, rho, terminated, truncated
+    )  # fmt: skip
+    return 1 if left else 0
 
 
 @kernel

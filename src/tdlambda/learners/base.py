@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 LEARNERS: dict[str, type[Learner]] = {}
 """Every learner by its name; what may be loaded from a file."""
+
+
+_AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 
 
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
@@ -151,9 +154,11 @@ class Learner(ABC):
 
     def clone(self) -> Self:
         """A learner in the same state that shares nothing with this one."""
-        twin = type(self)(**self.get_params())
-        twin._restore({name: array.copy() for name, array in self._state().items()})
-        return twin
+        return _in_state(type(self), self.get_params(), self._state())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what `clone` is made of, and not the machine code that a learner has found."""
+        return _in_state, (type(self), self.get_params(), self._state())
 
     def save(self, path: str | Path) -> None:
         """Write everything that `td.load` needs to a file, at once or not at all."""
@@ -239,3 +244,9 @@ def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminat
     ends: Bools = column(terminated, "terminated", np.bool_)
     cuts: Bools = column(truncated, "truncated", np.bool_)
     return Transitions(obs, np.zeros(0, np.int64), np.ascontiguousarray(rewards), next_obs, gammas, rhos, ends, cuts)
+
+
+def _in_state(kind: type[_AnyLearner], params: dict[str, Any], state: dict[str, Array]) -> _AnyLearner:
+    learner = kind(**params)
+    learner._restore({name: array.copy() for name, array in state.items()})
+    return learner

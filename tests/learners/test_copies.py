@@ -1,0 +1,41 @@
+"""Learners go through pickle and copy as through `clone`: the twin goes on as the original does, and apart from it."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+
+X = td.OneHot(11)
+LEARNERS: dict[str, Callable[[], td.Learner]] = {
+    "true online TD": lambda: td.TrueOnlineTD(X, 0.1, 0.9),
+    "META on GTD": lambda: td.TrueOnlineGTD(X, 0.05, td.Meta()),
+    "auto λ": lambda: td.TD(X, 0.1, "auto"),
+    "many features": lambda: td.TrueOnlineTD(td.Table(np.eye(11, 300)), 0.1, 0.9),
+    "Monte Carlo": lambda: td.MonteCarlo(X, 0.1),
+    "LSTD": lambda: td.LSTD(X, 0.5),
+    "AutoTD": lambda: td.AutoTD(X),
+}
+
+
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("through", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy, copy.copy])
+def test_a_copy_goes_on_alike_and_apart(make: Callable[[], td.Learner], through: Callable[[Any], Any]) -> None:
+    stream: Any = td.make("RingWorld-v0").sampler(seed=1).take(900)
+    names = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+    rows = list(zip(*(getattr(stream, name).tolist() for name in names), strict=True))
+    own = make()
+    for row in rows[:450]:
+        own.update(*row)
+    twin, before = through(own), own.predict_many(range(11))
+    for row in rows[450:]:
+        twin.update(*row)
+    np.testing.assert_array_equal(own.predict_many(range(11)), before)
+    for row in rows[450:]:
+        own.update(*row)
+    np.testing.assert_array_equal(twin.predict_many(range(11)), own.predict_many(range(11)))
+    assert (own.predict_many(range(11)) != before).any()
