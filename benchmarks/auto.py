@@ -3,7 +3,8 @@
     python benchmarks/auto.py [--steps 100000] [--repeats 5]
 
 "engine": the 24 learners as lanes of one compiled block, which only learn. "objects": the same 24 as objects of their
-own, one `update_many` each. Times are processor time for a step, the least of several repeats taken in turn.
+own, one `update_many` each. "update" is AutoTD by that of the 24 objects where each transition comes alone. Times are
+processor time for a step, the least of several repeats taken in turn.
 """
 
 import argparse
@@ -48,13 +49,24 @@ def measured(task: Any, steps: int, repeats: int) -> dict[str, float]:
         learner = td.AutoTD(task.features)
         return lambda: learner.update_many(chunk.transitions)
 
+    def one_by_one(learners: list[Any]) -> Callable[[], Any]:
+        c, few = chunk.transitions, steps // 20
+        obs, after = (list(x) if x.ndim > 1 else x.tolist() for x in (c.obs[:few], c.next_obs[:few]))
+        numbers = zip(*(x[:few].tolist() for x in (c.gamma, c.rho, c.terminated, c.truncated)), strict=True)
+        rows = list(zip(obs, c.reward[:few].tolist(), after, numbers, strict=True))
+        return lambda: [learner.update(s, r, y, *rest) for s, r, y, rest in rows for learner in learners]
+
     found: dict[str, float] = {}
+    ways: dict[str, Callable[[], Callable[[], Any]]] = {
+        "engine": engine, "objects": objects, "AutoTD": auto, "objects, update": lambda: one_by_one(make()),
+        "AutoTD, update": lambda: one_by_one([td.AutoTD(task.features)]),
+    }  # fmt: skip
     for turn in range(repeats + 1):
-        for name, prepare in (("engine", engine), ("objects", objects), ("AutoTD", auto)):
+        for name, prepare in ways.items():
             work = prepare()
             began = time.process_time()
             work()
-            spent = (time.process_time() - began) / steps * 1e9
+            spent = (time.process_time() - began) / (steps // 20 if "update" in name else steps) * 1e9
             if turn:  # the first compiles
                 found[name] = min(found.get(name, spent), spent)
     return found
@@ -70,11 +82,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    print("| task | AutoTD, ns a step | engine | ratio | objects | ratio |\n| --- | --- | --- | --- | --- | --- |")
+    print("| task | AutoTD, ns a step | engine | ratio | objects | ratio | update, ratio |")
+    print("|" + " --- |" * 7)
     for name, make in TASKS.items():
         t = measured(make(), options.steps, options.repeats)
-        own, each, auto = t["engine"], t["objects"], t["AutoTD"]
-        print(f"| {name} | {auto:.0f} | {own:.0f} | {auto / own:.2f} | {each:.0f} | {auto / each:.2f} |", flush=True)
+        own, each, auto, online = t["engine"], t["objects"], t["AutoTD"], t["AutoTD, update"] / t["objects, update"]
+        cells = (f"{auto:.0f}", f"{own:.0f}", f"{auto / own:.2f}", f"{each:.0f}", f"{auto / each:.2f}", f"{online:.2f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 import tdlambda as td
@@ -42,14 +43,31 @@ def main() -> None:
     if given.studies:
         print("\n".join(name for name in td.studies.bundled() if name.startswith("self-tuning")))
         return
-    for directory in given.directories:
+    found = {directory: list(ratios(directory)) for directory in given.directories}
+    print("# Rules that tune λ, beside every fixed λ\n")
+    print(
+        "Made by `python docs/results/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of"
+    )
+    print(
+        "eight fixed λ at the same α on the same runs, chosen in hindsight; below 1 is better than any search over λ could"
+    )
+    print(
+        "do. Where κ is searched, its best is chosen in hindsight too. First the worst final error over the whole grid of α"
+    )
+    print("and the mean of the areas under the curve, then every α.\n")
+    methods = list(dict.fromkeys(method for rows in found.values() for method, *_ in rows))
+    print("| worst final / mean area | runs | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 2))
+    for directory, rows in found.items():
+        cells = {method: f"{max(finals):.2f} / {np.mean(areas):.2f}" for method, _, finals, areas in rows}
+        runs = td.load_results(directory)["seed"].n_unique()
+        print(f"| {directory.name} | {runs} | " + " | ".join(cells.get(method, "–") for method in methods) + " |")
+    for directory, rows in found.items():
         print(f"\n## {directory.name}\n")
-        for k, (method, alphas, finals, areas) in enumerate(ratios(directory)):
-            if k == 0:
-                print("| final / area | " + " | ".join(f"{a:g}" for a in alphas) + " | worst final | mean area |")
-                print("|" + " --- |" * (len(alphas) + 3))
+        alphas = rows[0][1]
+        print("| final / area | " + " | ".join(f"{a:g}" for a in alphas) + " |\n|" + " --- |" * (len(alphas) + 1))
+        for method, _, finals, areas in rows:
             cells = [f"{final:.2f}/{area:.2f}" for final, area in zip(finals, areas, strict=True)]
-            print(f"| {method} | " + " | ".join(cells) + f" | {max(finals):.2f} | {sum(areas) / len(areas):.2f} |")
+            print(f"| {method} | " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":
