@@ -45,16 +45,12 @@ def main() -> None:
         return
     found = {directory: list(ratios(directory)) for directory in given.directories}
     print("# Rules that tune λ, beside every fixed λ\n")
-    print(
-        "Made by `python docs/results/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of"
-    )
-    print(
-        "eight fixed λ at the same α on the same runs, chosen in hindsight; below 1 is better than any search over λ could"
-    )
-    print(
-        "do. Where κ is searched, its best is chosen in hindsight too. First the worst final error over the whole grid of α"
-    )
-    print("and the mean of the areas under the curve, then every α.\n")
+    print("""\
+Made by `python docs/results/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of eight
+fixed λ at the same α on the same runs, chosen in hindsight; below 1 is better than any search over λ could do. Where
+κ is searched, its best is chosen in hindsight too. First the worst final error over the whole grid of α and the mean
+of the areas under the curve, then every α.
+""")
     methods = list(dict.fromkeys(method for rows in found.values() for method, *_ in rows))
     print("| worst final / mean area | runs | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 2))
     for directory, rows in found.items():
