@@ -86,7 +86,8 @@ def summed_up(view: Overview) -> dict[str, Any]:
                 },
             }  # fmt: skip
     return {
-        "study": view.study.name, "done": view.done, "wanted": view.wanted, "seeds": len(view.seeds),
+        "study": view.study.name, "done": view.done, "wanted": view.wanted, "not_run": view.not_run,
+        "seeds": len(view.seeds),
         "printed_cells": {"agree": agree, "compared": compared}, "found": found,
     }  # fmt: skip
 

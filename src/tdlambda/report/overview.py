@@ -111,7 +111,7 @@ class Overview:
     seeds
         That at least one method has finished.
     done, wanted
-        Units finished, and units declared.
+        Units finished, and those of all methods that were begun; the others are `not_run`.
     curve_steps
         Where learning curves were read.
     cells
@@ -165,6 +165,11 @@ class Overview:
         best = [self.best(method, alpha, measure).measured(measure).mean for alpha in self._alphas_of(method)]
         return sensitivity(self._alphas_of(method), best)
 
+    @property
+    def not_run(self) -> list[str]:
+        """Methods of the study without any result."""
+        return [name for name in self.study.methods if not self.of(name)]
+
     def _alphas_of(self, method: str) -> list[float]:
         return sorted({c.alpha for c in self.of(method) if c.alpha is not None})
 
@@ -173,8 +178,9 @@ def overview(directory: str | Path) -> Overview:
     """Sum up the results in a directory, finished or not."""
     study, results = load_study(directory), load_results(directory)
     done = results.select("method", "seed").unique().height
+    wanted = study.seeds * results["method"].n_unique()
     return Overview(
-        study, sorted(results["seed"].unique().to_list()), done, study.seeds * len(study.methods),
+        study, sorted(results["seed"].unique().to_list()), done, wanted,
         study.read_at[study.kept], list(_cells(study, results)), list(_printed(study)),
     )  # fmt: skip
 

@@ -176,7 +176,8 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
         "study": view.study.name,
         "task": view.study.task + (f", {view.study.preset}" if view.study.preset else ""),
         "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.steps:,} steps each",
-        "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)",
+        "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
+        + (f"; not run: {', '.join(view.not_run)}" if view.not_run else ""),
         "begun with": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "machine": ", ".join(str(value) for value in machine.values()),
         "manifest of": str(manifest.get("written", "")),
