@@ -50,8 +50,10 @@ FIXED, LOCAL, GLOBAL = 0, 1, 2
     NODELTA,
     QUAD,
     COVER,
-) = range(26)
-NUMBERS = 26
+    DRIFT,
+    DRIFT_RATE,
+) = range(28)
+NUMBERS = 28
 
 DEFAULT = {
     M_STEP: 0.02,
@@ -132,6 +134,10 @@ VARIANTS = {
     "T-least03": T | {M_LEAST: 0.03},
     "T-least0": T | {M_LEAST: 0.0},
     "TS": T | {QUAD: 1},
+    "D5": T | {M_LEAST: 0.1, DRIFT: 5.0, DRIFT_RATE: 0.05},
+    "D4": T | {M_LEAST: 0.1, DRIFT: 4.0, DRIFT_RATE: 0.05},
+    "D4-.02": T | {M_LEAST: 0.1, DRIFT: 4.0, DRIFT_RATE: 0.02},
+    "D5-.02": T | {M_LEAST: 0.1, DRIFT: 5.0, DRIFT_RATE: 0.02},
     "O1-0.5-0": EXACT | {VAR_FACTOR: 1, COVER: 0.5},
     "O2-0-0": EXACT | {ORACLE: 2, VAR_FACTOR: 1},
     "O2-0.5-0": EXACT | {ORACLE: 2, VAR_FACTOR: 1, COVER: 0.5},
@@ -195,6 +201,7 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
         )
         g, de = np.zeros(d), np.zeros(d)
         S, zp, B = 0.0, np.zeros(d), np.zeros(d)
+        drift, power, resets = np.zeros(d), np.zeros(d), 0
         theta = p[START]
         v_old, m_old, decay, decay_m, rho_prev, gamma_here = 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
         fresh = True
@@ -349,6 +356,11 @@ def run(s, s_next, reward, gamma, rho, ended, X, gtd, P, v, weight, points, erro
                         if k_now[i] > 0:
                             A[i] += u[i] ** 2
                             K[i] += k_now[i]
+                            if p[DRIFT] > 0:
+                                drift[i] += p[DRIFT_RATE] * (u[i] - drift[i])
+                                power[i] += p[DRIFT_RATE] * (u[i] ** 2 - power[i])
+                                if drift[i] ** 2 > p[DRIFT] ** 2 * p[DRIFT_RATE] / 2 * power[i]:
+                                    visits[i], drift[i], resets = 0.0, 0.0, resets + 1
                         u[i], k_now[i] = 0.0, 0.0
             elif mode == GLOBAL:
                 # e, g are before this step's update: g = dw/dλ

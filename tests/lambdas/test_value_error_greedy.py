@@ -72,10 +72,11 @@ class Reference:
         self.alpha, self.lam, self.size = alpha, lam, size
         (
             self.w, self.e, self.m, self.em, self.M, self.ebar, self.n, self.u, self.k, self.A, self.K, self.z, self.c2,
-        ) = np.zeros((13, size))  # fmt: skip
+            self.drift, self.power,
+        ) = np.zeros((15, size))  # fmt: skip
         self.decay = self.decay_m = 0.0
         self.w_old = self.m_old = None
-        self.since, self.lams = 0, []
+        self.since, self.lams, self.restarts = 0, [], 0
 
     @staticmethod
     def true_online(
@@ -119,6 +120,12 @@ class Reference:
         if self.since >= (self.size if end or cut else max(self.size, o.stretch)):
             self.A += self.u**2
             self.K += self.k
+            met = self.k > 0
+            self.drift[met] += 0.02 * (self.u - self.drift)[met]
+            self.power[met] += 0.02 * (self.u**2 - self.power)[met]
+            anew = met & (self.drift**2 > 0.25 * self.power)
+            self.n[anew] = self.drift[anew] = 0.0
+            self.restarts += anew.sum()
             self.u, self.k, self.since = np.zeros(self.size), np.zeros(self.size), 0
         if end or cut:
             self.e, self.em, self.ebar, self.w_old, self.m_old = 0 * self.e, 0 * self.em, 0 * self.ebar, None, None
@@ -128,14 +135,15 @@ class Reference:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_same_as_its_equations(seed: int) -> None:
-    """γ, λ and ρ differ at every step; the stream ends, is cut, and goes on."""
+    """γ, λ and ρ differ at every step; the stream ends, is cut, and goes on; half-way the target moves."""
     rng = np.random.default_rng(seed)
-    steps, size = 400, 5
+    steps, size = 1000, 5
     X = rng.normal(size=(steps + 1, size)) * (rng.random((steps + 1, size)) < 0.7)
     X[:, 0] = 1.0
     reward, gamma, rho = rng.normal(size=steps), rng.uniform(0, 1, steps), rng.uniform(0.05, 2, steps)
+    reward[steps // 2 :] += 5.0
     end, cut = rng.random(steps) < 0.03, rng.random(steps) < 0.03
-    made = td.ValueErrorGreedy(doubt=0.3, memory=3.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 40)))
+    made = td.ValueErrorGreedy(doubt=0.3, memory=300.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 20)))
     own = td.TrueOnlineTD(td.Dense(size), alpha=0.02, lam=made)
     plain = Reference(size, 0.02, made)
     moved = 0
@@ -148,6 +156,7 @@ def test_same_as_its_equations(seed: int) -> None:
     np.testing.assert_allclose(own.weights, plain.w, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(own._F[4, :size], plain.M, rtol=1e-9, atol=1e-11)
     assert moved > 20
+    assert plain.restarts > 0
 
 
 def test_the_mean_against_the_exact_value() -> None:
@@ -157,6 +166,19 @@ def test_the_mean_against_the_exact_value() -> None:
     learner.update_many(ring.sampler(seed=5).take(200_000))
     V, _, M = learner.estimates(range(11))
     assert ring.mdp.value_error(M, ring.target) < 0.1 * ring.mdp.value_error(V, ring.target)
+
+
+def test_the_mean_notices_that_the_target_moved() -> None:
+    """All rewards change sign after 10⁵ steps: M is right again long before its memory of 100/α visits is over."""
+    ring: Any = td.make("RingWorld-v0")
+    learner = td.TrueOnlineTD(ring.features, 0.001, "auto")
+    before, after = (ring.sampler(seed=seed).take(100_000) for seed in (5, 6))
+    learner.update_many(before)
+    was = learner.estimates(range(11))[2]
+    assert ring.mdp.value_error(was, ring.target) < 1e-4
+    columns = (after.obs, -after.reward, after.next_obs, after.gamma, after.rho, after.terminated, after.truncated)
+    learner.update_many(*columns)
+    assert ring.mdp.value_error(-learner.estimates(range(11))[2], ring.target) < 1e-3
 
 
 def test_the_variance_against_the_exact_one() -> None:

@@ -5,7 +5,17 @@ from tdlambda.compiled import kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.lanes import ALPHA_T, AUX_ALPHA, AUX_BETA, BETA_T, CHANGE, HERE, LAM, NEXT, WORTH, XE
 from tdlambda.lambdas import value_error_greedy
-from tdlambda.lambdas.value_error_greedy import COUNTED, NOISE, SEEN, SQUARES, VISITS, WEIGHTS
+from tdlambda.lambdas.value_error_greedy import (
+    COUNTED,
+    DRIFT,
+    NOISE,
+    POWER,
+    RECENT,
+    SEEN,
+    SQUARES,
+    VISITS,
+    WEIGHTS,
+)
 from tdlambda.memory import (
     ALGORITHM,
     DECAY,
@@ -32,7 +42,7 @@ from tdlambda.memory import (
 _reach, _mean_step, _average_step = (
     value_error_greedy.reach, value_error_greedy.mean_step, value_error_greedy.average_step,
 )  # fmt: skip
-_best = value_error_greedy.best
+_best, _moved = value_error_greedy.best, value_error_greedy.moved
 _SECOND = FIRST_BLOCK + SLOTS
 
 
@@ -166,10 +176,17 @@ def _settle(mean: Floats, m: Floats, visits: Floats, alpha: Floats, forgetting: 
 
 
 @lanewise
-def _close(squares: Floats, counted: Floats, noise: Floats, seen: Floats) -> None:
+def _close(
+    squares: Floats, counted: Floats, noise: Floats, seen: Floats, drift: Floats, power: Floats, visits: Floats
+) -> None:
     for l in range(squares.size):
         squares[l] += noise[l] ** 2
         counted[l] += seen[l]
+        if seen[l] > 0:
+            drift[l] += RECENT * (noise[l] - drift[l])
+            power[l] += RECENT * (noise[l] ** 2 - power[l])
+            if _moved(drift[l], power[l]):
+                drift[l], visits[l] = 0.0, 0.0
         noise[l], seen[l] = 0.0, 0.0
 
 
@@ -188,4 +205,7 @@ def settle(F: Floats, M: Floats, S: Floats, I: Ints, x: Ints, xv: Floats, ended:
     if I[SINCE] >= (size if ended else max(size, M[STRETCH, 0])):
         I[SINCE] = 0
         for f in range(own, own + size):
-            _close(M[f + SQUARES * size], M[f + COUNTED * size], M[f + NOISE * size], M[f + SEEN * size])
+            _close(
+                M[f + SQUARES * size], M[f + COUNTED * size], M[f + NOISE * size], M[f + SEEN * size],
+                M[f + DRIFT * size], M[f + POWER * size], M[f + VISITS * size],
+            )  # fmt: skip

@@ -26,6 +26,9 @@ order α is worth.)
          others. A stretch ends with an episode (of one that is shorter than there are features, with a later one), or
          after `stretch` steps: nothing here needs episodes.
 
+Were M right, u would have mean 0. If over the last stretches it surely has not, the target has moved: the visits of
+that feature count from 0 again, so that m and M learn as at the start.
+
 Where to look for the reasons of each number: docs/how-we-chose.md.
 """
 
@@ -65,10 +68,12 @@ from tdlambda.memory import (
     dot,
 )  # fmt: skip
 
-VISITS, NOISE, SEEN, SQUARES, COUNTED, WEIGHTS = range(6)
+VISITS, NOISE, SEEN, SQUARES, COUNTED, WEIGHTS, DRIFT, POWER = range(8)
 """What is kept for each feature, after A[c (V-v) (V'-v')] at LAMBDA: visits n; u and the visits of this stretch; u² and
-visits of the stretches before; A[c²]."""
-ROWS = 6
+visits of the stretches before; A[c²]; means of u and of u² over the last stretches that met the feature."""
+ROWS = 8
+RECENT, SURE = 0.02, 5.0
+"""Weight of a stretch in the last two; standard errors from 0 at which the mean of u says that M is wrong."""
 
 
 @inlined
@@ -97,6 +102,12 @@ def best(above: float, weight: float, gap: float, variance: float, doubt: float)
     """λ' from the two averages, V' - M' and Var'; 1 for 0/0: where nothing is known, V is not to be trusted."""
     below = weight * (gap * gap + variance)
     return min(max((above - doubt * weight * variance) / below, 0.0), 1.0) if below > 0 else 1.0
+
+
+@inlined
+def moved(drift: float, power: float) -> bool:
+    """Whether u has a mean; that of independent u has the variance RECENT/2 E[u²]."""
+    return drift * drift > SURE * SURE * RECENT / 2 * power
 
 
 @inlined
@@ -179,6 +190,12 @@ def settle(F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, end
         for f in range(own, own + size):
             M[f + SQUARES * size] += M[f + NOISE * size] ** 2
             M[f + COUNTED * size] += M[f + SEEN * size]
+            if M[f + SEEN * size] > 0:
+                M[f + DRIFT * size] += RECENT * (M[f + NOISE * size] - M[f + DRIFT * size])
+                M[f + POWER * size] += RECENT * (M[f + NOISE * size] ** 2 - M[f + POWER * size])
+                if moved(M[f + DRIFT * size], M[f + POWER * size]):
+                    M[f + VISITS * size] = 0.0
+                    M[f + DRIFT * size] = 0.0
             M[f + NOISE * size] = 0.0
             M[f + SEEN * size] = 0.0
 
