@@ -24,7 +24,19 @@ TESTS = [
     "tests/lambdas/test_offline_meta.py::test_gradient_is_the_derivative_of_the_error_written_out",
 ]
 
-ENGINE_TESTS = ["tests/engine/test_few_steps.py"]
+OTHER_TESTS = {
+    "engine/": ["tests/engine/test_few_steps.py"],
+    "lambdas/value_error": [
+        "tests/lambdas/test_value_error_greedy.py::test_same_as_its_equations",
+        "tests/lambdas/test_value_error_greedy.py::test_best_lambda_is_least_in_error_one_update_ahead",
+    ],
+    "auto/": [
+        "tests/auto/test_bank.py::test_it_is_what_plain_numpy_makes_of_the_page",
+        "tests/auto/test_bank.py::test_with_many_features_as_with_few",
+    ],
+    "control/": ["tests/control/test_actor_equations.py"],
+}
+"""For files whose names begin so."""
 
 MUTANTS = [
     # file, what is there, what is put in its place
@@ -135,6 +147,38 @@ MUTANTS = [
     ("lambdas/stored_episodes", "np.cumprod(rho[start:last])", "np.cumprod(rho[start + 1 : last + 1])"),
     ("lambdas/stored_episodes", "np.where(self.end, self.V_next, M_next)", "M_next"),
     ("lambdas/stored_episodes", "(1 - rho) * _values", "(rho - 1) * _values"),
+    ("lambdas/value_error_greedy", "kept = rho * gamma_lam * xe", "kept = gamma_lam * xe"),
+    ("lambdas/value_error_greedy", "kept + rho * alpha * (1 - kept) * norm", "kept + rho * alpha * norm"),
+    ("lambdas/value_error_greedy", "max(0.1 * scaled,", "max(scaled,"),
+    ("lambdas/value_error_greedy", "np.sqrt(1 + 0.5 * visits)", "(1 + 0.5 * visits)"),
+    ("lambdas/value_error_greedy", "forgetting * scaled)", "forgetting)"),
+    ("lambdas/value_error_greedy", "above - doubt * weight * variance", "above"),
+    ("lambdas/value_error_greedy", "weight * (gap * gap + variance)", "weight * variance"),
+    ("lambdas/value_error_greedy", "c * gap * (v - mean)", "c * gap * (mean - v)"),
+    ("lambdas/value_error_greedy", "c * c - M[w]", "c - M[w]"),
+    ("lambdas/value_error_greedy", "c = gamma_next * reach(", "c = reach("),
+    ("lambdas/value_error_greedy", "M[TRACE_LAM] * cut(rho)", "M[TRACE_LAM]"),
+    ("lambdas/value_error_greedy", "trace[x[j]] += rho * xv[j]", "trace[x[j]] += xv[j]"),
+    ("lambdas/value_error_greedy", "SURE * SURE * RECENT / 2 * power", "SURE * RECENT / 2 * power"),
+    ("lambdas/value_error_greedy", "(size if ended else max(", "(1 if ended else max("),
+    ("auto/bank", "c * c", "c"),
+    ("auto/bank", "trace[l] = keep * trace[l] + c", "trace[l] = trace[l] + c"),
+    ("auto/bank", "N[RHO] * (N[REWARD] + N[GAMMA] * u_next - N[U])", "N[REWARD] + N[GAMMA] * u_next - N[U]"),
+    ("auto/bank", "0.0 if fresh else N[RHO] * N[GAMMA])", "0.0 if fresh else N[GAMMA])"),
+    ("auto/bank", "max(LEAST_STEP, 1.0 / (visits[x[j]] + 1.0))", "LEAST_STEP"),
+    ("auto/bank", "M[TRACE_LAM], cut(rho))", "M[TRACE_LAM], 1.0)"),
+    ("auto/bank", "1.0 / N[MOST_NORM] if", "1.0 if"),
+    ("auto/mixing", "D[window + ENERGY, l] - 2 * D[window + GAIN, l]", "D[window + ENERGY, l] - D[window + GAIN, l]"),
+    ("auto/mixing", "(1.0 - EVERY / N[STEPS]) ** WINDOW", "(1.0 - EVERY / N[STEPS])"),
+    ("auto/mixing", "max(noise, D[LONG + NOISE, l] / energy)", "noise"),
+    ("auto/mixing", "before * (before - 1.0) / (age * (age - 1.0))", "before / age"),
+    ("auto/mixing", "abs(lam - BEST_LAMBDA)", "abs(lam)"),
+    ("control/actor", "return emphasis * gamma_next", "return emphasis"),
+    ("control/actor", "emphasis * rho * gamma_next +", "emphasis * gamma_next +"),
+    ("control/actor", "return rho * gamma_lam, rho * emphasis * score", "return gamma_lam, rho * emphasis * score"),
+    ("control/actor", "return rho * gamma_lam, rho * emphasis * score", "return rho * gamma_lam, emphasis * score"),
+    ("control/actor", "return rho * gamma_lam, rho * emphasis * score", "return rho * gamma_lam, rho * score"),
+    ("control/actor", "eta * tau * emphasis * entropy", "eta * tau * entropy"),
 ]  # fmt: skip
 EQUIVALENT = {
     # on termination x' = 0 says it all
@@ -159,7 +203,8 @@ def survives(mutant: tuple[str, str, str] | None) -> str | None:
             if text.count(mutant[1]) < 1:
                 return f"there is no {mutant[1]!r} in {mutant[0]}.py: renew this list"
             file.write_text(text.replace(mutant[1], mutant[2], 1))
-        tests = ENGINE_TESTS if mutant is not None and mutant[0].startswith("engine") else TESTS
+        every = [test for tests in (TESTS, *OTHER_TESTS.values()) for test in tests]
+        tests = every if mutant is None else _tests_of(mutant[0])
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--hypothesis-seed=0", "-W", "ignore::RuntimeWarning", *tests],
             cwd=ROOT,
@@ -171,6 +216,10 @@ def survives(mutant: tuple[str, str, str] | None) -> str | None:
         if done.returncode not in (0, 1):
             return done.stdout[-2000:] + done.stderr[-2000:]
         return None if done.returncode == 1 else "all tests pass"
+
+
+def _tests_of(file: str) -> list[str]:
+    return next((tests for begin, tests in OTHER_TESTS.items() if file.startswith(begin)), TESTS)
 
 
 def main() -> None:

@@ -143,7 +143,10 @@ def test_same_as_its_equations(seed: int) -> None:
     reward, gamma, rho = rng.normal(size=steps), rng.uniform(0, 1, steps), rng.uniform(0.05, 2, steps)
     reward[steps // 2 :] += 5.0
     end, cut = rng.random(steps) < 0.03, rng.random(steps) < 0.03
-    made = td.ValueErrorGreedy(doubt=0.3, memory=300.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 20)))
+    short = seed % 2 == 0  # a mean that forgets so fast need not begin anew
+    made = td.ValueErrorGreedy(
+        doubt=0.3, memory=3.0 if short else 300.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 20))
+    )
     own = td.TrueOnlineTD(td.Dense(size), alpha=0.02, lam=made)
     plain = Reference(size, 0.02, made)
     moved = 0
@@ -156,7 +159,7 @@ def test_same_as_its_equations(seed: int) -> None:
     np.testing.assert_allclose(own.weights, plain.w, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(own._F[4, :size], plain.M, rtol=1e-9, atol=1e-11)
     assert moved > 20
-    assert plain.restarts > 0
+    assert short or plain.restarts > 0
 
 
 def test_the_mean_against_the_exact_value() -> None:
