@@ -20,6 +20,12 @@ AFTER = (1_000, 3_000, 10_000, 30_000)
 FIRST_SEED = 5000
 
 
+def random_mdps(numbers: list[int]) -> dict[str, Any]:
+    """Off-policy, with a table and with shared features."""
+    found = {f"random MDP {k}": td.make("Garnet-v0", seed=k) for k in numbers}
+    return found | {f"random MDP {k}, 12 binary features": td.make("Garnet-v0", seed=k, features=12) for k in numbers}
+
+
 def tasks() -> dict[str, Any]:
     """Three RingWorlds, FrozenLake, the walk; random MDPs that nothing was chosen on."""
     found = {
@@ -85,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=24)
     parser.add_argument("--steps", type=int, default=10**6)
+    parser.add_argument("--random", type=int, nargs="+", help="these random MDPs, and nothing else")
     options = parser.parse_args()
     seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     powers = [f"10{'⁴⁵⁶⁷'[k - 4]}" for k in range(4, 8) if 10**k <= options.steps]
@@ -94,11 +101,13 @@ def main() -> None:
     print("column is AutoTD's largest error at any point of any run, over that of V = 0.\n")
     print(f"| task | {' | '.join(powers)} | area | largest |\n| --- |{' --- |' * (len(powers) + 2)}")
     areas = []
-    for name, task in tasks().items():
+    for name, task in (random_mdps(options.random) if options.random else tasks()).items():
         each, area, largest = ratios(task, seeds, options.steps)
         areas.append(area)
         print(f"| {name} | {' | '.join(f'{r:.2f}' for r in each)} | {area:.2f} | {largest:.2f} |", flush=True)
     print(f"\nMean of the areas: {np.mean(areas):.2f}.\n")
+    if options.random:
+        return
     before = options.steps // 2
     found = after_a_change(seeds[: max(1, options.seeds // 4)], before)
     print(f"RingWorld, the target policy turned round after {before:,} steps: "
