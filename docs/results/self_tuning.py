@@ -18,9 +18,8 @@ import polars as pl
 import tdlambda as td
 
 
-def ratios(directory: Path) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
+def ratios(found: pl.DataFrame) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
     """Each method's α, and its ratios of final errors and of areas."""
-    found = td.load_results(directory)
     cells = [name for name in ("alpha", "lam", "kappa") if name in found.columns]
     means = found.group_by("method", *cells).agg(pl.col("tail").mean(), pl.col("area").mean())
     least = means.group_by("method", "alpha").agg(pl.col("tail").min(), pl.col("area").min()).sort("alpha")
@@ -43,7 +42,8 @@ def main() -> None:
     if given.studies:
         print("\n".join(name for name in td.studies.bundled() if name.startswith("self-tuning")))
         return
-    found = {directory: list(ratios(directory)) for directory in given.directories}
+    results = {directory: td.load_results(directory) for directory in given.directories}
+    found = {directory: list(ratios(frame)) for directory, frame in results.items()}
     print("# Rules that tune λ, beside every fixed λ\n")
     print("""\
 Made by `python docs/results/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of eight
@@ -55,7 +55,7 @@ of the areas under the curve, then every α.
     print("| worst final / mean area | runs | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 2))
     for directory, rows in found.items():
         cells = {method: f"{max(finals):.2f} / {np.mean(areas):.2f}" for method, _, finals, areas in rows}
-        runs = td.load_results(directory)["seed"].n_unique()
+        runs = results[directory]["seed"].n_unique()
         print(f"| {directory.name} | {runs} | " + " | ".join(cells.get(method, "–") for method in methods) + " |")
     for directory, rows in found.items():
         print(f"\n## {directory.name}\n")

@@ -17,8 +17,6 @@ The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Mun
 products of ratios. λ may depend on the step taken: what a table converges to stays v.
 """
 
-import numpy as np
-
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.layout import (
     AGE,
@@ -51,6 +49,7 @@ from tdlambda.engine import lanes
 from tdlambda.engine.algorithms import learn_true_online_td
 from tdlambda.engine.driver import SELDOM, take_bounds
 from tdlambda.engine.lanes import ALPHA_T, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
+from tdlambda.learners.episode import fits
 from tdlambda.memory import (
     ALPHA,
     BOUND,
@@ -245,10 +244,9 @@ def learn_row(
     truncated: bool,
 ) -> int:  # fmt: skip
     """One transition: 1, or 0 if the last learner was dropped; -1 for features that are none, with nothing changed."""
-    for j in range(len(x)):
-        for index, value in ((x[j], xv[j]), (y[j], yv[j])):
-            if not (0 <= index < F.shape[0] and abs(value) < np.inf):
-                return -1
+    for index, value in ((x, xv), (y, yv)):
+        if not fits(index.reshape(1, -1), value.reshape(1, -1), F.shape[0]):
+            return -1
     left = _advance(
         F, M, S, I, T, Z, visits, D, N, J, x, xv, y, yv, reward, gamma, rho, terminated, truncated
     )  # fmt: skip
