@@ -89,10 +89,3 @@ class PerState(Rule):
     def get_params(self) -> dict[str, Any]:
         """The table."""
         return {"lam": self.lam.tolist()}
-
-
-def as_rule(lam: ArrayLike | Rule) -> Rule:
-    """A rule from a rule, a number, or a number for each state."""
-    if isinstance(lam, Rule):
-        return lam
-    return Fixed(float(np.asarray(lam))) if np.ndim(lam) == 0 else PerState(lam)

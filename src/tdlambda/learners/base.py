@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.features import Encoder
-from tdlambda.lambdas import Adaptive, ValueErrorGreedy, as_rule
+from tdlambda.lambdas import Adaptive, as_rule
 from tdlambda.mdp import Transitions
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Learner(ABC):
         if not isinstance(features, Encoder):
             raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
         self.features = features
-        self.rule = ValueErrorGreedy() if isinstance(lam, str) and lam == "auto" else as_rule(lam)
+        self.rule = as_rule(lam)
         if isinstance(self.rule, Adaptive) and not self.takes_adaptive:
             raise ValueError(
                 f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "

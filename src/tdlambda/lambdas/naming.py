@@ -1,0 +1,52 @@
+"""λ as a user writes it: a number, one for each state, a rule, or the name of one."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from tdlambda.lambdas.fixed import Fixed, PerState, Rule
+from tdlambda.lambdas.greedy import Greedy
+from tdlambda.lambdas.meta import Meta
+from tdlambda.lambdas.value_error_greedy import ValueErrorGreedy
+
+NAMED: dict[str, type[Rule]] = {"auto": ValueErrorGreedy, "meta": Meta, "greedy": Greedy}
+"""Rules that can be given by name, with their default settings."""
+
+
+def as_rule(lam: Any) -> Rule:
+    """A rule from a rule, its name, a number, or a number for each state.
+
+    >>> as_rule(0.9), as_rule("auto") == ValueErrorGreedy()
+    (Fixed(0.9), True)
+    >>> as_rule("atuo")
+    Traceback (most recent call last):
+    ValueError: lam must be in [0, 1], "auto", "meta", "greedy" or a rule; got 'atuo' (did you mean "auto"?)
+    """
+    if isinstance(lam, Rule):
+        return lam
+    if isinstance(lam, str):
+        if lam in NAMED:
+            return NAMED[lam]()
+        near = get_close_matches(lam.lower(), NAMED, n=1)
+        raise ValueError(_message(lam, f'did you mean "{near[0]}"?' if near else ""))
+    if isinstance(lam, type) and issubclass(lam, Rule):
+        raise TypeError(_message(lam, f"did you mean {lam.__name__}()?"))
+    try:
+        array = np.asarray(lam, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or lam is None:
+        raise TypeError(_message(lam))
+    if array.ndim > 0:
+        return PerState(lam)
+    if not 0 <= array <= 1:
+        raise ValueError(_message(lam))
+    return Fixed(float(array))
+
+
+def _message(lam: Any, hint: str = "") -> str:
+    names = ", ".join(f'"{name}"' for name in NAMED)
+    return f"lam must be in [0, 1], {names} or a rule; got {lam!r}{f' ({hint})' if hint else ''}"
