@@ -96,7 +96,7 @@ def announce(plan: Plan) -> None:
         Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and done again:[/] {escape(str(path))}")
     study = plan.study
     rows = [
-        [name, declared.learner, declared.rule or "fixed λ", len(study.cells(name)),
+        [name, declared.learner, _sources(study, name), len(study.cells(name)),
          f"{study.seeds - len(plan.missing[name])} of {study.seeds}", escape(declared.about)]
         for name, declared in study.methods.items()
     ]  # fmt: skip
@@ -111,6 +111,12 @@ def announce(plan: Plan) -> None:
         )
     else:
         console.print(f"nothing is missing in [bold]{escape(str(plan.directory))}[/]")
+
+
+def _sources(study: Study, method: str) -> str:
+    """Where a method's λ comes from: a rule by its name, "fixed λ", "tunes itself"; several over a mixed grid."""
+    declared, cells = study.methods[method], study.cells(method)
+    return ", ".join(dict.fromkeys(declared.settings(cell)[0] or declared.family(cell) for cell in cells))
 
 
 def _show(study: Study, directory: Path) -> None:

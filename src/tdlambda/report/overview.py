@@ -202,7 +202,7 @@ def _cells(study: Study, results: pl.DataFrame) -> Iterator[CellView]:
         mine = results.filter(pl.col("method") == method).sort("seed")
         parts = dict(mine.group_by(list(declared.over) or "method", maintain_order=True))
         for settings in study.cells(method):
-            part = parts.get(tuple(settings.values()) or (method,))
+            part = parts.get(tuple(study.stored(settings).values()) or (method,))
             if part is not None:
                 yield _cell(method, settings, part)
 

@@ -1,9 +1,10 @@
 """Experiments: declared, run and resumed, and what their runs say, honestly."""
 
+from tdlambda.studies.method import Method
 from tdlambda.studies.running import Outcome, Plan, run_study
 from tdlambda.studies.statistics import Comparison, Summary, choose, compare, hindsight, sensitivity, summary
 from tdlambda.studies.store import load_results, load_study
-from tdlambda.studies.study import Method, Study, bundled
+from tdlambda.studies.study import Study, bundled
 
 __all__ = [
     "Comparison", "Method", "Outcome", "Plan", "Study", "Summary", "bundled", "choose", "compare", "hindsight",

@@ -11,18 +11,31 @@ from typing import Any
 import numpy as np
 
 from tdlambda import features, lambdas, learners
+from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Softmax
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
 from tdlambda.tasks.base import Task
+
+LEARNERS: dict[str, Any] = {name: getattr(learners, name) for name in learners.__all__} | {"AutoTD": AutoTD}
+RULES: dict[str, Any] = {name: getattr(lambdas, name) for name in lambdas.__all__} | lambdas.NAMED
+SELF_TUNING = ("AutoTD",)
+"""Learners that choose λ themselves."""
+
+
+def default_lam(learner: str) -> Any:
+    """The λ that a learner of ours has if none is given; None where it takes none, or the learner is not ours."""
+    known = LEARNERS.get(learner)
+    given = inspect.signature(known).parameters.get("lam") if inspect.isclass(known) else None
+    return None if given is None or given.default is given.empty else given.default
 
 
 def build_learner(
     task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
 ) -> Learner:
     """The learner of one cell, with its rule; `warm_up` is a share and the number of steps it is a share of."""
-    make_learner = _named(learner, learners, "learner")
-    make_rule = None if rule is None else _named(rule, lambdas, "rule")
+    make_learner = _named(learner, LEARNERS, "learner")
+    make_rule = None if rule is None else _named(rule, RULES, "rule")
     own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
     rules: dict[str, Any] = {}
     given: set[tuple[str, str]] = set()
@@ -66,7 +79,7 @@ def build_agent(
 ) -> ActorCritic:  # fmt: skip
     """The agent of one cell; `shared` are options of the actor that its own go before."""
     known = _parameters(ActorCritic) - {"critic", "policy", "behavior"}
-    both = _parameters(_named(learner, learners, "learner"))
+    both = _parameters(_named(learner, LEARNERS, "learner"))
     own: dict[str, Any] = {"warm_up": int(warm_up[0] * warm_up[1])}
     given: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -129,8 +142,8 @@ def thesis_truth(task: Task[Any]) -> Truth:
     return Truth(right.observations, v[right.observations], right.weights, right.error)
 
 
-def _named(name: str, package: Any, what: str) -> Any:
-    """A class, or a constructor of it after a dot, of a package of ours or of a module of the user's."""
+def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
+    """A class, or a constructor of it after a dot, of ours or of a module of the user's."""
     if not isinstance(name, str):
         raise TypeError(f"{what} must be a name; got {name!r}")
     module, _, path = name.rpartition(":")
@@ -140,11 +153,12 @@ def _named(name: str, package: Any, what: str) -> Any:
         except ImportError as error:
             raise ValueError(f"{what}: {module} cannot be imported: {error}") from error
     else:
-        found = package if path.partition(".")[0] in package.__all__ else None
-    for part in path.split("."):
+        first, _, path = path.partition(".")
+        found = ours.get(first)
+    for part in path.split(".") if path else ():
         found = getattr(found, part, None)
     if not callable(found):
-        near = get_close_matches(name, package.__all__, n=1)
+        near = get_close_matches(name, ours, n=1)
         raise ValueError(f"{what}: none is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     return found
 

@@ -45,18 +45,21 @@ def share(value: Any, name: str, low: bool, high: bool, of: str) -> float:
 
 
 def grid_values(name: str, values: Any) -> list[Any]:
-    """The values of one parameter: some, of one kind, each once."""
+    """The values of one parameter: some, of one kind, each once. λ alone may have both numbers and names of rules."""
     if name in COLUMNS:
         raise ValueError(f"grid: {name!r} is a column of the results; write rule.{name} or learner.{name}")
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     plain = [value.item() if isinstance(value, np.generic) else value for value in values] if ordered else []
     if not plain:
         raise ValueError(f"grid.{name} must be a list of values, at least one; got {values!r}")
-    if {float if type(value) is int else type(value) for value in plain} not in ({float}, {str}, {bool}):
+    kinds = {float if type(value) is int else type(value) for value in plain}
+    if kinds == {float, str} and name.rpartition(".")[2] == "lam":
+        plain = [value if isinstance(value, str) else float(value) for value in plain]
+    elif kinds not in ({float}, {str}, {bool}):
         raise TypeError(f"grid.{name}: values must be all numbers, all names, or true and false; got {plain}")
     if len(set(plain)) < len(plain):
         raise ValueError(f"grid.{name}: a value occurs twice")
-    return [float(value) for value in plain] if any(isinstance(value, float) for value in plain) else plain
+    return [float(value) for value in plain] if kinds == {float} and float in map(type, plain) else plain
 
 
 def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:

@@ -116,7 +116,9 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 
     (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
     n = len(cells)
-    columns: dict[str, Any] = {axis: pa.array([cell[axis] for cell in cells]) for axis in study.methods[method].over}
+    columns: dict[str, Any] = {
+        axis: pa.array([study.stored(cell)[axis] for cell in cells]) for axis in study.methods[method].over
+    }
     columns |= {
         "seed": np.full(n, seed, dtype=np.int64),
         "diverged_at": result.diverged_at[:, 0],
@@ -169,7 +171,8 @@ def _footer(content: bytes) -> int:
 def load_results(directory: str | Path) -> pl.DataFrame:
     """All results of the study in a directory, finished or not: a row for each method, cell and seed.
 
-    Columns: `method`, `learner`, `rule`; the parameters of the grid (null where a method has none of it); `seed`;
+    Columns: `method`, `learner`, `rule` (null where none gives λ); the parameters of the grid (null where a method has
+    none of it; text where names are among the values, such as λ = "0.5" and "auto"); `seed`;
     `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
     step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
     of each state (of a grid of observations, where there are no states). In a study of control, errors are costs: minus
@@ -198,10 +201,11 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     for method, declared in study.methods.items():
         tables = list(_units(store, method))
         if tables:
-            names = {"method": method, "learner": declared.learner, "rule": declared.rule}
             frame = pl.from_arrow(pa.concat_tables(tables))
             assert isinstance(frame, pl.DataFrame)
-            frames.append(frame.select([pl.lit(v, pl.String).alias(k) for k, v in names.items()] + [pl.all()]))
+            rules = [declared.settings(cell)[0] for cell in study.cells(method)] * len(tables)
+            named = [pl.lit(method).alias("method"), pl.lit(declared.learner).alias("learner")]
+            frames.append(frame.select([*named, pl.Series("rule", rules, pl.String), pl.all()]))
     if not frames:
         raise ValueError(f"directory: {directory} holds no finished results yet")
     found = pl.concat(frames, how="diagonal_relaxed")

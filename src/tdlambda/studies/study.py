@@ -36,6 +36,7 @@ from tdlambda.studies.checks import (
     saying,
     share,
 )
+from tdlambda.studies.method import Method
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
@@ -44,49 +45,6 @@ FORMAT = 1
 _QUICK = ("seeds", "steps", "points", "grid", "methods")
 _SEEDS = 2**32
 """From here on seeds are for sampled truths and for measuring speed."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """One way to learn, over a grid.
-
-    Parameters
-    ----------
-    learner
-        The name of a learner, such as "TrueOnlineTD"; or "module:name" of one of yours. In control, the critic.
-    rule
-        The name of a rule for λ, such as "Greedy" or "Meta.thesis"; without one, λ is the learner's `lam`.
-    over
-        Names from the study's grid: a cell for each combination of their values.
-    options
-        Further arguments of the learner and the rule. A name that both have is written "rule.name" or "learner.name".
-        An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`. In control also the actor's,
-        such as "eta"; "actor.name" where the critic has that name too.
-    truth
-        What the error is measured against: "exact" (sampled, where there is no model), or "thesis" (as published).
-    about
-        A line for people.
-
-    Examples
-    --------
-    >>> import tdlambda as td
-    >>> meta = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01, "rule.trace": True})
-    >>> study = td.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
-    >>> [(learner.alpha, learner.rule.kappa, learner.rule.trace) for learner in study.learners("META")]
-    [(0.01, 0.01, True), (0.1, 0.01, True)]
-    """
-
-    learner: str
-    rule: str | None = None
-    over: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    truth: str = "exact"
-    about: str = ""
-
-    def __post_init__(self) -> None:
-        """Lists are as good as tuples."""
-        if isinstance(self.over, list):
-            object.__setattr__(self, "over", tuple(self.over))
 
 
 @dataclass(frozen=True)
@@ -264,13 +222,32 @@ class Study:
         over = self.methods[method].over
         return [dict(zip(over, values, strict=True)) for values in product(*(self.grid[axis] for axis in over))]
 
+    def fixed_lam(self, method: str, cell: Mapping[str, Any]) -> bool:
+        """Whether λ in this cell of a method is given and stays as it is; every other cell is no "fixed λ".
+
+        >>> import tdlambda as td
+        >>> both = td.Method("TD", over=("lam",), options={"alpha": 0.1})
+        >>> study = td.Study("walk", "RandomWalk-v0", {"both": both}, grid={"lam": [0.5, "auto"]})
+        >>> [(cell["lam"], study.fixed_lam("both", cell)) for cell in study.cells("both")]
+        [(0.5, True), ('auto', False)]
+        """
+        return self.methods[method].fixed_lam(cell)
+
+    def family(self, method: str, cell: Mapping[str, Any]) -> str:
+        """What decides λ in this cell: "fixed λ", "tunes itself", or "other" for a learner that takes no λ."""
+        return self.methods[method].family(cell)
+
+    def stored(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        """A cell as results hold it: a parameter with names among its values is text throughout, "0.5" or "auto"."""
+        named = {axis for axis in cell if any(isinstance(value, str) for value in self.grid[axis])}
+        return {axis: str(value) if axis in named else value for axis, value in cell.items()}
+
     def agents(self, method: str) -> list[ActorCritic]:
         """In control, the agent of each cell; refused if it does not fit the task."""
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
-        critic, rule = declared.learner, declared.rule
         with saying(f"methods.{method}"):
             built = [
-                build_agent(task, critic, rule, {**declared.options, **cell}, warm_up, self.agent)
+                build_agent(task, declared.learner, *declared.settings(cell), warm_up, self.agent)
                 for cell in self.cells(method)
             ]
             control.checked(task, built, [self.seed], self.steps, self.read_at, 0, ())
@@ -284,8 +261,7 @@ class Study:
         truth = self.truth(method)
         with saying(f"methods.{method}"):
             built = [
-                build_learner(task, declared.learner, declared.rule, {**declared.options, **cell}, warm_up)
-                for cell in self.cells(method)
+                build_learner(task, declared.learner, *declared.settings(cell), warm_up) for cell in self.cells(method)
             ]
             checked(task, built, [self.seed], self.steps, self.read_at, 0, None, truth, (), WIDTH)
         return built

@@ -1,0 +1,94 @@
+"""A way to learn, as a study declares it, and where its λ comes from in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tdlambda.lambdas import NAMED
+from tdlambda.studies.building import SELF_TUNING, default_lam
+
+_FIXED = ("Fixed", "PerState")
+"""Rules that do not learn."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn, over a grid.
+
+    Parameters
+    ----------
+    learner
+        The name of a learner, such as "TrueOnlineTD" or "AutoTD"; or "module:name" of one of yours. In control, the
+        critic.
+    rule
+        The name of a rule for λ: "auto", "meta", "greedy", or a class such as "Greedy" or "Meta.thesis". Without one, λ
+        is the learner's `lam`: a number, or one of the first three names.
+    over
+        Names from the study's grid: a cell for each combination of their values.
+    options
+        Further arguments of the learner and the rule. A name that both have is written "rule.name" or "learner.name".
+        An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`. In control also the actor's,
+        such as "eta"; "actor.name" where the critic has that name too.
+    truth
+        What the error is measured against: "exact" (sampled, where there is no model), or "thesis" (as published).
+    about
+        A line for people.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> meta = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01, "rule.trace": True})
+    >>> study = td.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
+    >>> [(learner.alpha, learner.rule.kappa, learner.rule.trace) for learner in study.learners("META")]
+    [(0.01, 0.01, True), (0.1, 0.01, True)]
+    """
+
+    learner: str
+    rule: str | None = None
+    over: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    truth: str = "exact"
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        """Lists are as good as tuples."""
+        if isinstance(self.over, list):
+            object.__setattr__(self, "over", tuple(self.over))
+
+    def settings(self, cell: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+        """The rule for λ in a cell, None without one, and all other options: `lam = "auto"` means `rule = "auto"`."""
+        options = {**self.options, **cell}
+        for name in ("lam", "learner.lam"):
+            lam = options.get(name)
+            if self.rule is None and isinstance(lam, str) and lam in NAMED:
+                del options[name]
+                return lam, options
+        return self.rule, options
+
+    def fixed_lam(self, cell: Mapping[str, Any]) -> bool:
+        """Whether λ in a cell is given and stays as it is: a number, or one for each state.
+
+        >>> Method("TD", options={"lam": 0.5}).fixed_lam({}), Method("TD", "auto").fixed_lam({})
+        (True, False)
+        >>> [Method("TD", over=("lam",)).fixed_lam({"lam": lam}) for lam in (0.5, "auto")]
+        [True, False]
+        >>> Method("AutoTD").fixed_lam({})
+        False
+        """
+        rule, options = self.settings(cell)
+        if rule is not None:
+            return rule in _FIXED
+        lam = options.get("lam", options.get("learner.lam", default_lam(self.learner)))
+        return lam is not None and not isinstance(lam, str)
+
+    def family(self, cell: Mapping[str, Any]) -> str:
+        """What decides λ in a cell: "fixed λ", "tunes itself", or "other" for a learner that takes no λ.
+
+        >>> [Method(name).family({}) for name in ("TD", "AutoTD", "MonteCarlo")]
+        ['fixed λ', 'tunes itself', 'other']
+        """
+        if self.fixed_lam(cell):
+            return "fixed λ"
+        return "tunes itself" if self.settings(cell)[0] is not None or self.learner in SELF_TUNING else "other"
