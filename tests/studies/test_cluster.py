@@ -358,6 +358,17 @@ def test_the_modules_of_a_study_must_be_on_the_workers(
         td.run_study(study.but(modules=("napping", "only_here")), tmp_path / "out", dask=some.address)
 
 
+def test_modules_beside_the_study_are_found_by_workers_that_see_its_folder(
+    study: td.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "beside_it.py").write_text("import tdlambda as td\nclass Mine(td.TrueOnlineTD):\n    pass\n")
+    (tmp_path / "registers.py").touch()
+    mine = {"mine": td.Method("beside_it:Mine", over=("alpha",))}
+    there = replace(study, modules=("napping", "registers"), folders=(str(tmp_path),), seeds=1, methods=mine)
+    assert td.run_study(there, tmp_path / "out", dask=some.address).done == 1
+
+
 @pytest.mark.parametrize("address", ["", "tcp://127.0.0.1:{port}", "nonsense://127.0.0.1:{port}"])
 def test_where_nobody_answers(
     address: str, study: td.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: ARG001

@@ -32,11 +32,6 @@ def small(**changes: Any) -> td.Study:
     return td.Study(**(declared | changes))
 
 
-def test_keys_of_prediction_are_what_they_were() -> None:
-    ring = td.Study.load("ringworld-0.40-0.35")
-    assert (ring.key("fixed"), ring.key("META")) == ("51ba1c7a3b29afb8", "b1f2b96d59653e50")
-
-
 def test_keys_of_control_hold_what_its_numbers_depend_on() -> None:
     study = small()
     others = [

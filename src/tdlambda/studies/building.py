@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -148,10 +148,7 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
         raise TypeError(f"{what} must be a name; got {name!r}")
     module, _, path = name.rpartition(":")
     if module:
-        try:
-            found: Any = importlib.import_module(module)
-        except ImportError as error:
-            raise ValueError(f"{what}: {module} cannot be imported: {error}") from error
+        found: Any = sys.modules[module]  # a study that is run has imported it
     else:
         first, _, path = path.partition(".")
         found = ours.get(first)

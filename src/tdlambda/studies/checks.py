@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tdlambda.lambdas import as_rule
+
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
 """Of the results, beside the grid's."""
 _NAME = re.compile(r"\w[\w.+-]*")
@@ -53,7 +55,10 @@ def grid_values(name: str, values: Any) -> list[Any]:
     if not plain:
         raise ValueError(f"grid.{name} must be a list of values, at least one; got {values!r}")
     kinds = {float if type(value) is int else type(value) for value in plain}
-    if kinds == {float, str} and name.rpartition(".")[2] == "lam":
+    if kinds == {float, str} and name in ("lam", "learner.lam"):
+        with saying(f"grid.{name}"):
+            for value in plain:
+                as_rule(value)
         plain = [value if isinstance(value, str) else float(value) for value in plain]
     elif kinds not in ({float}, {str}, {bool}):
         raise TypeError(f"grid.{name}: values must be all numbers, all names, or true and false; got {plain}")

@@ -62,7 +62,7 @@ def run_on_cluster(
             uuid4().hex, study.to_dict(), {method: study.key(method) for method in wanted},
             {method: prepared(study, method)[1] for method in wanted}, _versions(provenance()),
         )  # fmt: skip
-        _refuse_others(client, order, study.modules)
+        _refuse_others(client, order)
         units = _sent(client, order, wanted)
         lanes = {method: len(study.cells(method)) for method in wanted}
 
@@ -133,24 +133,25 @@ def _anybody(client: Any, address: str, stop: threading.Event) -> bool:
     return True
 
 
-def _refuse_others(client: Any, order: Order, modules: tuple[str, ...]) -> None:
+def _refuse_others(client: Any, order: Order) -> None:
     """Raise if a worker would compute something else, or nothing at all."""
 
-    def look(modules: tuple[str, ...]) -> dict[str, Any]:
+    def look(modules: list[str], folders: list[str]) -> dict[str, Any]:
         # Nested, so that it is sent as code: a worker without our package can run it and say so.
-        import importlib
-
+        from tdlambda.studies.sources import imported
         from tdlambda.studies.store import provenance
 
         for module in modules:
             try:
-                importlib.import_module(module)
-            except Exception as error:
-                return {"without": f"cannot import {module!r}, one of the study's modules: {error!r}"}
+                imported(module, folders)
+            except ValueError as error:
+                return {"without": f"cannot import {module!r}, one of the study's modules: {error.__cause__!r}"}
         return provenance()
 
     wrong = []
-    for worker, found in client.run(look, modules, on_error="return").items():
+    for worker, found in client.run(
+        look, *(order.study[name] for name in ("modules", "folders")), on_error="return"
+    ).items():
         if isinstance(found, OSError):
             continue  # it has left
         if isinstance(found, Exception):
@@ -192,8 +193,6 @@ def _study(order: Order) -> Study:
     """The study on a worker, which may have come after all others were looked at."""
     if other := _differences(_versions(provenance()), order.versions):
         raise ValueError(f"worker {platform.node()} has {other}")
-    for module in order.study["modules"]:
-        importlib.import_module(module)
     study = Study.from_dict(order.study)
     for method, key in order.keys.items():
         if study.key(method) != key:

@@ -57,6 +57,12 @@ class Method:
         if isinstance(self.over, list):
             object.__setattr__(self, "over", tuple(self.over))
 
+    @property
+    def modules(self) -> dict[str, str]:
+        """Modules of the user's that its learner and its rule are in."""
+        named = {"learner": self.learner, "rule": self.rule}
+        return {what: name.rpartition(":")[0] for what, name in named.items() if isinstance(name, str) and ":" in name}
+
     def settings(self, cell: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
         """The rule for λ in a cell, None without one, and all other options: `lam = "auto"` means `rule = "auto"`."""
         options = {**self.options, **cell}

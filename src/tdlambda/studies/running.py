@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.truth import Truth
+from tdlambda.studies.manifest import other_program, refuse_foreign
 from tdlambda.studies.store import Session, Store, unit_bytes
 from tdlambda.studies.study import Study
 
@@ -108,11 +110,16 @@ def run_study(
     """
     begun = time.perf_counter()
     count = processors() if workers is None else integer(workers, "workers", 1)
-    whole = Store(Path("results") / study.name if out is None else out, study)
+    directory = Path("results") / study.name if out is None else Path(out)
+    refuse_foreign(directory)
+    study = study.but(trusted=True)
+    whole = Store(directory, study)
     study = study.but(methods=methods)
     for method in study.methods:
         prepared(study, method)  # refuses what cannot be, before any work
     store = Store(whole.directory, study)
+    if changed := other_program(directory, whole.study, whole.keys):
+        print(changed, file=sys.stderr, flush=True)
     missing, lost = store.missing()
     whole.write_manifest()
     wanted = {method: seeds for method, seeds in missing.items() if seeds}

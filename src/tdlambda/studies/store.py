@@ -5,7 +5,7 @@
     DIR/sessions/…json                             who worked on it when, and what was finished
     DIR/set-aside/…                                files that were found damaged
 
-KEY is a hash of all that the numbers depend on, so results of different parameters never meet in a directory. A unit
+KEY is a hash of all that the numbers depend on, so results of different parameters or programs never meet. A unit
 carries a sum of all its bytes between its pages and its footer, where readers of Parquet do not look.
 """
 
@@ -18,7 +18,7 @@ import platform
 import socket
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -31,6 +31,7 @@ import numpy as np
 import tdlambda
 from tdlambda.control import ControlResult
 from tdlambda.engine.result import Result
+from tdlambda.studies.manifest import NAME, content_sum, read_manifest
 from tdlambda.studies.study import FORMAT, Study
 
 if TYPE_CHECKING:  # they take a while to import, and who only learns needs neither
@@ -49,9 +50,9 @@ class DamagedError(Exception):
 class Store:
     """The directory of a study's results."""
 
-    def __init__(self, directory: str | Path, study: Study) -> None:
+    def __init__(self, directory: str | Path, study: Study, keys: Mapping[str, str] | None = None) -> None:
         self.directory, self.study = Path(directory), study
-        self.keys = {method: study.key(method) for method in study.methods}
+        self.keys = {method: study.key(method) for method in study.methods} if keys is None else dict(keys)
 
     def path(self, method: str, seed: int) -> Path:
         """Where a unit is or will be."""
@@ -99,12 +100,13 @@ class Store:
         """What is here, for people and programs."""
         manifest = {
             "format": FORMAT, "study": self.study.to_dict(), "keys": self.keys,
+            "code": {method: self.study.code(method) for method in self.study.methods},
             "curve_steps": self.study.read_at[self.study.kept].tolist(), "written": _now(), **provenance(),
         }  # fmt: skip
-        manifest["sum"] = _sum(manifest)
+        manifest["sum"] = content_sum(manifest)
         content = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
         try:
-            write_whole(self.directory / "manifest.json", content)
+            write_whole(self.directory / NAME, content)
         except OSError as error:
             raise ValueError(f"out: {self.directory} cannot be written: {error}") from error
 
@@ -158,11 +160,6 @@ def read_unit(path: Path, key: str, seed: int) -> pa.Table:
     return table
 
 
-def _sum(manifest: dict[str, Any]) -> str:
-    """Of a manifest's content, however it is laid out."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
 def _footer(content: bytes) -> int:
     """Where the footer of a Parquet file begins, by what its end says."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -194,9 +191,8 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     import polars as pl
     import pyarrow as pa
 
-    study, keys = study_and_keys(directory)
-    store = Store(directory, study)
-    store.keys = keys  # of the version that wrote it
+    store = Store(directory, *study_and_keys(directory))  # with the keys of the program that wrote it
+    study = store.study
     frames = []
     for method, declared in study.methods.items():
         tables = list(_units(store, method))
@@ -215,24 +211,14 @@ def load_results(directory: str | Path) -> pl.DataFrame:
 
 
 def load_study(directory: str | Path) -> Study:
-    """The study whose results a directory holds."""
+    """The study whose results a directory holds. Nothing that it names is imported before it is run."""
     return study_and_keys(directory)[0]
 
 
 def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
     """The study of a directory, and the key of each of its methods."""
-    path = Path(directory) / "manifest.json"
-    try:
-        manifest = json.loads(path.read_bytes())
-        if manifest["format"] == FORMAT:
-            if manifest.pop("sum") != _sum(manifest):
-                raise ValueError("its content does not add up to its sum")
-            return Study.from_dict(manifest["study"]), dict(manifest["keys"])
-    except (FileNotFoundError, NotADirectoryError):
-        raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"directory: {path} is damaged, run the study again to renew it: {error}") from error
-    raise ValueError(f"directory: {path} is of format {manifest['format']}, this version reads {FORMAT}")
+    found = read_manifest(directory)
+    return found.study, found.keys
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -37,6 +33,8 @@ from tdlambda.studies.checks import (
     share,
 )
 from tdlambda.studies.method import Method
+from tdlambda.studies.reading import bundled_names, read
+from tdlambda.studies.sources import code, imported
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
@@ -84,6 +82,10 @@ class Study:
         Python modules to import first: those that register tasks of yours.
     quick
         What a small version changes: any of `seeds`, `steps`, `points`, `grid`, `methods` (names).
+    folders
+        Where modules of yours are looked for first; a study that is read from a file looks beside it.
+    trusted
+        Whether its modules may be imported; False as long as a study from `td.load_study` is only looked at.
 
     Examples
     --------
@@ -116,6 +118,8 @@ class Study:
     title: str = ""
     modules: tuple[str, ...] = ()
     quick: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[str, ...] = field(default=(), compare=False)
+    trusted: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be, naming the field."""
@@ -141,6 +145,7 @@ class Study:
         if isinstance(self.modules, str):
             raise TypeError(f"modules must be a list of names; got {self.modules!r}")
         object.__setattr__(self, "modules", tuple(self.modules))
+        object.__setattr__(self, "folders", tuple(map(str, self.folders)))
         object.__setattr__(self, "grid", {name: grid_values(name, some) for name, some in self.grid.items()})
         check_known(self.quick, _QUICK, "quick")
         for name, method in self.methods.items():
@@ -152,13 +157,14 @@ class Study:
     @classmethod
     def load(cls, source: str | Path) -> Self:
         """A study from a TOML file, or a bundled one by its name: see `td.studies.bundled`."""
-        return cls.from_dict(_read(source))
+        data, folders = read(source)
+        return cls.from_dict({"folders": folders, **data})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """A study from plain data, as in its TOML file."""
         data = dict(data)
-        check_known(data, [f.name for f in fields(cls)], "the study")
+        check_known(data, _declared(cls), "the study")
         for needed in ("name", "task", "methods"):
             if needed not in data:
                 raise ValueError(f"{needed}: the study has none")
@@ -176,7 +182,7 @@ class Study:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, from which `from_dict` makes the same study."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: getattr(self, name) for name in _declared(type(self))}
         plain["methods"] = {
             name: {f.name: getattr(method, f.name) for f in fields(method)} for name, method in self.methods.items()
         }
@@ -209,11 +215,7 @@ class Study:
     @cached_property
     def environment(self) -> Task[Any]:
         """The task itself."""
-        for module in self.modules:
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise ValueError(f"modules: {module} cannot be imported: {error}") from error
+        self._import_modules()
         with saying("task"):
             return make(self.task, self.preset, **self.task_options)
 
@@ -244,6 +246,7 @@ class Study:
 
     def agents(self, method: str) -> list[ActorCritic]:
         """In control, the agent of each cell; refused if it does not fit the task."""
+        self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         with saying(f"methods.{method}"):
             built = [
@@ -257,6 +260,7 @@ class Study:
         """The learner of each cell; refused if it does not fit the task."""
         if self.kind == "control":
             raise ValueError(f"kind: {self.name} is a study of control, which has `agents`")
+        self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         truth = self.truth(method)
         with saying(f"methods.{method}"):
@@ -282,21 +286,39 @@ class Study:
         return {}
 
     def key(self, method: str) -> str:
-        """A hash of all that the method's results depend on, but for the seed."""
-        from tdlambda import __version__
+        """A hash of all that the method's results depend on, but for the seed: what is declared, and the program."""
+        return _hash({"declared": self.definition(method), "code": self.code(method) if self.trusted else None})
 
+    def definition(self, method: str) -> str:
+        """A hash of what the study declares of a method, whatever program runs it."""
         declared = self.methods[method]
-        content = {
-            "format": FORMAT, "version": __version__, "task": self.task, "preset": self.preset,
+        return _hash({
+            "format": FORMAT, "kind": self.kind, "task": self.task, "preset": self.preset,
             "task_options": self.task_options, "modules": self.modules, "learner": declared.learner,
             "rule": declared.rule, "options": declared.options, "truth": declared.truth, "cells": self.cells(method),
             "steps": self.steps, "points": self.points, "tail": self.tail, "curve": self.curve,
-            "warm_up": self.warm_up,
-        }  # fmt: skip
-        if self.kind == "control":  # what was hashed before there were others must not change
-            content |= {"kind": self.kind, "agent": self.agent}
-        text = json.dumps(content, sort_keys=True, default=listable)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+            "warm_up": self.warm_up, "agent": self.agent,
+        })  # fmt: skip
+
+    def code(self, method: str) -> dict[str, str]:
+        """The program that computes a method's results: versions of packages, and digests of the modules it names."""
+        self._import_modules()
+        self._import_those_of(method)
+        return code([*self.modules, *self.methods[method].modules.values()])
+
+    def _import_modules(self) -> None:
+        """Import `modules`; where results are only looked at, the task must be one that is known already."""
+        with saying("modules"):
+            for module in self.modules if self.trusted else ():
+                imported(module, self.folders)
+
+    def _import_those_of(self, method: str) -> None:
+        """Import the modules that a method's learner and rule are in; refused where results are only looked at."""
+        for what, module in self.methods[method].modules.items():
+            with saying(f"methods.{method}: {what}"):
+                if not self.trusted:
+                    raise ValueError(f"{module} is not imported to look at results; td.run_study does so")
+                imported(module, self.folders)
 
     @property
     def numbers(self) -> range:
@@ -339,40 +361,19 @@ class Study:
         return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.steps:,} steps>"
 
 
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=listable).encode()).hexdigest()[:16]
+
+
+def _declared(cls: type[Study]) -> list[str]:
+    """The fields that a study is written down with."""
+    return [f.name for f in fields(cls) if f.name != "trusted"]
+
+
 def bundled() -> dict[str, Study]:
     """The studies that come with the package.
 
     >>> sorted(bundled())[:2]
     ['frozenlake', 'frozenlake-on']
     """
-    names = sorted(entry.name.removesuffix(".toml") for entry in _BUNDLED.iterdir() if entry.name.endswith(".toml"))
-    return {name: Study.load(name) for name in names}
-
-
-_BUNDLED = files("tdlambda.studies").joinpath("bundled")
-
-
-def _read(source: str | Path, seen: tuple[Any, ...] = ()) -> dict[str, Any]:
-    """A study's plain data, with what it extends; `seen` are the files that extend it."""
-    entry: Any = _BUNDLED.joinpath(f"{source}.toml")
-    if isinstance(source, Path) or not entry.is_file():
-        entry = Path(source)
-        if not entry.is_file():
-            known = [e.name.removesuffix(".toml") for e in _BUNDLED.iterdir() if e.name.endswith(".toml")]
-            near = get_close_matches(str(source), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {listed(sorted(known))}"
-            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {hint}")
-    try:
-        data = tomllib.loads(entry.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"study: {source} is not TOML: {error}") from error
-    base = data.pop("extends", None)
-    if base is None:
-        return data
-    if not isinstance(base, str):
-        raise TypeError(f"extends must be the name of a study or of a file; got {base!r}")
-    entry = entry.resolve() if isinstance(entry, Path) else entry
-    if entry in seen:
-        raise ValueError(f"extends: {source} extends itself, over {len(seen)} files")
-    beside = entry.parent / base if isinstance(entry, Path) else entry  # a file's neighbours come first
-    return {**_read(beside if beside.is_file() else base, (*seen, entry)), **data}
+    return {name: Study.load(name) for name in bundled_names()}

@@ -77,13 +77,17 @@ def lambda_motion(view: Overview, measure: str = "tail", steps: int = 200_000) -
     check_measure(view.study, measure)
     study, cells = view.study, _cells(view, measure, None)
     lies, warm = layout(study, cells[0].method, cells[0].lambdas.size), round(study.warm_up * study.steps)
-    moved = motions(study, cells, lies.live, moments=_MOMENTS, last=warm + integer(steps, "steps", 1))
+    last = warm + integer(steps, "steps", 1)
+    try:
+        moved = motions(study, cells, lies.live, moments=_MOMENTS, last=last)
+    except (TypeError, ValueError) as error:  # its task or learner is not to be had here
+        raise NothingToDrawError(f"λ over time: {error}") from error
     last = int(moved[0].steps[-1])
     some = np.unique(np.linspace(0, len(lies.live) - 1, _STATES).round().astype(int)).tolist()
     names = [f"s = {lies.live[k]}" for k in some]
-    with paper(PAGE, 1.1 + 1.5 * shape(len(cells))[0]) as figure:
+    with paper(PAGE, 1.1 + 1.5 * shape(len(moved))[0]) as figure:
         thousands = last >= 10_000
-        axes = panels(figure, len(cells), "steps / 1000" if thousands else "steps", "λ(s)")
+        axes = panels(figure, len(moved), "steps / 1000" if thousands else "steps", "λ(s)")
         for ax, motion in zip(axes, moved, strict=True):
             if lies.kind == "map":
                 low, middle, high = np.quantile(motion.lambdas, (_MOST[0], 0.5, _MOST[1]), axis=1)

@@ -1,0 +1,81 @@
+"""The manifest of a directory of results: read without running anything that it names, and never somebody else's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tdlambda.studies.sources import differences
+from tdlambda.studies.study import FORMAT, Study
+
+NAME = "manifest.json"
+_MARKS = (b'"format"', b'"study"', b'"keys"')
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A study as it was run: for each method the key of its units, and the program that computed them if it is known.
+
+    The study is not trusted: what it names is not imported to look at results.
+    """
+
+    study: Study
+    keys: dict[str, str]
+    code: dict[str, dict[str, str]]
+
+
+def content_sum(manifest: Mapping[str, Any]) -> str:
+    """Of a manifest's content, however it is laid out."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def read_manifest(directory: str | Path) -> Manifest:
+    """The manifest in a directory, checked."""
+    path = Path(directory) / NAME
+    try:
+        found = json.loads(path.read_bytes())
+        if found["format"] == FORMAT:
+            if found.pop("sum") != content_sum(found):
+                raise ValueError("its content does not add up to its sum")
+            study = replace(Study.from_dict(found["study"]), trusted=False)
+            return Manifest(study, dict(found["keys"]), dict(found.get("code", {})))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"directory: {path} is damaged, run the study again to renew it: {error}") from error
+    raise ValueError(f"directory: {path} is of format {found['format']}, this version reads {FORMAT}")
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Refuse a directory whose manifest.json is not of a study; one of ours that is damaged may be renewed."""
+    try:
+        content = (directory / NAME).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise ValueError(f"out: {directory / NAME} cannot be read: {error}") from error
+    ours = not content or sum(mark in content for mark in _MARKS) > 1 or any(directory.glob("units/*-*/*.parquet"))
+    if not ours:
+        raise ValueError(f"out: {directory / NAME} is not of a study, and is not overwritten; choose another directory")
+
+
+def other_program(directory: Path, study: Study, keys: Mapping[str, str]) -> str:
+    """In a line, which methods' results here were computed by another program than this; empty if none were."""
+    try:
+        old = read_manifest(directory)
+    except ValueError:
+        return ""
+    changed: dict[str, list[str]] = {}
+    for method, key in keys.items():
+        before = old.keys.get(method, key)
+        some = before != key and any(directory.glob(f"units/{method}-{before}/*.parquet"))
+        if some and old.study.definition(method) == study.definition(method):
+            changed[method] = differences(old.code.get(method), study.code(method))
+    if not changed:
+        return ""
+    what = ", ".join(dict.fromkeys(name for names in changed.values() for name in names))
+    return f"{what} changed since {', '.join(changed)} ran: done again; the old results are kept apart in units/"

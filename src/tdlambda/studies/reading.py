@@ -1,0 +1,48 @@
+"""Studies in TOML files: those that come with the package, and yours; one may extend another."""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tdlambda.studies.checks import listed
+
+_BUNDLED = files("tdlambda.studies").joinpath("bundled")
+
+
+def bundled_names() -> list[str]:
+    """The studies that come with the package."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _BUNDLED.iterdir() if entry.name.endswith(".toml"))
+
+
+def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any], list[str]]:
+    """A study's plain data, with what it extends, and the folders of these files but for ours.
+
+    `seen` are the files that extend it.
+    """
+    entry: Any = _BUNDLED.joinpath(f"{source}.toml")
+    folders: list[str] = []
+    if isinstance(source, Path) or not entry.is_file():
+        entry = Path(source).resolve()
+        folders = [str(entry.parent)]
+        if not entry.is_file():
+            near = get_close_matches(str(source), bundled_names(), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {listed(bundled_names())}"
+            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {hint}")
+    try:
+        data = tomllib.loads(entry.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"study: {source} is not TOML: {error}") from error
+    base = data.pop("extends", None)
+    if base is None:
+        return data, folders
+    if not isinstance(base, str):
+        raise TypeError(f"extends must be the name of a study or of a file; got {base!r}")
+    if entry in seen:
+        raise ValueError(f"extends: {source} extends itself, over {len(seen)} files")
+    beside = Path(*folders, base)  # a file's neighbours come first
+    more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
+    return {**more, **data}, list(dict.fromkeys(folders + theirs))

@@ -1,0 +1,162 @@
+"""The code that a study's numbers come from: modules of the user's, this package, and the packages that compute.
+
+Only a study that is run imports modules; `trusted` is False in one that was read from a directory of results.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tdlambda
+
+COMPUTE = ("numpy", "numba", "llvmlite", "scipy")
+"""Packages on whose version numbers may depend."""
+_BESIDE = ("cli", "report", "published", "studies")
+"""Folders of ours that compute no result; but for how a study builds its learners."""
+_INSTALLED = {
+    Path(path).resolve()
+    for path in (
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        *site.getsitepackages(), site.getusersitepackages(),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module's file as it was when it was imported: a digest, and the names that it imports."""
+
+    spec: Any
+    digest: str
+    imports: frozenset[str]
+
+
+def imported(name: str, folders: Sequence[str] = ()) -> ModuleType:
+    """Import a module of the user's; what stands in `folders` is found first."""
+    for folder in reversed(folders):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:
+        raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+    top = name.partition(".")[0]
+    places = [Path(folder, file) for folder in folders for file in (f"{top}/__init__.py", f"{top}.py")]
+    meant, found = next(filter(Path.is_file, places), None), _file(top)
+    if meant and found and meant.resolve() != found.resolve():
+        raise ValueError(f"{top} was imported from {found} before, not from {meant}; run it in a process of its own")
+    return module
+
+
+def code(modules: Sequence[str]) -> dict[str, str]:
+    """All that computes, by name: versions, and digests of sources. `modules`, which a method names, are imported.
+
+    Of what they import, modules count that are not installed, or belong to the same package.
+    """
+    found = {"tdlambda": f"{tdlambda.__version__} {package_digest()}"} | {name: _version(name) for name in COMPUTE}
+    return found | {name: source.digest for name, source in sorted(_sources(modules).items())}
+
+
+def differences(old: Mapping[str, str] | None, new: Mapping[str, str]) -> list[str]:
+    """The names of what differs between two programs."""
+    if old is None:
+        return ["tdlambda"]  # before 0.2 programs were not noted
+    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
+
+
+@cache
+def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
+    """Of those sources of ours that compute: editing a report or a command leaves it as it is."""
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        place = file.relative_to(root)
+        if place.parts[0] not in _BESIDE or place == Path("studies", "building.py"):
+            digest.update(place.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _sources(modules: Sequence[str]) -> dict[str, Source]:
+    """The modules that are named and, of all that they import, the user's own."""
+    packages = {name.partition(".")[0] for name in modules}
+    found: dict[str, Source] = {}
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        top = name.partition(".")[0]
+        if name in found or top == "tdlambda" or (top not in packages and _is_installed(top)):
+            continue
+        file = _file(name)
+        if file is not None:
+            found[name] = _source(name, file)
+            todo += found[name].imports
+        elif name in modules and not hasattr(sys.modules[name], "__path__"):
+            raise ValueError(f"{name} has no file, so a change of it could not be noticed; write it into one")
+    return found
+
+
+def _source(name: str, file: Path) -> Source:
+    """What was read of a module when it was first seen; read anew if it was imported anew."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    known = _READ.get(name)
+    if known is None or spec is None or known.spec is not spec:
+        content = file.read_bytes()
+        is_package = file.name == "__init__.py"
+        names = frozenset(_imports(content, name if is_package else name.rpartition(".")[0]))
+        _READ[name] = Source(spec, hashlib.sha256(content).hexdigest()[:16], names)
+    return _READ[name]
+
+
+_READ: dict[str, Source] = {}
+
+
+def _imports(content: bytes, package: str) -> Iterator[str]:
+    """Every module that a source may import, wherever in it; and the packages that these are in."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):  # machine code
+        return
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            base = resolve_name(relative, package) if node.level else relative
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[: k + 1]) for k in range(len(parts)))
+
+
+def _file(name: str) -> Path | None:
+    """Where a module is; None if it is none, or has no file."""
+    try:
+        module = sys.modules.get(name)
+        place = getattr(module, "__file__", None) if module else getattr(find_spec(name), "origin", None)
+    except (ImportError, ValueError, AttributeError):  # an object in a module, not a module
+        return None
+    return Path(place) if place and Path(place).is_file() else None
+
+
+def _is_installed(top: str) -> bool:
+    """Whether a package came with Python or was installed."""
+    file = _file(top)
+    return top in sys.stdlib_module_names or (file is not None and not _INSTALLED.isdisjoint(file.resolve().parents))
+
+
+@cache
+def _version(name: str) -> str:
+    return version(name)
