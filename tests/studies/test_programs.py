@@ -140,7 +140,7 @@ def test_all_that_a_module_imports_counts_but_for_what_is_installed(write: Write
     texts = {"pack/__init__": "", "pack/one": "import json, numpy\nfrom . import two\nfrom .three import x\n",
              "pack/two": "", "pack/three": "def x():\n    import beside\n", "beside": "", "unused": ""}  # fmt: skip
     write(**texts)
-    study = small(methods={"m": td.Method("pack.one:two")}, folders=[tmp_path])
+    study = small(methods={"m": td.Method("pack.one:two")}, folders=[str(tmp_path)])
     found = set(study.code("m")) - {"tdlambda", *sources.COMPUTE}
     assert found == {"pack", "pack.one", "pack.two", "pack.three", "beside"}
 
@@ -234,7 +234,7 @@ def test_a_task_from_a_module_is_looked_at_without_it(write: Write, tmp_path: Pa
     write(
         own_ring="import tdlambda as td\n@td.task('OwnRing-v0')\nclass Own(td.tasks.ring_world.RingWorld):\n  '''.'''"
     )
-    study = small(task="OwnRing-v0", preset=None, modules=["own_ring"], folders=[tmp_path], task_options={"n": 5})
+    study = small(task="OwnRing-v0", preset=None, modules=["own_ring"], folders=[str(tmp_path)], task_options={"n": 5})
     try:
         td.run_study(study, tmp_path / "out")
     finally:

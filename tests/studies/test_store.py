@@ -406,6 +406,24 @@ def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Pat
     assert td.load_results(tmp_path).equals(td.load_results(finished))
 
 
+@pytest.mark.parametrize(
+    "content", [b'{"manifest_version": 3, "name": "x", "format": "y"}', b"[]", b"a list\n", b"\xff"]
+)
+def test_a_manifest_of_somebody_else_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"out: .*manifest\.json is not of a study, and is not overwritten"):
+        td.run_study(STUDY, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+    assert (tmp_path / "manifest.json").read_bytes() == content
+
+
+def test_a_manifest_that_is_a_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").mkdir()
+    with pytest.raises(ValueError, match=r"out: .*manifest\.json cannot be read"):
+        td.run_study(STUDY, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
 def test_a_bit_that_flips_in_the_manifest_changes_no_result(tmp_path: Path, finished: Path) -> None:
     """It is refused; or harmless, between the values and in the name of the sum itself."""
     for name, content in units(finished).items():

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -441,7 +442,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown option of the task": ({"task_options": {"size": 3}}, "task: .*size"),
     "a bad option of the task": ({"task_options": {"n": 4}}, "task: n must be odd"),
     "task options in a list": ({"task_options": [1]}, "task_options must be a table"),
-    "no seeds": ({"seeds": 0}, "seeds must be at least 1"),
+    "no seeds": ({"seeds": 0}, "seeds must be from 1 to 1000000; got 0"),
     "half a seed": ({"seeds": 1.5}, "seeds must be an integer"),
     "a seed below 0": ({"seed": -1}, "seed must be at least 0"),
     "seeds that are taken": ({"seed": 2**32 - 1, "seeds": 2}, "seed: the last must be below"),
@@ -515,16 +516,81 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a λ for other states": (method(options={"lam": [0.5] * 4}), r"methods\.m: .*does not fit"),
     "an unknown truth": (method(truth="mine"), r'methods\.m: truth must be "exact" or "thesis"; got \'mine\''),
-    "what cannot be written down": (method(options={"bound": object()}), "plain data"),
+    "what cannot be written down": (method(options={"bound": object()}), r"methods\.m\.options: .* plain data"),
+    # sizes
+    "10⁹ cells": (
+        grid(a=range(1000), b=range(1000), c=range(1000)) | method(over=["a", "b", "c"]),
+        r"methods\.m\.over: 1,000 of a × 1,000 of b × 1,000 of c are 1,000,000,000 cells; a method may have 100,000",
+    ),
+    "10⁹ values": (grid(alpha=range(10**9)), r"grid\.alpha has too many values: a method may have 100,000 cells"),
+    "values without end": (grid(alpha=count()), r"grid\.alpha has too many values"),
+    "all seeds there are": ({"seeds": 2**32 - 1}, "seeds must be from 1 to 1000000; got 4294967295"),
+    "10¹⁰ points": ({"points": 10**10, "steps": 10**11}, "points must be from 1 to 1000000; got 10000000000"),
+    "points of many cells": (
+        {"points": 10**6, "steps": 10**7} | grid(alpha=range(1, 1001)),
+        r"points: methods\.m has 1,000 cells, .* write 100,000 points or fewer",
+    ),
+    "10³⁰ steps": ({"steps": 10**30}, "steps must be from 1 to 1000000000000000; got 1000000000000000000000000000000"),
+    "10¹¹ features": (
+        method(options={"features": {"type": "OneHot", "n": 10**11}}),
+        r"methods\.m: features: 100,000,000,000 features need 3,200 GB of memory at least; this machine has",
+    ),
+    "10¹¹ dense features": (
+        method(options={"features": {"type": "Dense", "n": 10**11}}), r"methods\.m: features: 100,000,000,000 features",
+    ),
+    "10¹¹ slots of a hash": (
+        method(options={"features": {"type": "TileCoder", "low": [0], "high": [9**15], "hash_size": 10**11}}),
+        r"methods\.m: features: 100,000,000,000 features need",
+    ),
+    "10¹² tiles": (
+        method(options={"features": {"type": "TileCoder", "low": [0] * 4, "high": [9**15] * 4, "tiles": 1000}}),
+        r"methods\.m: features: 8,000,000,000,000 features need",
+    ),
+    "many cells of many features": (
+        grid(alpha=range(1, 10**5)) | method(options={"features": {"type": "OneHot", "n": 10**6}}),
+        r"methods\.m: 99,999 cells × 1,000,000 features need 3,200 GB",
+    ),
+    "a return of 10¹⁵ steps": (
+        {"methods": {"m": {"learner": "NStepTD", "options": {"alpha": 0.1, "n": 10**15}}}},
+        r"methods\.m: there is not the memory for it",
+    ),
+    # kinds
+    "a title that is a number": ({"title": 3}, 'title must be text, in quotes: "…"; got 3'),
+    "an about in a list": (method(about=[1, 2]), r"methods\.m\.about must be text, in quotes: .*; got \[1, 2\]"),
+    "a truth that is a number": (method(truth=3), r"methods\.m\.truth must be text"),
+    "a rule that is a number": (method(rule=3), r"methods\.m: rule must be a name; got 3"),
+    "a preset that is a number": ({"preset": 0.3}, r"preset must be text, in quotes: .*; got 0\.3"),
+    "a kind that is a list": ({"kind": ["control"]}, "kind must be"),
+    "modules that are numbers": ({"modules": [3]}, r"modules must be a list of names; got \[3\]"),
+    "a module": ({"modules": 3}, "modules must be a list of names; got 3"),
+    "a folder": ({"folders": "here"}, "folders must be a list of names; got 'here'"),
+    "true seeds": ({"seeds": True}, "seeds must be an integer; got True"),
+    "a true tail": ({"tail": True}, "tail must be a share"),
+    "steps as a float": ({"steps": 1e3}, r"steps must be an integer; got 1000\.0: write 1_000"),
+    "points as a float": ({"points": 10.0}, r"points must be an integer; got 10\.0: write 10"),
+    "over numbers": (method(over=[3]), r"methods\.m\.over must be a list of names"),
+    "options by number": (method(options={3: 1}), r"methods\.m\.options must be a table, values by name"),
+    "task options by number": ({"task_options": {3: 1}}, "task_options must be a table"),
+    "an agent in a list": ({"agent": [1]}, "agent must be a table"),
+    "quick seeds in words": ({"quick": {"seeds": "few"}}, "quick: seeds must be an integer"),
+    "a quick method": ({"quick": {"methods": "m"}}, "quick: methods must be a list of names; got 'm'"),
+    "a quick grid in a list": ({"quick": {"grid": [1]}}, "quick: grid must be a table"),
+    "a quick grid of one number": ({"quick": {"grid": {"alpha": 1}}}, r"quick: grid\.alpha must be a list"),
+    "a name that no file can have": ({"name": "n" * 101}, "name must be .* at most 100"),
+    "an environment": ({"task": "CartPole-v1"}, "task: CartPole-v1 is an environment of Gymnasium.* td.train"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_cannot_be_is_refused_by_name_before_anything_is_written(case: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused_by_name_before_anything_is_written(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tdlambda.studies.sizes.machine_memory", lambda: 16 * 10**9)
     changes, message = BAD[case]
     plain = {"name": "bad", "task": "RingWorld-v0", "seeds": 1, "steps": 1000, "points": 10} | grid() | method()
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError), match=message) as refused:
         td.run_study(td.Study.from_dict(plain | changes), tmp_path / "out")
+    assert "\n" not in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 

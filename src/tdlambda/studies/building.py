@@ -15,6 +15,7 @@ from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Softmax
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
+from tdlambda.studies.sizes import check_encoder, check_memory
 from tdlambda.tasks.base import Task
 
 LEARNERS: dict[str, Any] = {name: getattr(learners, name) for name in learners.__all__} | {"AutoTD": AutoTD}
@@ -144,8 +145,6 @@ def thesis_truth(task: Task[Any]) -> Truth:
 
 def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
     """A class, or a constructor of it after a dot, of ours or of a module of the user's."""
-    if not isinstance(name, str):
-        raise TypeError(f"{what} must be a name; got {name!r}")
     module, _, path = name.rpartition(":")
     if module:
         found: Any = sys.modules[module]  # a study that is run has imported it
@@ -187,6 +186,9 @@ def _built(name: str, value: Any) -> Any:
     if not isinstance(kind, str) or kind not in known:
         raise ValueError(f"{name}: type must be one of {', '.join(sorted(known))}; got {kind!r}")
     try:
-        return known[kind](**options)
-    except (TypeError, ValueError) as error:
+        check_encoder(options)
+        built = known[kind](**options)
+        check_memory(getattr(built, "size", 0))
+    except (TypeError, ValueError, MemoryError) as error:
         raise ValueError(f"{name}: {error}") from error
+    return built

@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from tdlambda.arrays import integer
 from tdlambda.lambdas import as_rule
+from tdlambda.studies.sizes import CELLS
 
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
 """Of the results, beside the grid's."""
-_NAME = re.compile(r"\w[\w.+-]*")
+_NAME = re.compile(r"\w[\w.+-]{,99}")
+_QUICK = ("seeds", "steps", "points", "grid", "methods")
 
 
 def check_name(name: Any, where: str) -> None:
     """Something that can name a directory, here and on other machines."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(f"{where} must be letters, digits and . + - _, beginning with a letter or digit; got {name!r}")
+        raise ValueError(
+            f"{where} must be letters, digits and . + - _, beginning with a letter or digit, at most 100; got {name!r}"
+        )
+
+
+def whole(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """An integer, and nothing that is taken for one.
+
+    >>> whole(1e3, "steps", 1)
+    Traceback (most recent call last):
+    TypeError: steps must be an integer; got 1000.0: write 1_000
+    """
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer; got {value!r}")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e18:
+        raise TypeError(f"{name} must be an integer; got {value!r}: write {int(value):_}")
+    return integer(value, name, low, high)
+
+
+def check_text(value: Any, where: str) -> None:
+    """Words."""
+    if not isinstance(value, str):
+        raise TypeError(f'{where} must be text, in quotes: "…"; got {value!r}')
+
+
+def names_in(value: Any, where: str) -> tuple[str, ...]:
+    """A list of names."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"{where} must be a list of names; got {value!r}")
+    names = tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{where} must be a list of names; got {value!r}")
+    return names
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
@@ -34,13 +71,34 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
 
 def check_table(table: Any, where: str) -> None:
     """Values by name."""
-    if not isinstance(table, Mapping):
+    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise TypeError(f"{where} must be a table, values by name; got {table!r}")
+
+
+def check_plain(table: Any, where: str) -> None:
+    """Values by name that can be written down."""
+    check_table(table, where)
+    with saying(where):
+        json.dumps(table, default=listable)
+
+
+def check_quick(quick: Any) -> None:
+    """What a small version changes."""
+    check_plain(quick, "quick")
+    check_known(quick, _QUICK, "quick")
+    with saying("quick"):
+        for name in ("seeds", "steps", "points"):
+            whole(quick.get(name, 1), name, 1)
+        names_in(quick.get("methods", ()), "methods")
+        check_table(quick.get("grid", {}), "grid")
+        for name, values in quick.get("grid", {}).items():
+            grid_values(name, values)
 
 
 def share(value: Any, name: str, low: bool, high: bool, of: str) -> float:
     """A number from 0 to 1, `low` and `high` saying whether these are themselves allowed."""
-    good = isinstance(value, int | float) and (0 < value < 1 or (low and value == 0) or (high and value == 1))
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    good = number and (0 < value < 1 or (low and value == 0) or (high and value == 1))
     if not good:
         raise ValueError(f"{name} must be a share of the {of}, in {'(['[low]}0, 1{')]'[high]}; got {value!r}")
     return float(value)
@@ -51,9 +109,12 @@ def grid_values(name: str, values: Any) -> list[Any]:
     if name in COLUMNS:
         raise ValueError(f"grid: {name!r} is a column of the results; write rule.{name} or learner.{name}")
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values] if ordered else []
-    if not plain:
+    some = list(islice(values, CELLS + 1)) if ordered else []
+    if not some:
         raise ValueError(f"grid.{name} must be a list of values, at least one; got {values!r}")
+    if len(some) > CELLS:
+        raise ValueError(f"grid.{name} has too many values: a method may have {CELLS:,} cells")
+    plain = [value.item() if isinstance(value, np.generic) else value for value in some]
     kinds = {float if type(value) is int else type(value) for value in plain}
     if kinds == {float, str} and name in ("lam", "learner.lam"):
         with saying(f"grid.{name}"):
@@ -69,8 +130,8 @@ def grid_values(name: str, values: Any) -> list[Any]:
 
 def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:
     """Names from the grid, none of them given otherwise as well."""
-    check_table(options, f"{where}.options")
-    if not isinstance(over, tuple):
+    check_plain(options, f"{where}.options")
+    if not isinstance(over, tuple) or not all(isinstance(axis, str) for axis in over):
         raise TypeError(f"{where}.over must be a list of names from the grid; got {over!r}")
     for axis in over:
         if axis not in grid:
@@ -88,6 +149,8 @@ def saying(where: str) -> Iterator[None]:
         raise TypeError(f"{where}: {error}") from error
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
+    except MemoryError as error:
+        raise ValueError(f"{where}: there is not the memory for it: {error}") from error
 
 
 def listable(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tdlambda.lambdas import NAMED
 from tdlambda.studies.building import SELF_TUNING, default_lam
+from tdlambda.studies.checks import check_text
 
 _FIXED = ("Fixed", "PerState")
 """Rules that do not learn."""
@@ -57,11 +58,20 @@ class Method:
         if isinstance(self.over, list):
             object.__setattr__(self, "over", tuple(self.over))
 
+    def check(self, where: str) -> None:
+        """Refuse what is not even text; what the names mean is known when learners are built."""
+        if not isinstance(self.learner, str):
+            raise TypeError(f"{where}: learner must be a name; got {self.learner!r}")
+        if self.rule is not None and not isinstance(self.rule, str):
+            raise TypeError(f"{where}: rule must be a name; got {self.rule!r}")
+        check_text(self.truth, f"{where}.truth")
+        check_text(self.about, f"{where}.about")
+
     @property
     def modules(self) -> dict[str, str]:
         """Modules of the user's that its learner and its rule are in."""
         named = {"learner": self.learner, "rule": self.rule}
-        return {what: name.rpartition(":")[0] for what, name in named.items() if isinstance(name, str) and ":" in name}
+        return {what: name.rpartition(":")[0] for what, name in named.items() if name is not None and ":" in name}
 
     def settings(self, cell: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
         """The rule for λ in a cell, None without one, and all other options: `lam = "auto"` means `rule = "auto"`."""

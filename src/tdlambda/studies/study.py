@@ -4,43 +4,49 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
 
+import gymnasium as gym
 import numpy as np
 
-from tdlambda.arrays import Ints, integer
+from tdlambda.arrays import Ints
 from tdlambda.control import ActorCritic
 from tdlambda.control import engine as control
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
+from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import (
     check_known,
     check_name,
     check_over,
+    check_plain,
+    check_quick,
     check_table,
+    check_text,
     grid_values,
     listable,
     listed,
+    names_in,
     saying,
     share,
+    whole,
 )
 from tdlambda.studies.method import Method
 from tdlambda.studies.reading import bundled_names, read
 from tdlambda.studies.sources import code, imported
-from tdlambda.tasks import make
+from tdlambda.tasks import TASKS, make
 from tdlambda.tasks.base import Task
 
 FORMAT = 1
 """Of the files; results of another format are not read."""
-_QUICK = ("seeds", "steps", "points", "grid", "methods")
 _SEEDS = 2**32
 """From here on seeds are for sampled truths and for measuring speed."""
 
@@ -126,33 +132,40 @@ class Study:
         check_name(self.name, "name")
         if not isinstance(self.task, str):
             raise TypeError(f"task must be the id of one; got {self.task!r}")
-        for name, low in (("seeds", 1), ("seed", 0), ("steps", 1), ("points", 1), ("curve", 1)):
-            object.__setattr__(self, name, integer(getattr(self, name), name, low))
+        check_text(self.title, "title")
+        if self.preset is not None:
+            check_text(self.preset, "preset")
+        limits = {"seeds": (1, sizes.SEEDS), "seed": (0, None), "steps": (1, sizes.STEPS), "curve": (1, None)}
+        for name, (low, high) in (limits | {"points": (1, sizes.POINTS)}).items():
+            object.__setattr__(self, name, whole(getattr(self, name), name, low, high))
         if self.seed + self.seeds > _SEEDS:
             raise ValueError(f"seed: the last must be below {_SEEDS}; got {self.seeds} from {self.seed}")
         if self.points > self.steps:
             raise ValueError(f"points must be at most steps, {self.steps}; got {self.points}")
         object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
         object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
-        for name in ("methods", "grid", "task_options", "quick", "agent"):
-            check_table(getattr(self, name), name)
+        check_table(self.methods, "methods")
+        check_table(self.grid, "grid")
+        check_plain(self.task_options, "task_options")
+        check_plain(self.agent, "agent")
+        check_quick(self.quick)
         if self.kind not in ("prediction", "control"):
             raise ValueError(f'kind must be "prediction" or "control"; got {self.kind!r}')
         if self.agent and self.kind != "control":
             raise ValueError('agent: only a study of kind "control" has actors')
         if not self.methods:
             raise ValueError("methods: there is none")
-        if isinstance(self.modules, str):
-            raise TypeError(f"modules must be a list of names; got {self.modules!r}")
-        object.__setattr__(self, "modules", tuple(self.modules))
-        object.__setattr__(self, "folders", tuple(map(str, self.folders)))
+        object.__setattr__(self, "modules", names_in(self.modules, "modules"))
+        object.__setattr__(self, "folders", names_in(self.folders, "folders"))
         object.__setattr__(self, "grid", {name: grid_values(name, some) for name, some in self.grid.items()})
-        check_known(self.quick, _QUICK, "quick")
         for name, method in self.methods.items():
             check_name(name, "methods: a name")
             if not isinstance(method, Method):
                 raise TypeError(f"methods: {name!r} must be a Method; got {method!r}")
-            check_over(method.over, method.options, self.grid, f"methods.{name}")
+            where = f"methods.{name}"
+            method.check(where)
+            check_over(method.over, method.options, self.grid, where)
+            sizes.check_cells(method.over, self.grid, self.points, where)
 
     @classmethod
     def load(cls, source: str | Path) -> Self:
@@ -194,7 +207,7 @@ class Study:
     ) -> Self:
         """The same study with other sizes, some of the methods alone, or other values in the grid."""
         if methods is not None:
-            names = list(methods)
+            names = names_in(methods, "methods")
             for name in names:
                 if name not in self.methods:
                     raise ValueError(f"methods: {self.name} has no {name!r}; it has {listed(self.methods)}")
@@ -217,6 +230,12 @@ class Study:
         """The task itself."""
         self._import_modules()
         with saying("task"):
+            if self.task not in TASKS and self.task in gym.registry:
+                raise ValueError(
+                    f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
+                    f"with; write one of {listed(TASKS)}, register one of yours by @td.task in one of the study's "
+                    "modules, or learn in the environment itself: td.train"
+                )
             return make(self.task, self.preset, **self.task_options)
 
     def cells(self, method: str) -> list[dict[str, Any]]:
@@ -249,10 +268,9 @@ class Study:
         self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         with saying(f"methods.{method}"):
-            built = [
-                build_agent(task, declared.learner, *declared.settings(cell), warm_up, self.agent)
-                for cell in self.cells(method)
-            ]
+            built = self._of_each(
+                method, lambda cell: build_agent(task, declared.learner, *declared.settings(cell), warm_up, self.agent)
+            )
             control.checked(task, built, [self.seed], self.steps, self.read_at, 0, ())
         return built
 
@@ -264,11 +282,18 @@ class Study:
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         truth = self.truth(method)
         with saying(f"methods.{method}"):
-            built = [
-                build_learner(task, declared.learner, *declared.settings(cell), warm_up) for cell in self.cells(method)
-            ]
+            built = self._of_each(
+                method, lambda cell: build_learner(task, declared.learner, *declared.settings(cell), warm_up)
+            )
             checked(task, built, [self.seed], self.steps, self.read_at, 0, None, truth, (), WIDTH)
         return built
+
+    def _of_each(self, method: str, build: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
+        """What is built of each cell; refused after the first where there is no memory for all."""
+        first, *rest = self.cells(method)
+        built = [build(first)]
+        sizes.check_memory(built[0].features.size, 1 + len(rest))
+        return built + [build(cell) for cell in rest]
 
     def truth(self, method: str) -> Truth:
         """What the method's error is measured against; in control, nothing."""

@@ -1,0 +1,56 @@
+"""How large a study may be, known before anything of it is built."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+SEEDS, STEPS, POINTS, CELLS = 10**6, 10**15, 10**6, 10**5
+"""At most: seeds; steps, which a float still counts one by one; points; cells of a method, each of them a learner."""
+ERRORS = 10**8
+"""Errors of one method on one seed, cells × points: 0.8 GB."""
+_FEATURE = 32
+"""Bytes that a learner needs for a feature at least: its weight, its trace, and its places in the list of live ones."""
+_COUNTS = ("n", "hash_size", "tilings", "shape")
+"""Options of encoders that they ask for memory by, as they are built."""
+
+
+def check_cells(over: Iterable[str], grid: Mapping[str, Sequence[Any]], points: int, where: str) -> None:
+    """Refuse a method with too many cells, or too many errors to keep of them."""
+    lengths = {axis: len(grid[axis]) for axis in over}
+    cells = math.prod(lengths.values())
+    factors = " × ".join(f"{n:,} of {axis}" for axis, n in lengths.items())
+    if cells > CELLS:
+        raise ValueError(f"{where}.over: {factors} are {cells:,} cells; a method may have {CELLS:,}")
+    if cells * points > ERRORS:
+        raise ValueError(
+            f"points: {where} has {cells:,} cells, and {points:,} points of each are {cells * points:,} errors a seed; "
+            f"at most {ERRORS:,} can be kept, so write {ERRORS // cells:,} points or fewer"
+        )
+
+
+def check_memory(features: int, cells: int = 1) -> None:
+    """Refuse learners for which this machine has no memory."""
+    needed, there = features * cells * _FEATURE, machine_memory()
+    if needed > there:
+        many = f"{cells:,} cells × {features:,} features need" if cells > 1 else f"{features:,} features need"
+        raise ValueError(f"{many} {needed / 1e9:,.0f} GB of memory at least; this machine has {there / 1e9:,.0f} GB")
+
+
+def check_encoder(options: Mapping[str, Any]) -> None:
+    """Refuse an encoder for which there is no memory, before it asks for it itself."""
+    for name in _COUNTS:
+        value = options.get(name, 0)
+        for number in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(number, int):
+                check_memory(number)
+
+
+def machine_memory() -> int:
+    """Bytes of memory; a terabyte where it is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not POSIX
+        return 2**40
