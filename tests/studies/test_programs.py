@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from small_studies import small, units
 
@@ -134,6 +135,18 @@ def test_a_method_that_names_no_module_does_not_depend_on_one(toml: Path, write:
     before = {name: study.key(name) for name in study.methods}
     write(mine=MINE + "\n")
     assert [name for name in study.methods if study.key(name) != before[name]] == ["mine", "tuned"]
+
+
+def test_the_module_of_the_task_counts_whoever_imported_it(write: Write, tmp_path: Path) -> None:
+    text = "import tdlambda as td\n@td.task('TypedRing-v0')\nclass Ring(td.tasks.ring_world.RingWorld):\n    pass\n"
+    study = small(task="TypedRing-v0", preset=None)
+    keys = []
+    for version in (text, text + "# edited\n"):
+        write(typed_ring=version)
+        sources.imported("typed_ring", [str(tmp_path)])
+        keys.append(study.key("fixed"))
+        del td.TASKS["TypedRing-v0"], gym.registry["tdlambda/TypedRing-v0"]
+    assert keys[0] != keys[1]
 
 
 def test_all_that_a_module_imports_counts_but_for_what_is_installed(write: Write, tmp_path: Path) -> None:

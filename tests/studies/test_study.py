@@ -599,6 +599,10 @@ def test_the_study_that_the_bad_ones_are_made_of_is_good(tmp_path: Path) -> None
     assert td.run_study(td.Study.from_dict(plain), tmp_path / "out").done == 1
 
 
+def test_a_task_may_have_its_name_in_gymnasium() -> None:
+    assert small(task="tdlambda/RingWorld-v0").environment.id == "RingWorld-v0"
+
+
 def test_a_truth_without_a_model_is_refused() -> None:
     study = td.Study("car", "MountainCar-v0", {"m": td.Method("TD", truth="thesis")})
     with pytest.raises(ValueError, match=r"methods\.m: truth: MountainCar-v0 has no model"):

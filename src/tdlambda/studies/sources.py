@@ -61,11 +61,19 @@ def imported(name: str, folders: Sequence[str] = ()) -> ModuleType:
     return module
 
 
-def code(modules: Sequence[str]) -> dict[str, str]:
-    """All that computes, by name: versions, and digests of sources. `modules`, which a method names, are imported.
+def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
+    """All that computes, by name: versions, and digests of sources.
 
-    Of what they import, modules count that are not installed, or belong to the same package.
+    Parameters
+    ----------
+    modules
+        Those that a method names, imported. Of what they import in turn, modules count that are not installed, or
+        belong to the same package.
+    task
+        The module of the task; one that was typed in rather than written into a file is not covered.
     """
+    if task is not None and _file(task) is not None:
+        modules = [*modules, task]
     found = {"tdlambda": f"{tdlambda.__version__} {package_digest()}"} | {name: _version(name) for name in COMPUTE}
     return found | {name: source.digest for name, source in sorted(_sources(modules).items())}
 

@@ -44,6 +44,7 @@ from tdlambda.studies.reading import bundled_names, read
 from tdlambda.studies.sources import code, imported
 from tdlambda.tasks import TASKS, make
 from tdlambda.tasks.base import Task
+from tdlambda.tasks.registry import NAMESPACE
 
 FORMAT = 1
 """Of the files; results of another format are not read."""
@@ -230,13 +231,17 @@ class Study:
         """The task itself."""
         self._import_modules()
         with saying("task"):
-            if self.task not in TASKS and self.task in gym.registry:
+            if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
                     f"with; write one of {listed(TASKS)}, register one of yours by @td.task in one of the study's "
                     "modules, or learn in the environment itself: td.train"
                 )
             return make(self.task, self.preset, **self.task_options)
+
+    @property
+    def _task_id(self) -> str:
+        return self.task.removeprefix(f"{NAMESPACE}/")
 
     def cells(self, method: str) -> list[dict[str, Any]]:
         """What each cell of a method's grid sets."""
@@ -326,10 +331,11 @@ class Study:
         })  # fmt: skip
 
     def code(self, method: str) -> dict[str, str]:
-        """The program that computes a method's results: versions of packages, and digests of the modules it names."""
+        """The program that computes a method's results: versions of packages, and digests of the modules it uses."""
         self._import_modules()
         self._import_those_of(method)
-        return code([*self.modules, *self.methods[method].modules.values()])
+        known = TASKS.get(self._task_id)
+        return code([*self.modules, *self.methods[method].modules.values()], known.build.__module__ if known else None)
 
     def _import_modules(self) -> None:
         """Import `modules`; where results are only looked at, the task must be one that is known already."""
