@@ -78,4 +78,5 @@ def other_program(directory: Path, study: Study, keys: Mapping[str, str]) -> str
     if not changed:
         return ""
     what = ", ".join(dict.fromkeys(name for names in changed.values() for name in names))
-    return f"{what} changed since {', '.join(changed)} ran: done again; the old results are kept apart in units/"
+    methods = f"method{'s' * (len(changed) > 1)} {', '.join(changed)}"
+    return f"{what} changed since {methods} ran: to be run again; the old results are kept apart, in units/"

@@ -75,7 +75,7 @@ def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
     if task is not None and _file(task) is not None:
         modules = [*modules, task]
     found = {"tdlambda": f"{tdlambda.__version__} {package_digest()}"} | {name: _version(name) for name in COMPUTE}
-    return found | {name: source.digest for name, source in sorted(_sources(modules).items())}
+    return found | {f"module {name}": source.digest for name, source in sorted(_sources(modules).items())}
 
 
 def differences(old: Mapping[str, str] | None, new: Mapping[str, str]) -> list[str]:
