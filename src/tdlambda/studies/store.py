@@ -118,9 +118,8 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 
     (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
     n = len(cells)
-    columns: dict[str, Any] = {
-        axis: pa.array([study.stored(cell)[axis] for cell in cells]) for axis in study.methods[method].over
-    }
+    rows = [study.stored(cell) for cell in cells]
+    columns: dict[str, Any] = {axis: pa.array([row[axis] for row in rows]) for axis in study.methods[method].over}
     columns |= {
         "seed": np.full(n, seed, dtype=np.int64),
         "diverged_at": result.diverged_at[:, 0],

@@ -92,7 +92,7 @@ class Study:
     folders
         Where modules of yours are looked for first; a study that is read from a file looks beside it.
     trusted
-        Whether its modules may be imported; False as long as a study from `td.load_study` is only looked at.
+        Whether its modules may be imported; False as long as a study from `td.studies.load_study` is only looked at.
 
     Examples
     --------
@@ -265,8 +265,11 @@ class Study:
 
     def stored(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """A cell as results hold it: a parameter with names among its values is text throughout, "0.5" or "auto"."""
-        named = {axis for axis in cell if any(isinstance(value, str) for value in self.grid[axis])}
-        return {axis: str(value) if axis in named else value for axis, value in cell.items()}
+        return {axis: str(value) if axis in self._text else value for axis, value in cell.items()}
+
+    @cached_property
+    def _text(self) -> set[str]:
+        return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
 
     def agents(self, method: str) -> list[ActorCritic]:
         """In control, the agent of each cell; refused if it does not fit the task."""
