@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from distributed import Client
@@ -47,6 +49,11 @@ CLIENT = """
 import json, sys
 import tdlambda as td
 td.run_study(td.Study.from_dict(json.loads(sys.argv[1])), sys.argv[2], dask=sys.argv[3])
+"""
+OTHER_NUMPY = """
+import importlib.metadata as installed
+true = installed.version
+installed.version = lambda name: "1.0" if name == "numpy" else true(name)
 """
 NAP = 0.3
 
@@ -271,10 +278,12 @@ def test_a_result_may_be_lost_with_its_worker_before_it_is_fetched(
             victim = next(worker for worker in two.workers if worker.pid == int(holder))
             victim.kill()
             victim.wait(10)
-            monkeypatch.setattr(cluster, "PATIENCE", NAP / 2)
-        content = fetch(future, unit)
-        if content is None:
-            lost.append(unit)
+        content = None
+        try:
+            content = fetch(future, unit)
+        finally:
+            if content is None:
+                lost.append(unit)
         return content
 
     monkeypatch.setattr(cluster, "_content", too_late)
@@ -336,6 +345,62 @@ def test_workers_with_other_versions_are_refused(
     assert units(tmp_path) == {}
 
 
+def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
+    study: td.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "sitecustomize.py").write_text(OTHER_NUMPY)
+    path = os.pathsep.join([str(tmp_path), some.environment["PYTHONPATH"]])
+    give = cluster.Crew.give
+
+    def all_but_one(crew: cluster.Crew, todo: deque[cluster.Unit]) -> None:
+        """The last unit waits until the late worker has come."""
+        last = [todo.pop()] if todo and not crew._unfit else []
+        give(crew, todo)
+        todo.extend(last)
+
+    monkeypatch.setattr(cluster.Crew, "give", all_but_one)
+    came = len(some.workers)
+    try:
+        with meanwhile(lambda: len(units(tmp_path)) >= 2, lambda: some.add(came + 1, PYTHONPATH=path)):
+            outcome = td.run_study(study, tmp_path, dask=some.address)
+        assert some.begun(some.workers[came].pid) == []
+    finally:
+        for late in some.workers[came:]:
+            late.kill()
+            late.wait(10)
+    assert (outcome.done, outcome.left, outcome.interrupted) == (12, 0, False)
+    assert units(tmp_path) == here
+    said = [line for line in capfd.readouterr().err.splitlines() if "gets no units" in line]
+    assert len(said) == 1
+    assert "numpy 1.0 (the client" in said[0]
+
+
+def test_a_unit_that_workers_die_over_is_not_tried_for_ever() -> None:
+    class Future:
+        status = "finished"
+        done = staticmethod(lambda: True)
+        cancel = staticmethod(lambda: None)
+        result = staticmethod(lambda **_: provenance() | {"misunderstood": ""})
+
+    client, arrivals = Mock(), iter(range(100))
+    client.scheduler_comm.closed.return_value = False
+    client.nthreads.side_effect = lambda: {f"worker {next(arrivals)}": 1}
+    client.submit.side_effect = lambda *_, **__: Future()
+    crew = cluster.Crew(client, cluster.Order("a", {}, {}, {}, cluster._versions(provenance())), Mock())
+    todo = deque([("fixed", 1)])
+    for _ in range(4):  # Dask's own measure
+        crew._next_muster = 0.0
+        todo += crew.muster()  # somebody comes
+        crew.muster()  # and is found fit
+        assert todo == deque([("fixed", 1)])
+        crew.give(todo)
+        assert not todo
+    crew._next_muster = 0.0
+    with pytest.raises(RuntimeError, match=r"methods\.fixed, seed 1: 4 workers died over it"):
+        crew.muster()
+
+
 def test_a_worker_that_comes_late_looks_at_itself(study: td.Study, modules: Path) -> None:  # noqa: ARG001
     versions = cluster._versions(provenance())
     keys = {method: study.key(method) for method in study.methods}
@@ -345,7 +410,7 @@ def test_a_worker_that_comes_late_looks_at_itself(study: td.Study, modules: Path
     assert prepared(study, "fixed")[1] is truths["fixed"]  # the client's, not its own
     with pytest.raises(ValueError, match="the source of tdlambda"):
         cluster._study(cluster.Order("b", study.to_dict(), keys, {}, {**versions, "the source of tdlambda": "new"}))
-    with pytest.raises(ValueError, match="understands fixed differently"):
+    with pytest.raises(ValueError, match="understands differently: fixed"):
         cluster._study(cluster.Order("c", study.to_dict(), {**keys, "fixed": "0"}, {}, versions))
 
 

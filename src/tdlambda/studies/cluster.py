@@ -1,4 +1,4 @@
-"""A study on a Dask cluster: a task for each unit, done by any worker; the client alone writes, as they arrive."""
+"""A study on a Dask cluster: a task for each unit, done by any fit worker; the client alone writes, as they arrive."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import importlib
 import platform
 import sys
 import threading
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +22,7 @@ from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.truth import Truth
 from tdlambda.studies.running import prepared, run_unit
+from tdlambda.studies.sources import imported
 from tdlambda.studies.store import provenance
 from tdlambda.studies.study import Study
 
@@ -29,9 +32,14 @@ RETRIES = 2
 """How often a unit that failed is tried again; one whose worker died is anyway."""
 SAME = ("tdlambda", "numpy", "numba", "scipy", "pyarrow")
 """Packages that must be of one version on all workers: the numbers and the bytes of their files come from them."""
+MUSTER = 0.5
+"""Seconds between two looks at who is there."""
 AT_ONCE = 16
 """Results that are fetched at a time: one by one, each would wait for the network."""
 GONE = "dask: the scheduler went away; what had arrived is kept, run again to go on"
+
+Unit = tuple[str, int]
+"""A method and a seed."""
 
 
 @dataclass(frozen=True)
@@ -55,47 +63,153 @@ def run_on_cluster(
     stop = threading.Event()
     if not any(wanted.values()):
         return False
-    with interruptible(stop), _connected(address) as client:
-        if not _anybody(client, address, stop):
-            return True
+    with interruptible(stop), _connected(address) as client, ThreadPoolExecutor(AT_ONCE) as pool:
         order = Order(
             uuid4().hex, study.to_dict(), {method: study.key(method) for method in wanted},
             {method: prepared(study, method)[1] for method in wanted}, _versions(provenance()),
         )  # fmt: skip
-        _refuse_others(client, order)
-        units = _sent(client, order, wanted)
-        lanes = {method: len(study.cells(method)) for method in wanted}
+        crew, lanes = Crew(client, order, pool), {method: len(study.cells(method)) for method in wanted}
+        todo = deque((method, seed) for method, seeds in wanted.items() for seed in seeds)
 
-        def take(futures: list[Any]) -> list[Any]:
-            """Keep what has come; what was lost on the way is to be waited for again."""
-            lost = []
-            named = [units[future] for future in futures]
-            contents = pool.map(_content, futures, named)
-            for future, (method, seed), content in zip(futures, named, contents, strict=True):
-                if content is None:
-                    lost.append(future)
-                    continue
+        def take() -> None:
+            for (method, seed), content in crew.arrived():
                 keep(method, seed, content)
                 bar.advance(lanes[method] * study.steps, _diverged(content))
-                del units[future]
-                future.release()  # the worker may forget it
-            return lost
+            bar.refresh()
 
-        arriving = _distributed().as_completed(units, loop=client.loop)
-        ready: list[Any] = []
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            while units and not stop.is_set():
-                ready += arriving.next_batch(block=False)
-                arriving.update(take(ready[:AT_ONCE]))
-                bar.refresh()
-                if not ready:
-                    if client.scheduler_comm is None or client.scheduler_comm.closed():
-                        raise ConnectionError(GONE)
-                    stop.wait(0.05)
-                del ready[:AT_ONCE]
-            take(ready + arriving.next_batch(block=False))  # interrupted: what came at the last moment
-        client.cancel(list(units))
-        return bool(units)
+        while (todo or crew.units) and not stop.is_set():
+            todo.extendleft(crew.muster())
+            crew.give(todo)
+            take()
+            stop.wait(0.02)
+        take()  # interrupted: what came at the last moment
+        while crew.on_the_way:
+            take()
+            time.sleep(0.02)
+        client.cancel(list(crew.units))
+        return bool(todo or crew.units)
+
+
+class Crew:
+    """The workers of a scheduler, each looked at when it comes, and the units that each has in hand.
+
+    Units are given to one worker by name: Dask would give them to whoever is free, and who computes something else, or
+    fails at once, is always free.
+    """
+
+    def __init__(self, client: Any, order: Order, pool: ThreadPoolExecutor) -> None:
+        self.client, self.order, self._pool = client, order, pool
+        self.units: dict[Any, tuple[str, Unit]] = {}
+        """By their futures, the worker and what it is to do."""
+        self.on_the_way: dict[Any, Future[bytes | None]] = {}
+        """Of those that are done, what is being fetched."""
+        self._looks: dict[str, Any] = {}
+        self._orders: dict[str, Any] = {}
+        self._unfit: dict[str, str] = {}
+        self._threads: dict[str, int] = {}
+        self._deaths: Counter[Unit] = Counter()
+        self._next_muster, self._waiting, self._begun = 0.0, False, False
+
+    def muster(self) -> list[Unit]:
+        """See, now and then, who has come and who has left: the units that are to be done again."""
+        if self.client.scheduler_comm is None or self.client.scheduler_comm.closed():
+            raise ConnectionError(GONE)
+        for worker in [worker for worker, look in self._looks.items() if look.done()]:
+            self._judge(worker, self._looks.pop(worker))
+        if time.monotonic() < self._next_muster:
+            return []
+        try:
+            self._threads = self.client.nthreads()
+        except OSError as error:
+            raise ConnectionError(GONE) from error
+        self._next_muster = time.monotonic() + MUSTER
+        for some in (self._looks, self._orders, self._unfit):
+            for worker in some.keys() - self._threads:
+                del some[worker]
+        for worker in self._threads.keys() - self._looks.keys() - self._orders.keys() - self._unfit.keys():
+            self._looks[worker] = self._look(worker)
+        self._say_if_nobody_works()
+        return [self._lost(future) for future, (worker, _) in list(self.units.items()) if worker not in self._threads]
+
+    def give(self, todo: deque[Unit]) -> None:
+        """Units to those who are fit: one for each thread, and one that waits for the first to be free."""
+        busy = Counter(worker for worker, _ in self.units.values())
+        for worker, order in self._orders.items():
+            while todo and busy[worker] <= self._threads[worker]:
+                method, seed = unit = todo.popleft()
+                name = (f"{method}-{self.order.token}-{self._deaths[unit]}", seed)
+                future = self.client.submit(_unit, *unit, order, key=name, workers=[worker], retries=RETRIES)
+                self.units[future] = worker, unit
+                busy[worker] += 1
+
+    def arrived(self) -> Iterator[tuple[Unit, bytes]]:
+        """What has come; what is done is fetched meanwhile, and what is lost on the way comes again."""
+        for future in [future for future in self.units if future.done() and future not in self.on_the_way]:
+            self.on_the_way[future] = self._pool.submit(_content, future, self.units[future][1])
+        for future in [future for future, fetched in self.on_the_way.items() if fetched.done()]:
+            content = self.on_the_way.pop(future).result()
+            if content is not None:
+                unit = self.units.pop(future)[1]
+                future.release()  # the worker may forget it
+                yield unit, content
+
+    def _look(self, worker: str) -> Any:
+        """What a worker says of itself, in time."""
+
+        def look(study: dict[str, Any], keys: dict[str, str], source: str) -> dict[str, Any]:
+            # Nested, so that it is sent as code: a worker without our package can run it and say so.
+            from tdlambda.studies.store import provenance
+
+            found = provenance()
+            if found["source"] == source:
+                from tdlambda.studies.cluster import misunderstood
+
+                found["misunderstood"] = misunderstood(study, keys)
+            return found
+
+        order, name = self.order, f"look-{self.order.token}-{uuid4().hex}"
+        source = order.versions["the source of tdlambda"]
+        return self.client.submit(look, order.study, order.keys, source, key=name, workers=[worker])
+
+    def _judge(self, worker: str, look: Any) -> None:
+        """Hire a worker; or say once what is wrong with it, and raise if nobody is left to begin with."""
+        if look.status == "error":
+            wrong = f"cannot run tdlambda: {look.exception(timeout=PATIENCE)!r}"
+        else:
+            try:
+                found = look.result(timeout=PATIENCE)
+            except OSError:  # it has left, or is asked again
+                return
+            other = _differences(_versions(found), self.order.versions)
+            wrong = f"has {other}" if other else found["misunderstood"]
+        if not wrong:  # a copy for each, so that it lives as long as the worker
+            name = f"study-{self.order.token}-{uuid4().hex}"
+            self._orders[worker] = self.client.submit(_told, self.order, key=name, workers=[worker])
+            self._begun = True
+            return
+        self._unfit[worker] = wrong
+        if not self._begun and self._threads.keys() == self._unfit.keys():
+            listed = "\n  ".join(sorted(f"{worker} {wrong}" for worker, wrong in self._unfit.items()))
+            raise ValueError(f"dask: workers must be able to do what the client does:\n  {listed}")
+        print(f"worker {worker} gets no units: it {wrong}", file=sys.stderr, flush=True)
+
+    def _say_if_nobody_works(self) -> None:
+        nobody = not self._looks and not self._orders
+        if nobody and not self._waiting:
+            address = self.client.scheduler.address
+            print(f"waiting for workers to join {address} …", file=sys.stderr, flush=True)
+        self._waiting = nobody
+
+    def _lost(self, future: Any) -> Unit:
+        """A unit whose worker has gone; one that many workers went over is not tried for ever."""
+        _, unit = self.units.pop(future)
+        self.on_the_way.pop(future, None)
+        future.cancel()
+        self._deaths[unit] += 1
+        if self._deaths[unit] > importlib.import_module("dask.config").get("distributed.scheduler.allowed-failures"):
+            method, seed = unit
+            raise RuntimeError(f"methods.{method}, seed {seed}: {self._deaths[unit]} workers died over it")
+        return unit
 
 
 def threads_at(address: str) -> int:
@@ -123,58 +237,6 @@ def _distributed() -> Any:
         raise ValueError("dask: distributed is not installed; pip install 'tdlambda[dask]'") from error
 
 
-def _anybody(client: Any, address: str, stop: threading.Event) -> bool:
-    """Wait until there is a worker; False if somebody lost patience."""
-    if not client.nthreads():
-        print(f"waiting for workers to join {address} …", file=sys.stderr, flush=True)
-    while not client.nthreads():
-        if stop.wait(0.2):
-            return False
-    return True
-
-
-def _refuse_others(client: Any, order: Order) -> None:
-    """Raise if a worker would compute something else, or nothing at all."""
-
-    def look(modules: list[str], folders: list[str]) -> dict[str, Any]:
-        # Nested, so that it is sent as code: a worker without our package can run it and say so.
-        from tdlambda.studies.sources import imported
-        from tdlambda.studies.store import provenance
-
-        for module in modules:
-            try:
-                imported(module, folders)
-            except ValueError as error:
-                return {"without": f"cannot import {module!r}, one of the study's modules: {error.__cause__!r}"}
-        return provenance()
-
-    wrong = []
-    for worker, found in client.run(
-        look, *(order.study[name] for name in ("modules", "folders")), on_error="return"
-    ).items():
-        if isinstance(found, OSError):
-            continue  # it has left
-        if isinstance(found, Exception):
-            wrong.append(f"{worker} cannot import tdlambda: {found!r}")
-        elif "without" in found:
-            wrong.append(f"{worker} {found['without']}")
-        elif other := _differences(_versions(found), order.versions):
-            wrong.append(f"{worker} has {other}")
-    if wrong:
-        raise ValueError("dask: workers must be able to do what the client does:\n  " + "\n  ".join(sorted(wrong)))
-
-
-def _sent(client: Any, order: Order, wanted: Mapping[str, list[int]]) -> dict[Any, tuple[str, int]]:
-    """The units by their futures."""
-    told = client.submit(_told, order, key=f"study-{order.token}")  # a task, so that it outlives any worker
-    units: dict[Any, tuple[str, int]] = {}
-    for method, seeds in wanted.items():
-        names = [(f"{method}-{order.token}", seed) for seed in seeds]
-        futures = client.map(_unit, [method] * len(seeds), seeds, order=told, key=names, retries=RETRIES)
-        units |= zip(futures, ((method, seed) for seed in seeds), strict=True)
-    return units
-
-
 def _told(order: Order) -> Order:
     return order
 
@@ -193,17 +255,27 @@ def _study(order: Order) -> Study:
     """The study on a worker, which may have come after all others were looked at."""
     if other := _differences(_versions(provenance()), order.versions):
         raise ValueError(f"worker {platform.node()} has {other}")
+    if wrong := misunderstood(order.study, order.keys):
+        raise ValueError(f"worker {platform.node()} {wrong}")
     study = Study.from_dict(order.study)
-    for method, key in order.keys.items():
-        if study.key(method) != key:
-            raise ValueError(
-                f"worker {platform.node()} understands {method} differently: {study.key(method)}, not {key}"
-            )
-        prepared(study, method, order.truths[method])
+    for method, truth in order.truths.items():
+        prepared(study, method, truth)
     return study
 
 
-def _content(future: Any, unit: tuple[str, int]) -> bytes | None:
+def misunderstood(study: dict[str, Any], keys: Mapping[str, str]) -> str:
+    """Why a study cannot be run here as it was meant; empty if it can."""
+    for module in study["modules"]:
+        try:
+            imported(module, study["folders"])
+        except ValueError as error:
+            return f"cannot import {module!r}, one of the study's modules: {error.__cause__!r}"
+    own = Study.from_dict(study)
+    differently = [f"{method} ({own.key(method)}, not {key})" for method, key in keys.items() if own.key(method) != key]
+    return f"understands differently: {', '.join(differently)}" if differently else ""
+
+
+def _content(future: Any, unit: Unit) -> bytes | None:
     """What a unit came to; None if it was lost with its worker at the last moment, so that Dask does it again."""
     try:
         content: bytes = future.result(timeout=PATIENCE)
