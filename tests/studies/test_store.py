@@ -5,6 +5,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import socket
 import subprocess
 import warnings
@@ -21,7 +22,8 @@ from small_studies import leftovers, published_values, small, units
 import tdlambda as td
 from tdlambda.studies import load_study
 from tdlambda.studies.running import run_unit
-from tdlambda.studies.store import DamagedError, Store, read_unit, write_whole
+from tdlambda.studies.store import DamagedError, Store, UnreadableError, read_unit, write_whole
+from tdlambda.studies.watching import Watcher
 
 STUDY = small()
 KEY = STUDY.key("fixed")
@@ -345,6 +347,40 @@ def test_damage_is_reported_left_out_set_aside_and_made_good(
     assert outcome.set_aside[0].read_bytes() == bad
     assert units(tmp_path) == units(finished)
     assert td.load_results(tmp_path).equals(whole)
+
+
+@pytest.mark.parametrize(
+    "trouble", [OSError(errno.EMFILE, "Too many open files"), OSError(errno.EIO, "Input/output error"),
+                PermissionError(errno.EACCES, "Permission denied"), MemoryError()], ids=repr
+)  # fmt: skip
+def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
+    trouble: Exception, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    bad, good = Store(tmp_path, STUDY).path("fixed", 0), Store(tmp_path, STUDY).path("greedy", 2)
+    bad.write_bytes(b"damaged")
+    before, read = {path for path in tmp_path.rglob("*") if path.is_file()}, Path.read_bytes
+
+    def some(path: Path) -> bytes:
+        if path == good:
+            raise trouble
+        return read(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", some)
+        with pytest.raises(UnreadableError, match=f"{good} cannot be read now, and is left as it is: .+"):
+            td.run_study(STUDY, tmp_path)
+        with pytest.warns(UserWarning, match="left out"), pytest.raises(UnreadableError):
+            td.load_results(tmp_path)
+        watcher = Watcher(tmp_path)
+        state = watcher.look()
+        assert (state.done, state.read, state.damaged) == (5, 4, [str(bad)])
+        assert len(state.unreadable) == 1
+        assert str(good) in state.unreadable[0]
+    assert before == {path for path in tmp_path.rglob("*") if path.is_file()}, "nothing has been moved"
+    assert watcher.look().read == 5
+    assert len(td.run_study(STUDY, tmp_path).set_aside) == 1
+    assert units(tmp_path) == units(finished)
 
 
 def test_damaged_files_never_overwrite_each_other(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _live(watcher: Watcher, every: float) -> None:
     state = watcher.look(_READING)
     with Live(view(state, console.width), console=console, auto_refresh=False) as live:
         while not state.finished:
-            time.sleep(0 if state.read < state.done else every)
+            time.sleep(0 if state.read + len(state.unreadable) < state.done else every)
             state = watcher.look(_READING)
             live.update(view(state, console.width), refresh=True)
 
@@ -77,6 +77,9 @@ def view(state: State, room: int | None = None) -> RenderableType:
     if not state.sessions and state.done < state.wanted:
         lines.append(Text("nobody is at work here; tdlambda run goes on where it was", style="yellow"))
     lines += [Text(f"damaged: {path}; tdlambda run redoes it", style="red") for path in state.damaged]
+    if state.unreadable:
+        more = f" (and {len(state.unreadable) - 1} more)" if len(state.unreadable) > 1 else ""
+        lines.append(Text(state.unreadable[0] + more, style="yellow"))
     if state.set_aside:
         lines.append(Text(f"{state.set_aside} damaged before, in {state.directory}/set-aside", style="yellow"))
     return Group(*lines)

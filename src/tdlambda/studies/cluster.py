@@ -269,7 +269,7 @@ def misunderstood(study: dict[str, Any], keys: Mapping[str, str]) -> str:
         try:
             imported(module, study["folders"])
         except ValueError as error:
-            return f"cannot import {module!r}, one of the study's modules: {error.__cause__!r}"
+            return f"cannot import {module!r}, one of the study's modules: {error.__cause__ or error!r}"
     own = Study.from_dict(study)
     differently = [f"{method} ({own.key(method)}, not {key})" for method, key in keys.items() if own.key(method) != key]
     return f"understands differently: {', '.join(differently)}" if differently else ""

@@ -47,6 +47,10 @@ class DamagedError(Exception):
     """A file that is not what was written, or not what it is taken for."""
 
 
+class UnreadableError(OSError):
+    """A file that cannot be read now, for a reason that says nothing of its content."""
+
+
 class Store:
     """The directory of a study's results."""
 
@@ -61,20 +65,21 @@ class Store:
     def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
         """The seeds that each method still wants; and the damaged files found, which are set aside."""
         self._tidy()
-        lost: list[Path] = []
+        damaged: list[Path] = []
         wanted: dict[str, list[int]] = {}
         for method in self.study.methods:
             wanted[method] = []
             for seed in self.study.numbers:
                 path = self.path(method, seed)
-                if path.exists():
-                    try:
-                        read_unit(path, self.keys[method], seed)
-                        continue
-                    except DamagedError:
-                        lost.append(self.set_aside(path))
+                try:
+                    read_unit(path, self.keys[method], seed)
+                    continue
+                except DamagedError:
+                    damaged.append(path)
+                except (FileNotFoundError, NotADirectoryError):
+                    pass
                 wanted[method].append(seed)
-        return wanted, lost
+        return wanted, [self.set_aside(path) for path in damaged]
 
     def set_aside(self, path: Path) -> Path:
         """Move a file out of the way, without overwriting another."""
@@ -140,23 +145,37 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 
 def read_unit(path: Path, key: str, seed: int) -> pa.Table:
     """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        content = path.read_bytes()
-        footer = _footer(content)
-        begin = footer - len(_SUM) - hashlib.sha256().digest_size
-        whole = hashlib.sha256(content[: max(begin, 0)] + content[max(footer, 0) :]).digest()
-        if begin < 0 or content[begin:footer] != _SUM + whole:
-            raise ValueError("its bytes do not add up to their sum")
-        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
-        about = json.loads(table.schema.metadata[_ABOUT])
-    except (OSError, MemoryError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        table, about = _checked(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, MemoryError) as error:  # too many open files, no rights, no memory: the file may be a good one
+        why = error if isinstance(error, OSError) else "there is not enough memory"
+        raise UnreadableError(f"{path} cannot be read now, and is left as it is: {why}") from error
+    except ValueError as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
     if about != {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}:
         raise DamagedError(f"{path} holds other results than its name says")
     return table
+
+
+def _checked(content: bytes) -> tuple[pa.Table, Any]:
+    """The table in a unit's bytes and what it says of itself; a ValueError if they are not what was written."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = _footer(content)
+    begin = footer - len(_SUM) - hashlib.sha256().digest_size
+    whole = hashlib.sha256(content[: max(begin, 0)] + content[max(footer, 0) :]).digest()
+    if begin < 0 or content[begin:footer] != _SUM + whole:
+        raise ValueError("its bytes do not add up to their sum")
+    try:
+        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+        return table, json.loads(table.schema.metadata[_ABOUT])
+    except MemoryError:
+        raise
+    except (OSError, pa.ArrowException, KeyError, TypeError) as error:  # PyArrow's OSError is of these bytes
+        raise ValueError(error) from error
 
 
 def _footer(content: bytes) -> int:
@@ -275,14 +294,17 @@ def provenance() -> dict[str, Any]:
 
 
 def _units(store: Store, method: str) -> Iterator[pa.Table]:
-    folder = store.path(method, 0).parent
-    for seed in sorted({int(path.stem) for path in folder.glob("*.parquet") if path.stem.isdecimal()}):
-        path = store.path(method, seed)
-        if path.exists():
-            try:
-                yield read_unit(path, store.keys[method], seed)
-            except DamagedError as error:
-                warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+    try:
+        names = [Path(name) for name in os.listdir(store.path(method, 0).parent)]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for seed in sorted({int(name.stem) for name in names if name.stem.isdecimal() and name.suffix == ".parquet"}):
+        try:
+            yield read_unit(store.path(method, seed), store.keys[method], seed)
+        except FileNotFoundError:  # a copy under another name, or set aside at this moment
+            continue
+        except DamagedError as error:
+            warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
 
 
 def _rows(table: Any) -> pa.Array:

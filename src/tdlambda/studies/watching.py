@@ -19,7 +19,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats
 from tdlambda.studies.pace import gaps, left, speed
 from tdlambda.studies.statistics import rank, summary
-from tdlambda.studies.store import DamagedError, read_unit, study_and_keys
+from tdlambda.studies.store import DamagedError, UnreadableError, read_unit, study_and_keys
 from tdlambda.studies.study import Study
 
 _OWN = ("units", "sessions", "set-aside")
@@ -76,7 +76,9 @@ class State:
     seconds_since
         The last unit was finished.
     damaged, set_aside
-        Files that cannot be read, which `tdlambda run` redoes; and how many were found before.
+        Files that are damaged, which `tdlambda run` redoes; and how many were found before.
+    unreadable
+        Why files cannot be read now that may be good ones; they are tried again the next time.
     """
 
     directory: str
@@ -96,6 +98,7 @@ class State:
     sessions: list[Sitting] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     set_aside: int = 0
+    unreadable: list[str] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:
@@ -149,7 +152,7 @@ class Watcher:
         study, keys = declared
         end = None if seconds is None else time.monotonic() + seconds
         files = {method: self._files(study, method, keys[method]) for method in study.methods}
-        self._read(files, keys, end)
+        unreadable = self._read(files, keys, end)
         methods = [self._method(study, method, files[method]) for method in study.methods]
         damaged = [path for some in files.values() for path in some if self._damaged(path)]
         sessions, begun = self._sessions()
@@ -168,6 +171,7 @@ class Watcher:
             wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
+            unreadable,
         )  # fmt: skip
 
     def _declaration(self) -> tuple[Study, dict[str, str]] | None:
@@ -204,8 +208,11 @@ class Watcher:
                     continue
         return dict(sorted(found.items()))
 
-    def _read(self, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None) -> None:
-        """Read what is new, as long as there is time; forget what is gone."""
+    def _read(
+        self, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None
+    ) -> list[str]:
+        """Read what is new, as long as there is time; forget what is gone. Why some cannot be read now."""
+        unreadable = []
         for path in self._units.keys() - {path for some in files.values() for path in some}:
             del self._units[path]
         for method, some in files.items():
@@ -214,13 +221,19 @@ class Watcher:
                 if known is not None and known.mark == mark:
                     continue
                 if end is not None and time.monotonic() > end:
-                    return
+                    return unreadable
                 try:
                     table = read_unit(path, keys[method], seed)
                     lost = table["diverged_at"].to_numpy() >= 0
                     self._units[path] = _Unit(mark, table["tail"].to_numpy(), lost)
                 except DamagedError:
                     self._units[path] = _Unit(mark, None, None)
+                except FileNotFoundError:  # set aside at this moment
+                    continue
+                except UnreadableError as error:
+                    self._units.pop(path, None)
+                    unreadable.append(str(error))
+        return unreadable
 
     def _damaged(self, path: Path) -> bool:
         return path in self._units and self._units[path].tail is None
