@@ -8,6 +8,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -413,17 +414,32 @@ def test_files_that_are_none_of_ours_are_let_alone(tmp_path: Path, finished: Pat
     assert (folder / "notes.parquet").read_bytes() == b"mine"
 
 
-def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+def test_what_a_process_was_writing_is_removed_only_if_it_is_surely_dead(tmp_path: Path) -> None:
+    """Number and host name do not tell: those of another container may be the same, or mean nobody here."""
     study = small(seeds=1, methods={"fixed": STUDY.methods["fixed"]})
     folder, host = Store(tmp_path, study).path("fixed", 0).parent, socket.gethostname()
     folder.mkdir(parents=True)
     over = subprocess.Popen(["true"])
     over.wait()
-    of_others = {f".unfinished-{host}-{os.getpid()}-1", ".unfinished-elsewhere-9-1", f".unfinished-{host}-x"}
-    for name in (f".unfinished-{host}-{over.pid}-1", *of_others):
+    live = {f".unfinished-{host}-{over.pid}-1", f".unfinished-{host}-{os.getpid()}-2", ".unfinished-elsewhere-9-3"}
+    dead = {f"{name}-dead" for name in live}
+    for name in live | dead:
         (folder / name).write_bytes(b"half")
+    for name in dead:
+        os.utime(folder / name, (time.time() - 90_000,) * 2)
     td.run_study(study, tmp_path)
-    assert {path.name for path in leftovers(tmp_path)} == of_others
+    assert {path.name for path in leftovers(tmp_path)} == live
+
+
+def test_two_processes_that_look_alike_write_to_different_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1)
+    names: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda _: names.extend(path.name for path in leftovers(tmp_path)))
+    for _ in range(2):
+        write_whole(tmp_path / "file", b"x")
+    assert len(set(names)) == 2
 
 
 def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Path) -> None:

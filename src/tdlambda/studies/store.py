@@ -25,6 +25,7 @@ from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:  # they take a while to import, and who only learns needs neit
 _ABOUT = b"tdlambda"
 _SUM = b"sha256:"
 _UNFINISHED = ".unfinished"
+_SURELY_DEAD = 86_400.0
+"""Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
+machine, which may even have our host name, mean nothing here."""
 
 
 class DamagedError(Exception):
@@ -91,11 +95,11 @@ class Store:
         return new
 
     def _tidy(self) -> None:
-        """Remove what a process of this machine was writing when it was killed."""
-        for path in self.directory.rglob(f"{_UNFINISHED}-{socket.gethostname()}-*"):
-            number = path.name.rsplit("-", 2)[1]
-            if number.isdecimal() and not _alive(int(number)):
-                path.unlink(missing_ok=True)
+        """Remove what a process was writing when it was killed, long ago."""
+        for path in self.directory.rglob(f"{_UNFINISHED}-*"):
+            with suppress(OSError):  # another process has been faster, or it is not ours to remove
+                if time.time() - path.stat().st_mtime > _SURELY_DEAD:
+                    path.unlink()
 
     def write(self, method: str, seed: int, content: bytes) -> None:
         """Keep a unit."""
@@ -242,7 +246,7 @@ def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all: to a temporary name, flushed, renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    name = path.parent / f"{_UNFINISHED}-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+    name = path.parent / f"{_UNFINISHED}-{socket.gethostname()}-{os.getpid()}-{uuid4().hex}"
     try:
         with name.open("xb") as file:
             file.write(content)
@@ -252,17 +256,6 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         name.unlink(missing_ok=True)
         raise
-
-
-def _alive(process: int) -> bool:
-    """Whether there is such a process here."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 class Session:
