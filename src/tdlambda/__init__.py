@@ -4,6 +4,7 @@ from tdlambda import engine, memory, studies
 from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
+from tdlambda.interruption import Interrupted
 from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, ValueErrorGreedy, offline_meta
 from tdlambda.learners import (
     GTD,
@@ -55,6 +56,7 @@ __all__ = [
     "Greedy",
     "GridTilings",
     "History",
+    "Interrupted",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",

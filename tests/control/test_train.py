@@ -99,9 +99,11 @@ def test_an_environment_that_raises_loses_nothing() -> None:
     assert a.steps == 199
 
 
-def test_an_interrupt_returns_what_there_is() -> None:
+def test_an_interrupt_is_passed_on_with_what_there_is() -> None:
     a = agent()
-    curve = td.train(Corridor(at=150, what=KeyboardInterrupt()), a, steps=500, seed=0)
+    with pytest.raises(td.Interrupted, match="149 steps are learnt from") as stopped:
+        td.train(Corridor(at=150, what=KeyboardInterrupt()), a, steps=500, seed=0)
+    curve = stopped.value.result
     assert curve.interrupted
     assert a.steps == curve.steps == 149
     assert not a.trace.any()

@@ -1,13 +1,14 @@
 """The bench: it measures what it says, on next to no work."""
 
 import json
+import signal
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from tdlambda.cli.app import app
-from tdlambda.engine import benchmark
+from tdlambda.engine import benchmark, by_seed, running
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,27 @@ def test_every_row_is_a_ratio_with_a_verdict(found: dict[str, Any]) -> None:
     assert all(value > 1000 for value in found["speed"].values())
     hours = found["tables"]
     assert hours["all four"] == pytest.approx(3 * hours["each of three RingWorlds"] + hours["FrozenLake"])
+
+
+def test_control_c_ends_the_bench_and_nothing_is_printed_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_run, runs = running.run, []
+
+    def interrupt(*_: Any, **__: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return (), ()
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        runs.append(arguments)
+        if len(runs) == 2:  # in the middle of a run, by whoever waits for its threads
+            monkeypatch.setattr(by_seed, "wait", interrupt)
+        return engine_run(*arguments, **options)
+
+    monkeypatch.setattr(benchmark, "run", run)
+    told = CliRunner().invoke(app, ["bench", "--quick"])
+    assert told.exit_code == 130
+    assert len(runs) == 2
+    assert told.stdout == ""
+    assert "interrupted; nothing is kept" in told.stderr
 
 
 def test_the_command_prints_a_table_and_json(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

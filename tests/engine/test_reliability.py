@@ -128,7 +128,10 @@ def test_control_c_keeps_what_is_finished() -> None:
             threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     begun = time.perf_counter()
-    found = td.engine.run(ring, learners, 10_000, 100_000, threads=1, on_seed=on_seed)
+    with pytest.raises(td.Interrupted, match=r"\d+ of 10000 seeds were finished") as stopped:
+        td.engine.run(ring, learners, 10_000, 100_000, threads=1, on_seed=on_seed)
+    found = stopped.value.result
+    assert isinstance(stopped.value, KeyboardInterrupt)
     assert time.perf_counter() - begun < 60
     assert found.interrupted
     assert sorted(found.seeds) == sorted(finished)

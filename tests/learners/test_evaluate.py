@@ -197,8 +197,10 @@ def test_an_environment_that_fails(progress: bool) -> None:
 
 
 @pytest.mark.parametrize("progress", [False, True])
-def test_an_interrupt_returns_what_is_finished(progress: bool) -> None:
-    run = evaluate(Fails(KeyboardInterrupt), [0.0, 1.0], Recorder(), 100, gamma=1.0, progress=progress)
+def test_an_interrupt_is_passed_on_with_what_is_finished(progress: bool) -> None:
+    with pytest.raises(td.Interrupted, match="5 of 100 steps") as stopped:
+        evaluate(Fails(KeyboardInterrupt), [0.0, 1.0], Recorder(), 100, gamma=1.0, progress=progress)
+    run = stopped.value.result
     assert isinstance(run, Evaluation)
     assert (run.steps, run.episodes, run.mean_reward, run.episode_returns.tolist()) == (5, 1, 1.0, [3.0])
 

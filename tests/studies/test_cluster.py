@@ -296,8 +296,12 @@ def test_a_result_may_be_lost_with_its_worker_before_it_is_fetched(
 def test_after_control_c_only_what_is_missing_is_done(
     study: td.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path
 ) -> None:
-    with meanwhile(lambda: len(units(tmp_path)) >= 3, lambda: os.kill(os.getpid(), signal.SIGINT)):
-        outcome = td.run_study(study, tmp_path, dask=some.address)
+    with (
+        meanwhile(lambda: len(units(tmp_path)) >= 3, lambda: os.kill(os.getpid(), signal.SIGINT)),
+        pytest.raises(td.Interrupted) as stopped,
+    ):
+        td.run_study(study, tmp_path, dask=some.address)
+    outcome = stopped.value.result
     assert outcome.interrupted
     assert 3 <= outcome.done < 12
     assert outcome.done == len(units(tmp_path))

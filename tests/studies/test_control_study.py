@@ -111,8 +111,10 @@ def test_stopped_and_run_again_it_ends_with_the_same_bytes(tmp_path: Path) -> No
 
     waiting = threading.Thread(target=interrupt, daemon=True)
     waiting.start()
-    first = td.run_study(study, tmp_path / "parts", progress=False, workers=1)
+    with pytest.raises(td.Interrupted) as stopped:
+        td.run_study(study, tmp_path / "parts", progress=False, workers=1)
     waiting.join()
+    first = stopped.value.result
     assert first.interrupted
     assert first.left > 0
     damaged = sorted((tmp_path / "parts").glob("units/*/*.parquet"))[0]

@@ -255,7 +255,7 @@ def test_a_disk_that_fills_up_costs_only_what_was_not_written(
 
     def full(number: int) -> None:
         calls.append(number)
-        if len(calls) > 4:  # the manifest, the session's note, two units
+        if len(calls) > 5:  # the manifest, twice the session's note, two units
             raise OSError(errno.ENOSPC, "No space left on device")
         flush(number)
 
@@ -269,6 +269,41 @@ def test_a_disk_that_fills_up_costs_only_what_was_not_written(
     assert leftovers(tmp_path) == []
     assert td.run_study(STUDY, tmp_path).done == 4
     assert units(tmp_path) == whole
+
+
+@pytest.mark.parametrize("left", [4, 6])
+def test_a_directory_that_is_removed_meanwhile_is_not_said_to_be_done(
+    left: int, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, write, written = tmp_path / "out", Store.write, []
+
+    def removed(store: Store, method: str, seed: int, content: bytes) -> None:
+        write(store, method, seed, content)
+        written.append(seed)
+        if len(written) == left:
+            shutil.rmtree(out)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", removed)
+        with pytest.raises(FileNotFoundError, match=f"out: {left} units were removed from {out} meanwhile; run again"):
+            td.run_study(STUDY, out)
+    assert len(units(out)) == 6 - left
+    assert load_study(out) == STUDY
+    assert td.run_study(STUDY, out).done == left
+    assert units(out) == units(finished)
+
+
+def test_units_of_before_that_are_removed_meanwhile_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    td.run_study(STUDY.but(seeds=2), tmp_path)
+    first, write = Store(tmp_path, STUDY).path("fixed", 0), Store.write
+
+    def removed(*of: Any) -> None:
+        first.unlink(missing_ok=True)
+        write(*of)
+
+    monkeypatch.setattr(Store, "write", removed)
+    with pytest.raises(FileNotFoundError, match="out: 1 units were removed"):
+        td.run_study(STUDY, tmp_path)
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ import pytest
 
 import tdlambda as td
 from tdlambda.report.overview import overview
-from tdlambda.studies import watching
-from tdlambda.studies.store import read_unit
+from tdlambda.studies import running, watching
+from tdlambda.studies.store import Store, read_unit
 from tdlambda.studies.watching import Watcher
 
 STUDY = td.Study(
@@ -158,6 +158,50 @@ def test_speed_and_time_left_come_from_the_times_of_the_files(done: Path) -> Non
     note(done, "1.json", begun="2026-01-01T00:00:00Z", state="interrupted")
     state = Watcher(done).look()
     assert (state.units_per_minute, state.seconds_left, state.sessions) == (None, None, [])
+
+
+def test_before_its_first_unit_a_run_has_no_estimate(done: Path) -> None:
+    """What units took before says nothing of the compiling that comes first."""
+    units(done)[0].unlink()
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    for path in units(done):
+        os.utime(path, (1, path.stat().st_mtime - 100))
+    note(done, "1.json", begun=now, state="preparing")
+    state = Watcher(done).look()
+    assert (state.units_per_minute, state.seconds_left, state.sessions[0].preparing) == (None, None, True)
+    note(done, "1.json", begun=now, at_work=now, state="running")
+    state = Watcher(done).look()
+    assert (state.units_per_minute, state.seconds_left, state.sessions[0].preparing) == (None, None, False)
+    os.utime(units(done)[0], (1, time.time() + 5))
+    assert Watcher(done).look().seconds_left is not None
+
+
+def test_a_run_compiles_before_it_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, write, measured = [], Store.write, running.calibrated
+
+    def preparing() -> list[bool]:
+        return [sitting.preparing for sitting in Watcher(tmp_path).look().sessions]
+
+    def calibrated(*of: Any) -> float:
+        seen.append((of[1], preparing()))
+        return measured(*of)
+
+    def written(*of: Any) -> None:
+        seen.append(("a unit", preparing()))
+        write(*of)
+
+    monkeypatch.setattr(running, "calibrated", calibrated)
+    monkeypatch.setattr(Store, "write", written)
+    td.run_study(STUDY.but(seeds=1), tmp_path, progress=False)
+    assert seen == [*((method, [True]) for method in STUDY.methods), *[("a unit", [False])] * len(STUDY.methods)]
+
+
+def test_results_that_are_removed_are_not_nothing_yet(done: Path) -> None:
+    watcher = Watcher(done)
+    watcher.look()
+    (done / "manifest.json").unlink()
+    with pytest.raises(ValueError, match="have been removed"):
+        watcher.look()
 
 
 def test_sessions_at_work(done: Path) -> None:

@@ -18,8 +18,13 @@ def bench(
 
     Example: [bold]tdlambda bench --json > bench.json[/bold]
     """
-    with Console(stderr=True).status("…") as status:
-        found = benchmark.bench(0.1 if quick else 1.0, status.update)
+    told = Console(stderr=True, soft_wrap=True)
+    try:
+        with told.status("…") as status:
+            found = benchmark.bench(0.1 if quick else 1.0, status.update)
+    except KeyboardInterrupt:
+        told.print("interrupted; nothing is kept: what is compared must be measured in one run")
+        raise typer.Exit(130) from None
     if json:
         print_json(found | {"rows": [asdict(row) for row in found["rows"]]})
         return

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json, print_table
-from tdlambda.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized
+from tdlambda.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized, say_interrupted
 from tdlambda.report.tables import write_tables
 from tdlambda.studies import Study, load_results, run_study
 from tdlambda.studies.reproduction import (
@@ -62,12 +61,11 @@ def reproduce(
         study = resized(Study.load(TABLES[table]), not full, seeds, steps, alphas)
         methods = list(methods_of(table, protocol).values())
         where = out / study.name
-        outcome = run_study(
-            study, where, methods=methods, workers=workers, dask=dask, announce=None if json else announce
-        )
-        if outcome.interrupted:
-            Console(stderr=True).print("interrupted; the same command goes on where it was")
-            raise typer.Exit(130)
+        try:
+            run_study(study, where, methods=methods, workers=workers, dask=dask, announce=None if json else announce)
+        except KeyboardInterrupt as stopped:
+            say_interrupted(stopped)
+            raise typer.Exit(130) from None
         found.append(remade(table, protocol, study, load_results(where)))
         if not json:
             show(found[-1])

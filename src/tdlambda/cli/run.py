@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.interruption import Interrupted
 from tdlambda.report.wording import explained
 from tdlambda.studies import Plan, Study, load_results, run_study, summary
 from tdlambda.studies.statistics import rank
@@ -56,16 +57,19 @@ def run(
         return
     chosen = resized(Study.load(study), quick, seeds, steps, alphas, grid)
     names = None if methods is None else methods.split(",")
-    outcome = run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=None if json else announce)
+    try:
+        outcome = run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=None if json else announce)
+    except KeyboardInterrupt as stopped:
+        if json and isinstance(stopped, Interrupted):
+            print_json(asdict(stopped.result) | {"study": chosen.name})
+        say_interrupted(stopped)
+        raise typer.Exit(130) from None
     if json:
         print_json(asdict(outcome) | {"study": chosen.name})
-    elif outcome.done + outcome.left:
-        state = "interrupted; the same command goes on" if outcome.interrupted else "finished"
-        console.print(f"{state}: {outcome.done} units done, {outcome.left} left, {_duration(outcome.seconds)}")
-    if not json and not outcome.interrupted:
-        _show(chosen, outcome.directory)
-    if outcome.interrupted:
-        raise typer.Exit(130)
+        return
+    if outcome.done:
+        console.print(f"finished: {outcome.done} units done, 0 left, {_duration(outcome.seconds)}")
+    _show(chosen, outcome.directory)
 
 
 def resized(
@@ -105,8 +109,9 @@ def announce(plan: Plan) -> None:
         ["method", "learner", "rule", "cells", "done", ""], rows,
     )  # fmt: skip
     if plan.units:
+        how_long = f"about {_duration(plan.estimate)}" if plan.estimate >= 1 else "less than a second"
         console.print(
-            f"{plan.units} units to do, {plan.lane_steps:.3g} updates: about {_duration(plan.estimate)} "
+            f"{plan.units} units to do, {plan.lane_steps:.3g} updates: {how_long} "
             f"on {plan.workers} thread{'s' * (plan.workers > 1)}. Results go to [bold]{escape(str(plan.directory))}[/]"
         )
     else:
@@ -117,6 +122,14 @@ def _sources(study: Study, method: str) -> str:
     """Where a method's λ comes from: a rule by its name, "fixed λ", "tunes itself"; several over a mixed grid."""
     declared, cells = study.methods[method], study.cells(method)
     return ", ".join(dict.fromkeys(declared.settings(cell)[0] or declared.family(cell) for cell in cells))
+
+
+def say_interrupted(stopped: KeyboardInterrupt) -> None:
+    """Say what is kept."""
+    kept = str(stopped) or "nothing was begun"
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"interrupted: {kept}; the same command goes on where it was"
+    )
 
 
 def _show(study: Study, directory: Path) -> None:

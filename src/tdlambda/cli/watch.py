@@ -73,7 +73,8 @@ def view(state: State, room: int | None = None) -> RenderableType:
     ]  # fmt: skip
     for sitting in state.sessions:
         since = sitting.since.replace("T", " ").replace("Z", " UTC")
-        lines.append(Text(f"at work: {sitting.host} since {since}, on {sitting.units} units"))
+        doing = "compiling" if sitting.preparing else "at work"
+        lines.append(Text(f"{doing}: {sitting.host} since {since}, on {sitting.units} units"))
     if not state.sessions and state.done < state.wanted:
         lines.append(Text("nobody is at work here; tdlambda run goes on where it was", style="yellow"))
     lines += [Text(f"damaged: {path}; tdlambda run redoes it", style="red") for path in state.damaged]
@@ -130,6 +131,8 @@ def _progress(state: State) -> str:
         parts.append("[green]finished[/]")
     elif state.seconds_left is not None:
         parts.append(f"about {_duration(state.seconds_left)} left")
+    elif state.sessions:
+        parts.append("no unit of this run yet: no estimate")
     if state.seconds_since is not None and not state.finished:
         parts.append(f"the last {_duration(state.seconds_since)} ago")
     return ", ".join(parts)

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.interruption import Interrupted
 from tdlambda.learners.evaluation import _held, _make, _Speed
 
 _SHOW_EVERY = 256
@@ -107,8 +108,8 @@ def train(
 ) -> LearningCurve:
     """Let an agent act in an environment and learn from it, from a new episode on.
 
-    An interrupt (Ctrl-C) stops the run and returns what there is. An error of the environment is passed on. Either way
-    the agent keeps what it has learnt and is ready for a new episode.
+    Ctrl-C raises `td.Interrupted`, whose `result` is the curve so far. An error of the environment is passed on. Either
+    way the agent keeps what it has learnt and is ready for a new episode.
 
     Parameters
     ----------
@@ -147,8 +148,9 @@ def train(
         curve.interrupted = False
         with _bar(steps, progress) as bar:
             _run(world, agent, steps, seed, gamma, curve, hand, bar)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         curve.interrupted = True
+        raise Interrupted(f"{curve.steps} steps are learnt from", curve) from error
     finally:
         agent.reset()  # the next episode is not this one's
         curve.begin()

@@ -10,8 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from typing import Protocol, TypeVar
 
-from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress, shown
+from tdlambda.interruption import Interrupted, interruptible
 
 Found = TypeVar("Found")
 Result = TypeVar("Result")
@@ -95,7 +95,10 @@ def by_seed(
             if not future.cancelled():
                 take(number, future)
     order = tuple(number for number in job.seeds if len(done[number]) == places)
-    return result(order, done, asked.is_set() or finished < len(job.seeds), time.perf_counter() - begun)
+    found = result(order, done, asked.is_set() or finished < len(job.seeds), time.perf_counter() - begun)
+    if stop is None and asked.is_set():
+        raise Interrupted(f"{finished} of {len(job.seeds)} seeds were finished", found)
+    return found
 
 
 def processors() -> int:

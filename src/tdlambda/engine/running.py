@@ -76,11 +76,8 @@ def run(
     hold
         Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
     stop
-        When it is set, the run ends soon, as after Ctrl-C; given one, Ctrl-C itself is left to the caller.
-
-    Returns
-    -------
-    The result; after Ctrl-C, that of the seeds finished so far.
+        When it is set, the run ends soon and returns the seeds finished so far, `interrupted`. Given one, Ctrl-C is
+        left to the caller; otherwise it raises `td.Interrupted`, whose `result` they are.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.interruption import Interrupted
 from tdlambda.tasks import TASKS, Task, make
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
@@ -65,8 +66,8 @@ def evaluate(
     """Let a learner learn the value of a policy in an environment with discrete actions.
 
     The environment and the learner begin a new episode. At each step an action is drawn from `behavior`, and the
-    learner is given ρ = π(a|s)/b(a|s). An interrupt (Ctrl-C) stops the run and returns what there is; an error of the
-    environment is passed on, and the learner keeps what it has learnt.
+    learner is given ρ = π(a|s)/b(a|s). Ctrl-C raises `td.Interrupted`, whose `result` is what there is; an error of the
+    environment is passed on. Either way the learner keeps what it has learnt.
 
     Parameters
     ----------
@@ -102,11 +103,14 @@ def evaluate(
         raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
     own = isinstance(env, str)
     world = _make(env) if isinstance(env, str) else env
+    tally = _Tally()
     try:
         actor = _Actor(world, policy, behavior, seed)
-        tally = _Tally()
-        with _bar(steps) if progress else nullcontext() as show, suppress(KeyboardInterrupt):
+        with _bar(steps) if progress else nullcontext() as show:
             _run(world, actor, learner, steps, seed, gamma, tally, show)
+    except KeyboardInterrupt as error:
+        found = tally.evaluation(learner)
+        raise Interrupted(f"{found.steps} of {steps} steps are learnt from", found) from error
     finally:
         if own:
             world.close()

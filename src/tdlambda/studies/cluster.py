@@ -18,9 +18,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.truth import Truth
+from tdlambda.interruption import interruptible
 from tdlambda.studies.running import prepared, run_unit
 from tdlambda.studies.sources import imported
 from tdlambda.studies.store import provenance

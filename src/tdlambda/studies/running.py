@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from tdlambda import control, engine
 from tdlambda.arrays import integer
 from tdlambda.control import ControlResult
 from tdlambda.engine.by_seed import processors
-from tdlambda.engine.interruption import interruptible
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.truth import Truth
+from tdlambda.interruption import Interrupted, interruptible
 from tdlambda.studies.manifest import other_program, refuse_foreign
 from tdlambda.studies.store import Session, Store, unit_bytes
 from tdlambda.studies.study import Study
@@ -37,6 +37,11 @@ class Plan:
     set_aside: list[Path]
     seconds: dict[str, float]
     workers: int
+
+    @property
+    def wanted(self) -> dict[str, list[int]]:
+        """Of the methods that want any."""
+        return {method: seeds for method, seeds in self.missing.items() if seeds}
 
     @property
     def units(self) -> int:
@@ -77,6 +82,8 @@ def run_study(
     announce: Callable[[Plan], None] | None = None,
 ) -> Outcome:
     """Do what is missing of a study; run again after any interruption, it goes on where it was.
+
+    Ctrl-C raises `td.Interrupted`, whose `result` is the outcome so far.
 
     Parameters
     ----------
@@ -122,31 +129,48 @@ def run_study(
         print(changed, file=sys.stderr, flush=True)
     missing, lost = store.missing()
     whole.write_manifest()
-    wanted = {method: seeds for method, seeds in missing.items() if seeds}
-    seconds = {method: calibrated(study, method, 1 / len(wanted)) for method in wanted} if announce else {}
-    if announce:
-        hands = count if dask is None or not wanted else max(1, _cluster().threads_at(dask))
-        announce(Plan(study, store.directory, missing, lost, seconds, hands))
-    plan = Plan(study, store.directory, missing, lost, seconds, count)
+    plan = Plan(study, store.directory, missing, lost, {}, count)
     session = Session(store.directory, study=study.name, units=plan.units, set_aside=[str(path) for path in lost])
-    done, interrupted = 0, True
+    kept: list[Path] = []
+    interrupted = True
 
     def keep(method: str, seed: int, content: bytes) -> None:
-        nonlocal done
         store.write(method, seed, content)
-        done += 1
+        kept.append(store.path(method, seed))
 
     try:
+        plan = _measured(plan, dask, 1.0 if announce else 0.0)
+        if announce:
+            announce(plan)
+        session.at_work()
         with Progress(plan.lane_steps, progress if plan.units else False) as bar:
             if dask is not None:
-                interrupted = _cluster().run_on_cluster(study, wanted, dask, keep, bar)
+                interrupted = _cluster().run_on_cluster(study, plan.wanted, dask, keep, bar)
             else:
-                interrupted = _run_here(study, wanted, count, keep, bar)
+                interrupted = _run_here(study, plan.wanted, count, keep, bar)
+    except KeyboardInterrupt:
+        pass  # told below, with what was done
     finally:
-        took = time.perf_counter() - begun
+        took, done = time.perf_counter() - begun, sum(path.exists() for path in kept)
         with suppress(OSError):  # a full disk has been told of already
             session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
-    return Outcome(store.directory, done, plan.units - done, lost, interrupted, took)
+    left = sum(not store.path(method, seed).exists() for method in study.methods for seed in study.numbers)
+    outcome = Outcome(store.directory, done, left, lost, interrupted, took)
+    if interrupted:
+        raise Interrupted(f"{done} units were done and are kept, {left} are left", outcome)
+    if left:
+        whole.write_manifest()  # for those that are there
+        raise FileNotFoundError(f"out: {left} units were removed from {store.directory} meanwhile; run again to go on")
+    return outcome
+
+
+def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
+    """A plan with its speed, from about so many seconds. It compiles, too, so that no unit has to wait for that."""
+    if not plan.wanted or (dask is not None and not seconds):
+        return plan
+    each = {method: calibrated(plan.study, method, seconds / len(plan.wanted)) for method in plan.wanted}
+    hands = plan.workers if dask is None else max(1, _cluster().threads_at(dask))
+    return replace(plan, seconds=each, workers=hands)
 
 
 def _cluster() -> Any:
@@ -182,14 +206,11 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
     while True:
         n = min(steps, study.steps)
         begun = time.perf_counter()
-        options: dict[str, Any] = {"points": [n], "keep": (), "threads": 1, "progress": False}
-        found: Result | ControlResult
+        options: dict[str, Any] = {"points": [n], "keep": ("lambdas",), "threads": 1, "progress": False}
         if study.kind == "control":
-            found = control.run(study.environment, learners, [CALIBRATION_SEED], n, **options)
+            control.run(study.environment, learners, [CALIBRATION_SEED], n, **options)
         else:
-            found = engine.run(study.environment, learners, [CALIBRATION_SEED], n, truth=truth, **options)
-        if found.interrupted:
-            raise KeyboardInterrupt
+            engine.run(study.environment, learners, [CALIBRATION_SEED], n, truth=truth, **options)
         took = time.perf_counter() - begun
         if steps > 64 and (took >= seconds / 2 or n == study.steps):
             return took / n * study.steps

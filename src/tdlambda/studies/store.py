@@ -267,7 +267,11 @@ class Session:
         name = f"{at}.{now % 10**9:09d}-{socket.gethostname()}-{os.getpid()}.json"
         self.path = directory / "sessions" / name
         self.about = {"begun": _now(), "host": socket.gethostname(), **provenance(), **about}
-        self.note(state="running")
+        self.note(state="preparing")
+
+    def at_work(self) -> None:
+        """All is compiled, work begins."""
+        self.note(state="running", at_work=_now())
 
     def note(self, **what: Any) -> None:
         """Add to it and write it down."""

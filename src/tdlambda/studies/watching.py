@@ -54,11 +54,12 @@ class MethodState:
 
 @dataclass(frozen=True)
 class Sitting:
-    """A session at work, by its own note."""
+    """A session at work, by its own note; while it compiles, it is `preparing`."""
 
     host: str
     since: str
     units: int
+    preparing: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class State:
     done, wanted, read
         Units that are there, that there should be, and of those that are there, how many have been read.
     units_per_minute, lane_steps_per_second, seconds_left
-        Of late, and about; None where nobody is at work or nothing can be said.
+        Of late, and about; None where nobody is at work, and before those at work have finished a unit.
     seconds_since
         The last unit was finished.
     damaged, set_aside
@@ -164,8 +165,9 @@ class Watcher:
         time_left: float | None = 0.0
         if done < wanted:
             waited = time.time() - max([at for at, _ in times] + begun, default=0.0)
-            pace = speed(took, work, waited) if sessions else None
-            time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if sessions else None
+            known = any(at >= _time(s.since) for at, _ in times for s in sessions if not s.preparing)
+            pace = speed(took, work, waited) if known else None
+            time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if known else None
         return State(
             str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.steps, done,
             wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
@@ -179,7 +181,8 @@ class Watcher:
         try:
             mark = _mark((self.directory / "manifest.json").stat())
         except (FileNotFoundError, NotADirectoryError):
-            self._manifest = None
+            if self._manifest is not None:
+                raise ValueError(f"directory: the results in {self.directory} have been removed") from None
             self._refuse_others()
             return None
         if self._manifest is None or self._manifest[0] != mark:
@@ -212,7 +215,7 @@ class Watcher:
         self, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None
     ) -> list[str]:
         """Read what is new, as long as there is time; forget what is gone. Why some cannot be read now."""
-        unreadable = []
+        unreadable: list[str] = []
         for path in self._units.keys() - {path for some in files.values() for path in some}:
             del self._units[path]
         for method, some in files.items():
@@ -260,9 +263,10 @@ class Watcher:
                 if path not in self._notes or self._notes[path][0] != mark:
                     self._notes[path] = mark, dict(json.loads(path.read_bytes()))
                 note = self._notes[path][1]
-                begun.append(datetime.fromisoformat(note["begun"]).timestamp())
-                if note["state"] == "running" and _alive(note["host"], path.stem):
-                    at_work.append(Sitting(note["host"], note["begun"], int(note["units"])))
+                since = note.get("at_work", note["begun"])
+                begun.append(_time(since))
+                if note["state"] in ("preparing", "running") and _alive(note["host"], path.stem):
+                    at_work.append(Sitting(note["host"], since, int(note["units"]), note["state"] == "preparing"))
             except (OSError, KeyError, TypeError, ValueError):  # a note that nobody can read says nothing
                 continue
         return at_work, begun
@@ -277,6 +281,10 @@ def _best(cells: list[dict[str, Any]], units: list[_Unit]) -> Best:
     k = min(range(len(cells)), key=lambda k: rank(lost[k], means[k]))
     found = summary(tails[:, k])
     return Best(cells[k], found.n, int(lost[k]), found.mean, found.low, found.high)
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _alive(host: str, name: str) -> bool:

@@ -1,0 +1,51 @@
+"""Ctrl-C as a wish to stop soon, not as an exception in the middle of something."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a run before its end; what was finished by then is its `result`, which nobody takes for the whole.
+
+    Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.evaluate` and `td.run_study`. Where nobody catches it,
+    it ends the program as Ctrl-C always does; in a notebook, the result is in `sys.last_value.result` one cell later.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> walk = td.make("RandomWalk-v0")
+    >>> try:
+    ...     found = td.engine.run(walk, [td.TD(walk.features, 0.1, 0.9)], seeds=4, steps=1000)
+    ... except td.Interrupted as stopped:
+    ...     found = stopped.result
+    >>> found.seeds
+    (0, 1, 2, 3)
+    """
+
+    def __init__(self, kept: str, result: Any) -> None:
+        super().__init__(kept)
+        self.result = result
+
+
+@contextmanager
+def interruptible(stop: threading.Event) -> Iterator[None]:
+    """Let the first Ctrl-C set `stop`, and a second one do what it did before; but not outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.is_set() and callable(before):
+            before(number, frame)
+        stop.set()
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
