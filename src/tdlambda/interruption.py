@@ -12,7 +12,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended a run before its end; what was finished by then is its `result`, which nobody takes for the whole.
 
     Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.evaluate` and `td.run_study`. Where nobody catches it,
-    it ends the program as Ctrl-C always does; in a notebook, the result is in `sys.last_value.result` one cell later.
+    the program ends; in a notebook, the result is in `sys.last_value.result` one cell later.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class Interrupted(KeyboardInterrupt):
     (0, 1, 2, 3)
     """
 
-    def __init__(self, kept: str, result: Any) -> None:
+    def __init__(self, kept: str = "", result: Any = None) -> None:
         super().__init__(kept)
         self.result = result
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from small_studies import METHODS, leftovers, small, units
 
 import tdlambda as td
+from tdlambda.studies import running
 from tdlambda.studies.store import Store
 
 LONG = small(
@@ -153,6 +155,30 @@ def test_stopped_at_any_moments_it_ends_with_the_same_bytes(
     states = [json.loads(path.read_bytes())["state"] for path in (tmp_path / "sessions").glob("*.json")]
     assert states.count("running" if stop == signal.SIGKILL else "interrupted") == times
     assert states.count("finished") == len(states) - times
+
+
+@pytest.mark.parametrize("at", [1, 6])
+def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even while the last unit is written, nor before the first one."""
+    write, written = Store.write, []
+
+    def interrupted(*of: Any) -> None:
+        write(*of)
+        written.append(of)
+        if len(written) == at:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Store, "write", interrupted)
+    with pytest.raises(td.Interrupted, match=r"\d units were done and are kept, \d are left") as stopped:
+        td.run_study(small(), tmp_path, workers=1)
+    outcome = pickle.loads(pickle.dumps(stopped.value)).result
+    assert (outcome.done, outcome.interrupted) == (len(units(tmp_path)), True)
+    assert outcome.done >= at
+    assert outcome.left == 6 - outcome.done
+    if at == 1:
+        monkeypatch.setattr(running, "calibrated", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(td.Interrupted, match="0 units were done"):
+            td.run_study(small(seeds=9), tmp_path)
 
 
 @pytest.mark.parametrize("at", [1, 2, 6])

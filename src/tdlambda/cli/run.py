@@ -110,9 +110,10 @@ def announce(plan: Plan) -> None:
     )  # fmt: skip
     if plan.units:
         how_long = f"about {_duration(plan.estimate)}" if plan.estimate >= 1 else "less than a second"
+        compiled = ", once they have compiled" if plan.elsewhere else ""
         console.print(
-            f"{plan.units} units to do, {plan.lane_steps:.3g} updates: {how_long} "
-            f"on {plan.workers} thread{'s' * (plan.workers > 1)}. Results go to [bold]{escape(str(plan.directory))}[/]"
+            f"{plan.units} units to do, {plan.lane_steps:.3g} updates: {how_long} on {plan.workers} "
+            f"thread{'s' * (plan.workers > 1)}{compiled}. Results go to [bold]{escape(str(plan.directory))}[/]"
         )
     else:
         console.print(f"nothing is missing in [bold]{escape(str(plan.directory))}[/]")

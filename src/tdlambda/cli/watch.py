@@ -49,8 +49,8 @@ def watch(
             Console(width=max(_width(shown), console.width), highlight=False).print(shown)
         else:
             _live(watcher, every)
-    except KeyboardInterrupt:  # somebody has seen enough
-        return
+    except KeyboardInterrupt:  # somebody has seen enough; 0 would say that the study is finished
+        raise typer.Exit(130) from None
 
 
 def _live(watcher: Watcher, every: float) -> None:

@@ -87,7 +87,7 @@ def run_on_cluster(
             take()
             time.sleep(0.02)
         client.cancel(list(crew.units))
-        return bool(todo or crew.units)
+        return stop.is_set()
 
 
 class Crew:

@@ -37,6 +37,8 @@ class Plan:
     set_aside: list[Path]
     seconds: dict[str, float]
     workers: int
+    elsewhere: bool = False
+    """Whether on machines that may have to compile first, which the estimate leaves out."""
 
     @property
     def wanted(self) -> dict[str, list[int]]:
@@ -149,7 +151,7 @@ def run_study(
             else:
                 interrupted = _run_here(study, plan.wanted, count, keep, bar)
     except KeyboardInterrupt:
-        pass  # told below, with what was done
+        interrupted = True  # told below, with what was done
     finally:
         took, done = time.perf_counter() - begun, sum(path.exists() for path in kept)
         with suppress(OSError):  # a full disk has been told of already
@@ -170,7 +172,7 @@ def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
         return plan
     each = {method: calibrated(plan.study, method, seconds / len(plan.wanted)) for method in plan.wanted}
     hands = plan.workers if dask is None else max(1, _cluster().threads_at(dask))
-    return replace(plan, seconds=each, workers=hands)
+    return replace(plan, seconds=each, workers=hands, elsewhere=dask is not None)
 
 
 def _cluster() -> Any:
@@ -229,8 +231,8 @@ def _run_here(
                 keep(method, result.seeds[0], unit_bytes(study, method, result))
 
             if _engine(study, method, seeds, workers, bar, finished, stop).interrupted:
-                return True
-    return False
+                break
+    return stop.is_set()
 
 
 def _engine(
