@@ -16,10 +16,10 @@ from mountaincar_figures import METAS, RIVALS, of_here, over_alpha, over_time, r
 
 from tdlambda.arrays import Floats
 from tdlambda.published import FigureReading
+from tdlambda.report.contest import held_out
 from tdlambda.report.figures import lambda_states
 from tdlambda.report.figures.choice import alphas_of
 from tdlambda.report.figures.style import save
-from tdlambda.report.findings import held_out
 from tdlambda.report.overview import CellView, Overview, overview
 from tdlambda.report.tables import as_table
 from tdlambda.report.wording import setting, settings_of
@@ -105,7 +105,7 @@ def findings(view: Overview) -> Iterator[str]:
     """What one study says."""
     for name, other in pairs(view):
         best, rival = view.best(name), view.best(other)
-        found, fair = view.compare(best, rival), held_out(view, name, other)
+        found, fair = view.compare(best, rival), held_out(view.of(name), view.of(other))
         honest = "too few seeds" if fair is None else f"{verdict(fair)}, {ratio(fair)}"
         yield (
             f"**{NAMES[name]} {SAID[verdict(found)]} {NAMES[other]}**, each at its best in hindsight: its cost is "
@@ -234,7 +234,7 @@ def ratios(view: Overview) -> str:
     both = pairs(view)
     rows = [[setting(a), *(ratio(at(view, *pair, a)) for pair in both)] for a in view.alphas]
     rows.append(["each at its best", *(ratio(view.compare(view.best(a), view.best(b))) for a, b in both)])
-    fair = [held_out(view, a, b) for a, b in both]
+    fair = [held_out(view.of(a), view.of(b)) for a, b in both]
     rows.append(["chosen on a quarter, on the others", *("–" if found is None else ratio(found) for found in fair)])
     return as_table(["α", *(f"{name} / {other}" for name, other in both)], rows)
 

@@ -20,6 +20,7 @@ from selenium.webdriver.common.by import By
 
 import tdlambda as td
 from tdlambda.report import serving
+from tdlambda.report.findings import findings
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page import page
 from tdlambda.studies import compare, summary
@@ -135,12 +136,11 @@ def test_drawing_takes_no_longer_than_opening(chrome: Any) -> None:
 
 
 def test_the_findings_stand_on_top(chrome: Any, view: Overview) -> None:
-    best, meta = view.best("fixed"), view.best("META")
-    compared = view.compare(meta, best)
-    assert chrome.find_element(By.CSS_SELECTOR, "#which .short").text == f"λ = {best.settings['lam']:g}"
-    assert f"{compared.ratio:.3g} × its error" in chrome.find_element(By.CSS_SELECTOR, "#matched .short").text
-    assert f"{100 * compared.better:.0f} % of runs" in chrome.find_element(By.CSS_SELECTOR, "#matched .long").text
-    assert "8 pairs of runs" in chrome.find_element(By.CSS_SELECTOR, "#sure .long").text
+    found = findings(view, ["fixed", "greedy_published", "META"])
+    assert chrome.find_element(By.ID, "headline").text == found.headline
+    for name, answer in (("which", found.which), ("better", found.better), ("sure", found.sure)):
+        said = [chrome.find_element(By.CSS_SELECTOR, f"#{name} {part}").text for part in ("h2", ".short", ".long")]
+        assert said == [answer.question, answer.short, answer.text]
 
 
 def test_pointing_at_a_mean_shows_it_its_interval_and_n(chrome: Any, ring: Path) -> None:

@@ -14,7 +14,8 @@ from scipy.stats import t as student
 import tdlambda as td
 from tdlambda.published import mountaincar_figure
 from tdlambda.report import motion
-from tdlambda.report.findings import agreement, findings, groups, held_out, z_of
+from tdlambda.report.contest import groups, held_out
+from tdlambda.report.findings import agreement, findings, z_of
 from tdlambda.report.overview import CellView, Measured, Overview, overview
 from tdlambda.report.page import embedded, page
 from tdlambda.report.page_data import page_data
@@ -32,12 +33,15 @@ def data(view: Overview) -> dict[str, Any]:
     return page_data(view)
 
 
+OF = {
+    "META": td.Method("TrueOnlineTD", "Meta"), "AutoTD": td.Method("tdlambda:AutoTD"),
+    "auto": td.Method("TrueOnlineTD", options={"lam": "auto"}), "MC": td.Method("MonteCarlo"),
+}  # fmt: skip
+
+
 def made(errors: dict[str, Any], **over: Any) -> Overview:
-    """A study whose methods have these errors at one α: "META" tunes λ, any other name is a fixed one."""
-    methods = {
-        name: td.Method("TrueOnlineTD", "Meta") if name == "META" else td.Method("TrueOnlineTD", options={"lam": 0})
-        for name in errors
-    }
+    """A study whose methods have these errors at one α: those above are what they are, any other name is a fixed λ."""
+    methods = {name: OF.get(name, td.Method("TrueOnlineTD", options={"lam": 0})) for name in errors}
     seeds = len(next(iter(errors.values())))
     study = td.Study("made", task="RandomWalk-v0", steps=100, points=10, seeds=seeds, methods=methods)
     cells = []
@@ -112,60 +116,119 @@ def test_groups_are_the_protocols_and_all(view: Overview) -> None:
 
 def test_the_headline_says_what_the_statistics_say(view: Overview) -> None:
     found = findings(view, ["fixed", "greedy_published", "META"])
-    best, main = view.best("fixed"), view.best("META")
+    best, main = view.best("fixed"), min((view.best("META"), view.best("greedy_published")), key=CellView.rank)
     compared = view.compare(main, best)
-    assert (found.best, found.main, found.rival, found.compared) == (best, main, best, compared)
-    words = [f"{compared.ratio:.3g} ×", f"{compared.ratio_low:.3g} to {compared.ratio_high:.3g}", "META"]
-    words += [f"better in {100 * compared.better:.0f} % of runs", f"λ = {best.settings['lam']:g}"]
-    for word in words:
-        assert word in found.headline
-    assert found.question == "Did META match it?"
-    assert "None of 120 runs diverged" in found.sure[1]
-    assert "1,000,000 steps, not 2,000" in found.sure[1]
+    assert (found.best, found.contest.method.cell, found.contest.compared) == (best, main, compared)
+    for words in (f"{compared.ratio:.3g} ×", f"{compared.ratio_low:.3g} to {compared.ratio_high:.3g}", main.method):
+        assert words in found.headline
+    assert f"λ = {best.settings['lam']:g}" in found.headline
+    assert f"better in {100 * compared.better:.0f} % of runs" in found.better.text
+    assert found.better.question == f"Is {main.method} better?"
+    assert "None of 120 runs diverged" in found.sure.text
+    assert "1,000,000 steps, not 2,000" in found.sure.text
 
 
 rng = np.random.default_rng(0)
 PLAIN = rng.uniform(0.9, 1.1, 20)
+WIDE = np.where(np.arange(20) % 2, 3.0, 0.2) * PLAIN
 
 
 @pytest.mark.parametrize(
-    ("meta", "verdict", "short", "sure"),
+    ("meta", "verdict", "short", "sure", "headline"),
     [
-        (0.5 * PLAIN, "better", "Better: 0.5 × its error", "Sure"),
-        (0.5 * PLAIN[:8], "better", "Better: 0.5 × its error", "Fairly sure"),
-        (0.5 * PLAIN[:3], "better", "Better: 0.5 × its error", "Not sure"),
-        (2.0 * PLAIN, "worse", "No: 2 × its error", "Sure"),
-        (1.05 * PLAIN, "nearly", "Nearly: 1.05 × its error", "Sure"),
-        (PLAIN[::-1], "matched", "Yes: 1 × its error", "Sure"),
-        (np.where(np.arange(20) % 2, 3.0, 0.2) * PLAIN, "undecided", "Cannot say yet", "Not sure"),
-        (0 * PLAIN, "undecided", "Cannot say yet", "Errors of 0"),
+        (0.5 * PLAIN, "better", "Yes: 0.5 × its error", "Sure",
+         "META won: it has 0.5 × the final error of the best fixed λ, 95 % interval 0.5 to 0.5 on 20 paired runs."),
+        (0.5 * PLAIN[:8], "better", "Yes: 0.5 × its error", "Fairly sure", "META won: … on only 8 paired runs."),
+        (0.5 * PLAIN[:3], "undecided", "Cannot say yet: 0.5 × its error", "Too few runs",
+         "No winner yet: META has 0.5 × the final error of the best fixed λ, but 3 paired runs are too few to tell."),
+        (2.0 * PLAIN, "worse", "No: 2 × its error", "Sure", "The best fixed λ won: META has 2 × its final error, …"),
+        (1.05 * PLAIN, "nearly", "Nearly: 1.05 × its error", "Sure", "The best fixed λ won narrowly: …"),
+        (PLAIN[::-1], "matched", "As good: 1 × its error", "Sure", "META matched the best fixed λ: it has 1 × its …"),
+        (WIDE, "undecided", "Cannot say yet", "Not sure", "No winner yet: … on 20 paired runs holds 1."),
+        (0 * PLAIN, "better", "Yes: 1 below", "Sure", "META won: it has a final error 1 below that of …"),
+        (np.r_[np.inf, 0.5 * PLAIN[1:]], "better", "Yes: 0.5 ×", "Sure", "… 19 paired runs, 1 more left out because …"),
+        (np.full(20, np.inf), "worse", "No", "Sure", "The best fixed λ won: every run of META diverged, and none of …"),
     ],
-)
-def test_verdicts(meta: Any, verdict: str, short: str, sure: str) -> None:
+)  # fmt: skip
+def test_verdicts(meta: Any, verdict: str, short: str, sure: str, headline: str) -> None:
     found = findings(made({"fixed": PLAIN[: len(meta)], "META": meta}), ["fixed", "META"])
-    assert found.verdict == verdict
-    assert found.matched[0].startswith(short)
-    assert found.sure[0] == sure
+    assert found.contest.verdict == verdict
+    assert found.better.short.startswith(short)
+    assert found.sure.short == sure
+    assert re.fullmatch(re.escape(headline).replace("…", ".*"), found.headline)
+
+
+def test_the_headline_is_about_the_best_method_whichever_it_is() -> None:
+    some = {"META": 1.1 * PLAIN, "fixed": PLAIN, "AutoTD": 0.7 * PLAIN, "auto": 0.9 * PLAIN}
+    for order in (list(some), list(some)[::-1]):
+        found = findings(made({name: some[name] for name in order}), order)
+        assert found.contest.winner is found.contest.method
+        assert found.headline.startswith("AutoTD won: it has 0.7 × the final error of the best fixed λ, 95 % interval")
+        assert (found.better.question, found.best.method) == ("Is AutoTD better?", "fixed")
+    worse = findings(made({"fixed": PLAIN, "MC": 1.5 * PLAIN, "META": 2 * PLAIN}), ["fixed", "MC", "META"])
+    assert worse.headline.startswith("The best fixed λ won: MC, the best other method, has 1.5 × its final error,")
+
+
+def test_without_a_fixed_lambda_or_with_nothing_else_the_best_two_are_compared() -> None:
+    tuned = findings(made({"META": PLAIN, "AutoTD": 0.5 * PLAIN, "MC": 2 * PLAIN}), ["META", "AutoTD", "MC"])
+    assert tuned.headline.startswith("AutoTD won: it has 0.5 × the final error of the next best, META, 95 % interval")
+    assert (tuned.which.question, tuned.which.short) == ("Which method was best?", "AutoTD")
+    assert tuned.better.question == "Is it better than META?"
+    fixed = made({"TD0": 2 * PLAIN, "TD1": PLAIN})
+    some = [replace(cell, settings={"lam": lam}) for cell, lam in zip(fixed.cells, (0.0, 1.0), strict=True)]
+    two = findings(replace(fixed, cells=some), ["TD0", "TD1"])
+    assert two.headline.startswith("TD1, λ = 1 won: it has 0.5 × the final error of the next best, TD0, λ = 0, 95 %")
+    assert two.which.question == "Which λ was best?"
+    both = findings(made({"TD0": 2 * PLAIN, "TD1": PLAIN, "META": PLAIN / 2}), ["TD0", "TD1", "META"])
+    assert "0.5 × the final error of the best fixed λ (TD1)" in both.headline
 
 
 def test_what_cannot_be_compared_is_said() -> None:
     alone = findings(made({"fixed": PLAIN}), ["fixed"])
-    assert (alone.verdict, alone.matched[0]) == ("alone", "Nothing to compare")
+    assert (alone.contest.verdict, alone.better.short) == ("alone", "Nothing to compare")
+    assert alone.headline.startswith("fixed was run alone: its final error is")
     zero = findings(made({"fixed": 0 * PLAIN, "META": 0 * PLAIN}), ["fixed", "META"])
-    assert "the errors are 0" in zero.headline
+    assert zero.headline.startswith("META matched the best fixed λ: it has a final error 0 above its own")
     once = findings(made({"fixed": [1.0], "META": [2.0]}), ["fixed", "META"])
-    assert "too few runs" in once.headline
+    assert "META has 2 × the final error of the best fixed λ, but 1 paired run is too few to tell" in once.headline
     lost = findings(made({"fixed": [1.0, 1.0, np.inf], "META": [np.inf] * 3}), ["fixed", "META"])
-    assert "4 of 6 runs diverged" in lost.sure[1]
+    assert "4 of 6 runs diverged" in lost.sure.text
+    crossed = findings(made({"fixed": [1.0, np.inf], "META": [np.inf, 1.0]}), ["fixed", "META"])
+    assert crossed.headline.endswith("have no pair of runs of which neither diverged.")
     json.dumps(page_data(made({"fixed": [1.0, 1.0, np.inf], "META": [np.inf] * 3})), allow_nan=False)
+
+
+def test_costs_below_zero_are_compared_by_their_difference() -> None:
+    found = findings(made({"fixed": -300 * PLAIN, "META": -480 * PLAIN}), ["fixed", "META"])
+    said = f"META won: it has a final error {180 * PLAIN.mean():.3g} below that of the best fixed λ, 95 % interval of"
+    assert found.headline.startswith(said)
+    assert "excludes 0" in found.sure.text
+
+
+def test_methods_of_another_truth_are_left_out() -> None:
+    view = made({"fixed": PLAIN, "META": 2 * PLAIN, "MC": 0.1 * PLAIN})
+    methods = {**view.study.methods, "MC": replace(OF["MC"], truth="thesis")}
+    found = findings(replace(view, study=replace(view.study, methods=methods)), list(methods))
+    assert found.contest.method.name == "META"
+    assert "another truth: MC" in found.sure.text
+
+
+def test_a_winner_that_another_choice_of_seeds_would_not_confirm_is_not_sure() -> None:
+    view = made({"fixed": PLAIN, "META": 0.5 * PLAIN})
+    assert findings(view, ["fixed", "META"]).sure.short == "Sure"
+    tempting = np.r_[np.full(5, 0.1), np.full(15, 1.0)] * PLAIN[::-1]  # the best on the first quarter alone
+    cell = replace(view.cells[1], runs={**view.cells[1].runs, "tail": tempting}, tail=Measured(0.8, 0.7, 0.9, 0.4))
+    found = findings(replace(view, cells=[*view.cells, cell]), ["fixed", "META"])
+    assert (found.contest.verdict, found.sure.short) == ("better", "Fairly sure")
 
 
 def test_held_out_chooses_on_a_quarter_and_compares_on_the_rest() -> None:
     lucky = np.r_[np.full(5, 0.1), np.full(15, 4.0)]  # best where it is chosen, worst where it is judged
     view = made({"fixed": PLAIN, "META": 2 * PLAIN, "other": lucky})
-    found = held_out(view, "other", "fixed")
+    found = held_out(view.of("other"), view.of("fixed"))
     assert found == compare(lucky[5:], PLAIN[5:])
-    assert held_out(made({"fixed": PLAIN[:7], "META": PLAIN[:7]}), "META", "fixed") is None
+    few = made({"fixed": PLAIN[:7], "META": PLAIN[:7]})
+    assert held_out(few.of("META"), few.of("fixed")) is None
 
 
 def test_lambda_in_time_ends_where_the_results_say(ring: Path, view: Overview, data: dict[str, Any]) -> None:
@@ -214,7 +277,8 @@ def test_control_says_cost_has_a_map_and_counts_no_reading_of_a_figure(car: Path
         "cost", "final cost", " (minus the return)"
     )  # fmt: skip
     found = findings(view, ["fixed", "META"])
-    words = " ".join([*found.which, *found.matched, *found.sure, found.headline])
+    answers = [vars(answer).values() for answer in (found.which, found.better, found.sure)]
+    words = " ".join([found.headline, *(text for answer in answers for text in answer)])
     assert "error" not in words
     assert "final cost (minus the return)" in words
     assert "printed cells agree" not in words

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json
-from tdlambda.report.findings import agreement, findings, groups
+from tdlambda.report.contest import Side, groups
+from tdlambda.report.findings import agreement, findings
 from tdlambda.report.overview import MEASURES, Overview
 from tdlambda.report.page import load, page, studies_in
 
@@ -77,8 +78,10 @@ def summed_up(view: Overview) -> dict[str, Any]:
             one = findings(view, methods, measure)
             best = {name: view.best(name, measure=measure) for name in methods}
             found[group][measure] = {
-                "verdict": one.verdict, "headline": one.headline, "which": one.which, "matched": one.matched,
-                "sure": one.sure, "compared": vars(one.compared) if one.compared else None,
+                "headline": one.headline, "verdict": one.contest.verdict, "winner": _plain(one.contest.winner),
+                "method": _plain(one.contest.method), "rival": _plain(one.contest.rival),
+                "compared": vars(one.contest.compared) if one.contest.compared else None,
+                "which": vars(one.which), "better": vars(one.better), "sure": vars(one.sure),
                 "best": {
                     name: {"settings": cell.settings, "n": cell.n, "diverged": cell.diverged}
                     | vars(cell.measured(measure))
@@ -92,14 +95,17 @@ def summed_up(view: Overview) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _plain(side: Side | None) -> dict[str, Any] | None:
+    return {"method": side.cell.method, "settings": side.cell.settings} if side else None
+
+
 def _say(view: Overview) -> None:
-    """The findings in a few lines."""
+    """A sentence for each group of methods: who won, by how much, how sure."""
     console.print(f"[bold]{escape(view.study.title or view.study.name)}[/]")
     some = list(groups(view).items())
     for group, methods in some[:-1] or some:  # the last are all methods
-        found = findings(view, methods)
         name = f"[bold]{escape(group)}.[/] " if len(some) > 1 else ""
-        console.print(f"{name}{escape(found.headline)} {escape(found.sure[0])}.")
+        console.print(f"{name}{escape(findings(view, methods).headline)}")
 
 
 def _figures(views: list[Overview], directory: Path, kind: str) -> list[Path]:

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
+from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
 from tdlambda.published import mountaincar_figure, thesis_tables
+from tdlambda.report.families import by_family
 from tdlambda.studies.reproduction import methods_of, table_of
 from tdlambda.studies.statistics import Comparison, compare, rank, sensitivity, summary
 from tdlambda.studies.store import load_results, load_study
@@ -107,7 +109,8 @@ class Overview:
     Attributes
     ----------
     study
-        As it was declared.
+        As it was declared; a method whose `lam` is sometimes a number and sometimes a rule's name, such as "auto", is
+        one method for its fixed λ and one for each rule.
     seeds
         That at least one method has finished.
     done, wanted
@@ -143,6 +146,20 @@ class Overview:
         """Step sizes, in order."""
         return sorted({cell.alpha for cell in self.cells if cell.alpha is not None})
 
+    def kind(self, method: str) -> str:
+        """Where its λ comes from: "fixed", "tuned" by itself, or "other" where it has none to tune."""
+        declared, cell = self.study.methods[method], self.study.cells(method)[0]  # one speaks for all
+        if self.study.fixed_lam(method, cell):
+            return "fixed"
+        named = declared.rule is not None or "lam" in {**declared.options, **cell}
+        return "tuned" if named or declared.learner.rpartition(":")[2] in auto.__all__ else "other"
+
+    def rule(self, method: str) -> str | None:
+        """The rule that gives its λ, by its name; None where there is none."""
+        declared = self.study.methods[method]
+        lam = {**declared.options, **self.study.cells(method)[0]}.get("lam")
+        return lam if isinstance(lam, str) else declared.rule
+
     def of(self, method: str, alpha: float | None = None) -> list[CellView]:
         """The cells of a method, at one α or all."""
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
@@ -176,12 +193,13 @@ class Overview:
 
 def overview(directory: str | Path) -> Overview:
     """Sum up the results in a directory, finished or not."""
-    study, results = load_study(directory), load_results(directory)
+    declared, results = load_study(directory), load_results(directory)
+    study, where = by_family(declared)
     done = results.select("method", "seed").unique().height
     wanted = study.seeds * results["method"].n_unique()
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, wanted,
-        study.read_at[study.kept], list(_cells(study, results)), list(_printed(study)),
+        study.read_at[study.kept], list(_cells(study, where, results)), list(_printed(study)),
     )  # fmt: skip
 
 
@@ -197,14 +215,25 @@ def _printed(study: Study) -> Iterator[Printed]:
             yield Printed(r.alpha, r.method, r.lam, -r.value, None, r.uncertainty)
 
 
-def _cells(study: Study, results: pl.DataFrame) -> Iterator[CellView]:
+def _cells(study: Study, where: dict[str, tuple[str, str | None]], results: pl.DataFrame) -> Iterator[CellView]:
     for method, declared in study.methods.items():
-        mine = results.filter(pl.col("method") == method).sort("seed")
-        parts = dict(mine.group_by(list(declared.over) or "method", maintain_order=True))
+        under, lam = where[method]
+        mine = results.filter(pl.col("method") == under).sort("seed")
+        mine = mine if lam is None else mine.filter(pl.col("lam") == lam)
+        grouped = mine.group_by(list(declared.over) or "method", maintain_order=True)
+        parts = {tuple(map(_plain, key)): part for key, part in grouped}
         for settings in study.cells(method):
-            part = parts.get(tuple(study.stored(settings).values()) or (method,))
+            part = parts.get(tuple(map(_plain, settings.values())) or (under,))
             if part is not None:
                 yield _cell(method, settings, part)
+
+
+def _plain(value: Any) -> Any:
+    """A value of the grid as it can be compared: a column with a name in it has its numbers as text."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _cell(method: str, settings: dict[str, Any], part: pl.DataFrame) -> CellView:

@@ -11,7 +11,8 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex, to_rgb
 
 from tdlambda.arrays import Floats
-from tdlambda.report.findings import findings, groups, kind, z_of
+from tdlambda.report.contest import groups
+from tdlambda.report.findings import findings, z_of
 from tdlambda.report.motion import Layout, Motion, layout, motions
 from tdlambda.report.overview import MEASURES, CellView, Overview
 from tdlambda.report.palette import colour, shades
@@ -19,7 +20,6 @@ from tdlambda.report.wording import AXES, explained, measure_name, settings_of
 from tdlambda.studies.statistics import sensitivity
 
 CURVE_POINTS = 64
-ADAPTIVE = ("greedy", "meta", "adaptive")
 
 
 def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -66,15 +66,15 @@ def _method(view: Overview, name: str) -> dict[str, Any]:
     declared, cells = view.study.methods[name], view.of(name)
     light = colour(name, list(view.study.methods))
     return {
-        "name": name, "about": declared.about, "learner": declared.learner, "rule": declared.rule,
-        "truth": declared.truth, "kind": kind(view, name), "axes": list(declared.over), "colour": [light, dark(light)],
+        "name": name, "about": declared.about, "learner": declared.learner, "rule": view.rule(name),
+        "truth": declared.truth, "kind": view.kind(name), "axes": list(declared.over), "colour": [light, dark(light)],
         "seeds": max(cell.n for cell in cells), "runs": sum(cell.n for cell in cells),
         "diverged": sum(cell.diverged for cell in cells),
     }  # fmt: skip
 
 
 def _cell(view: Overview, cell: CellView, kept: list[int], lam_layout: Layout | None) -> dict[str, Any]:
-    live = lam_layout.live if lam_layout and kind(view, cell.method) in ADAPTIVE else []
+    live = lam_layout.live if lam_layout and view.kind(cell.method) == "tuned" else []
     return {
         "m": cell.method, "s": cell.settings, "n": cell.n, "d": cell.diverged,
         **{measure: [short(x) for x in astuple(cell.measured(measure))] for measure in MEASURES},
@@ -96,10 +96,9 @@ def _published(view: Overview) -> Iterator[dict[str, Any]]:
 def _found(view: Overview, methods: Sequence[str], measure: str) -> dict[str, Any]:
     found = findings(view, methods, measure)
     return {
-        "verdict": found.verdict, "question": found.question, "which": found.which, "matched": found.matched,
-        "sure": found.sure,
-        "main": found.main.method if found.main else None, "best": found.best.method,
-        "alpha": (found.main or found.best).alpha,
+        "verdict": found.contest.verdict, "headline": found.headline,
+        "which": vars(found.which), "better": vars(found.better), "sure": vars(found.sure),
+        "best": found.best.method, "alpha": found.contest.method.cell.alpha or found.best.alpha,
     }  # fmt: skip
 
 
@@ -139,7 +138,7 @@ def _stretches(view: Overview, methods: Sequence[str], measure: str, factor: flo
 
 def _learned(view: Overview, methods: Sequence[str]) -> tuple[Layout | None, list[Motion]]:
     """How λ lies, and how it moved at the best cell of each method that tunes it."""
-    cells = [view.best(name) for name in methods if kind(view, name) in ADAPTIVE]
+    cells = [view.best(name) for name in methods if view.kind(name) == "tuned"]
     if not cells:
         return None, []
     where = layout(view.study, cells[0].method, cells[0].lambdas.size)

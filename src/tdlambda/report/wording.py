@@ -37,6 +37,15 @@ def number(x: float) -> str:
     return f"{x:.3g}" if x == 0 or 1e-3 <= abs(x) < 1e6 else _power(f"{x:.2e}")
 
 
+def interval(low: float, high: float) -> str:
+    """A 95 % interval in brackets, after a number; nothing where there is none.
+
+    >>> interval(0.61, 0.845)
+    ' (95 % interval 0.61 to 0.845)'
+    """
+    return f" (95 % interval {number(low)} to {number(high)})" if np.isfinite(low) else ""
+
+
 def setting(x: Any) -> str:
     """A value of the grid, as short as it is.
 

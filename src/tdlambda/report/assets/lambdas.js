@@ -113,12 +113,11 @@ function stripChart(host, o) {
   }
 }
 
-const ADAPTIVE = ["greedy", "meta", "adaptive"];
 const placeName = (where, k) => (where.points ? where.points[k].join(" ") : where.live[k]);
 
 figures.lambda = {
   cells() {
-    const adaptive = view.shown().filter((s) => s.method && ADAPTIVE.includes(s.method.kind));
+    const adaptive = view.shown().filter((s) => s.method?.kind === "tuned");
     return adaptive.map((s) => [s, view.at(s, view.alpha)]).filter(([, cell]) => cell && cell.l.length);
   },
   draw(host) {

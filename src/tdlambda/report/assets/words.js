@@ -10,21 +10,20 @@ function words(study, found) {
   const about = [study.name, task, `${runs} runs of ${count(study.steps)} steps`];
   say("title", study.title || study.name);
   say("subtitle", [...about, ...(study.done < study.wanted ? [unfinished] : [])].join(" · "));
-  for (const id of ["which", "matched", "sure"]) {
-    byId(id).querySelector(".short").textContent = found[id][0];
-    byId(id).querySelector(".long").textContent = found[id][1];
+  say("headline", found.headline);
+  for (const id of ["which", "better", "sure"]) {
+    byId(id).querySelector("h2").textContent = found[id].question;
+    byId(id).querySelector(".short").textContent = found[id].short;
+    byId(id).querySelector(".long").textContent = found[id].text;
     byId(id).dataset.verdict = id === "which" ? "" : found.verdict;
   }
-  const fixed = view.method(found.best).kind === "fixed";
-  byId("which").querySelector("h2").textContent = fixed ? "Which λ was best?" : "Which method was best?";
-  byId("matched").querySelector("h2").textContent = found.question;
   for (const node of document.querySelectorAll(".quantity")) node.textContent = study.quantity;
   const acting = `In each run an agent learns to act in ${study.task} while it acts; its cost is minus the return of `
     + "its episodes, so lower is better. α is the step size of its critic.";
   const predicting = `Each run learns the value of every state while it walks through ${study.task}; the error is the `
     + "squared distance to the true values, so lower is better. α is the step size.";
   say("intro", (study.control ? acting : predicting) + " λ says how far back a reward is "
-    + "credited: 0 to the last state alone, 1 to the whole past. META and λ-greedy tune λ themselves, for each state.");
+    + "credited: 0 to the last state alone, 1 to the whole past." + tuning());
   say("u-hint", uHint(study));
   for (const span of document.querySelectorAll(".at-alpha")) {
     span.textContent = view.alpha === null ? "its settings" : `α = ${setting(view.alpha)}`;
@@ -49,6 +48,12 @@ function words(study, found) {
     m.about, m.learner + (m.rule ? ` with ${m.rule}` : ""),
     m.truth === "exact" ? "" : `measured against the values of the ${m.truth}`, `${m.seeds} seeds`,
   ].filter(Boolean).join("; ")]));
+}
+
+function tuning() {
+  const names = view.methods.filter((m) => m.kind === "tuned").map((m) => m.name), last = names.pop();
+  if (!last) return "";
+  return names.length ? ` ${names.join(", ")} and ${last} tune λ themselves.` : ` ${last} tunes λ itself.`;
 }
 
 function uHint(study) {

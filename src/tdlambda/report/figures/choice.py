@@ -42,13 +42,12 @@ def chosen_truth(view: Overview, truth: str | None) -> str:
 
 def is_fixed(view: Overview, method: str) -> bool:
     """Whether it is one fixed λ after another."""
-    declared = view.study.methods[method]
-    return declared.rule in (None, "Fixed") and "lam" in declared.over
+    return view.kind(method) == "fixed" and "lam" in view.study.methods[method].over
 
 
 def is_adaptive(view: Overview, method: str) -> bool:
-    """Whether a rule gives its λ."""
-    return view.study.methods[method].rule not in (None, "Fixed")
+    """Whether it tunes its λ itself."""
+    return view.kind(method) == "tuned"
 
 
 def rival(view: Overview, method: str) -> str | None:

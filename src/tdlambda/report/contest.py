@@ -1,0 +1,198 @@
+"""Who is compared with whom: the best method of a study with the best fixed λ, whichever these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from tdlambda.report.overview import CellView, Overview
+from tdlambda.report.wording import setting, settings_of
+from tdlambda.studies.reproduction import PROTOCOLS, methods_of, table_of, tuning_seeds
+from tdlambda.studies.statistics import Comparison, choose, compare, summary
+
+CLOSE, NEAR = 1.25, 1.1
+"""An interval within 1/CLOSE and CLOSE is narrow enough to say "matched"; one between 1 and NEAR, "nearly"."""
+MANY, FEW = 10, 6
+"""Pairs of runs from which on an interval is trusted, and somewhat trusted: five that agree may do so by chance."""
+_PROTOCOL_NAMES = {"published": "As published", "like-for-like": "Like for like"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """A competitor: its best cell in hindsight, out of `cells`; its name, and what that does not say of the cell."""
+
+    name: str
+    given: str
+    cell: CellView
+    cells: list[CellView]
+
+    @property
+    def lost(self) -> bool:
+        """Whether every run diverged, of this cell and so of all."""
+        return self.cell.diverged == self.cell.n
+
+    def __str__(self) -> str:
+        """Its name with its settings."""
+        return f"{self.name} ({self.given})" if self.given else self.name
+
+
+@dataclass(frozen=True)
+class Margin:
+    """By how much two sides differ: the ratio of their mean errors or, where there is none, their difference.
+
+    With its 95 % interval; of `n` pairs of runs, without the `diverged` ones. Errors of 0 and negative costs have no
+    ratio.
+    """
+
+    n: int
+    diverged: int
+    value: float
+    low: float
+    high: float
+    relative: bool
+
+    @property
+    def verdict(self) -> str:
+        """How the first side did: "better", "worse", "nearly", "matched" or "undecided"."""
+        even, close, near = (1.0, CLOSE, NEAR) if self.relative else (0.0, 0.0, 0.0)
+        if self.n < FEW:
+            return "undecided"
+        if self.high < even:
+            return "better"
+        if self.low > even:
+            return "nearly" if self.high <= near else "worse"
+        least = 1 / close if self.relative else 0.0
+        return "matched" if least <= self.low and self.high <= close else "undecided"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The two sides that a study's headline is about, compared seed by seed.
+
+    Attributes
+    ----------
+    method
+        The best method whose λ is not fixed. Where there is none, or where no λ is fixed: the best of all.
+    rival
+        The best fixed λ, or else the next best; None if there is no other.
+    between
+        What competes: "fixed and others", "fixed" (one λ with another) or "others" (one method with another).
+    among
+        How many methods, or λ, the first is the best of.
+    compared, margin
+        By how much they differ; None where there is no rival.
+    left_out
+        Methods that are measured against another truth.
+    """
+
+    method: Side
+    rival: Side | None
+    between: str
+    among: int
+    compared: Comparison | None
+    margin: Margin | None
+    left_out: list[str]
+
+    @property
+    def verdict(self) -> str:
+        """How the method did: that of the margin, or "alone". A side of which every run diverged has lost."""
+        if self.rival is None or self.margin is None:
+            return "alone"
+        ours, theirs = self.method.lost, self.rival.lost
+        if ours or theirs:
+            return "undecided" if ours and theirs else "worse" if ours else "better"
+        return self.margin.verdict
+
+    @property
+    def winner(self) -> Side | None:
+        """The side that won; None where neither did, or nobody can say."""
+        return {"better": self.method, "worse": self.rival, "nearly": self.rival}.get(self.verdict)
+
+
+def groups(view: Overview) -> dict[str, list[str]]:
+    """Methods that belong together, by what to call it: the protocols of the thesis' tables, and all methods."""
+    run = [name for name in view.study.methods if view.of(name)]
+    found: dict[str, list[str]] = {}
+    table = table_of(view.study)
+    for protocol in PROTOCOLS if table else ():
+        assert table is not None
+        wanted = methods_of(table, protocol).values()
+        some = [name for name in run if name in wanted]
+        if len({view.kind(name) == "fixed" for name in some}) == 2:
+            found[_PROTOCOL_NAMES[protocol]] = some
+    return found | {"All methods": run}
+
+
+def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Contest:
+    """Find who is compared with whom, by the final error ("tail") or the area under the curve."""
+    same = _same_truth(view, methods)
+    left_out = [name for name in methods if name not in same]
+    fixed = [name for name in same if view.kind(name) == "fixed"]
+    others = [_side(name, view.of(name), measure) for name in same if name not in fixed]
+    if fixed and others:
+        between, cells = "fixed and others", [cell for name in fixed for cell in view.of(name)]
+        first, rival = _ranked(others, measure)[0], _side("the best fixed λ", cells, measure, len(fixed) > 1)
+    else:
+        between, some = ("fixed", _each_lambda(view, fixed, measure)) if fixed else ("others", others)
+        first, *rest = _ranked(some, measure)
+        if not rest:
+            return Contest(first, None, between, 1, None, None, left_out)
+        others, rival = some, rest[0]
+    compared = view.compare(first.cell, rival.cell, measure)
+    return Contest(
+        first, rival, between, len(others), compared, _margin(compared, first.cell, rival.cell, measure), left_out
+    )
+
+
+def held_out(ours: Sequence[CellView], theirs: Sequence[CellView], measure: str = "tail") -> Comparison | None:
+    """Of two sides' cells each the one that is best on a quarter of the seeds, compared on the others."""
+    seeds = reduce(np.intersect1d, [cell.runs["seed"] for cell in (*ours, *theirs)])
+    if seeds.size < 8:
+        return None
+    errors = [np.array([c.runs[measure][np.isin(c.runs["seed"], seeds)] for c in cells]) for cells in (ours, theirs)]
+    tuning = range(tuning_seeds(seeds.size))
+    return compare(choose(errors[0], tuning)[1], choose(errors[1], tuning)[1])
+
+
+def _same_truth(view: Overview, methods: Sequence[str]) -> list[str]:
+    """Those of the methods that can be compared: measured against what most are, in doubt the exact truth."""
+    truths = [view.study.methods[name].truth for name in methods]
+    most = max(truths, key=lambda truth: (truths.count(truth), truth == "exact"))
+    return [name for name, truth in zip(methods, truths, strict=True) if truth == most]
+
+
+def _each_lambda(view: Overview, fixed: Sequence[str], measure: str) -> list[Side]:
+    """A side for each λ of each method."""
+    found: dict[str, list[CellView]] = {}
+    for name in fixed:
+        for cell in view.of(name):
+            lam = f"λ = {setting(cell.settings['lam'])}" if "lam" in cell.settings else ""
+            parts = [name] * (len(fixed) > 1 or not lam) + [lam] * bool(lam)
+            found.setdefault(", ".join(parts), []).append(cell)
+    return [_side(name, cells, measure, without=("lam",)) for name, cells in found.items()]
+
+
+def _side(name: str, cells: list[CellView], measure: str, named: bool = False, without: Sequence[str] = ()) -> Side:
+    """The best of some cells; `named`: which method's it is must be said too."""
+    best = min(cells, key=lambda cell: cell.rank(measure))
+    said = [best.method] * named + [settings_of(best, without)]
+    return Side(name, ", ".join(filter(None, said)), best, cells)
+
+
+def _ranked(sides: Sequence[Side], measure: str) -> list[Side]:
+    """The best first."""
+    return sorted(sides, key=lambda side: side.cell.rank(measure))
+
+
+def _margin(compared: Comparison, a: CellView, b: CellView, measure: str) -> Margin:
+    pairs, lost = compared.n, compared.diverged
+    if np.isfinite(compared.ratio_low) or (pairs == 1 and 0 < compared.ratio < np.inf):
+        return Margin(pairs, lost, compared.ratio, compared.ratio_low, compared.ratio_high, True)
+    theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
+    both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
+    apart = [x - y for x, y in both if np.isfinite([x, y]).all()]
+    found = summary(apart) if apart else None
+    return Margin(pairs, lost, *((found.mean, found.low, found.high) if found else (np.nan,) * 3), False)

@@ -1,0 +1,102 @@
+"""A tuned λ is no fixed λ, wherever it is named: as a rule, in a method's options, or among the numbers of a grid."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tdlambda as td
+from tdlambda.report.families import by_family
+from tdlambda.report.figures import write_figures
+from tdlambda.report.findings import findings
+from tdlambda.report.overview import Overview, overview
+from tdlambda.report.page_data import page_data
+
+GRID: dict[str, list[Any]] = {"alpha": [0.03, 0.1], "lam": [0.0, 0.9, "auto"]}
+MIXED = td.Method("TrueOnlineTD", over=("alpha", "lam"))
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("mixed")
+    methods = {"TD": MIXED, "AutoTD": td.Method("tdlambda:AutoTD")}
+    study = td.Study("mixed", "RandomWalk-v0", methods, grid=GRID, seeds=6, steps=400, points=10)
+    td.run_study(study, directory, progress=False)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def view(where: Path) -> Overview:
+    return overview(where)
+
+
+def test_a_mixed_method_is_its_fixed_lambdas_and_auto(where: Path, view: Overview) -> None:
+    assert {method: view.kind(method) for method in view.study.methods} == {
+        "TD": "fixed", "auto": "tuned", "AutoTD": "tuned",
+    }  # fmt: skip
+    results = td.load_results(where).filter(method="TD")
+    for method, lams in (("TD", [0.0, 0.9]), ("auto", ["auto"])):
+        cells = view.of(method)
+        assert [cell.settings.get("lam", "auto") for cell in cells] == [*lams, *lams]
+        for cell in cells:
+            lam = pl.col("lam") == str(cell.settings.get("lam", "auto"))
+            runs = results.filter(lam, pl.col("alpha") == cell.alpha).sort("seed")["tail"]
+            np.testing.assert_array_equal(cell.runs["tail"], runs)
+
+
+def test_the_best_fixed_lambda_is_never_auto(view: Overview) -> None:
+    found = findings(view, list(view.study.methods))
+    rival = found.contest.rival
+    assert rival is not None
+    assert (rival.cell.method, rival.cell.settings["lam"]) in (("TD", 0.0), ("TD", 0.9))
+    assert found.contest.method.name in ("auto", "AutoTD")
+    assert found.headline.count("the best fixed λ (α = 0.") + found.headline.count("The best fixed λ (α = 0.") == 1
+
+
+def test_page_and_figures_show_them_apart(view: Overview, tmp_path: Path) -> None:
+    data = page_data(view)
+    assert [(m["name"], m["kind"], m["rule"], m["axes"]) for m in data["methods"]] == [
+        ("TD", "fixed", None, ["alpha", "lam"]), ("auto", "tuned", "auto", ["alpha"]), ("AutoTD", "tuned", None, []),
+    ]  # fmt: skip
+    assert [row[0] for row in data["lambdaColours"]] == [0.0, 0.9]
+    assert [motion["m"] for motion in data["motions"]] == ["auto", "AutoTD"]
+    assert {path.stem for path in write_figures(view, tmp_path, "svg")} >= {"u-curves-tail", "heat-table-tail"}
+
+
+@pytest.mark.parametrize(
+    ("methods", "lams", "names"),
+    [
+        ({"TD": MIXED}, [0.5, "auto", "meta"], ["TD", "auto", "meta"]),
+        ({"TD": MIXED}, ["auto", "meta"], ["auto", "meta"]),
+        ({"TD": MIXED}, ["auto"], ["TD"]),
+        ({"TD": MIXED}, [0.5, 0.9], ["TD"]),
+        ({"A": MIXED, "B": MIXED}, [0.5, "auto"], ["A", "A-auto", "B", "B-auto"]),
+        ({"TD": MIXED, "auto": td.Method("TD", options={"alpha": 0.1})}, [0.5, "auto"], ["TD", "TD-auto", "auto"]),
+        ({"auto": MIXED}, ["auto", "meta"], ["auto", "meta"]),
+    ],
+)
+def test_names(methods: dict[str, td.Method], lams: list[float | str], names: list[str]) -> None:
+    study = td.Study("names", "RandomWalk-v0", methods, grid={"alpha": [0.1], "lam": lams})
+    apart, under = by_family(study)
+    assert list(apart.methods) == list(under) == names
+    assert apart.grid.get("lam", []) == ([lam for lam in lams if not isinstance(lam, str)] or lams * (names == ["TD"]))
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        (td.Method("TD", options={"lam": 0.5}), "fixed"),
+        (td.Method("TD", options={"lam": "auto"}), "tuned"),
+        (td.Method("TD", "Meta"), "tuned"),
+        (td.Method("TD", "Greedy.published"), "tuned"),
+        (td.Method("TD", "my_rules:Clever"), "tuned"),
+        (td.Method("TD", "Fixed", options={"lam": 0.5}), "fixed"),
+        (td.Method("AutoTD"), "tuned"),
+        (td.Method("MonteCarlo"), "other"),
+    ],
+)
+def test_where_lambda_comes_from(method: td.Method, kind: str) -> None:
+    study = td.Study("one", "RandomWalk-v0", {"it": method})
+    assert Overview(study, [], 0, 0, study.read_at, [], []).kind("it") == kind
