@@ -92,6 +92,15 @@ def test_the_figure_shows_what_was_recorded() -> None:
         ]
 
 
+def test_nothing_drawn_is_cut_off_while_v_is_still_far_from_the_truth() -> None:
+    history = td.follow(RING, LEARNERS["META"](), 20, points=[0, 20])
+    assert abs(history.values).max() < abs(history.truth).max() / 10
+    for ax in history.plot().axes:
+        low, high = ax.get_ylim()
+        for line in ax.get_lines():
+            assert low <= min(line.get_ydata()) <= max(line.get_ydata()) <= high, (ax.get_title(), line.get_label())
+
+
 @pytest.mark.parametrize(("name", "panels"), [("META", 6), ("greedy", 5), ("a table of λ", 3)])
 def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_path: Path) -> None:
     history = td.follow(RING, LEARNERS[name](), 500, points=4)

@@ -45,8 +45,8 @@ def draw(history: History, live: Ints, chosen: Ints, path: str | Path | None) ->
         axes = fig.subplots(2 if names else 1, 3, squeeze=False)
         axes[0, 0].set_ylim(-0.04, 1.04)
         _by_state(axes[0, 0], history, live, history.lambdas, "λ(s), after some steps")
-        _by_state(axes[0, 1], history, live, history.values, "V(s), and v(s) in black")
         axes[0, 1].plot(live, history.truth[live], "o", color="black", markersize=4, label="v", zorder=5)
+        _by_state(axes[0, 1], history, live, history.values, "V(s), and v(s) in black")
         later = history.steps > 0
         axes[0, 2].plot(history.steps[later], history.error[later], color=COLOURS[0], label="error")
         axes[0, 2].set(title="value error, Σ d (V - v)²", xscale="log", yscale="log", xlabel="steps")
@@ -85,7 +85,7 @@ def _over_time(ax: Any, history: History, chosen: Ints, k: int, name: str) -> No
 
 
 def _name_ends(ax: Any, ends: Floats, names: list[str], colours: list[Any]) -> None:
-    """Write each line's name beside its end, to the right of the axes."""
+    """Write each line's name beside its end, to the right of the axes; last, for the axes stay as they are then."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
     heights = apart(np.sort(ends), low, high, 0.055 * (high - low))
