@@ -93,6 +93,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10**6)
     parser.add_argument("--random", type=int, nargs="+", help="these random MDPs, and nothing else")
     options = parser.parse_args()
+    for name, least in (("seeds", 1), ("steps", 10**4)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name} must be at least {least}; got {getattr(options, name)}")
     seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     powers = [f"10{'⁴⁵⁶⁷'[k - 4]}" for k in range(4, 8) if 10**k <= options.steps]
     print("# AutoTD beside the best fixed α and λ\n")

@@ -108,6 +108,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="causes whose name has this in it")
     options = parser.parse_args()
     listed = [case for case in cases() if options.only in case.cause]
+    if not listed:
+        known = "\n  ".join(dict.fromkeys(case.cause for case in cases()))
+        parser.error(f"--only: no cause has {options.only!r} in its name; there are\n  {known}")
+    if options.seeds < 2:
+        parser.error(f"--seeds must be at least 2, for a standard error; got {options.seeds}")
     runs = measured(listed, options.seeds, options.steps)
     print("# Causes, one at a time\n")
     print("Made by `python docs/results/causes.py`:")

@@ -1,8 +1,9 @@
 """The MountainCar page and its figures, from the results of two studies.
 
     tdlambda run mountaincar && tdlambda run mountaincar-small-eta
-    python docs/results/mountaincar.py results/mountaincar results/mountaincar-small-eta [--out docs/results]
+    python docs/results/mountaincar.py [--out docs/results]
 
+It reads results/mountaincar and results/mountaincar-small-eta, or the two directories that it is given.
 Every sentence with a number in it is made from the results, and its verdict from an interval.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from mountaincar_figures import METAS, RIVALS, of_here, over_alpha, over_time, readings
+from needed import read
 
 from tdlambda.arrays import Floats
 from tdlambda.published import FigureReading
@@ -26,6 +28,7 @@ from tdlambda.report.wording import setting, settings_of
 from tdlambda.studies.reproduction import tuning_seeds
 from tdlambda.studies.statistics import Comparison, choose, summary
 
+STUDIES = ("mountaincar", "mountaincar-small-eta")
 NAMES = {
     "fixed": "the best fixed λ", "greedy": "λ-greedy", "META": "META (as published)",
     "META_derived": "META (the derived sign)", "META_default": "META (`td.Meta()`)",
@@ -312,12 +315,17 @@ def write(large: Overview, small: Overview, out: Path) -> list[Path]:
 def main() -> None:
     """Read both studies and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="of the study mountaincar")
-    parser.add_argument("small_eta", type=Path, help="of the study mountaincar-small-eta")
+    default = [Path("results", name) for name in STUDIES]
+    parser.add_argument("results", nargs="?", type=Path, help=f"of the study {STUDIES[0]}", default=default[0])
+    parser.add_argument("small_eta", nargs="?", type=Path, help=f"of the study {STUDIES[1]}", default=default[1])
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     options = parser.parse_args()
-    for path in write(overview(options.results), overview(options.small_eta), options.out):
-        print(path)
+    views = read(overview, [options.results, options.small_eta], STUDIES)
+    try:
+        written = write(views[options.results], views[options.small_eta], options.out)
+    except ValueError as error:
+        parser.error(str(error))
+    print("\n".join(map(str, written)))
 
 
 if __name__ == "__main__":

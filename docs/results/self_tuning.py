@@ -1,8 +1,9 @@
 """Rules that tune λ beside the best fixed λ at the same α, from the results of the `self-tuning` studies.
 
     for study in $(python docs/results/self_tuning.py --studies); do tdlambda run $study; done
-    python docs/results/self_tuning.py results/self-tuning* > docs/results/self-tuning.md
+    python docs/results/self_tuning.py > docs/results/self-tuning.md
 
+It reads the studies' results in results/, or the directories that it is given.
 A cell is a mean over seeds over that of the best fixed λ at that α, chosen in hindsight on these very seeds: first the
 final error, then the area under the curve. Where κ is searched, its best too is chosen in hindsight, for each of both.
 Runs that diverged make a cell infinite.
@@ -14,19 +15,22 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from needed import read
 
 import tdlambda as td
 
 
 def ratios(found: pl.DataFrame) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
     """Each method's α, and its ratios of final errors and of areas."""
+    if "alpha" not in found.columns:
+        return
     cells = [name for name in ("alpha", "lam", "kappa") if name in found.columns]
     means = found.group_by("method", *cells).agg(pl.col("tail").mean(), pl.col("area").mean())
     least = means.group_by("method", "alpha").agg(pl.col("tail").min(), pl.col("area").min()).sort("alpha")
     fixed = least.filter(pl.col("method") == "fixed").select("alpha", final="tail", whole="area")
     for method in found["method"].unique(maintain_order=True):
-        if method != "fixed":
-            own = least.filter(pl.col("method") == method).join(fixed, on="alpha").sort("alpha")
+        own = least.filter(pl.col("method") == method).join(fixed, on="alpha").sort("alpha")
+        if method != "fixed" and own.height:
             yield (
                 method, own["alpha"].to_list(), (own["tail"] / own["final"]).to_list(),
                 (own["area"] / own["whole"]).to_list(),
@@ -36,14 +40,18 @@ def ratios(found: pl.DataFrame) -> Iterator[tuple[str, list[float], list[float],
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directories", nargs="*", type=Path)
+    parser.add_argument("directories", nargs="*", type=Path, help="of results; all of results/self-tuning… by default")
     parser.add_argument("--studies", action="store_true", help="print the names of the studies, and nothing else")
     given = parser.parse_args()
+    studies = [name for name in td.studies.bundled() if name.startswith("self-tuning")]
     if given.studies:
-        print("\n".join(name for name in td.studies.bundled() if name.startswith("self-tuning")))
+        print("\n".join(studies))
         return
-    results = {directory: td.load_results(directory) for directory in given.directories}
+    results = read(td.load_results, given.directories or [Path("results", name) for name in studies], studies)
     found = {directory: list(ratios(frame)) for directory, frame in results.items()}
+    for directory, rows in found.items():
+        if not rows:
+            parser.error(f"{directory}: nothing to compare; it takes methods over alpha, one of them called fixed")
     print("# Rules that tune λ, beside every fixed λ\n")
     print("""\
 Made by `python docs/results/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of eight

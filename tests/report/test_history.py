@@ -97,8 +97,8 @@ def test_nothing_drawn_is_cut_off_while_v_is_still_far_from_the_truth() -> None:
     assert abs(history.values).max() < abs(history.truth).max() / 10
     for ax in history.plot().axes:
         low, high = ax.get_ylim()
-        for line in ax.get_lines():
-            assert low <= min(line.get_ydata()) <= max(line.get_ydata()) <= high, (ax.get_title(), line.get_label())
+        for label, (_, y) in lines(ax).items():
+            assert low <= np.min(y) <= np.max(y) <= high, label
 
 
 @pytest.mark.parametrize(("name", "panels"), [("META", 6), ("greedy", 5), ("a table of λ", 3)])
