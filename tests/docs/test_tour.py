@@ -27,5 +27,5 @@ def test_the_tours_study_says_what_the_page_says(tmp_path: Path) -> None:
     assert table in " ".join(run(tmp_path, "run", "tour.toml", "--workers", "1").split())
     (found,) = json.loads(run(tmp_path, "report", "results/tour", "--json"))["studies"]
     said = found["found"]["All methods"]["tail"]
-    assert (said["headline"], said["sure"]) == (headline, ["Sure", sure])
+    assert (said["headline"], said["sure"]["short"], said["sure"]["text"]) == (headline, "Sure", sure)
     assert (tmp_path / "results" / "tour" / "report.html").exists()
