@@ -144,7 +144,7 @@ WIDE = np.where(np.arange(20) % 2, 3.0, 0.2) * PLAIN
         (2.0 * PLAIN, "worse", "No: 2 × its error", "Sure", "The best fixed λ won: META has 2 × its final error, …"),
         (1.05 * PLAIN, "nearly", "Nearly: 1.05 × its error", "Sure", "The best fixed λ won narrowly: …"),
         (PLAIN[::-1], "matched", "As good: 1 × its error", "Sure", "META matched the best fixed λ: it has 1 × its …"),
-        (WIDE, "undecided", "Cannot say yet", "Not sure", "No winner yet: … on 20 paired runs holds 1."),
+        (WIDE, "undecided", "Cannot say yet", "Not sure", "No winner yet: … on 20 paired runs contains 1."),
         (0 * PLAIN, "better", "Yes: 1 below", "Sure", "META won: it has a final error 1 below that of …"),
         (np.r_[np.inf, 0.5 * PLAIN[1:]], "better", "Yes: 0.5 ×", "Sure", "… 19 paired runs, 1 more left out because …"),
         (np.full(20, np.inf), "worse", "No", "Sure", "The best fixed λ won: every run of META diverged, and none of …"),
@@ -187,6 +187,11 @@ def test_what_cannot_be_compared_is_said() -> None:
     alone = findings(made({"fixed": PLAIN}), ["fixed"])
     assert (alone.contest.verdict, alone.better.short) == ("alone", "Nothing to compare")
     assert alone.headline.startswith("fixed was run alone: its final error is")
+    assert findings(made({"fixed": [1.0]}), ["fixed"]).headline.endswith("is 1 in 1 run, too few for an interval.")
+    apart = made({"fixed": PLAIN, "META": PLAIN})
+    cells = [apart.cells[0], replace(apart.cells[1], runs={**apart.cells[1].runs, "seed": np.arange(20.0, 40.0)})]
+    disjoint = findings(replace(apart, cells=cells), ["fixed", "META"])
+    assert disjoint.headline == "No winner yet: META and the best fixed λ have no finished run in common."
     zero = findings(made({"fixed": 0 * PLAIN, "META": 0 * PLAIN}), ["fixed", "META"])
     assert zero.headline.startswith("META matched the best fixed λ: it has a final error 0 above its own")
     once = findings(made({"fixed": [1.0], "META": [2.0]}), ["fixed", "META"])

@@ -165,7 +165,7 @@ def _certainty(view: Overview, found: Contest, fair: Comparison | None) -> tuple
     if margin.n < FEW:
         return "Too few runs", f"{margin.n} pairs of runs are too few to tell."
     if found.verdict == "undecided":
-        return "Not sure", f"The interval holds {even} and is wide: {margin.n} runs are too few to tell."
+        return "Not sure", f"The interval contains {even} and is wide: {margin.n} runs are too few to tell."
     shared = "met the same starts and noise" if view.study.kind == "control" else "saw the same trajectories"
     on = f"on {margin.n} pairs of runs that {shared}" + ("" if margin.n >= MANY else ", which are few")
     says = {"matched": f"lies close around {even}", "nearly": f"is close above {even}"}

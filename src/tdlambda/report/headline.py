@@ -11,9 +11,9 @@ def headline(view: Overview, found: Contest, measure: str) -> str:
     """The sentence."""
     words, method = explained(view.study, measure_name(view.study, measure)), found.method
     if found.rival is None or found.margin is None:
-        measured, runs = method.cell.measured(measure), method.cell.n
+        measured, few = method.cell.measured(measure), ", too few for an interval" * (method.cell.n < 2)
         error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"
-        return _sentence(f"{method} was run alone: its {words} is {error} in {_runs(runs)}")
+        return _sentence(f"{method} was run alone: its {words} is {error} in {_runs(method.cell.n)}{few}")
     rival, margin, mixed = found.rival, found.margin, found.between == "fixed and others"
     against = str(rival) if mixed else f"the next best, {rival}"
     if method.lost or rival.lost:
@@ -54,7 +54,7 @@ def _doubt(margin: Margin) -> str:
     """Why nobody can say who won."""
     if margin.n < FEW:
         return f"but {_pairs(margin)} {'is' if margin.n == 1 else 'are'} too few to tell"
-    return f"but the {_interval(margin)} on {_pairs(margin)} holds {1 if margin.relative else 0}"
+    return f"but the {_interval(margin)} on {_pairs(margin)} contains {1 if margin.relative else 0}"
 
 
 def _interval(margin: Margin) -> str:
