@@ -122,7 +122,7 @@ def _better(view: Overview, found: Contest, measure: str) -> Answer:
     given = "; ".join(filter(None, [rival.given, interval(margin.low, margin.high)[2:-1]]))
     text += (f" ({given})" if given else "") + f", better in {100 * found.compared.better:.0f} % of runs."
     learners = [view.study.methods[side.cell.method].learner for side in (method, rival)]
-    note = "" if learners[0] == learners[1] else f" Mind that they learn with {learners[0]} and {learners[1]}."
+    note = "" if learners[0] == learners[1] else f" Note that they learn with {learners[0]} and {learners[1]}."
     return Answer(question, short, text + note)
 
 
@@ -143,7 +143,7 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
             parts.append("Both cells were chosen in hindsight, on the very runs that are compared.")
     parts.append(f"{'None' if not lost else f'{lost:,}'} of {runs:,} runs diverged.")
     if found.left_out:
-        parts.append(f"Not compared, for they are measured against another truth: {_and(found.left_out)}.")
+        parts.append(f"Not compared, because they are measured against another truth: {_and(found.left_out)}.")
     if view.done < view.wanted:
         parts.append(f"Unfinished: {view.done:,} of {view.wanted:,} units are done.")
     agree, compared = agreement(view)
