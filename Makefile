@@ -34,8 +34,8 @@ browser:                 ## Chromium for the page's tests, if it is not here
 screenshots: $(READY) browser  ## pictures of the page and of each of its figures
 	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
 
-slow: $(READY) browser   ## long statistical checks
-	$(BIN)/pytest -m slow -n 2
+slow: $(READY) browser   ## long statistical checks, and Hypothesis at random with ten times the examples
+	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile=search -n 2
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from searching import examples
 
 import tdlambda as td
 from tdlambda.tasks import TabularTask
@@ -66,7 +67,7 @@ def error(c: td.Transitions, V: Vector, M: Vector, lam: Vector, of: str, rho_acc
     return total / len(ends)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans())
 def test_gradient_is_the_derivative_of_the_error_written_out(seed: int, of: Any, rho_acc: bool) -> None:
     rng = np.random.default_rng(seed)

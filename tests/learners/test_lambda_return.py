@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from searching import examples
 
 import tdlambda as td
 from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
@@ -73,7 +74,7 @@ def test_current_weights_move_the_errors_not_the_returns(seed: int) -> None:
     np.testing.assert_allclose(v.weights, w, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_lambda_1_on_policy_is_monte_carlo(seed: int) -> None:
     X, _, columns = stream(seed, on_policy=True)
@@ -147,7 +148,7 @@ def test_it_converges_off_policy(hold: bool) -> None:
     assert np.abs(v.predict_many(range(1, 10)) - ring.mdp.v(ring.target)[1:10]).max() < 0.05
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS, st.integers(0, T), st.booleans())
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: bool) -> None:
     X, lam, columns = stream(seed)

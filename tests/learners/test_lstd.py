@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from searching import examples
 
 import tdlambda as td
 from tdlambda.learners.lstd import LSTD
@@ -160,7 +161,7 @@ def test_a_trace_that_has_faded_is_0() -> None:
     assert v.trace[0] == 0.0  # left alone, it would stay at the least positive number for ever
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS, st.integers(0, T))
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int) -> None:
     X, lam, columns = stream(seed)

@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from searching import examples
 
 import tdlambda as td
 from tdlambda.learners.episode import STORED
@@ -72,7 +73,7 @@ def test_plain_numpy_with_gamma_and_rho_at_every_step(visit: Any, seed: int) -> 
     np.testing.assert_allclose(learner.weights, reference(c, 0.1, visit, w), rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_on_policy_each_terminated_episode_leaves_the_weights_of_true_online_td_1(seed: int) -> None:
     c = stream(seed, on_policy=True, cuts=False)
@@ -176,7 +177,7 @@ def test_dense_observations_that_differ_a_little_are_different_visits() -> None:
     assert v._I[3] == 2
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(0, 40), st.sampled_from(["every", "first"]), st.sampled_from(["float64", "float32"]))
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, visit: Any, dtype: Any) -> None:
     c = stream(seed)

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from searching import examples
 
 import tdlambda as td
 from tdlambda.learners.episode import HEAD, SEEN, STORED
@@ -56,7 +57,7 @@ def test_plain_numpy_with_gamma_and_rho_at_every_step(seed: int, n: int) -> None
     np.testing.assert_allclose(v.weights, reference(X, columns, n, 0.1, w), rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_one_step_on_policy_is_td_0(seed: int) -> None:
     X, columns = stream(seed, on_policy=True)
@@ -67,7 +68,7 @@ def test_one_step_on_policy_is_td_0(seed: int) -> None:
         np.testing.assert_array_equal(v.weights, td0.weights)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(SEEDS, st.integers(40, 50))
 def test_n_beyond_the_episode_is_monte_carlo(seed: int, n: int) -> None:
     X, columns = stream(seed)
@@ -143,7 +144,7 @@ def test_a_step_takes_constant_memory() -> None:
     assert {name: array.shape for name, array in v._state().items()} == before
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(0, 40), st.integers(1, 9), st.sampled_from(["float64", "float32"]))
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, n: int, dtype: Any) -> None:
     X, columns = stream(seed)

@@ -5,10 +5,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Raw, raw_mdp
 from scipy import sparse
+from searching import examples
 
 import tdlambda as td
 
@@ -40,7 +41,7 @@ def by_action(x: Any, form: Any) -> list[Any]:
     return [form(x[:, a, :]) for a in range(x.shape[1])]
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(SEEDS, st.integers(2, 6), st.integers(1, 3), st.booleans())
 def test_arrays_sparse_matrices_and_rows_give_the_same_mdp(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)

@@ -3,9 +3,10 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Array, Raw, raw_mdp, walk
+from searching import examples
 
 import tdlambda as td
 
@@ -34,7 +35,7 @@ def long_run(P: Array, start: Array, doublings: int = 40) -> Array:
     return start @ lazy
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(2, 7), st.integers(1, 3), st.booleans())
 def test_distribution_four_ways(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)
@@ -61,7 +62,7 @@ def test_distribution_four_ways(seed: int, n: int, actions: int, episodic: bool)
     assert (mismatch.residual > 1e-3) == episodic
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SEEDS)
 def test_any_structure_at_all(seed: int) -> None:
     """One random successor or two for each state: periods, several closed classes, ends, states never reached."""

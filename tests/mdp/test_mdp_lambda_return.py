@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Array, Raw, dense_moments, raw_mdp
+from searching import examples
 
 import tdlambda as td
 
@@ -44,7 +45,7 @@ def enumerated(raw: Raw, V: Array, lam: Array, pi: Array, b: Array, correction: 
     return float(mean), float(p @ (G - mean) ** 2)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(SEEDS, st.integers(1, 2), st.sampled_from(CORRECTIONS), st.booleans())
 def test_every_trajectory(seed: int, actions: int, correction: Any, on_policy: bool) -> None:
     raw = raw_mdp(seed, n=4, actions=actions, layered=True)
@@ -58,7 +59,7 @@ def test_every_trajectory(seed: int, actions: int, correction: Any, on_policy: b
         assert ours.variance[s] == pytest.approx(variance, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SEEDS, st.integers(2, 6), st.integers(1, 3), st.sampled_from(CORRECTIONS), st.booleans(), st.booleans())
 def test_second_moment_system(
     seed: int, n: int, actions: int, correction: Any, on_policy: bool, episodic: bool
@@ -78,7 +79,7 @@ def test_second_moment_system(
         np.testing.assert_allclose(ours.variance, other.variance, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(SEEDS, st.sampled_from(CORRECTIONS))
 def test_means_that_must_be_the_value(seed: int, correction: Any) -> None:
     """λ = 1, or V = v at any λ: E[G] = v under both corrections, whatever the behaviour."""
@@ -156,7 +157,7 @@ def test_infinite_exactly_where_the_loop_can_be_reached() -> None:
         mdp.target_error_gradient(0.0, 1.0, pi, b)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SEEDS)
 def test_infinite_variance_by_the_growth_of_the_series(seed: int) -> None:
     """Var = Σ_k E[c²]^k E[δ²] summed term by term: infinite where the terms do not die."""

@@ -5,9 +5,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Array, raw_mdp
+from searching import examples
 
 import tdlambda as td
 
@@ -22,7 +23,7 @@ def distribution(P: Array, terminal: Array, start: Array) -> Array:
     return d / d.sum()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SEEDS, st.booleans(), st.booleans())
 def test_A_b_C_as_a_series(seed: int, on_policy: bool, episodic: bool) -> None:
     """A = Xᵀ D Σ_k (P_π Γ Λ)^k (I - P_π Γ) X, one power after the other."""
@@ -45,7 +46,7 @@ def test_A_b_C_as_a_series(seed: int, on_policy: bool, episodic: bool) -> None:
     np.testing.assert_allclose(system.C, Xt.T @ D @ Xt, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SEEDS, st.floats(0, 1))
 def test_fixed_points(seed: int, lam: float) -> None:
     raw = raw_mdp(seed)

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Array, walk
 from scipy import sparse
+from searching import examples
 
 import tdlambda as td
 from tdlambda.mdp import resolvent
@@ -70,7 +71,7 @@ def test_whole_mdp_through_each_path(path: str, monkeypatch: pytest.MonkeyPatch)
     assert loop.return_variance([0.5, 0.5], [0.25, 0.75]).tolist() == [np.inf, 0]
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(SEEDS, st.integers(1, 8))
 def test_diverging_is_the_spectral_radius_of_what_can_be_reached(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
@@ -81,7 +82,7 @@ def test_diverging_is_the_spectral_radius_of_what_can_be_reached(seed: int, n: i
     assert Resolvent(sparse.csr_array(M)).converges() == (not any(expected))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(1, 8))
 def test_cannot_reach_ignores_edges_of_weight_zero(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,10 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, raw_mdp, walk
 from scipy import stats
+from searching import examples
 
 import tdlambda as td
 from tdlambda.mdp import Transitions
@@ -67,7 +68,7 @@ def test_every_column_follows_from_the_model() -> None:
     assert (raw.mdp().sampler(raw.pi, seed=1).take(1000).rho == 1).all()
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(SEEDS, st.integers(0, 300), st.integers(0, 300))
 def test_chunks_make_no_difference(seed: int, first: int, second: int) -> None:
     raw = raw_mdp(seed)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Array, Raw, dense_moments, raw_mdp, walk
+from searching import examples
 
 import tdlambda as td
 
@@ -36,7 +37,7 @@ def setting(seed: int, correction: str, on_policy: bool, n: int = 5, actions: in
     return raw, V, lam, weights, b
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, MODES, st.booleans())
 def test_full_gradient_against_finite_differences(seed: int, mode: tuple[Any, bool], half: bool) -> None:
     correction, on_policy = mode
@@ -52,7 +53,7 @@ def test_full_gradient_against_finite_differences(seed: int, mode: tuple[Any, bo
     assert gradient[raw.terminal] == 0
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(SEEDS)
 def test_default_weights_are_the_target_policy_distribution(seed: int) -> None:
     raw, V, lam, _, b = setting(seed, "per-decision", False)
@@ -64,7 +65,7 @@ def test_default_weights_are_the_target_policy_distribution(seed: int) -> None:
     assert mdp.value_error(V, raw.pi) == pytest.approx(0.5 * d @ (V - raw.v(raw.pi)) ** 2)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SEEDS)
 def test_horizon_one_is_the_one_step_partial(seed: int) -> None:
     """dJ_s/dλ(s') = P γ' {(L'-V')(r + γ'V' - v(s)) + γ'λ' [(L'-V')² + Var']}, r = E[r|s,s'], by loops."""
@@ -85,7 +86,7 @@ def test_horizon_one_is_the_one_step_partial(seed: int) -> None:
     np.testing.assert_allclose(ours, expected, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SEEDS, MODES, st.integers(1, 4), st.booleans())
 def test_horizon_n_is_the_unrolled_recursion(seed: int, mode: tuple[Any, bool], n: int, half: bool) -> None:
     """J with E[G], E[G²] beyond n steps frozen, and λ varied in all of the first n levels."""
@@ -117,7 +118,7 @@ def test_horizon_n_is_the_unrolled_recursion(seed: int, mode: tuple[Any, bool], 
     np.testing.assert_allclose(gradient, differences(unrolled, lam), atol=1e-6 * (1 + J), rtol=1e-6)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(SEEDS, MODES)
 def test_long_horizon_is_the_full_gradient(seed: int, mode: tuple[Any, bool]) -> None:
     correction, on_policy = mode
@@ -128,7 +129,7 @@ def test_long_horizon_is_the_full_gradient(seed: int, mode: tuple[Any, bool]) ->
     np.testing.assert_allclose(long, full, atol=1e-9 * (1 + np.abs(full).max()))
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(SEEDS)
 def test_thesis_forms_by_loops(seed: int) -> None:
     """Σ_s w(s) P_π(s'|s) γ'² [λ'((V'-L')² + Var') ∓ (V'-L')(V'-M')]: minus is derived, plus is printed."""
@@ -147,7 +148,7 @@ def test_thesis_forms_by_loops(seed: int) -> None:
         assert ours[-1] == 0
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(SEEDS)
 def test_derived_is_exact_where_successors_are_certain(seed: int) -> None:
     """One action, one successor, random rewards only: E[G|s,s'] = v(s)."""
@@ -172,7 +173,7 @@ def test_derived_is_exact_where_successors_are_certain(seed: int) -> None:
     np.testing.assert_allclose(exact, derived + cross, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(SEEDS)
 def test_minimizers(seed: int) -> None:
     raw, V, lam, weights, b = setting(seed, "per-decision", False)
@@ -202,7 +203,7 @@ def projected(lam: Array, gradient: Array) -> Array:
     return np.abs(np.clip(lam - gradient, 0, 1) - lam)
 
 
-@settings(deadline=None, max_examples=12)
+@examples(12)
 @given(SEEDS, MODES)
 def test_best_lambda_against_random_search_and_its_own_conditions(seed: int, mode: tuple[Any, bool]) -> None:
     correction, on_policy = mode
@@ -234,7 +235,7 @@ def test_best_lambda_against_random_search_and_its_own_conditions(seed: int, mod
     assert best.target_error <= J.min() + 1e-9 * (1 + J.min())
 
 
-@settings(deadline=None, max_examples=5)
+@examples(5)
 @given(SEEDS)
 def test_best_lambda_against_a_grid(seed: int) -> None:
     raw, V, _, weights, b = setting(seed, "per-decision", False, n=3)

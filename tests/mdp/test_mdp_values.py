@@ -4,14 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, raw_mdp
+from searching import examples
 
 import tdlambda as td
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(2, 7), st.integers(1, 3), st.booleans())
 def test_values_three_ways(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)
@@ -35,7 +36,7 @@ def test_theta_is_the_last_move_of_the_sweeps() -> None:
     assert mdp.v(method="iterative", theta=0.1)[0] == 2 - 2.0**-4
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.integers(2, 4), st.integers(1, 3), st.booleans())
 def test_optimal_against_every_deterministic_policy(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)
@@ -51,7 +52,7 @@ def test_optimal_against_every_deterministic_policy(seed: int, n: int, actions: 
     np.testing.assert_allclose(optimum.q.max(axis=1)[free], best[free], atol=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SEEDS)
 def test_optimal_without_discount_and_with_cycles(seed: int) -> None:
     """Deterministic graphs, γ = 1, rewards from -2 to 0 (cycles may be free): the best of all proper policies."""

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import Array
+from searching import examples
 
 from tdlambda.randomness import pick, running_sums, stream, uniform
 
@@ -68,7 +69,7 @@ def table(rows: list[list[float]]) -> tuple[Array, Array]:
     return indptr, np.concatenate([np.array(row) / sum(row) for row in rows])
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(ROWS, UNIFORM)
 def test_pick_is_the_first_sum_above(rows: list[list[float]], u: float) -> None:
     indptr, p = table(rows)

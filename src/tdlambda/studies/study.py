@@ -384,7 +384,11 @@ class Study:
 
     @property
     def kept(self) -> Ints:
-        """Which of them the curve keeps: some of them evenly, and the whole tail."""
+        """Indices of the points that the learning curve keeps, ascending.
+
+        With m = min(curve, points): for each k = 1 … m the point within half a point of k · points / m (of two that are
+        equally near, either), and every point of the tail.
+        """
         n = self.points
         evenly = np.round(np.linspace(n / min(self.curve, n), n, min(self.curve, n))).astype(np.int64) - 1
         return np.unique(np.concatenate([evenly, np.arange(n - self.tail_points, n)]))
