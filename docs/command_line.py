@@ -17,7 +17,9 @@ from tdlambda.cli.app import app
 PAGE = Path(__file__).resolve().parent / "command-line.md"
 BLOCK = re.compile(r"(<!-- command: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 MARKUP = re.compile(r"\[/?bold\]")
-COMMANDS: dict[str, Any] = {c.callback.__name__: c.callback for c in app.registered_commands if c.callback}
+COMMANDS: dict[str, Any] = {
+    info.callback.__name__: info.callback for info in (app.registered_callback, *app.registered_commands)
+}
 
 
 def described(name: str) -> str:

@@ -1,12 +1,22 @@
-"""The compile cache: hit by a second process, missed after an edit anywhere in the package, and not growing."""
+"""The compile cache: hit by a second process, missed after an edit anywhere in the package, not growing; or none."""
 
+import errno
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import tdlambda as td
+from tdlambda import compiled
+
 CODE = """
+from numba.core import event
+from tdlambda.compile_notice import CompileNotice
+event.register("numba:compile", CompileNotice(after=0.0))  # the package's own waits for a second
 from tdlambda.randomness import stream, uniform
 from tdlambda.mdp.sampler import _walk
 import tdlambda as td
@@ -14,12 +24,18 @@ print(td.make("RingWorld-v0").sampler(seed=1).take(5).obs.tolist(), sum(_walk.st
 """
 
 
-def run(copy: Path) -> tuple[str, int]:
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True, timeout=300
+def python(copy: Path, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=300
     )
+
+
+def run(copy: Path) -> tuple[str, int]:
+    """The states, and how often the cache was hit; if it never was, that is said."""
+    done = python(copy, CODE)
     states, _, hits = done.stdout.strip().rpartition(" ")
+    assert ("compiling" in done.stderr) == (hits == "0")
     return states, int(hits)
 
 
@@ -28,17 +44,56 @@ def files(copy: Path) -> list[str]:
     return sorted(file.name.rpartition(".py3")[0] + file.suffix for file in copy.rglob("*.nb[ic]"))
 
 
-def test_cache_is_hit_renewed_after_an_edit_elsewhere_and_does_not_grow(tmp_path: Path) -> None:
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A directory with the package in it, without machine code."""
     source = Path(__file__).parent.parent / "src" / "tdlambda"
     shutil.copytree(source, tmp_path / "tdlambda", ignore=shutil.ignore_patterns("__pycache__"))
-    first, hits = run(tmp_path)
+    return tmp_path
+
+
+def test_cache_is_hit_renewed_after_an_edit_elsewhere_and_does_not_grow(copy: Path) -> None:
+    first, hits = run(copy)
     assert hits == 0
-    size = files(tmp_path)
-    assert run(tmp_path) == (first, 1)
-    assert files(tmp_path) == size
-    randomness = tmp_path / "tdlambda" / "randomness.py"  # `_walk`, which calls it, is in another file
+    size = files(copy)
+    assert run(copy) == (first, 1)
+    assert files(copy) == size
+    randomness = copy / "tdlambda" / "randomness.py"  # `_walk`, which calls it, is in another file
     randomness.write_text(randomness.read_text().replace("_TO_UNIT = 2.0**-53", "_TO_UNIT = 2.0**-54"))
-    changed, hits = run(tmp_path)
+    changed, hits = run(copy)
     assert hits == 0
     assert changed != first
-    assert files(tmp_path) == size
+    assert files(copy) == size
+
+
+NOWHERE = """
+import tdlambda as td
+from tdlambda.cli.doctor import doctor
+print(td.make("RingWorld-v0").sampler(seed=1).take(5).obs.tolist())
+doctor(json=True)
+"""
+
+
+def test_where_no_cache_can_be_written_it_works_with_one_warning_that_says_what_to_set(copy: Path) -> None:
+    for folder in [copy / "tdlambda", *(path for path in (copy / "tdlambda").rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()  # a file in its place: no cache can be made here, whoever runs this
+    taken = str(copy / "tdlambda" / "py.typed")
+    done = python(copy, NOWHERE, HOME=taken, XDG_CACHE_HOME=taken, NUMBA_CACHE_DIR=taken, TDLAMBDA_QUIET="1")
+    states, report = done.stdout.split("\n", 1)
+    assert states == str(td.make("RingWorld-v0").sampler(seed=1).take(5).obs.tolist())
+    (warning,) = (line for line in done.stderr.splitlines() if "Warning:" in line)
+    assert f"Set NUMBA_CACHE_DIR to a directory that can be written; now it is {taken!r}." in warning
+    assert json.loads(report)["cache_writable"] is False
+    assert "set NUMBA_CACHE_DIR" in json.loads(report)["cache"]
+
+
+def test_a_full_disk_is_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = compiled._CacheFile(str(tmp_path), "kernel", (0, 0))
+    monkeypatch.setattr(file, "_save_data", full)
+    compiled._warn_that_nothing_is_cached.cache_clear()
+    with pytest.warns(RuntimeWarning, match="Set NUMBA_CACHE_DIR"):
+        file.save("key", "data")
+    file.save("key", "data")  # said once

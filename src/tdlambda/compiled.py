@@ -1,6 +1,8 @@
 """The one place where Python functions become machine code."""
 
 import hashlib
+import os
+import warnings
 from collections.abc import Callable
 from functools import cache
 from glob import escape
@@ -8,9 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 
+from tdlambda.compile_notice import CompileNotice
+
 numba: Any = _numba  # its types know neither `_nrt` nor `config`
+event.register("numba:compile", CompileNotice())
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -70,14 +76,35 @@ def entry(function: _Function, *examples: Any) -> _Function:
 def _compile(function: _Function, **options: bool) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
-    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True} | options
+    options = {"nogil": True, "no_cfunc_wrapper": True} | options
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
+    _cache_on_disk(dispatcher)
+    return cast(_Function, dispatcher)
+
+
+def _cache_on_disk(dispatcher: Any) -> None:
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError:  # Numba finds no directory that it can write
+        _warn_that_nothing_is_cached()
+        return
     # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
     # machine code here. So every kernel is as old as the newest file with kernels in it.
     numbas = dispatcher._cache._cache_file
     base = numbas._index_name.removesuffix(".nbi")
     dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, _package_stamp())
-    return cast(_Function, dispatcher)
+
+
+@cache
+def _warn_that_nothing_is_cached() -> None:
+    now = os.environ.get("NUMBA_CACHE_DIR")
+    warnings.warn(
+        "tdlambda cannot keep its machine code: neither the package's directory nor the user's cache can be written, "
+        "so every process compiles again, a minute or more. Set NUMBA_CACHE_DIR to a directory that can be written"
+        + (f"; now it is {now!r}." if now else "."),
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 class _CacheFile(IndexDataCacheFile):
@@ -88,7 +115,13 @@ class _CacheFile(IndexDataCacheFile):
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep one."""
+        """Keep one, if the disk takes it."""
+        try:
+            self._save(key, data)
+        except OSError:
+            _warn_that_nothing_is_cached()
+
+    def _save(self, key: Any, data: Any) -> None:
         digest = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()
         name = self._data_name(int(digest[:15], 16))
         self._save_data(name, data)

@@ -17,8 +17,8 @@ from tdlambda.studies import Study, bundled
 from tdlambda.studies.reproduction import TABLES
 
 SCRIPTS = [block for block in blocks("python") if not block.text.startswith(">>>")]
-COMMAND = re.compile(r"^ *(?:\$ )?(?:\S*/)?tdlambda +([a-z].*)$", re.MULTILINE)
-INLINE = re.compile(r"`(?:\.venv/bin/)?tdlambda ([a-z][^`]*)`")
+COMMAND = re.compile(r"^ *(?:\$ )?(?:\S*/)?tdlambda +(?:--\w+ +)*([a-z].*)$", re.MULTILINE)
+INLINE = re.compile(r"`(?:\.venv/bin/)?tdlambda (?:--\w+ +)*([a-z][^`]*)`")
 COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
 
 
@@ -97,6 +97,6 @@ def test_studies_can_be_declared(block: Block) -> None:
 def test_tables_of_the_command_line_are_those_of_the_commands() -> None:
     script = runpy.run_path(str(ROOT / "docs" / "command_line.py"))
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"<!-- command: (\w+) -->", page)) == set(COMMANDS) == set(script["COMMANDS"])
+    assert set(re.findall(r"<!-- command: (\w+) -->", page)) == {"options", *COMMANDS} == set(script["COMMANDS"])
     assert page == script["renewed"](page), "renew it: .venv/bin/python docs/command_line.py"
     assert all("| `--json` |" in script["described"](name) for name in COMMANDS)  # as the page says

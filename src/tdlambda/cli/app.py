@@ -2,11 +2,14 @@
 
 import sys
 from io import TextIOWrapper
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperGroup
 
+import tdlambda
 from tdlambda.cli.bench import bench
 from tdlambda.cli.doctor import doctor
 from tdlambda.cli.report import report
@@ -16,25 +19,57 @@ from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
 
+
+class _Commands(TyperGroup):
+    """A mistake of the user's is one line, not a traceback; unless one is asked for."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was chosen."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, TypeError, OSError) as error:
+            if ctx.params["debug"] or isinstance(error, BrokenPipeError):  # a closed pipe ends the command quietly
+                raise
+            Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
+            raise typer.Exit(2) from None
+
+
 app = typer.Typer(
     name="tdlambda",
-    help="TD(λ) that tunes its own λ: tasks, exact answers, experiments.",
+    cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (tasks, solve, run, watch, reproduce, report, bench, doctor):
     app.command()(command)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print("tdlambda", tdlambda.__version__)
+        raise typer.Exit
+
+
+@app.callback(help="TD(λ) that tunes its own λ: tasks, exact answers, experiments.")
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="TDLAMBDA_DEBUG", help="After a mistake, the whole traceback.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command.
+
+    Example: [bold]tdlambda --debug run study.toml[/bold]
+    """
+
+
 def main() -> None:
-    """Run the command; a mistake of the user's is one line, not a traceback."""
+    """Run the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
-    try:
-        app()
-    except (ValueError, TypeError, OSError) as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
-        sys.exit(2)
+    app(prog_name="tdlambda")  # also where it is `python -m tdlambda`

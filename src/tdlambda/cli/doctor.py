@@ -55,6 +55,9 @@ def _cache() -> dict[str, Any]:
     dispatcher: Any = randomness.uniform
     if not hasattr(dispatcher, "stats"):
         return {"cache": "compilation is off (NUMBA_DISABLE_JIT)", "executable": sys.executable}
+    if dispatcher.stats.cache_path is None:
+        nowhere = "nowhere: no directory can be written, so every process compiles again; set NUMBA_CACHE_DIR to one"
+        return {"cache": nowhere, "cache_writable": False, "executable": sys.executable}
     path = Path(dispatcher.stats.cache_path)
     files = list(path.parent.rglob("*.nb[ic]")) if path.parent.exists() else []
     return {

@@ -17,7 +17,7 @@ from tdlambda.control.result import ControlResult
 from tdlambda.control.worlds import World, world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, points_at, seed_numbers
-from tdlambda.engine.progress import Progress, announced
+from tdlambda.engine.progress import Progress
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
@@ -115,8 +115,7 @@ def run(
     """
     job = checked(task, agents, seeds, steps, points, seed, keep)
     threads = processors() if threads is None else integer(threads, "threads", 1)
-    with announced("compiling the control engine, once on this machine: a minute or so"):
-        Lane(next(iter(job.agents.values())), job.world, 0, job.points).advance(1, np.zeros((1, 3)))
+    Lane(next(iter(job.agents.values())), job.world, 0, job.points).advance(1, np.zeros((1, 3)))  # compiles, or loads
     return by_seed(
         job, len(job.agents), _pieces(job), partial(_result, job), threads, progress, on_seed, hold, stop
     )  # fmt: skip

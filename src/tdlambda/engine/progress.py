@@ -64,14 +64,3 @@ def shown(total: int, progress: bool | Progress | None) -> Iterator[Progress]:
         return
     with Progress(total, progress) as bar:
         yield bar
-
-
-@contextmanager
-def announced(what: str, after: float = 1.0) -> Iterator[None]:
-    """Say what takes so long, if it does."""
-    timer = threading.Timer(after, lambda: print(what, "…", file=sys.stderr, flush=True))
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

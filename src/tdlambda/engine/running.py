@@ -14,7 +14,7 @@ from tdlambda.arrays import integer
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import KEEP, Job, checked
 from tdlambda.engine.plan import WIDTH, Group, plan
-from tdlambda.engine.progress import Progress, announced
+from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.stream import CHUNK, Encoded, Stream
 from tdlambda.engine.truth import Truth
@@ -96,8 +96,7 @@ def run(
     threads = processors() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):
-        with announced("compiling the engine, once on this machine: half a minute or so"):
-            _compile(job, [group for groups, _ in pieces for group in groups])
+        _compile(job, [group for groups, _ in pieces for group in groups])
     work = ((number, partial(_work, job, number, *piece)) for number in job.seeds for piece in pieces)
     return by_seed(job, len(job.learners), work, partial(_result, job), threads, progress, on_seed, hold, stop)
 
