@@ -1,27 +1,15 @@
 """The commands, as a program reads them and as a person does."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from commands import COMMAND, as_json
+from commands import tdlambda as run
 
 import tdlambda as td
-
-COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
-
-
-def run(*arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == expect, done.stderr
-    return done
-
-
-def as_json(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--json").stdout)
 
 
 def test_tasks_lists_every_task_with_sizes_and_presets() -> None:
@@ -108,10 +96,14 @@ def test_help_shows_an_example(command: str) -> None:
     assert f"Example: tdlambda {command}" in run(command, "--help").stdout
 
 
+def process(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
 def test_numbers_are_never_cut_in_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     lam = ",".join(str(s / 10) for s in range(11))
-    shown = run("solve", "RingWorld-v0", "--lam", lam).stdout
+    shown = process(*COMMAND, "solve", "RingWorld-v0", "--lam", lam).stdout
     assert "-0.3169" in shown
     assert "Var[G^λ]" in shown
 
@@ -128,6 +120,36 @@ def test_options_as_python_writes_them() -> None:
 
 def test_the_example_runs() -> None:
     script = Path(__file__).parent.parent.parent / "examples" / "watch_lambda.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    done = process(sys.executable, str(script))
     assert done.returncode == 0, done.stderr
     assert "λ of states 1 to 9" in done.stdout
+
+
+def test_a_mistake_is_one_line_of_the_process_and_a_traceback_where_one_is_asked_for() -> None:
+    short = process(*COMMAND, "solve", "RingWord-v0")
+    assert short.returncode == 2
+    assert short.stderr.startswith("error: id: no task is called 'RingWord-v0'")
+    for line in (["--debug", "solve", "RingWord-v0"], ["--debug", "run", "nowhere.toml"]):
+        long = run(*line, expect=2).stderr
+        assert long.startswith("Traceback")
+        assert "src/tdlambda/" in long
+        assert "ValueError: " in long.splitlines()[-1]
+
+
+def test_the_environment_may_ask_for_tracebacks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TDLAMBDA_DEBUG", "1")
+    assert run("solve", "RingWord-v0", expect=2).stderr.startswith("Traceback")
+
+
+def test_python_m_tdlambda_is_the_command_and_says_its_version() -> None:
+    done = process(sys.executable, "-m", "tdlambda", "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"tdlambda {td.__version__}\n", "")
+
+
+def test_a_shell_can_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "complete -o default -F _tdlambda_completion tdlambda" in run("--show-completion", "bash").stdout
+    monkeypatch.setenv("_TDLAMBDA_COMPLETE", "complete_bash")
+    for words, found in (("tdlambda sol", "solve"), ("tdlambda solve --pre", "--preset")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        assert run().stdout.split() == [found]

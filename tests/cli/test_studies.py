@@ -6,29 +6,24 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import COMMAND, Said, tdlambda
 from typer.testing import CliRunner
 
 import tdlambda as td
 from tdlambda.cli.app import app
 
-COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
 STUDY = Path(__file__).with_name("small.toml")
 OUTCOME = td.studies.Outcome(Path("results"), 3, 3, [], True, 1.0)
 
 
-def run(where: Path, *arguments: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=where
-    )  # fmt: skip
-    assert done.returncode == expect, done.stderr + done.stdout
-    return done
+def run(where: Path, *arguments: str, expect: int = 0) -> Said:
+    return tdlambda(*arguments, where=where, expect=expect)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import COMMAND, tdlambda
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -19,7 +19,6 @@ from tdlambda.cli.watch import view
 from tdlambda.studies.watching import Watcher
 
 pty: Any = pytest.importorskip("pty")
-COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
 STUDY = Path(__file__).with_name("small.toml")
 
 
@@ -73,10 +72,7 @@ def test_what_is_wrong_is_said(small: Path) -> None:
     assert f"damaged: {unit}" in text
     assert "5 of 6 units" in text
     assert "nobody is at work here" in text
-    failed = subprocess.run(
-        [*COMMAND, "watch", str(small.parent)], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert failed.returncode == 2
+    failed = tdlambda("watch", str(small.parent), expect=2)
     assert f"did you mean {small}?" in failed.stderr.replace("\n", "")
     assert "Traceback" not in failed.stderr
 

@@ -1,6 +1,8 @@
 """One command, its subcommands one file each."""
 
 import sys
+import traceback
+from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -19,19 +21,20 @@ from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
 
+_MISTAKES = (ValueError, TypeError, OSError)
+"""What is wrong with what was typed, rather than with the program."""
+
 
 class _Commands(TyperGroup):
-    """A mistake of the user's is one line, not a traceback; unless one is asked for."""
-
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was chosen."""
+        """Run the command; with --debug, show the traceback of a mistake."""
         try:
             return super().invoke(ctx)
-        except (ValueError, TypeError, OSError) as error:
-            if ctx.params["debug"] or isinstance(error, BrokenPipeError):  # a closed pipe ends the command quietly
+        except _MISTAKES as error:
+            if not ctx.params["debug"] or isinstance(error, BrokenPipeError):  # a closed pipe is no mistake
                 raise
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
-            raise typer.Exit(2) from None
+            traceback.print_exception(error)
+            raise typer.Exit(2) from error
 
 
 app = typer.Typer(
@@ -67,9 +70,13 @@ def options(
     """
 
 
-def main() -> None:
-    """Run the command."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command, as it was typed if it is not given; a mistake of the user's is one line, not a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
-    app(prog_name="tdlambda")  # also where it is `python -m tdlambda`
+    try:
+        app(arguments, prog_name="tdlambda")  # also where it is `python -m tdlambda`
+    except _MISTAKES as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
+        sys.exit(2)
