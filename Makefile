@@ -54,12 +54,15 @@ $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tdlambda needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock: $(READY)           ## renew requirements.lock from what is installed now
-	$(BIN)/pip freeze --exclude-editable > requirements.lock
+lock:                    ## requirements.lock for what pyproject.toml asks now; UPGRADE=1 for the newest versions
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet --disable-pip-version-check uv && \
+	"$$tools/bin/uv" pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --quiet -o requirements.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build
