@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+CHROMIUM := chromium chromium-driver
 # Bytecode is kept: the tests start the command a hundred times.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -26,10 +27,10 @@ check: $(READY) browser
 	$(BIN)/pytest -n 2
 
 browser:                 ## Chromium for the page's tests, if it is not here
-	@command -v chromedriver >/dev/null && { command -v chromium || command -v google-chrome; } >/dev/null || { \
-	  echo "installing Chromium for the page's tests"; S=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive \
-	    apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; }
+	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get; then echo "installing Chromium for the page's tests" >&2; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(CHROMIUM); \
+	else echo "The page's tests need Chromium and its driver: sudo apt-get install $(CHROMIUM)" >&2; exit 1; fi >/dev/null
 
 screenshots: $(READY) browser  ## pictures of the page and of each of its figures
 	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
