@@ -48,6 +48,10 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
         )
         self.step = step
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: an exception would be built anew from its message."""
+        return type(self), (self.step,), self.__dict__
+
 
 class Learner(ABC):
     """A prediction V(s) = w·x(s), learnt from a stream of transitions.

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix
+from tdlambda.mdp.overflow import in_range, quiet
 
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 """A Gymnasium toy-text table: P[s][a] = [(probability, s', reward, terminated), ...]."""
@@ -92,6 +93,7 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
     return Outcomes(n_states, n_actions, s, a, n, r, p / total[pair], indptr.astype(np.int64))
 
 
+@quiet
 def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[int, int, tuple[Any, ...]]:
     """Outcome columns from p(s'|s,a), E[r|s,a,s'] and, for random rewards, E[r²|s,a,s'].
 
@@ -109,7 +111,7 @@ def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[i
         if squared_rewards is None:
             continue
         square = _entries(squared_rewards, "squared_rewards", n_states, n_actions, action, s, n)
-        variance = square - mean**2
+        variance = square - in_range(mean**2, "a squared reward")
         bad = variance < -1e-9 * np.maximum(1, square)
         if bad.any():
             k = int(np.argmax(bad))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
 from tdlambda.mdp import distribution, dynamics, linear, objective, returns, values
+from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.policy import TabularPolicy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
 from tdlambda.mdp.sampler import TableSampler
@@ -163,6 +164,7 @@ class FiniteMDP:
         """Which state can follow which, under any action."""
         return self.outcomes.matrix(np.ones(self.outcomes.state.size))
 
+    @quiet
     def transition_moments(self) -> tuple[Ints, Floats, Floats, Floats]:
         """Each transition that can happen: (s, a, s') in rows, p(s'|s,a), E[r|s,a,s'] and E[r²|s,a,s']."""
         o = self.outcomes
@@ -170,7 +172,7 @@ class FiniteMDP:
         p, r, r2 = np.zeros((3, len(triples)))
         for k, sums in enumerate((p, r, r2)):
             np.add.at(sums, inverse.ravel(), o.probability * o.reward**k)
-        return triples, p, r / p, r2 / p
+        return triples, p, r / p, in_range(r2, "a squared reward") / p
 
     def policy(self, policy: Policy | None = None, name: str = "policy") -> Floats:
         """The table [state, action] of a policy, checked; uniform when none is given."""
@@ -252,6 +254,7 @@ class FiniteMDP:
         """Mean and variance, from each state, of the λ-return that bootstraps from `V`: see `mdp.returns`."""
         return returns.moments(self._recursion(V, lam, policy, behavior, correction))
 
+    @quiet
     def value_error(
         self,
         V: ArrayLike,
@@ -263,7 +266,7 @@ class FiniteMDP:
         """Overall value error, ½ Σ d(s) (V(s) - v(s))²; without the ½ by `half=False`."""
         V = per_state(V, self.n_states, "V")
         square: Floats = self._weights(weights, policy) * (V - self.v(policy)) ** 2
-        return float(square.sum()) * (0.5 if half else 1.0)
+        return in_range(float(square.sum()), "the value error") * (0.5 if half else 1.0)
 
     def target_error(
         self,

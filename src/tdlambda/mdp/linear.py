@@ -17,6 +17,7 @@ from scipy import linalg, sparse
 
 from tdlambda.arrays import Floats
 from tdlambda.mdp.distribution import state_distribution
+from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent
 from tdlambda.mdp.values import expected_reward, require_proper, transition_matrix
 
@@ -34,20 +35,23 @@ class LinearSystem:
     b: Floats
     C: Floats
 
+    @quiet
     def td_fixed_point(self) -> Floats:
         """The least w with A w = b; an error where there is none (features that depend on each other, off-policy)."""
         A, b, s = self._scaled()
         w = _least_squares(A, b, s)
         if not np.allclose(A @ (w / s), b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(b).max()))):
             raise ValueError("features: A w = b has no solution, TD(λ) has no fixed point with these features")
-        return w
+        return in_range(w, "a weight")
 
+    @quiet
     def gtd_fixed_point(self) -> Floats:
         """The least w among those of least MSPBE."""
         A, b, s = self._scaled()
         root = self._root_of_inverse_covariance()
-        return _least_squares(root @ A, root @ b, s)
+        return in_range(_least_squares(root @ A, root @ b, s), "a weight")
 
+    @quiet
     def mspbe(self, w: Floats) -> float:
         """(b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse where features depend on each other."""
         if w.shape != self.b.shape:
@@ -55,7 +59,7 @@ class LinearSystem:
         if not np.isfinite(w).all():
             raise ValueError(f"weights must be finite; got {w.tolist()}")
         residual = self._root_of_inverse_covariance() @ (self._scale() * (self.b - self.A @ w))
-        return float(residual @ residual)
+        return in_range(float(residual @ residual), "the MSPBE")
 
     def _scale(self) -> Floats:
         """1 over each feature's root mean square: what counts as rank must not depend on a feature's unit."""
@@ -74,6 +78,7 @@ class LinearSystem:
         return root
 
 
+@quiet
 def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> LinearSystem:
     """A, b and C of features X, λ, target policy π and behaviour policy b."""
     if X.ndim != 2 or X.shape[0] != mdp.n_states:
@@ -91,7 +96,8 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
         require_proper(mdp, P)
     traced = traces.solve(np.column_stack((bootstrap, expected_reward(mdp, pi))))
     weighted = X.T * d
-    return LinearSystem(weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
+    parts = (weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
+    return LinearSystem(*(in_range(part, "A, b or C") for part in parts))
 
 
 def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:

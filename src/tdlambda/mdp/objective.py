@@ -27,6 +27,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from tdlambda.arrays import Bools, Floats
+from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.returns import Recursion
 
@@ -68,13 +69,16 @@ class BestLambda:
     target_error: float
 
 
+@quiet
 def target_error(problem: Problem) -> float:
     """J(λ); infinite where a state of positive weight has infinite variance."""
     G, v, w = problem.G, problem.v, problem.w
     used = w > 0
-    return float((w[used] * ((G.mean[used] - v[used]) ** 2 + G.variance[used])).sum())
+    J = float((w[used] * ((G.mean[used] - v[used]) ** 2 + G.variance[used])).sum())
+    return J if np.isinf(G.variance[used]).any() else in_range(J, "the target error")
 
 
+@quiet
 def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Floats:
     """∇J(λ): full or to a horizon, or one of the thesis' one-step forms."""
     if kind not in ("full", "derived", "printed"):
@@ -95,7 +99,7 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
     variance = np.where(problem.matters, G.variance, 0.0)
     spread = change * G.c * variance[o.next_state] + G.error * bias
     into = G.weight * (y1[o.state] * bias + 2 * y2[o.state] * spread)
-    return _into_states(problem, into)
+    return in_range(_into_states(problem, into), "the gradient")
 
 
 def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
@@ -123,7 +127,7 @@ def _thesis(problem: Problem, sign: float) -> Floats:
     variance = np.where(problem.matters, G.variance, 0.0)
     bracket = G.lam * (gap**2 + variance) + sign * gap * (G.V - problem.v)
     into = 2 * problem.w[o.state] * G.weight * G.rho
-    return _into_states(problem, into) * mdp.discount**2 * bracket
+    return in_range(_into_states(problem, into) * mdp.discount**2 * bracket, "the gradient")
 
 
 def _into_states(problem: Problem, entries: Floats) -> Floats:
@@ -132,12 +136,15 @@ def _into_states(problem: Problem, entries: Floats) -> Floats:
     return np.where(mdp.terminal, 0.0, mdp.outcomes.by_next_state(entries))
 
 
+@quiet
 def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
     """(V-L)(V-M) / ((V-L)² + Var), 0 for 0/0: nothing to gain from any λ, so no trace."""
-    below = (V - L) ** 2 + variance
-    return np.divide((V - L) * (V - M), below, out=np.zeros_like(below), where=below > 0)
+    above, square = in_range((V - L) * (V - M), "(V-L)(V-M)"), in_range((V - L) ** 2, "(V-L)²")
+    below = square + variance
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
 
 
+@quiet
 def best_lambda(problem: Problem) -> BestLambda:
     """Minimise J over [0, 1] for each state by L-BFGS-B with the exact gradient, from four starts."""
     n = problem.w.size

@@ -9,6 +9,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import bicgstab, splu
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix
+from tdlambda.mdp.overflow import in_range, quiet
 
 _DENSE_BELOW = 300
 """States below which a dense factorisation is the faster one (benchmarks/solve.py)."""
@@ -18,6 +19,7 @@ _BANDED_BELOW = 2000
 
 _LONGEST = 1e10
 """Expected discounted steps beyond which rounding would show in the sixth digit."""
+_SUM = "a sum over futures (a value, a mean or a variance)"
 
 
 class Resolvent:
@@ -35,12 +37,13 @@ class Resolvent:
 
     def solve(self, b: Floats) -> Floats:
         """(I - M)⁻¹ b."""
-        return self._solve(b, "N")
+        return in_range(self._solve(in_range(b, _SUM), "N"), _SUM)
 
     def solve_transposed(self, b: Floats) -> Floats:
         """(I - Mᵀ)⁻¹ b."""
-        return self._solve(b, "T")
+        return in_range(self._solve(in_range(b, _SUM), "T"), _SUM)
 
+    @quiet
     def _solve(self, b: Floats, trans: Literal["N", "T"]) -> Floats:
         if self.method == "krylov":
             x = _refined_krylov(self.matrix if trans == "N" else self.matrix.T.tocsr(), b)
@@ -62,7 +65,7 @@ class Resolvent:
         """Refuse what double precision cannot solve: futures so long that rounding decides (I - M)⁻¹."""
         with np.errstate(all="ignore"):
             try:
-                lasting = self.solve(np.ones(self.n))
+                lasting = self._solve(np.ones(self.n), "N")
             except (RuntimeError, linalg.LinAlgError):  # exactly singular
                 lasting = np.full(self.n, np.inf)
         bad = ~((lasting >= 1 - 1e-6) & (lasting < _LONGEST))
@@ -115,7 +118,7 @@ class Resolvent:
         """
         with np.errstate(all="ignore"):
             try:
-                x = self.solve(np.ones(self.n))
+                x = self._solve(np.ones(self.n), "N")
             except (RuntimeError, linalg.LinAlgError):  # exactly singular
                 return False
         return bool(np.isfinite(x).all() and (x >= 1 - 1e-9).all() and x.max(initial=0.0) < 1e14)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Matrix
+from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach, diverging
 from tdlambda.mdp.values import require_proper
 
@@ -51,9 +52,10 @@ class LambdaMoments:
     variance: Floats
 
     @property
+    @quiet
     def second_moment(self) -> Floats:
         """E[(G^λ)²|s]."""
-        return self.variance + self.mean**2
+        return self.variance + in_range(self.mean**2, "a squared mean")
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Recursion:
         return self.first.solve(self.expected_in_state(self.a))
 
     @cached_property
+    @quiet
     def error(self) -> Floats:
         """δ = a + c m(s') - m(s) for each outcome; its mean in each state is 0."""
         o = self.mdp.outcomes
@@ -104,9 +107,10 @@ class Recursion:
         return diverging(self.second.matrix)
 
     @cached_property
+    @quiet
     def variance(self) -> Floats:
         """Var[G|s]."""
-        source = self.expected_in_state(self.error**2)
+        source = in_range(self.expected_in_state(self.error**2), "a variance")
         if not self.diverges.any():
             return self.second.solve(source)
         o = self.mdp.outcomes
@@ -124,6 +128,7 @@ class Recursion:
         return variance
 
 
+@quiet
 def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> Recursion:
     """The recursion G = a + c G' of the λ-return that bootstraps from V, under behaviour b, corrected towards π."""
     if correction not in ("per-decision", "control-variate"):
@@ -133,11 +138,13 @@ def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, cor
     weight = b[o.state, o.action] * o.probability
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = np.where(weight > 0, pi[o.state, o.action] / b[o.state, o.action], 0.0)
+    in_range(rho**2, "ρ²", "give behavior larger probabilities")
     gamma_next, lam_next = mdp.discount[o.next_state], lam[o.next_state]
     c = rho * gamma_next * lam_next
     a = rho * (o.reward + gamma_next * (1 - lam_next) * V[o.next_state])
     if correction == "control-variate":
         a += (1 - rho) * V[o.state]
+    in_range(a, "a term of the λ-return")
     G = Recursion(mdp, V, lam, weight, rho, a, c)
     if not G.first.converges():
         require_proper(mdp, G.expected(rho))

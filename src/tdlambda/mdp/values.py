@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from tdlambda.arrays import Floats, Ints, Matrix
+from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 
 if TYPE_CHECKING:
@@ -64,13 +65,14 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
     return sweep(M, r, theta)
 
 
+@quiet
 def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
     """x ← b + M x from x = 0 until no entry moves by θ or more."""
     if not theta > 0:
         raise ValueError(f"theta must be positive; got {theta}")
     x = np.zeros_like(b)
     for _ in range(_MAX_SWEEPS):
-        new = b + M @ x
+        new = in_range(b + M @ x, "a value")
         moved = np.abs(new - x).max()
         x = new
         if moved < theta:
@@ -78,10 +80,12 @@ def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
     raise RuntimeError(f"no convergence to theta={theta} within {_MAX_SWEEPS} sweeps; use the direct method")
 
 
+@quiet
 def action_values(mdp: FiniteMDP, v: Floats) -> Floats:
     """q(s,a) = Σ p(s',r|s,a) [r + γ(s') v(s')]; 0 in terminal states."""
     o = mdp.outcomes
-    return o.by_pair(o.probability * (o.reward + mdp.discount[o.next_state] * v[o.next_state]))
+    q = o.by_pair(o.probability * (o.reward + mdp.discount[o.next_state] * v[o.next_state]))
+    return in_range(q, "an action value")
 
 
 def policy_iteration(mdp: FiniteMDP) -> Optimum:

@@ -1,0 +1,132 @@
+"""Whatever holds only data goes through pickle and copy, and comes out the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+from tdlambda import studies
+
+X, RING = td.OneHot(11), td.make("RingWorld-v0")
+TILES = td.TileCoder([-1.2, -0.07], [0.6, 0.07])
+
+
+def uniform(_: Any) -> list[float]:
+    return [0.5, 0.5]
+
+
+def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
+    made = td.ActorCritic(td.TrueOnlineTD(X, 0.1, "auto"), policy or td.Softmax(2), 0.1, **options)
+    td.train(RING, made, 50, seed=1) if policy is None else None
+    return made
+
+
+def after(learner: Any) -> Any:
+    learner.update_many(RING.sampler(seed=1).take(200))
+    return learner
+
+
+def results(tmp_path: Path) -> tuple[Any, ...]:
+    """A study and what comes of it, and of the engine by hand."""
+    method = td.Method("TrueOnlineTD", over=("alpha",))
+    study = td.Study(
+        "small", "RingWorld-v0", {"fixed": method}, grid={"alpha": [0.1, 0.2]}, seeds=2, steps=50, points=10, curve=5
+    )
+    outcome = td.run_study(study, tmp_path / "out", progress=False)
+    by_hand = td.engine.run(RING, {"a": td.TD(X, 0.1), "b": td.TD(X, 0.01)}, seeds=3, steps=100)
+    tails = by_hand.tail()
+    return study, outcome, by_hand, studies.summary(tails[0]), studies.compare(tails[0], tails[1])
+
+
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "OneHot": lambda: X,
+    "Table": lambda: td.Table(np.eye(3)),
+    "Dense": lambda: td.Dense(3),
+    "Fourier": lambda: td.Fourier([0], [1], 3),
+    "GridTilings": lambda: td.make("FrozenLake-v0").features,
+    "TileCoder": lambda: TILES,
+    "TileCoder, hashed": lambda: td.TileCoder([0], [1], hash_size=64),
+    "Custom": lambda: td.Custom(np.atleast_1d, 1),
+    "Fixed": lambda: td.Fixed(0.5),
+    "PerState": lambda: td.PerState([0.1, 0.2]),
+    "Counting": td.Counting,
+    "Greedy": td.Greedy,
+    "Meta": lambda: td.Meta(features=X),
+    "ValueErrorGreedy": td.ValueErrorGreedy,
+    "OneOver": lambda: td.OneOver("steps"),
+    "OfflineMeta": lambda: td.offline_meta(RING.sampler(seed=1).take(50), X, np.zeros(11)),
+    "TD": lambda: after(td.TD(X, 0.1, [0.5] * 11)),
+    "TD, schedule": lambda: after(td.TD(X, td.OneOver("visits"), "greedy")),
+    "GTD": lambda: after(td.GTD(X, 0.1)),
+    "TrueOnlineTD": lambda: after(td.TrueOnlineTD(X, 0.1, "auto")),
+    "TrueOnlineGTD": lambda: after(td.TrueOnlineGTD(X, 0.1, "meta")),
+    "VTD": lambda: after(td.VTD(X, 0.1)),
+    "DirectVTD": lambda: after(td.DirectVTD(X, 0.1)),
+    "LSTD": lambda: after(td.LSTD(X)),
+    "MonteCarlo": lambda: after(td.MonteCarlo(X, 0.1)),
+    "NStepTD": lambda: after(td.NStepTD(X, 0.1, n=3)),
+    "LambdaReturn": lambda: after(td.LambdaReturn(X, 0.1)),
+    "AutoTD": lambda: after(td.AutoTD(X)),
+    "AutoTD's explanation": lambda: td.AutoTD(X).explain(),
+    "Softmax": lambda: td.Softmax(3),
+    "Gaussian": lambda: td.Gaussian([-1, None], [1, None]),
+    "ActorCritic": agent,
+    "ActorCritic, behaviour a list": lambda: agent(behavior=[0.5, 0.5]),
+    "ActorCritic, behaviour a table": lambda: agent(behavior=np.full((11, 2), 0.5)),
+    "ActorCritic, behaviour a function": lambda: agent(behavior=uniform),
+    "ActorCritic, behaviour of a task": lambda: agent(behavior=RING.behavior),
+    "ActorCritic, behaviour a Gaussian": lambda: agent(td.Gaussian(-1, 1), behavior=(0.0, 1.0)),
+    "META-assisted": lambda: td.meta_actor_critic(TILES, 3, 0.1, 0.1, 10),
+    "LearningCurve": lambda: td.train(RING, agent(), 100, seed=1),
+    "Evaluation": lambda: td.evaluate(RING, None, td.TD(X, 0.1), 100, seed=1),
+    "History": lambda: td.follow(RING, td.TD(X, 0.1), 100),
+    "FiniteMDP": lambda: RING.mdp,
+    "LambdaMoments": lambda: RING.mdp.lambda_return(0.0, 0.5),
+    "LinearSystem": lambda: RING.mdp.linear_system(np.eye(11), 0.5),
+    "TabularPolicy": lambda: RING.target,
+    "Transitions": lambda: RING.sampler(seed=1).take(10),
+    "sampler": lambda: RING.sampler(seed=1),
+    "Truth": lambda: td.engine.exact_truth(RING),
+    "Diverged": lambda: td.Diverged(3),
+} | {f"Task, {name}": lambda name=name: td.make(name) for name in td.TASKS}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two objects hold the same data, looked at as pickle does."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, str | bytes | int | float | np.generic | type(uniform) | type(len)):
+        return bool(a == b)
+    return same(a.__reduce_ex__(4), b.__reduce_ex__(4))
+
+
+@pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
+def test_pickle_and_copy_keep_everything(make: Callable[[], Any]) -> None:
+    own = make()
+    for twin in (pickle.loads(pickle.dumps(own)), copy.deepcopy(own), copy.copy(own)):
+        assert same(twin, own)
+
+
+def test_a_study_and_its_results_too(tmp_path: Path) -> None:
+    test_pickle_and_copy_keep_everything(lambda: results(tmp_path))
+
+
+def test_every_public_class_is_looked_at() -> None:
+    elsewhere = {"Encoder", "Learner", "Task", "Method", "Study"}
+    public = {name for name in td.__all__ if isinstance(getattr(td, name), type)} - elsewhere
+    assert public <= {word for name in OBJECTS for word in name.split(", ")}
