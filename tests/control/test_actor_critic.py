@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,7 +116,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
         ({"eta": "fast"}, TypeError, "eta must be a number"),
         ({"eta": td.OneOver("visits")}, ValueError, "eta: a schedule of the actor goes by steps"),
         ({"lam": 1.5}, ValueError, "lam"),
-        ({"lam": "actor"}, ValueError, 'lam must be "critic"'),
+        ({"lam": "actor"}, ValueError, 'lam must be "fixed", "critic", None'),
         ({"lam": td.Meta()}, ValueError, "a rule that does not learn"),
         ({"weighting": "heavy"}, ValueError, "weighting must be one of discounted"),
         ({"entropy": -1.0}, ValueError, "entropy must be finite and not negative"),
@@ -351,7 +353,8 @@ def test_for_env_makes_the_policy_that_the_actions_ask_for() -> None:
 def test_clone_and_file_go_on_as_the_agent_does(build: Callable[[], td.ActorCritic], tmp_path: Path) -> None:
     agent = learn(build(), 25)
     agent.save(tmp_path / "agent")
-    twins = [agent.clone(), td.ActorCritic.load(tmp_path / "agent")]
+    twins = [agent.clone(), td.ActorCritic.load(tmp_path / "agent"), copy.copy(agent), copy.deepcopy(agent)]
+    twins.append(pickle.loads(pickle.dumps(agent)))
     before = snapshot(agent)
     for twin in twins:
         assert repr(twin) == repr(agent)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,7 +137,7 @@ def test_gaussian_agent_is_its_equations(lam: Any) -> None:
 @pytest.mark.parametrize("rule", [td.Meta(0.05), td.Greedy(), td.Meta(0.05, trace=True)])
 def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.Meta | td.Greedy) -> None:
     encoder, draw = CASES["dense"]
-    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.Softmax(2), 0.1)
+    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.Softmax(2), 0.1, "critic")
     twin = td.TrueOnlineGTD(encoder, 0.05, rule)
     plain, used = Plain(np.zeros((2, 4)), lambda _: 0.1, 0.0, "discounted"), set()
     for s in stream(6, 300, draw, lambda rng: int(rng.integers(2))):
@@ -148,6 +150,33 @@ def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.Meta 
         used.add(round(lam, 3))
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-9, atol=1e-12)
     assert len(used) > 20
+
+
+ONES = td.OneHot(3)
+DEFAULTS: dict[str, tuple[td.Learner, float]] = {
+    "a number": (td.TrueOnlineTD(ONES, 0.1, 0.7), 0.7),
+    "one for each state": (td.TD(ONES, 0.1, [1.0, 0.3, 0.0]), 0.3),
+    "no trace": (td.LSTD(ONES, 0.6), 0.6),
+    **{f'"{name}"': (td.TrueOnlineTD(ONES, 0.1, name), 0.9) for name in ("auto", "meta", "greedy")},
+    "Counting": (td.TD(ONES, 0.1, td.Counting()), 0.9),
+    "AutoTD": (td.AutoTD(ONES), 0.9),
+    "n-step": (td.NStepTD(ONES, 0.1, n=2), 0.9),
+    "Monte Carlo": (td.MonteCarlo(ONES, 0.1), 0.9),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_by_default_the_actor_has_the_critics_fixed_lambda_or_its_own(name: str, tmp_path: Path) -> None:
+    critic, lam = DEFAULTS[name]
+    agent = td.ActorCritic(critic, td.Softmax(2), 0.1)
+    agent.save(tmp_path / "agent")
+    copies = [agent.clone(), td.ActorCritic.load(tmp_path / "agent"), pickle.loads(pickle.dumps(agent))]
+    for one in (agent, *copies, td.ActorCritic(**agent.get_params())):
+        one.update(0, 1, 1.0, 1, gamma=0.5)
+        before = one.trace[:, 0].copy()
+        one.update(1, 1, 1.0, 2, gamma=0.5)
+        np.testing.assert_allclose(one.trace[:, 0], 0.5 * lam * before)
+        assert before.any()
 
 
 @pytest.mark.parametrize("features", CASES)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from tdlambda import memory
 from tdlambda.arrays import Floats
@@ -15,10 +16,15 @@ from tdlambda.control.actor_state import Actor
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.policy import SOFTMAX, Policy
 from tdlambda.control.softmax import Softmax
-from tdlambda.lambdas import Adaptive, Rule, as_rule
+from tdlambda.lambdas import Adaptive, Fixed, Rule, as_rule
 from tdlambda.learners import Diverged, Learner, OneOver, TraceLearner
 from tdlambda.learners.base import check_numbers
 from tdlambda.learners.variance import VarianceLearner
+
+OWN_LAMBDA = 0.9
+"""λ of the actor's trace where nobody chose one: it did best on CartPole, see docs/control.md."""
+
+_Agent = TypeVar("_Agent", bound="ActorCritic")
 
 
 class ActorCritic:
@@ -37,8 +43,10 @@ class ActorCritic:
     eta
         η, the actor's step size: a number, or a schedule by steps.
     lam
-        λ of the actor's trace: "critic" for the λ that the critic uses, a number, one for each state, a rule that does
-        not learn, or None for the one-step method, without a trace.
+        λ of the actor's trace. "fixed", the default, is the λ that the critic was given, if that is a number or one for
+        each state, and 0.9 where the critic learns λ or has none. "critic" is the λ that the critic has just used,
+        learnt or not; which is good for its value need not be for the policy. Or a number, one for each state, a rule
+        that does not learn, or None for the one-step method, without a trace.
     weighting
         How much a visit counts, I: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
     entropy
@@ -68,7 +76,7 @@ class ActorCritic:
         critic: Learner,
         policy: Policy,
         eta: float | OneOver,
-        lam: Any = "critic",
+        lam: Any = "fixed",
         *,
         weighting: Literal["discounted", "corrected", "emphatic", "plain"] = "discounted",
         entropy: float = 0.0,
@@ -84,10 +92,12 @@ class ActorCritic:
             raise TypeError(f"policy must be td.Softmax or td.Gaussian; got {policy!r}")
         if td_error not in ("before", "after"):
             raise ValueError(f'td_error must be "before" or "after"; got {td_error!r}')
+        if isinstance(lam, str) and lam == "fixed":
+            lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
         shared = isinstance(lam, str)
         rule = critic.rule if shared else None if lam is None else as_rule(lam)
         if (shared and lam != "critic") or (not shared and isinstance(rule, Adaptive)):
-            raise ValueError(f'lam must be "critic", None, numbers or a rule that does not learn; got {lam!r}')
+            raise ValueError(f'lam must be "fixed", "critic", None, numbers or a rule that does not learn; got {lam!r}')
         self.critic, self.policy, self.weighting, self.td_error = critic, policy, weighting, td_error
         self.behavior, self._behavior = behavior, None if behavior is None else policy.behavior(behavior)
         self.features = critic.features if policy.features is None else policy.features
@@ -252,9 +262,11 @@ class ActorCritic:
 
     def clone(self) -> Self:
         """An agent in the same state that shares nothing with this one."""
-        twin = type(self)(**self.get_params() | {"critic": self.critic.clone()})
-        twin._actor.restore(self._actor.state())
-        return twin
+        return _in_state(*self.__reduce__()[1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what `clone` is made of."""
+        return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, self._actor.state())
 
     def save(self, path: str | Path) -> None:
         """Write everything that `ActorCritic.load` needs to a file, at once or not at all; no pickle."""
@@ -268,3 +280,14 @@ class ActorCritic:
         from tdlambda.control.storage import load
 
         return load(path)
+
+
+def _has_fixed_lambda(critic: Learner) -> bool:
+    """Whether the critic's λ is one that its user chose: AutoTD, MonteCarlo and NStepTD take none."""
+    return "lam" in critic.get_params() and not isinstance(critic.rule, Adaptive)
+
+
+def _in_state(kind: type[_Agent], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> _Agent:
+    agent = kind(**params)
+    agent._actor.restore(state)
+    return agent
