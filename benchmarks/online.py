@@ -1,8 +1,9 @@
-"""The online learners: cost of an update beside a plain NumPy version and an empty compiled call, and of many features.
+"""The online learners: cost of an update beside a plain NumPy version and an empty compiled call, and by features.
 
     python benchmarks/online.py [--json]
 
-Every ratio is of two times measured in this run, alternating, the best of several rounds each.
+Every ratio is of two processor times measured in this run, alternating, the best of several rounds each: on a busy
+machine the wall clock would count other programs too.
 """
 
 import json
@@ -91,27 +92,28 @@ class Plain:
             self.w_old, self.j_old, self.s_old = self.w, self.j, self.s
 
 
-def best(work: dict[str, Callable[[], None]], rounds: int = 5) -> dict[str, float]:
-    """Seconds of each piece of work, the best of several rounds, taking turns."""
+def best(work: dict[str, Callable[[], None]], rounds: int = 9) -> dict[str, float]:
+    """Processor seconds of each piece of work, the best of several rounds, taking turns."""
     times = dict.fromkeys(work, np.inf)
     for _ in range(rounds):
         for name, run in work.items():
-            begun = time.perf_counter()
+            begun = time.thread_time()
             run()
-            times[name] = min(times[name], time.perf_counter() - begun)
+            times[name] = min(times[name], time.thread_time() - begun)
     return times
+
+
+def one_by_one(steps: td.Transitions) -> list[Any]:
+    """The arguments of `update`, transition by transition; states and numbers as Python's own."""
+    columns: Any = [getattr(steps, c) for c in ("obs", "reward", "next_obs", "gamma", "rho", "terminated")]
+    return list(zip(*(c.tolist() if c.ndim == 1 else list(c) for c in columns), strict=True))
 
 
 def measure(kind: str, n: int = 4000) -> dict[str, Any]:
     """One algorithm on RingWorld, 11 one-hot features."""
     task = td.make("RingWorld-v0")
     steps = task.sampler(seed=0).take(n)
-    rows = list(
-        zip(
-            *(getattr(steps, c).tolist() for c in ("obs", "reward", "next_obs", "gamma", "rho", "terminated")),
-            strict=True,
-        )
-    )
+    rows = one_by_one(steps)
     learner: Any = getattr(td, kind)(task.features, 0.01, 0.9)
     batch: Any = learner.clone()
     plain = Plain(kind, 11, 0.01, 0.9)
@@ -152,15 +154,17 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
 def tile_stream(size: int, n: int, seed: int = 0) -> tuple[td.TileCoder, td.Transitions]:
     """A smooth walk through a box, as tile-coded streams are, already encoded: 10 of `size` features active."""
     side = int((size / 10) ** 0.5)
-    coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side)
+    return td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side), box_walk(n, 2, 0.5 / side, seed)
+
+
+def box_walk(n: int, dimensions: int, pace: float, seed: int = 0) -> td.Transitions:
+    """A random walk through the unit box, without end, γ = 0.99."""
     rng = np.random.default_rng(seed)
-    walk = np.cumsum(rng.normal(size=(n + 1, 2)) * 0.5 / side, axis=0)
+    walk = np.cumsum(rng.normal(size=(n + 1, dimensions)) * pace, axis=0)
     point = np.abs((walk % 2) - 1)
-    flags = np.zeros(n, dtype=bool)
-    column = np.full(n, 0.99)
-    actions = np.zeros(n, dtype=np.int64)
-    steps = td.Transitions(point[:-1], actions, rng.normal(size=n), point[1:], column, np.ones(n), flags, flags)
-    return coder, steps
+    flags, actions = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+    reward, gamma = rng.normal(size=n), np.full(n, 0.99)
+    return td.Transitions(point[:-1], actions, reward, point[1:], gamma, np.ones(n), flags, flags)
 
 
 def measure_sizes(
@@ -196,15 +200,56 @@ def measure_sizes(
     ]
 
 
+def measure_features(n: int = 3000) -> list[dict[str, Any]]:
+    """What features cost in `update` and `update_many`, for a plain learner, one with `lam="auto"`, and AutoTD."""
+    ring = td.make("RingWorld-v0")
+    tiles = td.TileCoder([0, 0], [1, 1], tilings=8, tiles=8)
+    streams: dict[str, tuple[td.Encoder, td.Transitions]] = {
+        "11 one-hot": (ring.features, ring.sampler(seed=0).take(n)),
+        "8 dense": (td.Dense(8), box_walk(n, 8, 0.1)),
+        "8 tilings": (tiles, box_walk(n, 2, 0.05)),
+    }
+    makers: dict[str, Callable[[td.Encoder, float], td.Learner]] = {
+        "λ = 0.9": lambda x, alpha: td.TrueOnlineTD(x, alpha, 0.9),
+        '"auto"': lambda x, alpha: td.TrueOnlineTD(x, alpha, "auto"),
+        "AutoTD": lambda x, _: td.AutoTD(x),
+    }
+    work: dict[str, Callable[[], None]] = {}
+    for features, (encoder, steps) in streams.items():
+        rows = one_by_one(steps)
+        for name, make in makers.items():
+            online, batch = (make(encoder, 0.01 / encoder.active) for _ in range(2))
+
+            def one(learner: Any = online, rows: Any = rows) -> None:
+                for row in rows:
+                    learner.update(*row)
+
+            def many(learner: Any = batch, steps: Any = steps) -> None:
+                learner.update_many(steps)
+
+            work[f"{features}, {name}"], work[f"{features}, {name}, many"] = one, many
+    times = best(work)
+    first = times["11 one-hot, λ = 0.9"]
+    return [
+        {
+            "features_and_learner": name,
+            "us_per_update": 1e6 * times[name] / n,
+            "against_first": times[name] / first,
+            "ns_per_step_of_update_many": 1e9 * times[f"{name}, many"] / n,
+            "update_against_many": times[name] / times[f"{name}, many"],
+        }
+        for name in (f"{features}, {name}" for features in streams for name in makers)
+    ]
+
+
 def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
     """What a λ that tunes itself costs beside the same learner with a fixed one; META runs four learners."""
     task = td.make("RingWorld-v0")
     steps, many = task.sampler(seed=0).take(n), task.sampler(seed=0).take(300_000)
-    names = ("obs", "reward", "next_obs", "gamma", "rho", "terminated")
-    stream = list(zip(*(getattr(steps, c).tolist() for c in names), strict=True))
+    stream = one_by_one(steps)
     found = []
     for kind in ("TrueOnlineTD", "TrueOnlineGTD"):
-        rules = {"fixed": 0.9, "counting": td.Counting(), "greedy": td.Greedy(), "META": td.Meta()}
+        rules = {"fixed": 0.9, "counting": td.Counting(), "greedy": "greedy", "META": "meta", "auto": "auto"}
         learners = {name: getattr(td, kind)(task.features, 0.01, rule) for name, rule in rules.items()}
         work: dict[str, Callable[[], None]] = {}
         for name, learner in learners.items():
@@ -231,9 +276,9 @@ def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
 
 def main() -> None:
     rows = [measure(kind) for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD", "VTD", "DirectVTD")]
-    sizes, rules = measure_sizes(), measure_rules()
+    features, sizes, rules = measure_features(), measure_sizes(), measure_rules()
     if "--json" in sys.argv:
-        print(json.dumps({"update": rows, "features": sizes, "rules": rules}, indent=2))
+        print(json.dumps({"update": rows, "features": features, "sizes": sizes, "rules": rules}, indent=2))
         return
     print(
         "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / it"
@@ -242,6 +287,12 @@ def main() -> None:
         print(
             f"{r['algorithm']:<25}{r['us_per_update']:>12.2f}{r['against_numpy']:>14.0f}×{r['against_empty_call']:>19.2f}"
             f"{r['ns_per_step_of_update_many']:>25.1f}{r['many_against_numpy']:>14.0f}×"
+        )
+    print("\nfeatures, learner        µs an update   against the first   update_many: ns a step   update / it")
+    for r in features:
+        print(
+            f"{r['features_and_learner']:<25}{r['us_per_update']:>12.2f}{r['against_first']:>19.1f}×"
+            f"{r['ns_per_step_of_update_many']:>25.0f}{r['update_against_many']:>13.1f}×"
         )
     print("\nTrueOnlineTD, λ = 0.9, 10 active tiles: features   live traces   ns an update   against the fewest")
     for r in sizes:

@@ -1,14 +1,14 @@
 """It learns: Gymnasium's classic tasks with tile coding, beside the same policy frozen as it began, on the same seeds.
 
 Measured on seeds 0 to 5, mean and worst return in the last fifth of the steps, beside the frozen policy's: cart pole
-446 and 306 (22), with META 405 and 265; acrobot -115 and -135 (-500); pendulum -185 and -219 (-1200); mountain car 94
+446 and 306 (22), with META 482 and 445; acrobot -115 and -135 (-500); pendulum -185 and -219 (-1200); mountain car 94
 and 94 (-51). The thresholds lie well below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,3 +84,14 @@ def test_it_learns(name: str) -> None:
     frozen = np.array([case.run(seed, frozen=True) for seed in SEEDS])
     assert (learnt > frozen).all(), (learnt, frozen)
     assert learnt.mean() > case.mean, (learnt, frozen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", ["auto", "meta"])
+def test_a_critic_that_learns_lambda_does_the_actor_no_harm(lam: str) -> None:
+    """Seeds that served for no choice; there an actor that follows "auto" has 0.58 of the return with λ = 0.9."""
+    case = CASES["cart pole"]
+    fixed, learnt = (
+        np.mean([replace(case, lam=given).run(seed, frozen=False) for seed in range(200, 212)]) for given in (0.9, lam)
+    )
+    assert learnt > 0.8 * fixed, (learnt, fixed)
