@@ -21,7 +21,7 @@ from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
 
-_MISTAKES = (ValueError, TypeError, OSError)
+_MISTAKES = (ValueError, TypeError, OSError, OverflowError)
 """What is wrong with what was typed, rather than with the program."""
 
 
