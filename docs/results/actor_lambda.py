@@ -2,7 +2,7 @@
 
     python docs/results/actor_lambda.py [--seeds 16] [--first 100]
 
-Step sizes of CartPole and Acrobot are those of tests/control/test_control_learns.py, picked with λ = 0.9 on seeds 0 to 5.
+Step sizes of CartPole and Acrobot are those of tests/control/test_control_learns.py, picked with λ = 0.9, seeds 0 to 5.
 A cell is the mean return of the episodes that end in the last fifth of the steps, ± two standard errors over seeds.
 """
 

@@ -22,7 +22,7 @@ from tdlambda.learners.base import check_numbers
 from tdlambda.learners.variance import VarianceLearner
 
 OWN_LAMBDA = 0.9
-"""λ of the actor's trace where nobody chose one: it did best on CartPole, see docs/control.md."""
+"""λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/control.md."""
 
 _Agent = TypeVar("_Agent", bound="ActorCritic")
 
@@ -43,9 +43,9 @@ class ActorCritic:
     eta
         η, the actor's step size: a number, or a schedule by steps.
     lam
-        λ of the actor's trace. "fixed", the default, is the λ that the critic was given, if that is a number or one for
-        each state, and 0.9 where the critic learns λ or has none. "critic" is the λ that the critic has just used,
-        learnt or not; which is good for its value need not be for the policy. Or a number, one for each state, a rule
+        λ of the actor's trace. "fixed", the default, is the critic's λ if that was given as a number or one for each
+        state, and 0.9 if the critic learns λ or takes none. "critic" is the λ that the critic has just used, learnt or
+        not; a learnt λ suits the values and may be too small for the policy. Or a number, one for each state, a rule
         that does not learn, or None for the one-step method, without a trace.
     weighting
         How much a visit counts, I: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
