@@ -196,7 +196,7 @@ def baird(scale: Scale) -> tuple[Any, str]:
     """Baird's counterexample: TD diverges, gradient TD does not."""
     task = td.make("Baird-v0")
     at, seeds = scale.until(100_000, 10, 40), scale.seeds(20)
-    start: Any = {"initial": task.initial_weights, "on_divergence": "flag"}
+    start: Any = {"initial": task.initial_weights, "on_divergence": "flag", "bound": 1e12}  # to see it grow
     learners: dict[str, Build] = {
         "TD": lambda: td.TD(task.features, 0.005, 0.0, **start),
         "TrueOnlineTD": lambda: td.TrueOnlineTD(task.features, 0.005, 0.0, **start),

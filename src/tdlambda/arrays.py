@@ -1,7 +1,7 @@
 """Array types, and the checks that turn a user's input into one of them or say what is wrong with it."""
 
 import operator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
     >>> per_state(0.5, 3, "lam", 0, 1)
     array([0.5, 0.5, 0.5])
     """
-    array = np.asarray(value, dtype=np.float64)
+    array = real(value, name)
     if array.shape not in ((), (n,)):
         raise ValueError(f"{name} must be a number or have shape ({n},), one for each state; got {array.shape}")
     array = np.broadcast_to(array, (n,)).copy()
@@ -41,3 +41,114 @@ def integer(value: object, name: str, low: int, high: int | None = None) -> int:
         bounds = f"at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be {bounds}; got {number}")
     return number
+
+
+def number(value: Any, name: str) -> float:
+    """A float from one number; text, arrays and masked values are none.
+
+    >>> number("0.5", "reward")
+    Traceback (most recent call last):
+    TypeError: reward must be a number; got '0.5'
+    """
+    text = isinstance(value, str | bytes | bytearray)
+    array = isinstance(value, np.ndarray | np.generic) and (value.ndim > 0 or value.dtype.kind not in "fiubO")
+    if text or array or value is np.ma.masked:
+        raise TypeError(f"{name} must be a number; got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be finite; got a number too large for a float") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number; got {value!r}") from None
+
+
+def positive(value: Any, name: str) -> float:
+    """A positive finite number, or an error that names the argument."""
+    size = number(value, name)
+    if not 0 < size < np.inf:
+        raise ValueError(f"{name} must be positive and finite; got {value}")
+    return size
+
+
+def not_negative(value: Any, name: str) -> float:
+    """A finite number of at least 0, or an error that names the argument."""
+    size = number(value, name)
+    if not 0 <= size < np.inf:
+        raise ValueError(f"{name} must be finite and not negative; got {value}")
+    return size
+
+
+def fraction(value: Any, name: str) -> float:
+    """A number in [0, 1], or an error that names the argument."""
+    size = number(value, name)
+    if not 0 <= size <= 1:
+        raise ValueError(f"{name} must be in [0, 1]; got {value}")
+    return size
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False from one of them, or from 1 or 0; text is neither.
+
+    >>> flag("False", "terminated")
+    Traceback (most recent call last):
+    TypeError: terminated must be True or False; got 'False'
+    """
+    scalar = np.ndim(value) == 0 and not isinstance(value, str | bytes) and value is not np.ma.masked
+    if not scalar or not (value == 0 or value == 1):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def unmasked(given: Any, name: str) -> Any:
+    """What was given, unless it is a masked array of which something is masked."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        raise ValueError(f"{name}: masked values cannot be learnt from; drop or fill them first")
+    return given
+
+
+def real(given: Any, name: str) -> Floats:
+    """An array of float64 from numbers; text that reads like one is none."""
+    array = np.asarray(unmasked(given, name))
+    if array.dtype == object:
+        array = np.array([number(value, name) for value in array.flat]).reshape(array.shape)
+    if array.dtype.kind not in "fiub" and array.size:
+        raise TypeError(f"{name} must be numbers; got {array.dtype} of shape {array.shape}")
+    return array.astype(np.float64, copy=False)
+
+
+def column(given: Any, name: str, n: int | None = None) -> Floats:
+    """A column of float64 from numbers, one for each of `n` rows.
+
+    >>> column([1, 2], "gamma", 3)
+    Traceback (most recent call last):
+    ValueError: gamma must have 3 rows, as many as reward; got shape (2,)
+    """
+    array = real(given, name)
+    _require_rows(array, name, n)
+    return plain(array, np.float64)
+
+
+def flags(given: Any, name: str, n: int | None = None) -> Bools:
+    """A column of True and False, or of 1 and 0, one for each of `n` rows."""
+    array = np.asarray(unmasked(given, name))
+    if array.dtype.kind not in "fiub" and array.size:
+        raise TypeError(f"{name} must be a column of True and False; got {array.dtype} of shape {array.shape}")
+    _require_rows(array, name, n)
+    if array.dtype != np.bool_:
+        bad = (array != 0) & (array != 1)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(f"{name} must be True or False; got {array[row]} (row {row})")
+    return plain(array, np.bool_)
+
+
+def plain(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """The array, or a copy, as compiled code wants all arrays: one type, so that it is compiled once."""
+    return np.require(array, dtype, ["C", "W"])
+
+
+def _require_rows(array: NDArray[Any], name: str, n: int | None) -> None:
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, a number for each row; got shape {array.shape}")
+    if n is not None and array.size != n:
+        raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {array.shape}")

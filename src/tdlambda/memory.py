@@ -27,12 +27,13 @@ Index: TypeAlias = Any
 Value: TypeAlias = Any
 """Their values, likewise."""
 
-# M: numbers for all
-ALPHA, BETA, TOLERANCE, BOUND, OFFSET, POWER = range(6)
+# M: numbers for all. BOUND is the largest size of a weight. A prediction is divergence beyond FACTOR times what START,
+# the largest initial weight, and the largest reward, discount and importance ratio so far allow
+ALPHA, BETA, TOLERANCE, BOUND, OFFSET, POWER, FACTOR, START, MOST_REWARD, MOST_GAMMA, MOST_RHO = range(11)
 # M: numbers of block k, from FIRST_BLOCK + k * SLOTS. What it keeps: γλ of x_t, w·x_t from before the last update, ρ of
 # the last step, δ; and what each step hands it: reward, discount, importance ratio, λ'
 DECAY, V_OLD, RHO_PREV, DELTA, CUMULANT, DISCOUNT, RATIO, LAM_NEXT = range(8)
-FIRST_BLOCK, SLOTS, MOST_BLOCKS = 6, 8, 4
+FIRST_BLOCK, SLOTS, MOST_BLOCKS = 11, 8, 4
 RULE = FIRST_BLOCK + SLOTS * MOST_BLOCKS
 """M: the first number of a rule's or a variance learner's own."""
 RULE_SLOTS = 16
@@ -53,10 +54,11 @@ LAMBDA = RULE + RULE_SLOTS
 # I: integers
 N_LIVE, DENSE, UNDER_WAY, STEPS, DIVERGED_AT, SCHEDULE, OPTION = range(7)
 WEIGHT_ROWS, TRACE_ROWS, BLOCKS, BUNDLE, CORRECTED, GRADIENT, NEWTON, HORIZON, IN_RANGE, UNIT_TRACE = range(7, 17)
-WARM_UP, RING, SIZE, ALGORITHM, VALUE_DELTA = range(17, 22)
-SINCE = 22
-"""I, for `ValueErrorGreedy`: steps of the stretch so far."""
-LIVE = 23
+WARM_UP, RING, SIZE, ALGORITHM, VALUE_DELTA, ABSOLUTE, LAM_SIZE = range(17, 24)
+# I: counters. Steps of `ValueErrorGreedy`'s stretch so far; steps of this episode and of the longest; and whether
+# a thread is at work without the interpreter's lock
+SINCE, LENGTH, LONGEST, BUSY = range(24, 28)
+LIVE = 28
 
 DENSE_SIZE = 128
 """Up to this many features, going through all of them is faster than keeping a list (benchmarks/online.py)."""
@@ -68,7 +70,49 @@ CONSTANT, BY_STEPS, BY_VISITS = range(3)
 TD, TRUE_ONLINE_TD, GTD, TRUE_ONLINE_GTD = range(4)
 """Codes of the algorithms."""
 ALONE, DIRECT_VTD, VTD, GREEDY, GREEDY_VTD, META, COUNTING, VALUE_ERROR = range(8)
-"""Codes of what is learnt beside the value."""
+"""Codes of what is learnt beside the value. From `DIRECT_VTD` to `META`, the last block has the unit of reward²."""
+
+_LARGEST = {"float64": 1e300, "float32": 1e38}
+
+
+def largest_weight(dtype: str) -> float:
+    """A weight beyond this is about to leave the numbers that its type has."""
+    return _LARGEST[dtype]
+
+
+@inlined
+def horizon(gamma: float, longest: float) -> float:
+    """How many rewards of the largest size a return may hold: 1/(1 - γ), or ten episodes like the longest so far."""
+    return min(10.0 * longest, 1.0 / (1.0 - gamma)) if gamma < 1.0 else 10.0 * longest
+
+
+@inlined
+def allowed(M: Floats, I: Ints, reward: float, gamma_next: float, rho: float, y: Index, yv: Value) -> float:
+    """The largest prediction at x' that is not divergence, this step counted in: FACTOR times what a value may be."""
+    M[MOST_REWARD] = max(M[MOST_REWARD], abs(reward))
+    M[MOST_GAMMA] = max(M[MOST_GAMMA], gamma_next)
+    M[MOST_RHO] = max(M[MOST_RHO], rho)
+    I[LENGTH] = I[LENGTH] + 1 if I[UNDER_WAY] else 1
+    I[LONGEST] = max(I[LONGEST], I[LENGTH])
+    scale = M[MOST_REWARD] * horizon(M[MOST_GAMMA], I[LONGEST])
+    if M[START] > 0.0:
+        y1 = 0.0
+        for j in range(len(y)):
+            y1 += abs(yv[j])
+        scale += M[START] * y1
+    return M[FACTOR] * scale
+
+
+@inlined
+def allowed_square(limit: float, rho: float) -> float:
+    """The same for a variance or second moment; ρ is the largest ratio if it is that of corrected returns, else 0."""
+    return (limit * max(1.0, rho)) ** 2
+
+
+@kernel
+def is_square(bundle: int, block: int, blocks: int) -> bool:
+    """Whether a block's estimate has the unit of reward²."""
+    return block == blocks - 1 and bundle >= DIRECT_VTD and bundle <= META
 
 
 @inlined
@@ -279,5 +323,5 @@ def require_same_kind(new: Ints, own: Ints, size: int) -> None:
     good = good and bool(((live >= 0) & (live < marks.size)).all())
     if good:
         listed[live] = 1
-    if not good or listed.sum() != n or not np.array_equal(listed, marks):
+    if not good or listed.sum() != n or not np.array_equal(listed, marks) or (new[SINCE:LIVE] < 0).any() or new[BUSY]:
         raise ValueError("state: the list of live traces is not consistent")

@@ -26,7 +26,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
         found[f"{kind}, visits"] = getattr(td, kind)(x, td.OneOver("visits", scale=scale), 0.7)
         found[f"{kind}, steps"] = getattr(td, kind)(x, td.OneOver("steps", scale=scale), 0.7)
     found |= {trace: td.TD(x, 0.3 * scale, 0.9, trace=trace) for trace in ("replacing", "dutch")}
-    found |= {f"bound {bound}": td.TD(x, 0.5 * scale, 0.9, bound=bound) for bound in (0.05, 0.3)}
+    found |= {f"bound {bound}": td.TD(x, 0.5 * scale, 0.9, bound=bound) for bound in (0.003, 0.02)}
     found |= {f"direct {of}": td.DirectVTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
     return found | {f"vtd {of}": td.VTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
 

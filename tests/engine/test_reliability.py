@@ -79,7 +79,7 @@ def test_a_lane_that_diverges_is_marked_and_leaves_its_neighbours_alone() -> Non
 
 def test_a_small_bound_is_watched_at_every_step() -> None:
     ring = td.make("RingWorld-v0")
-    learners = [td.TD(ring.features, 0.5, 0.9, bound=bound) for bound in (0.3, 0.5, 0.8, 1e12)]
+    learners = [td.TD(ring.features, 0.5, 0.9, bound=bound) for bound in (0.01, 0.02, 0.04, 1e3)]
     found = td.engine.run(ring, learners, [4], 3000)
     steps = ring.sampler(4).take(3000)
     for k, learner in enumerate(learners):
@@ -157,7 +157,11 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         ValueError,
         "learners",
     ),
-    "λ of other states": ({"learners": [td.TD(td.OneHot(11), 0.1, [0.5] * 4)]}, ValueError, "learners"),
+    "λ of other states": (
+        {"learners": [td.TD(td.Custom(lambda s: [s], 1), 0.1, [0.5] * 4)]},
+        ValueError,
+        "learners",
+    ),
     "no seeds": ({"seeds": []}, ValueError, "seeds"),
     "repeated seeds": ({"seeds": [1, 2, 1]}, ValueError, "seeds"),
     "negative seed": ({"seeds": [-1]}, ValueError, "seeds"),
@@ -190,7 +194,7 @@ def test_bad_configuration_is_refused_before_any_work(case: str, monkeypatch: py
 
 def test_a_diverged_learner_is_refused() -> None:
     learner = td.TD(td.OneHot(11), 1.0, bound=1e-3, on_divergence="flag")
-    learner.update(0, 1.0, 1)
+    learner.update_many([0, 0], [1.0, 1.0], [0, 0])
     with pytest.raises(ValueError, match="diverged already"):
         td.engine.run("RingWorld-v0", [learner], 1, 100)
 

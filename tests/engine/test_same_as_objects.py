@@ -165,10 +165,10 @@ def test_learners_without_lanes_run_as_themselves() -> None:
 @pytest.mark.parametrize("on_divergence", ["raise", "flag"])
 def test_a_learner_that_runs_as_itself_diverges_as_lanes_do(on_divergence: Any) -> None:
     ring = td.make("RingWorld-v0")
-    options: dict[str, Any] = {"bound": 0.3, "on_divergence": on_divergence}
+    options: dict[str, Any] = {"bound": 0.02, "on_divergence": on_divergence}
     learners: list[Any] = [td.TD(ring.features, 0.5, 0.9, dtype=kind, **options) for kind in ("float32", "float64")]
     for learner in learners:
-        learner.update(4, 0.0, 5)
+        learner.update(4, 0.0, 5, 0.9)
         learner.reset()
     found = td.engine.run(ring, learners, [4], 3000, points=60)
     assert found.diverged_at[0, 0] == found.diverged_at[1, 0] > 0

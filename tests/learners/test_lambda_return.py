@@ -169,13 +169,12 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: b
 
 
 def test_divergence_and_a_state_that_does_not_fit() -> None:
-    v = LambdaReturn(td.OneHot(2), 1.0, 0.5, bound=10.0)
-    v.update(0, 100.0, 1)
-    with pytest.raises(td.Diverged):
-        v.update(1, 1.0, 1, terminated=True)
-    assert v.diverged_at == 2
+    v = LambdaReturn(td.OneHot(2), 3.0, 0.5, bound=10.0)
+    with pytest.raises(td.Diverged):  # V(0) is 3, -3, 9, -15, and no return larger than 1
+        v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
+    assert v.diverged_at == 4
     v.update(1, 1.0, 1, terminated=True)
-    assert v.steps == 2
+    assert v.steps == 4
     state = v._state()
     with pytest.raises(ValueError, match="state"):
         LambdaReturn(td.OneHot(3), 1.0, 0.5)._restore(state)

@@ -185,16 +185,15 @@ def test_state_that_does_not_fit_is_refused() -> None:
 
 
 def test_divergence_is_raised_once_and_freezes() -> None:
-    v = NStepTD(td.OneHot(2), 1.0, 2, bound=10.0)
-    with pytest.raises(td.Diverged) as caught:
-        v.update_many([0, 0, 1], [100.0, 1.0, 1.0], [0, 1, 1], 1.0)
-    assert caught.value.step == v.diverged_at == v.steps == 2
+    v = NStepTD(td.OneHot(2), 3.0, 2, bound=10.0)
+    with pytest.raises(td.Diverged) as caught:  # V(0) is 3, -3, 9, -15, and no return larger than 1
+        v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
+    assert caught.value.step == v.diverged_at == v.steps == 4
     v.update(1, 5.0, 1, terminated=True)
-    assert v.weights.tolist() == [101.0, 0.0]
-    flagged = NStepTD(td.OneHot(2), 1.0, 2, bound=10.0, on_divergence="flag")
-    flagged.update_many([0, 1], [100.0, 1.0], [1, 1], 1.0, 1.0, [False, True])
-    assert flagged.diverged_at == 2
-    assert flagged.weights.tolist() == [101.0, 0.0]
+    assert v.weights.tolist() == [-15.0, 0.0]
+    flagged = NStepTD(td.OneHot(2), 3.0, 2, bound=10.0, on_divergence="flag")
+    flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, terminated=True)
+    assert flagged.diverged_at == 4
 
 
 def test_bad_input_changes_nothing() -> None:

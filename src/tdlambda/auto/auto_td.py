@@ -15,7 +15,7 @@ from tdlambda.auto.explanation import Expert, Explanation
 from tdlambda.auto.mixing import sync_all, weigh
 from tdlambda.compiled import entry
 from tdlambda.engine.driver import take_bounds
-from tdlambda.engine.lanes import SCRATCH
+from tdlambda.engine.lanes import ALLOWED, SCRATCH
 from tdlambda.engine.plan import aligned
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array, Diverged
@@ -64,6 +64,7 @@ class AutoTD(BatchLearner):
         self._M[memory.ALPHA], self._M[memory.TRACE_LAM] = pairs.T
         self._M[memory.TOLERANCE], self._M[memory.BOUND] = _TOLERANCE, self.bound
         self._S: Floats = aligned(np.zeros((SCRATCH, lanes)))
+        self._S[ALLOWED] = np.inf  # what is beyond all reason is dropped by its weights; predictions are limited
         self._L: Ints = np.zeros(memory.LIVE + 2 * size, dtype=np.int64)
         self._L[[memory.WEIGHT_ROWS, memory.TRACE_ROWS, memory.BLOCKS, memory.SIZE]] = 1, 1, 1, size
         self._L[[memory.ALGORITHM, memory.DENSE]] = memory.TRUE_ONLINE_TD, size <= memory.DENSE_SIZE
@@ -142,7 +143,8 @@ class AutoTD(BatchLearner):
 
     def reset(self) -> None:
         """Forget the episode under way; keep what was learnt."""
-        bank.end(self._F, self._S, self._L, self._D)
+        with self._guard:
+            bank.end(self._F, self._S, self._L, self._D)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""

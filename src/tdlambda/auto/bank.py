@@ -48,8 +48,8 @@ from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.algorithms import learn_true_online_td
 from tdlambda.engine.driver import SELDOM, take_bounds
-from tdlambda.engine.lanes import ALPHA_T, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
-from tdlambda.learners.episode import fits
+from tdlambda.engine.lanes import ALLOWED, ALPHA_T, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
+from tdlambda.features.base import first_misfit
 from tdlambda.memory import (
     ALPHA,
     BOUND,
@@ -68,14 +68,14 @@ from tdlambda.memory import (
     V_OLD,
     cut,
     enliven,
+    horizon,
 )
 
 
 @inlined
 def limit(N: Floats) -> float:
-    """No value is larger: max |R| / (1 - max γ), or ten times the longest episode so far where that is less."""
-    longest = 10.0 * N[LONGEST]
-    return N[MOST_REWARD] * (min(longest, 1.0 / (1.0 - N[MOST_GAMMA])) if N[MOST_GAMMA] < 1.0 else longest)
+    """No value is larger."""
+    return N[MOST_REWARD] * horizon(N[MOST_GAMMA], N[LONGEST])
 
 
 @lanewise
@@ -209,7 +209,7 @@ def _advance(
     lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], M[TRACE_LAM], cut(rho))
     beyond = learn_true_online_td(
         F, 0, M, FIRST_BLOCK, S, 0, I, S[ALPHA_T], S[ALPHA_T], M[FIRST_BLOCK + RATIO],
-        x, xv, y, yv, n_next, fresh, x1, y1,
+        S[ALLOWED], x, xv, y, yv, n_next, fresh, x1, y1,
     )  # fmt: skip
     enliven(I, x, len(x), F.shape[0])
     if I[STEPS] % (SELDOM if I[DENSE] else PRUNED_EVERY) == 0:
@@ -245,7 +245,7 @@ def learn_row(
 ) -> int:  # fmt: skip
     """One transition: 1, or 0 if the last learner was dropped; -1 for features that are none, with nothing changed."""
     for index, value in ((x, xv), (y, yv)):
-        if not fits(index.reshape(1, -1), value.reshape(1, -1), F.shape[0]):
+        if first_misfit(index.reshape(1, -1), value.reshape(1, -1), F.shape[0]) >= 0:
             return -1
     left = _advance(
         F, M, S, I, T, Z, visits, D, N, J, x, xv, y, yv, reward, gamma, rho, terminated, truncated

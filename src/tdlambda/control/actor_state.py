@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, integer, not_negative, number, positive
 from tdlambda.control import actor, driver
 from tdlambda.control.policy import Policy
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
 from tdlambda.learners.driver import DIVERGED, OK
-from tdlambda.learners.step_size import positive
 
 _COUNTS = [memory.STEPS, memory.DIVERGED_AT, memory.UNDER_WAY]
 _MOVING = [actor.EMPHASIS, memory.FIRST_BLOCK + memory.DECAY, memory.FIRST_BLOCK + memory.DELTA]
@@ -40,9 +39,8 @@ class Actor:
             raise ValueError('eta: a schedule of the actor goes by steps, td.OneOver("steps")')
         if weighting not in actor.WEIGHTINGS:
             raise ValueError(f"weighting must be one of {', '.join(actor.WEIGHTINGS)}; got {weighting!r}")
-        if not 0 <= entropy < np.inf:
-            raise ValueError(f"entropy must be finite and not negative; got {entropy}")
-        if not 0 <= trace_tolerance < 1:
+        entropy = not_negative(entropy, "entropy")
+        if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
         self.policy, self.features = policy, features
         self._ours = type(features).__module__.startswith("tdlambda.features")

@@ -22,11 +22,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, positive
 from tdlambda.compiled import inlined
 from tdlambda.control.policy import GAUSSIAN, Policy
 from tdlambda.features import Encoder
-from tdlambda.learners.step_size import positive
 from tdlambda.memory import FIRST_BLOCK, SLOTS, Index, Value, dot
 
 LOG_SIGMA, REACH = FIRST_BLOCK + SLOTS + 1, FIRST_BLOCK + SLOTS + 2

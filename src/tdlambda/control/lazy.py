@@ -49,7 +49,10 @@ from tdlambda.memory import (
     UNDER_WAY,
     V_OLD,
     WEIGHT_ROWS,
+    allowed,
+    allowed_square,
     enliven,
+    is_square,
     step_size,
 )
 
@@ -251,7 +254,7 @@ def advance(
     F: Floats, V: Floats, M: Floats, I: Ints, Z: Floats, L: Ints, G: Floats, T: Floats, ones: Floats,
     x: Ints, y: Ints, times: int, reward: float, gamma_next: float, lam_next: float, terminated: bool, truncated: bool,
 ) -> bool:  # fmt: skip
-    """One transition, as `learners.driver` makes it; whether the weights are within their bound.
+    """One transition, as `learners.driver` makes it; whether weights and predictions are within their bounds.
 
     G is room for each block's w·x and w·x', in its row of weights: to a rule they are like two features. T is room for
     the sums of rows over x and x', and for what is added at x.
@@ -265,6 +268,7 @@ def advance(
             n_next = 0
     alpha = step_size(F, M, I, x, ones)
     beta = M[BETA] if I[SCHEDULE] == CONSTANT else M[BETA] * alpha
+    limit = allowed(M, I, reward, gamma_next, 1.0, y, ones)
     norm = float(n)
     if times > 1:
         norm = 0.0
@@ -282,8 +286,9 @@ def advance(
         _meta(G, M, I, (0,), (1.0,), (1,), (1.0,), min(n_next, 1), reward, gamma_next, 1.0, y, ones)
     elif I[BLOCKS] > 1:
         _greedy(G, M, I, (0,), (1.0,), (1,), (1.0,), min(n_next, 1), reward, gamma_next, 1.0)
-    within = True
+    within, sane = True, True
     for k in range(I[BLOCKS]):
+        sane &= abs(G[k * rows, 1]) <= (allowed_square(limit, 0.0) if is_square(I[BUNDLE], k, I[BLOCKS]) else limit)
         m, pace = FIRST_BLOCK + k * SLOTS, 1.0 if k == 0 else M[PACE]
         if I[BLOCKS] > 1:
             reward, gamma_next, lam_next = M[m + CUMULANT], M[m + DISCOUNT], M[m + LAM_NEXT]
@@ -296,6 +301,7 @@ def advance(
     I[UNDER_WAY] = 1
     if not within:
         within = settle_all(V, M, I, Z, L, False)
+    within &= sane
     if terminated or truncated:
         settle_all(V, M, I, Z, L, True)
     if not within:

@@ -5,7 +5,8 @@ Beside it two bounds grow, on a lane's traces and on its weights, so that weight
 
     bound on e = |keep| bound + |new| |x|₁,    bound on w += |along| (bound on e) + |what is added at x and x'|
 
-Every function returns how many lanes' bounds on the weights have passed the limit that the weights have.
+Every function returns how many lanes' bounds on the weights have passed the limit that the weights have, or have a
+prediction at x' beyond what is allowed; `Block.diverged` then looks which.
 """
 
 from tdlambda.arrays import Floats, Ints
@@ -59,18 +60,19 @@ def _grown(e_bound: float, w_bound: float, keep: float, new: float, along: float
 @lanewise
 def _td_numbers(
     v: Floats, v_next: Floats, xe: Floats, alpha: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats,
-    keep: Floats, new: Floats, along: Floats, to_x: Floats, e_bound: Floats, w_bound: Floats, limit: Floats,
+    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats, v_old: Floats,
+    keep: Floats, new: Floats, along: Floats, to_x: Floats,
+    e_bound: Floats, w_bound: Floats, limit: Floats, allowed: Floats,
     option: int, x1: float,
 ) -> int:  # fmt: skip
     beyond = 0
     for l in range(v.size):
         d = reward[l] + gamma[l] * v_next[l] - v[l]
         k, n, a = _td(d, xe[l], alpha[l], option, rho[l], decay[l])
-        delta[l], decay[l] = d, gamma[l] * lam[l]
+        delta[l], decay[l], v_old[l] = d, gamma[l] * lam[l], v_next[l]
         keep[l], new[l], along[l], to_x[l] = k, n, a, a * n
         e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a), 0.0)
-        beyond += not w_bound[l] <= limit[l]
+        beyond += not (w_bound[l] <= limit[l]) & (abs(v_next[l]) <= allowed[l])
     return beyond
 
 
@@ -78,7 +80,8 @@ def _td_numbers(
 def _true_online_td_numbers(
     v: Floats, v_next: Floats, xe: Floats, alpha: Floats,
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats, v_old: Floats,
-    keep: Floats, new: Floats, along: Floats, to_x: Floats, e_bound: Floats, w_bound: Floats, limit: Floats, x1: float,
+    keep: Floats, new: Floats, along: Floats, to_x: Floats,
+    e_bound: Floats, w_bound: Floats, limit: Floats, allowed: Floats, x1: float,
 ) -> int:  # fmt: skip
     beyond = 0
     for l in range(v.size):
@@ -88,7 +91,7 @@ def _true_online_td_numbers(
         delta[l], decay[l], v_old[l] = reward[l] + gamma[l] * v_next[l] - v[l], gamma[l] * lam[l], v_next[l]
         keep[l], new[l], along[l], to_x[l] = k, n, a, a * n + back
         e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a), abs(back) * x1)
-        beyond += not w_bound[l] <= limit[l]
+        beyond += not (w_bound[l] <= limit[l]) & (abs(v_next[l]) <= allowed[l])
     return beyond
 
 
@@ -96,7 +99,7 @@ def _true_online_td_numbers(
 def _true_online_td_one_hot(
     w: Floats, e: Floats, v_next: Floats, alpha: Floats,
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats, v_old: Floats,
-    keep: Floats, along: Floats, e_bound: Floats, w_bound: Floats, limit: Floats,
+    keep: Floats, along: Floats, e_bound: Floats, w_bound: Floats, limit: Floats, allowed: Floats,
 ) -> int:  # fmt: skip
     """The same, and the update of the one active feature's own weight and trace, while they are at hand."""
     beyond = 0
@@ -108,27 +111,27 @@ def _true_online_td_one_hot(
         e[l] = xe * k + n
         w[l] = v + a * (xe * k) + (a * n + back)
         e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n), abs(a), abs(back))
-        beyond += not w_bound[l] <= limit[l]
+        beyond += not (w_bound[l] <= limit[l]) & (abs(v_next[l]) <= allowed[l])
     return beyond
 
 
 @lanewise
 def _gtd_numbers(
     v: Floats, v_next: Floats, hx: Floats, eh: Floats, alpha: Floats, beta: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats,
+    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, decay: Floats, delta: Floats, v_old: Floats,
     keep: Floats, new: Floats, along: Floats, to_x: Floats, to_next: Floats, along_h: Floats, to_x_h: Floats,
-    e_bound: Floats, w_bound: Floats, limit: Floats, x1: float, y1: float,
+    e_bound: Floats, w_bound: Floats, limit: Floats, allowed: Floats, x1: float, y1: float,
 ) -> int:  # fmt: skip
     beyond = 0
     for l in range(v.size):
         d = reward[l] + gamma[l] * v_next[l] - v[l]
         k, n, a, back, a_h, back_h = _gtd(d, hx[l], eh[l], alpha[l], beta[l], gamma[l], rho[l], decay[l], lam[l])
-        delta[l], decay[l] = d, gamma[l] * lam[l]
+        delta[l], decay[l], v_old[l] = d, gamma[l] * lam[l], v_next[l]
         keep[l], new[l], along[l], to_x[l], to_next[l] = k, n, a, a * n, back
         along_h[l], to_x_h[l] = a_h, a_h * n + back_h
         added = abs(back) * y1 + abs(back_h) * x1
         e_bound[l], w_bound[l] = _grown(e_bound[l], w_bound[l], abs(k), abs(n) * x1, abs(a) + abs(a_h), added)
-        beyond += not w_bound[l] <= limit[l]
+        beyond += not (w_bound[l] <= limit[l]) & (abs(v_next[l]) <= allowed[l])
     return beyond
 
 
@@ -139,7 +142,7 @@ def _true_online_gtd_numbers(
     v_old: Floats, rho_prev: Floats,
     keep: Floats, new: Floats, along: Floats, to_x: Floats, to_next: Floats,
     keep_h: Floats, new_h: Floats, along_h: Floats, to_x_h: Floats,
-    e_bound: Floats, w_bound: Floats, limit: Floats, x1: float, y1: float,
+    e_bound: Floats, w_bound: Floats, limit: Floats, allowed: Floats, x1: float, y1: float,
 ) -> int:  # fmt: skip
     beyond = 0
     for l in range(v.size):
@@ -157,14 +160,14 @@ def _true_online_gtd_numbers(
         e_bound[l], w_bound[l] = _grown(
             e_bound[l], w_bound[l], abs(k) + abs(k_h), (abs(n) + abs(n_h)) * x1, abs(a) + abs(a_h), added
         )
-        beyond += not w_bound[l] <= limit[l]
+        beyond += not (w_bound[l] <= limit[l]) & (abs(v_next[l]) <= allowed[l])
     return beyond
 
 
 @kernel
 def learn_td(
     F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
+    allowed: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """TD(λ). Rows: w, e."""
     w, e, n, one = b, b + 1, len(x), lanes.one_hot(xv, len(x))
@@ -174,8 +177,8 @@ def learn_td(
     v_next = F[y[0], w] if lanes.one_hot_next(x, y, yv, n_next) else S[NEXT + k]
     beyond = _td_numbers(
         v, v_next, xe, alpha, M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT],
-        M[m + DECAY], M[m + DELTA], S[KEEP], S[NEW], S[ALONG], S[TO_X],
-        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], I[OPTION], x1,
+        M[m + DECAY], M[m + DELTA], M[m + V_OLD], S[KEEP], S[NEW], S[ALONG], S[TO_X],
+        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], allowed, I[OPTION], x1,
     )  # fmt: skip
     if I[OPTION] == REPLACING:
         for j in range(n):
@@ -189,7 +192,7 @@ def learn_td(
 @kernel
 def learn_true_online_td(
     F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
+    allowed: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """True online TD(λ). Rows: w, e."""
     w, e, n, one = b, b + 1, len(x), lanes.one_hot(xv, len(x))
@@ -200,7 +203,7 @@ def learn_true_online_td(
         beyond = _true_online_td_one_hot(
             F[x[0], w], F[x[0], e], v_next, alpha,
             M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
-            S[KEEP], S[ALONG], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND],
+            S[KEEP], S[ALONG], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], allowed,
         )  # fmt: skip
         lanes.decay_and_follow(F, e, S[KEEP], w, S[ALONG], I, x[0])
         return beyond
@@ -208,7 +211,7 @@ def learn_true_online_td(
     beyond = _true_online_td_numbers(
         S[HERE + k], v_next, S[XE], alpha,
         M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
-        S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1,
+        S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], allowed, x1,
     )  # fmt: skip
     lanes.decay_and_follow(F, e, S[KEEP], w, S[ALONG], I)
     lanes.add_two(F, e, S[NEW], w, S[TO_X], x, xv, n)
@@ -218,7 +221,7 @@ def learn_true_online_td(
 @kernel
 def learn_gtd(
     F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
+    allowed: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """GTD(λ). Rows: w, h, e."""
     w, h, e, n, one = b, b + 1, b + 2, len(x), lanes.one_hot(xv, len(x))
@@ -229,9 +232,9 @@ def learn_gtd(
     v_next = F[y[0], w] if lanes.one_hot_next(x, y, yv, n_next) else S[NEXT + k]
     beyond = _gtd_numbers(
         v, v_next, hx, S[EH], alpha, beta,
-        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA],
+        M[m + CUMULANT], M[m + DISCOUNT], rho, M[m + LAM_NEXT], M[m + DECAY], M[m + DELTA], M[m + V_OLD],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TO_NEXT], S[ALONG_H], S[TO_X_H],
-        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1, y1,
+        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], allowed, x1, y1,
     )  # fmt: skip
     lanes.decay_and_follow_both(F, e, S[KEEP], w, S[ALONG], h, S[ALONG_H], I)
     lanes.add_two(F, e, S[NEW], w, S[TO_X], x, xv, n)
@@ -243,7 +246,7 @@ def learn_gtd(
 @kernel
 def learn_true_online_gtd(
     F: Floats, b: int, M: Floats, m: int, S: Floats, k: int, I: Ints, alpha: Floats, beta: Floats, rho: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
+    allowed: Floats, x: Ints, xv: Floats, y: Ints, yv: Floats, n_next: int, fresh: bool, x1: float, y1: float,
 ) -> int:  # fmt: skip
     """True online GTD(λ). Rows: w, h, e, e∇, e_h."""
     w, h, e, e_grad, e_h, n, one = b, b + 1, b + 2, b + 3, b + 4, len(x), lanes.one_hot(xv, len(x))
@@ -263,7 +266,7 @@ def learn_true_online_gtd(
         M[m + CUMULANT], M[m + DISCOUNT], reach, rho, M[m + LAM_NEXT],
         M[m + DECAY], M[m + DELTA], M[m + V_OLD], M[m + RHO_PREV],
         S[KEEP], S[NEW], S[ALONG], S[TO_X], S[TO_NEXT], S[KEEP_H], S[NEW_H], S[ALONG_H], S[TO_X_H],
-        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], x1, y1,
+        S[TRACE_BOUND + k], S[WEIGHT_BOUND + k], M[BOUND], allowed, x1, y1,
     )  # fmt: skip
     lanes.decay_follow_and_add_each(
         F, e, S[KEEP], w, S[ALONG], e_h, S[KEEP_H], h, S[ALONG_H], e_grad,

@@ -7,6 +7,8 @@ from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.engine import lanes
 from tdlambda.engine.algorithms import learn_gtd, learn_td, learn_true_online_gtd, learn_true_online_td
 from tdlambda.engine.lanes import (
+    ALLOWED,
+    ALLOWED_SQUARE,
     ALPHA_T,
     AUX_ALPHA,
     AUX_BETA,
@@ -33,11 +35,17 @@ from tdlambda.memory import (
     COUNTING,
     DENSE,
     DIRECT_VTD,
+    FACTOR,
     FIRST_BLOCK,
     GTD,
     LAM_NEXT,
     LAST_DISCOUNT,
+    LENGTH,
+    LONGEST,
     META,
+    MOST_GAMMA,
+    MOST_REWARD,
+    MOST_RHO,
     OFFSET,
     PACE,
     POWER,
@@ -45,6 +53,7 @@ from tdlambda.memory import (
     RATIO,
     SCHEDULE,
     SLOTS,
+    START,
     STEPS,
     TD,
     TOLERANCE,
@@ -55,7 +64,10 @@ from tdlambda.memory import (
     VALUE_ERROR,
     VTD,
     WEIGHT_ROWS,
+    allowed_square,
     enliven,
+    horizon,
+    is_square,
     scheduled,
     trace_scale,
 )
@@ -130,13 +142,35 @@ def _learn(
     code, alpha, beta = I[ALGORITHM], S[AUX_ALPHA if k else ALPHA_T], S[AUX_BETA if k else BETA_T]
     # the last block of a "corrected" bundle has a ratio of its own, 1
     rho = M[(m if I[CORRECTED] and k == I[BLOCKS] - 1 else FIRST_BLOCK) + RATIO]
+    allowed = S[ALLOWED_SQUARE if is_square(I[BUNDLE], k, I[BLOCKS]) else ALLOWED]
     if code == TD:
-        return learn_td(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_td(F, b, M, m, S, k, I, alpha, beta, rho, allowed, x, xv, y, yv, n_next, fresh, x1, y1)
     if code == TRUE_ONLINE_TD:
-        return learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_true_online_td(F, b, M, m, S, k, I, alpha, beta, rho, allowed, x, xv, y, yv, n_next, fresh, x1, y1)
     if code == GTD:
-        return learn_gtd(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
-    return learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, rho, x, xv, y, yv, n_next, fresh, x1, y1)
+        return learn_gtd(F, b, M, m, S, k, I, alpha, beta, rho, allowed, x, xv, y, yv, n_next, fresh, x1, y1)
+    return learn_true_online_gtd(F, b, M, m, S, k, I, alpha, beta, rho, allowed, x, xv, y, yv, n_next, fresh, x1, y1)
+
+
+@lanewise
+def _allow(value: Floats, square: Floats, factor: Floats, start: Floats, scale: float, y1: float, rho: float) -> None:
+    for l in range(value.size):
+        value[l] = factor[l] * (scale + start[l] * y1)
+        square[l] = allowed_square(value[l], rho)
+
+
+@inlined
+def _count_in(M: Floats, I: Ints, reward: float, gamma_next: float, rho: float) -> float:
+    """The largest value that rewards and discounts allow, this step counted in: see `memory.allowed`."""
+    if abs(reward) > M[MOST_REWARD, 0]:
+        M[MOST_REWARD] = abs(reward)
+    if gamma_next > M[MOST_GAMMA, 0]:
+        M[MOST_GAMMA] = gamma_next
+    if rho > M[MOST_RHO, 0]:
+        M[MOST_RHO] = rho
+    I[LENGTH] = I[LENGTH] + 1 if I[UNDER_WAY] else 1
+    I[LONGEST] = max(I[LONGEST], I[LENGTH])
+    return M[MOST_REWARD, 0] * horizon(M[MOST_GAMMA, 0], I[LONGEST])
 
 
 @lanewise
@@ -193,6 +227,9 @@ def advance(
         lanes.set_scaled(M[FIRST_BLOCK + k * SLOTS + LAM_NEXT], M[TRACE_LAM], 1.0)
     if lam.shape[0] == 1:
         lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], lam[0], 1.0)
+    started, scale, size_next, most_rho = False, -1.0, -1.0, -1.0
+    for l in range(M.shape[1]):
+        started |= M[START, l] > 0.0
     for t in range(begin, at.size):
         I[STEPS] += 1
         fresh = not I[UNDER_WAY]
@@ -207,6 +244,11 @@ def advance(
         for j in range(len(x)):
             x1 += abs(xv[j])
             y1 += abs(yv[j])
+        now, from_start = _count_in(M, I, reward[t], gamma_next, rho[t]), y1 if started else 0.0
+        corrected_by = M[MOST_RHO, 0] if I[CORRECTED] else 0.0
+        if now != scale or from_start != size_next or corrected_by != most_rho:
+            scale, size_next, most_rho = now, from_start, corrected_by
+            _allow(S[ALLOWED], S[ALLOWED_SQUARE], M[FACTOR], M[START], scale, size_next, most_rho)
         if I[SCHEDULE] != CONSTANT:
             _step_sizes(F, M, S, I, x, xv)
             _aux_step_sizes(M, S)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Ints, integer
+from tdlambda.engine.stream import contiguous
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
 from tdlambda.tasks import make
@@ -66,9 +67,9 @@ def checked(
         try:
             for encoder in (learner.features, getattr(learner, "_lam_features", learner.features)):
                 if id(encoder) not in fitting:
-                    encoder.encode_batch(observations)
+                    contiguous(encoder, observations)
                     fitting.add(id(encoder))
-            learner.rule.at_many(observations, len(observations))
+            learner._lam_many(observations, len(observations))
         except (TypeError, ValueError, IndexError) as error:
             raise ValueError(f"learners: {name!r} does not fit the observations of {task!r}: {error}") from error
     fresh = [learner.clone() for learner in named.values()]

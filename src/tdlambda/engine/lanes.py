@@ -35,7 +35,9 @@ LAM, CHANGE, WORTH, SPREAD = range(25, 29)
 LARGEST, LIMIT = 29, 30
 # S: for each block a bound on every trace and one on every weight, whose growth is cheaper to follow than each weight
 TRACE_BOUND, WEIGHT_BOUND = 31, 35
-SCRATCH = 39
+# S: the largest prediction that is not divergence, of a value and of a variance or second moment
+ALLOWED, ALLOWED_SQUARE = 39, 40
+SCRATCH = 41
 
 MARK = 2
 """Added to a feature's entry in the list of live ones, while it waits for a treatment of its own."""

@@ -11,7 +11,7 @@ import numpy as np
 from tdlambda import memory
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.engine import driver
-from tdlambda.engine.lanes import SCRATCH, WEIGHT_BOUND
+from tdlambda.engine.lanes import ALLOWED, ALLOWED_SQUARE, SCRATCH, WEIGHT_BOUND
 from tdlambda.features import Encoder
 from tdlambda.lambdas import Adaptive, Fixed, PerState
 from tdlambda.learners.base import Array, Learner
@@ -34,6 +34,9 @@ from tdlambda.memory import (
 WIDTH = 96
 """Lanes in a block, at most. With few a step's own cost counts; many leave the nearest cache; and powers of two put too
 many rows into the same corner of it."""
+
+_SHARED = [memory.LAST_DISCOUNT, memory.MOST_REWARD, memory.MOST_GAMMA, memory.MOST_RHO]
+"""Numbers that are the same in all lanes of a block."""
 
 LINE = 8
 """Numbers in a line of the cache."""
@@ -72,7 +75,8 @@ class Group:
             table[0, : len(rules)] = [rule.lam if isinstance(rule, Fixed) else 1.0 for rule in rules]
             return table
         table = np.repeat(table, len(observations), axis=0)
-        table[:, : len(rules)] = np.transpose([rule.at_many(observations, len(observations)) for rule in rules])
+        columns = [learner._lam_many(observations, len(observations)) for learner in self.learners]
+        table[:, : len(rules)] = np.transpose(columns)
         return table
 
 
@@ -100,7 +104,7 @@ def _has_lanes(learner: Learner) -> bool:
     return (
         isinstance(learner, TraceLearner)
         and learner.dtype == "float64"
-        and isinstance(learner.rule, Fixed | PerState | Adaptive)
+        and (type(learner.rule) in (Fixed, PerState) or isinstance(learner.rule, Adaptive))
     )
 
 
@@ -110,7 +114,7 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     switches = tuple(int(I[slot]) for slot in (STEPS, memory.SCHEDULE, *range(memory.OPTION, LIVE)))
     tabular = isinstance(learner.rule, PerState)
     return (
-        switches, learner._M.size, *learner._M[[memory.LAST_DISCOUNT, memory.STRETCH]].tolist(), tabular,
+        switches, learner._M.size, *learner._M[[*_SHARED, memory.STRETCH]].tolist(), tabular,
         _place(learner.features, encoders), _place(learner._lam_features, encoders),
     )  # fmt: skip
 
@@ -141,6 +145,7 @@ class Block:
         first, size = group.learners[0], group.features.size
         self.F, self.M = map(aligned, group.memory)
         self.S = aligned(np.zeros((SCRATCH, self.M.shape[1])))
+        self.S[[ALLOWED, ALLOWED_SQUARE]] = np.inf  # until the first step says what is
         self.I: Ints = np.zeros(LIVE + 2 * size, dtype=np.int64)
         self.I[:LIVE] = first._I[:LIVE]
         self.I[[N_LIVE, UNDER_WAY]] = 0
@@ -148,12 +153,16 @@ class Block:
         driver.take_bounds(self.F, self.S, self.I)
 
     def beyond(self) -> Bools:
-        """Lanes whose bound on the weights has passed what they may be, so that they must be looked at."""
-        tops = self.S[WEIGHT_BOUND : WEIGHT_BOUND + self.I[BLOCKS]]
-        return ~(tops <= self.M[BOUND]).all(axis=0) & (self.M[BOUND] < np.inf)
+        """Lanes whose bound on the weights, or whose last prediction, has passed what it may be."""
+        blocks, bundle = int(self.I[BLOCKS]), int(self.I[memory.BUNDLE])
+        within = (self.S[WEIGHT_BOUND : WEIGHT_BOUND + blocks] <= self.M[BOUND]).all(axis=0)
+        for k in range(blocks):
+            allowed = self.S[ALLOWED_SQUARE if memory.is_square(bundle, k, blocks) else ALLOWED]
+            within &= abs(self.M[FIRST_BLOCK + k * SLOTS + memory.V_OLD]) <= allowed
+        return ~within & (self.M[BOUND] < np.inf)
 
     def diverged(self) -> Bools:
-        """Lanes of which a weight is out of bounds now."""
+        """Lanes of which a weight or a prediction is out of bounds now."""
         self.F[:, :, list(self.frozen)] = 0.0  # what goes on there may in time leave all bounds, to nobody's harm
         driver.take_bounds(self.F, self.S, self.I)
         return self.beyond()
@@ -162,7 +171,7 @@ class Block:
         """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
         self.frozen[lane] = (self.F[:, :, lane].copy(), self.M[:, lane].copy(), int(self.I[STEPS]))
         self.F[:, :, lane] = 0.0
-        self.M[np.arange(len(self.M)) != memory.LAST_DISCOUNT, lane] = 0.0  # it belongs to the block
+        self.M[~np.isin(np.arange(len(self.M)), _SHARED), lane] = 0.0
         self.M[BOUND, lane] = np.inf
         for k in range(self.I[BLOCKS]):  # `lanes.spread` takes one lane's word for all, which no longer holds
             self.M[FIRST_BLOCK + k * SLOTS + np.array([CUMULANT, DISCOUNT, RATIO])] = np.nan
@@ -176,7 +185,8 @@ class Block:
         twin._M[:] = M
         twin._I[STEPS] = self.I[STEPS] if steps < 0 else steps
         twin._I[DIVERGED_AT] = steps
-        twin._I[[UNDER_WAY, memory.SINCE]] = self.I[[UNDER_WAY, memory.SINCE]]
+        counters = [UNDER_WAY, memory.SINCE, memory.LENGTH, memory.LONGEST]
+        twin._I[counters] = self.I[counters]
         if not twin._I[memory.DENSE] and steps < 0:
             live, width = self.I[LIVE : LIVE + self.I[N_LIVE]], twin._F.shape[1]
             twin._I[N_LIVE] = live.size

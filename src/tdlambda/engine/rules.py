@@ -12,6 +12,7 @@ from tdlambda.engine.lanes import CHANGE, HERE, LAM, NEXT, SPREAD, WORTH
 from tdlambda.lambdas import greedy, meta
 from tdlambda.lambdas.meta import EXACT, PRINTED
 from tdlambda.memory import (
+    ABSOLUTE,
     BUNDLE,
     C_PREV,
     CORRECTED,
@@ -30,6 +31,7 @@ from tdlambda.memory import (
     LAMBDA,
     LAST_DISCOUNT,
     MEAN_WORTH,
+    MOST_REWARD,
     NEWTON,
     RHO_ACC,
     RHO_CLIP,
@@ -48,6 +50,7 @@ from tdlambda.memory import (
 from tdlambda.moments import direct_square, of_mean, of_second_moment, of_variance
 
 _change, _clip, _moved, _carry_one = meta.change, meta.clip, meta.moved, meta.carry
+_least_variance = meta.least_variance
 _greedy_lambda = greedy.greedy_lambda
 _SECOND, _THIRD, _FOURTH = FIRST_BLOCK + SLOTS, FIRST_BLOCK + 2 * SLOTS, FIRST_BLOCK + 3 * SLOTS
 
@@ -170,7 +173,7 @@ def _meta(
     v: Floats, mean: Floats, mean_lam: Floats, v_next: Floats, mean_next: Floats, mean_lam_next: Floats,
     second: Floats, worth: Floats, spread: Floats, kappa: Floats, clip: Floats, floor: Floats,
     kind: int, newton: bool, far: bool, in_range: bool, value_delta: bool, corrected: bool, ready: bool,
-    norm: float, per_norm: float, reward: float, gamma_next: float, reach: float, rho: float,
+    norm: float, per_norm: float, reward: float, gamma_next: float, reach: float, rho: float, unit: float,
 ) -> None:  # fmt: skip
     """λ' and the change of w, and the rewards and discounts of E[G^λ] and Var[G^λ]; `wz` is w·z."""
     for l in range(wz.size):
@@ -179,7 +182,7 @@ def _meta(
         rho_acc[l] = now
         value = 1.0 - wz[l]
         lam = _clip(value)
-        go = ready and second[l] > floor[l]
+        go = ready and second[l] > floor[l] * unit
         by = _change(
             kind, newton, far, v_next[l], mean_lam_next[l], mean_next[l], second[l], mean[l], mean_lam[l],
             lam, worth[l], spread[l], kappa[l], now, per_norm, reward, reach,
@@ -236,6 +239,7 @@ def by_meta(
     lanes.spread(M, _SECOND, reward, gamma_next, 1.0)  # its ratio is not read
     ahead, kept = M[_THIRD + CUMULANT], M[_THIRD + DISCOUNT]
     plain = not far and not I[CORRECTED]
+    unit = _least_variance(1.0, I[ABSOLUTE], M[MOST_REWARD, 0])
     if plain and I[GRADIENT] == EXACT and I[NEWTON] and I[IN_RANGE] and not I[VALUE_DELTA]:
         # the default, compiled on its own: without the branches it is half as long
         _meta(
@@ -243,7 +247,7 @@ def by_meta(
             M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
-            EXACT, True, False, True, False, False, ready, norm, per_norm, reward, gamma_next, reach, rho,
+            EXACT, True, False, True, False, False, ready, norm, per_norm, reward, gamma_next, reach, rho, unit,
         )  # fmt: skip
     elif plain and I[GRADIENT] == PRINTED and not I[NEWTON] and not I[IN_RANGE] and I[VALUE_DELTA]:  # as published
         _meta(
@@ -251,7 +255,7 @@ def by_meta(
             M[_FOURTH + CUMULANT], M[_FOURTH + DISCOUNT],
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
-            PRINTED, False, False, False, True, False, ready, norm, per_norm, reward, gamma_next, reach, rho,
+            PRINTED, False, False, False, True, False, ready, norm, per_norm, reward, gamma_next, reach, rho, unit,
         )  # fmt: skip
     else:
         _meta(
@@ -260,7 +264,7 @@ def by_meta(
             v, mean, mean_lam, v_next, mean_next, mean_lam_next, second,
             S[WORTH], S[SPREAD], M[KAPPA], M[RHO_CLIP], M[FLOOR],
             I[GRADIENT], I[NEWTON], far, I[IN_RANGE], I[VALUE_DELTA], I[CORRECTED], ready,
-            norm, per_norm, reward, gamma_next, reach, rho,
+            norm, per_norm, reward, gamma_next, reach, rho, unit,
         )  # fmt: skip
     if far:
         _remember(M[C_PREV], M[DELTA_PREV], ahead, kept, mean_lam, mean_lam_next)

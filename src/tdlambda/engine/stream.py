@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, plain
 from tdlambda.features import Encoder
+from tdlambda.features.base import first_misfit
 from tdlambda.mdp import Transitions
 from tdlambda.tasks.base import Task
 
@@ -44,9 +45,15 @@ class Stream:
 
 
 def contiguous(encoder: Encoder, observations: Any) -> tuple[Ints, Floats]:
-    """Indices and values [observation, active], as compiled code wants them."""
+    """Indices and values [observation, active], as compiled code wants them and may follow them."""
     index, value = encoder.encode_batch(observations)
-    return np.ascontiguousarray(index), np.ascontiguousarray(value)
+    index, value = plain(index, np.int64), plain(value, np.float64)
+    row = first_misfit(index, value, encoder.size)
+    if row >= 0:
+        raise ValueError(
+            f"features: {encoder!r} gives indices or values that no learner can follow, {index[row]} and {value[row]}"
+        )
+    return index, value
 
 
 class Encoded:

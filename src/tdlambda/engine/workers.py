@@ -132,7 +132,7 @@ def _kept(job: Job, learner: Any) -> dict[str, Any]:
     if "lambdas" in job.keep:
         lambdas = getattr(learner, "lambdas", None)
         n = len(job.observations)
-        what["lambdas"] = lambdas(job.observations) if lambdas else learner.rule.at_many(job.observations, n)
+        what["lambdas"] = lambdas(job.observations) if lambdas else learner._lam_many(job.observations, n)
     if "estimates" in job.keep:
         estimates = getattr(learner, "estimates", lambda at: learner.predict_many(at)[None])
         what["estimates"] = estimates(job.observations)

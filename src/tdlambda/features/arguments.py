@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tdlambda.arrays import unmasked
+
 
 def integer(name: str, value: Any) -> int:
     """Return the integer that was given under this name (a bool or a float is none), or raise."""
@@ -22,6 +24,8 @@ def whole_number(name: str, value: Any, least: int) -> int:
     number = integer(name, value)
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
+    if number >= 2**62:
+        raise ValueError(f"{name} must be below 2**62, got a number of {number.bit_length()} bits")
     return number
 
 
@@ -35,6 +39,6 @@ def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
 def fresh_array(name: str, given: Any) -> NDArray[Any]:
     """Return a copy in C order: compiled code then sees one array type, and may write to it."""
     try:
-        return np.array(given, order="C")
+        return np.array(unmasked(given, name), order="C")
     except ValueError as error:
         raise ValueError(f"{name} must be a scalar or a rectangular array, got {given!r}: {error}") from None

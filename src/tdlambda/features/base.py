@@ -1,12 +1,15 @@
 """What every encoder offers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.compiled import compiled
+from tdlambda.arrays import integer
+from tdlambda.compiled import compiled, kernel
 
 Indices: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
@@ -17,6 +20,8 @@ class Encoder(ABC):
 
     The value estimate is linear in the features, v(s) = wᵀx(s) = Σⱼ values[j] · w[indices[j]]
     (Sutton & Barto 2018, eq. 9.8): equal indices add.
+
+    What an encoder of your own returns is checked at each call, because compiled code follows the indices.
 
     Attributes
     ----------
@@ -42,6 +47,17 @@ class Encoder(ABC):
 
     size: int
     active: int
+    states: int | None = None
+    """Number of observations, where they are the integers from 0; None where they are not, or it is not known."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check what encoders from elsewhere return; ours are right by construction."""
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith("tdlambda.features."):
+            for name in ("encode", "encode_batch"):
+                owner = next(base for base in cls.__mro__ if name in vars(base))
+                if owner is cls or not issubclass(owner, Encoder):
+                    setattr(cls, name, _checked(vars(owner)[name], batch=name == "encode_batch"))
 
     @abstractmethod
     def encode(self, observation: Any) -> tuple[Indices, Values]:
@@ -83,6 +99,50 @@ class Encoder(ABC):
         """Write the call that makes an equal encoder."""
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({arguments})"
+
+
+def _checked(encode: Any, batch: bool) -> Callable[[Encoder, Any], tuple[Indices, Values]]:
+    """The method, with a check of what it returns: arrays of the right shape that compiled code may follow."""
+
+    @wraps(encode)
+    def checked(self: Encoder, observations: Any) -> tuple[Indices, Values]:
+        found = encode.__get__(self, type(self))(observations)
+        size, active = integer(self.size, "features: size", 1), integer(self.active, "features: active", 1)
+        where = f"features: {type(self).__name__}.{encode.__name__}"
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise TypeError(f"{where} must return (indices, values); got {found!r}")
+        index, value = np.asarray(found[0]), np.asarray(found[1])
+        shape = (len(observations), active) if batch else (active,)
+        if index.shape != shape or value.shape != shape:
+            raise ValueError(
+                f"{where} must return indices and values of shape {shape}; got {index.shape} and {value.shape}"
+            )
+        if index.dtype.kind not in "iu" or value.dtype.kind not in "fiub":
+            raise TypeError(f"{where} must return integers and numbers; got {index.dtype} and {value.dtype}")
+        indices = np.ascontiguousarray(index, dtype=np.int64)
+        values = np.ascontiguousarray(value, dtype=np.float64)
+        row = first_misfit(indices.reshape(-1, active), values.reshape(-1, active), size)
+        if row >= 0:
+            raise ValueError(
+                f"{where} must return indices from 0 to {size - 1} and finite values, |x|² too; got "
+                f"{index[row] if batch else index} and {value[row] if batch else value}"
+            )
+        return indices, values
+
+    return checked
+
+
+@kernel
+def first_misfit(indices: Indices, values: Values, size: int) -> int:
+    """The first row that compiled code may not follow, by its indices or because |x|² is not finite; -1 if none."""
+    for row in range(indices.shape[0]):
+        good, norm = True, 0.0
+        for entry in range(indices.shape[1]):
+            good &= (indices[row, entry] >= 0) & (indices[row, entry] < size)
+            norm += values[row, entry] * values[row, entry]
+        if not (good and norm < np.inf):
+            return row
+    return -1
 
 
 @compiled

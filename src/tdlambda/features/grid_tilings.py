@@ -44,13 +44,16 @@ class GridTilings(Encoder):
         shape: Sequence[SupportsIndex],
         cuts: Sequence[Sequence[Sequence[SupportsIndex]]],
     ) -> None:
+        for name, given in (("shape", shape), ("cuts", cuts)):
+            if not isinstance(given, Sequence | np.ndarray):
+                raise TypeError(f"{name} must be a list, got {given!r}")
         if len(shape) == 0:
             raise ValueError(f"shape must have at least one dimension, got {shape!r}")
         if len(cuts) == 0:
             raise ValueError(f"cuts must have at least one tiling, got {cuts!r}")
         self.shape = tuple(whole_number(f"shape[{d}]", length, least=1) for d, length in enumerate(shape))
-        self._states = math.prod(self.shape)
-        if self._states >= 2**62:
+        self.states = math.prod(self.shape)
+        if self.states >= 2**62:
             raise ValueError(f"shape must have fewer than 2**62 states, got {shape!r}")
         self.cuts = tuple(_checked_tiling(k, tiling, self.shape) for k, tiling in enumerate(cuts))
         self.active = len(self.cuts)
@@ -81,14 +84,14 @@ class GridTilings(Encoder):
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
         """Return the state's feature in each tiling, with the value 1."""
-        state = np.array([state_index(observation, self._states)], dtype=np.int64)
+        state = np.array([state_index(observation, self.states)], dtype=np.int64)
         indices = np.empty((1, self.active), dtype=np.int64)
         _sum_terms(state, self._lengths, self._terms, indices)
         return indices[0], self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """Encode n states; both results have the shape [n, number of tilings]."""
-        states = state_indices(observations, self._states)
+        states = state_indices(observations, self.states)
         indices = np.empty((states.size, self.active), dtype=np.int64)
         _sum_terms(states, self._lengths, self._terms, indices)
         return indices, np.ones(indices.shape)

@@ -33,6 +33,7 @@ class OneHot(Encoder):
     def __init__(self, n: SupportsIndex) -> None:
         self.size = whole_number("n", n, least=1)
         self.active = 1
+        self.states = self.size
         self._ones = np.ones(1)
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:

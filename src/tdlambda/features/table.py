@@ -43,9 +43,9 @@ class Table(Encoder):
         nonzero = X != 0.0
         self.size = X.shape[1]
         self.active = max(1, int(nonzero.sum(axis=1).max()))
-        self._states = X.shape[0]
-        self._indices = np.zeros((self._states, self.active), dtype=np.int64)
-        self._values = np.zeros((self._states, self.active))
+        self.states = X.shape[0]
+        self._indices = np.zeros((self.states, self.active), dtype=np.int64)
+        self._values = np.zeros((self.states, self.active))
         rows, columns = np.nonzero(nonzero)
         entries = (nonzero.cumsum(axis=1) - 1)[rows, columns]
         self._indices[rows, entries] = columns
@@ -53,18 +53,18 @@ class Table(Encoder):
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
         """Return the non-zeros of the state's row, in the order of their indices, padded with zeros."""
-        state = state_index(observation, self._states)
+        state = state_index(observation, self.states)
         return self._indices[state].copy(), self._values[state].copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """Encode n states; both results have the shape [n, active]."""
-        states = state_indices(observations, self._states)
+        states = state_indices(observations, self.states)
         return self._indices[states], self._values[states]
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain data."""
-        return {"matrix": self.matrix(np.arange(self._states)).tolist()}
+        return {"matrix": self.matrix(np.arange(self.states)).tolist()}
 
     def __repr__(self) -> str:
         """Describe the matrix instead of writing it out."""
-        return f"Table(matrix=<{self._states} states, {self.size} features, {self.active} active>)"
+        return f"Table(matrix=<{self.states} states, {self.size} features, {self.active} active>)"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, fraction, integer, not_negative, number, positive
 from tdlambda.features import Encoder
 from tdlambda.lambdas.fixed import Rule
 
@@ -37,11 +37,11 @@ class Adaptive(Rule):
         self.warm_up, self.length = warm_up, length
         if length is not None:
             integer(length, "length", 1)
-            if not 0 <= warm_up < 1:
+            if not 0 <= number(warm_up, "warm_up") < 1:
                 raise ValueError(f"warm_up must be a fraction of length, in [0, 1); got {warm_up}")
             self.warm_up_steps = int(warm_up * length)
         else:
-            if warm_up != int(warm_up) or warm_up < 0:
+            if not not_negative(warm_up, "warm_up").is_integer():
                 raise ValueError(f"warm_up must be a number of steps (or give length for a fraction); got {warm_up}")
             self.warm_up_steps = int(warm_up)
 
@@ -91,16 +91,10 @@ class WithEstimates(Adaptive):
         aux_alpha: float | None,
     ) -> None:
         super().__init__(warm_up, length)
-        if not 0 < ratio < np.inf:
-            raise ValueError(f"ratio must be positive and finite; got {ratio}")
-        if aux_alpha is not None and not 0 < aux_alpha < np.inf:
-            raise ValueError(f"aux_alpha must be positive and finite, or None; got {aux_alpha}")
-        if not 0 <= trace_lam <= 1:
-            raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
         if of not in ("target", "corrected"):
             raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
-        self.ratio, self.trace_lam, self.of = float(ratio), float(trace_lam), of
-        self.aux_alpha = None if aux_alpha is None else float(aux_alpha)
+        self.ratio, self.trace_lam, self.of = positive(ratio, "ratio"), fraction(trace_lam, "trace_lam"), of
+        self.aux_alpha = None if aux_alpha is None else positive(aux_alpha, "aux_alpha")
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""

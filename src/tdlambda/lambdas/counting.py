@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, positive
 from tdlambda.compiled import inlined
 from tdlambda.lambdas.adaptive import Adaptive
 from tdlambda.memory import KAPPA, LAMBDA, STEPS, WARM_UP, Index, Value
@@ -48,9 +48,7 @@ class Counting(Adaptive):
 
     def __init__(self, patience: float = 100.0, warm_up: float = 0, length: int | None = None) -> None:
         super().__init__(warm_up, length)
-        if not 0 < patience < np.inf:
-            raise ValueError(f"patience must be positive and finite; got {patience}")
-        self.patience = float(patience)
+        self.patience = positive(patience, "patience")
 
     def setup(self, M: Floats, I: Ints) -> None:
         """Put the parameters where the kernels look for them."""

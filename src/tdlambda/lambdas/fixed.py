@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, integer, per_state
+from tdlambda.arrays import Floats, integer, per_state, real
 
 
 class Rule(ABC):
@@ -68,7 +68,7 @@ class PerState(Rule):
     """
 
     def __init__(self, lam: ArrayLike) -> None:
-        array = np.atleast_1d(np.asarray(lam, dtype=np.float64))
+        array = np.atleast_1d(real(lam, "lam"))
         self.lam = per_state(array, array.size, "lam", 0, 1)
 
     def at(self, obs: Any) -> float:

@@ -28,11 +28,12 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, integer, not_negative, positive
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.lambdas.adaptive import WithEstimates
 from tdlambda.memory import (
+    ABSOLUTE,
     C_PREV,
     CORRECTED,
     DECAY,
@@ -46,6 +47,7 @@ from tdlambda.memory import (
     LAMBDA,
     LAST_DISCOUNT,
     MEAN_WORTH,
+    MOST_REWARD,
     NEWTON,
     RHO_ACC,
     RHO_CLIP,
@@ -104,6 +106,12 @@ def change(
     else:
         step = -kappa * rho_acc * derivative
     return step
+
+
+@inlined
+def least_variance(floor: float, absolute: int, most_reward: float) -> float:
+    """The variance up to which λ is left as it is."""
+    return floor if absolute else floor * most_reward**2
 
 
 @inlined
@@ -175,7 +183,7 @@ def prepare(
         older_worth, older_spread = carried(M, I, fresh, worth)
         worth += older_worth
         spread += older_spread
-    if n_next > 0 and I[STEPS] > I[WARM_UP] and variance > M[FLOOR]:
+    if n_next > 0 and I[STEPS] > I[WARM_UP] and variance > least_variance(M[FLOOR], I[ABSOLUTE], M[MOST_REWARD]):
         step = change(
             I[GRADIENT], I[NEWTON], I[HORIZON] != 1, v_next, mean_lam_next, mean_next, variance, mean, mean_lam,
             lam_next, worth, spread, M[KAPPA], M[RHO_ACC], per_norm, reward,
@@ -221,7 +229,9 @@ class Meta(WithEstimates):
     ratio, trace_lam, of, aux_alpha
         See `WithEstimates`.
     floor
-        Leave λ where the estimated variance is not above this.
+        Leave λ where the estimated variance is not above this times the square of the largest reward so far.
+    absolute_floor
+        Leave λ where the estimated variance is not above `floor` itself, as the published numbers were made.
     rho_clip
         A bound on ρ_acc, or None.
     in_range
@@ -268,10 +278,9 @@ class Meta(WithEstimates):
         length: int | None = None,
         aux_alpha: float | None = None,
         value_delta: bool = False,
+        absolute_floor: bool = False,
     ) -> None:
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
-        if not 0 < kappa < np.inf:
-            raise ValueError(f"kappa must be positive and finite; got {kappa}")
         if gradient not in ("exact", "derived", "printed"):
             raise ValueError(f'gradient must be "exact", "derived" or "printed"; got {gradient!r}')
         if step not in ("newton", "gradient"):
@@ -283,16 +292,13 @@ class Meta(WithEstimates):
         if (trace or horizon > 1) and gradient != "exact":
             name = "trace" if trace else "horizon"
             raise ValueError(f'{name}: only the "exact" gradient reaches further than one step, not "{gradient}"')
-        if not 0 <= floor < np.inf:
-            raise ValueError(f"floor must not be negative; got {floor}")
-        if rho_clip is not None and not rho_clip > 0:
-            raise ValueError(f"rho_clip must be positive or None; got {rho_clip}")
-        self.kappa, self.gradient, self.step, self.features = float(kappa), gradient, step, features
+        self.kappa, self.gradient, self.step, self.features = positive(kappa, "kappa"), gradient, step, features
         self.horizon, self.trace = int(horizon), bool(trace)
         self.slots = 2 * (self.horizon - 1)  # two numbers for each λ-return that is followed
-        self.floor, self.rho_clip = float(floor), rho_clip
+        self.floor = not_negative(floor, "floor")
+        self.rho_clip = None if rho_clip is None else positive(rho_clip, "rho_clip")
         self.in_range, self.unit_variance_trace = bool(in_range), bool(unit_variance_trace)
-        self.value_delta = bool(value_delta)
+        self.value_delta, self.absolute_floor = bool(value_delta), bool(absolute_floor)
 
     @classmethod
     def thesis(cls, kappa: float, **options: Any) -> Self:
@@ -307,6 +313,7 @@ class Meta(WithEstimates):
         were made with `TrueOnlineGTD` and `warm_up=0.1, length=10**6`: docs/meta.md has ours beside them.
         """
         odd: dict[str, Any] = {"in_range": False, "unit_variance_trace": True, "value_delta": True}
+        odd["absolute_floor"] = True
         return cls(kappa, **({"gradient": "printed", "step": "gradient"} | odd | options))
 
     def setup(self, M: Floats, I: Ints) -> None:
@@ -317,7 +324,7 @@ class Meta(WithEstimates):
         I[GRADIENT] = ("exact", "derived", "printed").index(self.gradient)
         I[NEWTON], I[HORIZON], I[IN_RANGE] = self.step == "newton", 0 if self.trace else self.horizon, self.in_range
         I[RING] = M.size - self.slots
-        I[UNIT_TRACE], I[VALUE_DELTA] = self.unit_variance_trace, self.value_delta
+        I[UNIT_TRACE], I[VALUE_DELTA], I[ABSOLUTE] = self.unit_variance_trace, self.value_delta, self.absolute_floor
 
     def values(self, M: Floats, I: Ints, estimates: Floats, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
         """1 - w·x, clipped."""
@@ -326,5 +333,5 @@ class Meta(WithEstimates):
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
         names = "kappa gradient step features horizon trace ratio trace_lam of floor rho_clip in_range"
-        names += " unit_variance_trace warm_up length aux_alpha value_delta"
+        names += " unit_variance_trace warm_up length aux_alpha value_delta absolute_floor"
         return {name: getattr(self, name) for name in names.split()}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tdlambda.arrays import number
 from tdlambda.lambdas.fixed import Fixed, PerState, Rule
 from tdlambda.lambdas.greedy import Greedy
 from tdlambda.lambdas.meta import Meta
@@ -34,17 +35,15 @@ def as_rule(lam: Any) -> Rule:
         raise ValueError(_message(lam, f'did you mean "{near[0]}"?' if near else ""))
     if isinstance(lam, type) and issubclass(lam, Rule):
         raise TypeError(_message(lam, f"did you mean {lam.__name__}()?"))
-    try:
-        array = np.asarray(lam, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = None
-    if array is None or lam is None:
-        raise TypeError(_message(lam))
-    if array.ndim > 0:
+    if np.ndim(lam) > 0:
         return PerState(lam)
-    if not 0 <= array <= 1:
+    try:
+        size = number(lam, "lam")
+    except TypeError:
+        raise TypeError(_message(lam)) from None
+    if not 0 <= size <= 1:
         raise ValueError(_message(lam))
-    return Fixed(float(array))
+    return Fixed(size)
 
 
 def _message(lam: Any, hint: str = "") -> str:

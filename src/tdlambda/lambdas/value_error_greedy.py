@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, fraction, integer, not_negative, number, positive
 from tdlambda.compiled import inlined
 from tdlambda.lambdas.adaptive import Adaptive
 from tdlambda.memory import (
@@ -244,15 +244,10 @@ class ValueErrorGreedy(Adaptive):
         stretch: int = 1000,
     ) -> None:
         super().__init__()
-        if not 0 <= doubt < np.inf:
-            raise ValueError(f"doubt must be finite and not negative; got {doubt}")
-        if not 0 < memory < np.inf:
-            raise ValueError(f"memory must be positive and finite; got {memory}")
-        if not 0 < rate <= 1:
+        if not 0 < number(rate, "rate") <= 1:
             raise ValueError(f"rate must be in (0, 1]; got {rate}")
-        if not 0 <= trace_lam <= 1:
-            raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
-        self.doubt, self.memory, self.rate, self.trace_lam = float(doubt), float(memory), float(rate), float(trace_lam)
+        self.doubt, self.memory, self.rate = not_negative(doubt, "doubt"), positive(memory, "memory"), float(rate)
+        self.trace_lam = fraction(trace_lam, "trace_lam")
         self.stretch = integer(stretch, "stretch", 1)
 
     def setup(self, M: Floats, I: Ints) -> None:

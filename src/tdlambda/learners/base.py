@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, unmasked
 from tdlambda.features import Encoder
-from tdlambda.lambdas import Adaptive, as_rule
+from tdlambda.lambdas import Adaptive, PerState, as_rule
+from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 
 
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
-    """The weights of a learner have left their bound or are no longer numbers.
+    """The predictions of a learner are beyond its bound, or its weights are no longer numbers.
 
     Attributes
     ----------
@@ -35,16 +36,18 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TD(td.OneHot(2), alpha=1.0, bound=100.0)
-    >>> v.update(0, 1e6, 1)
+    >>> v = td.TD(td.Dense(1), alpha=1.0, lam=0.0)
+    >>> for _ in range(20):
+    ...     v.update([3.0], 1.0, [1.0], gamma=0.9)
     Traceback (most recent call last):
-    tdlambda.learners.base.Diverged: diverged at step 1: a weight is beyond its bound...
+    tdlambda.learners.base.Diverged: diverged at step 7: a prediction is far beyond what rewards and discounts allow...
     """
 
     def __init__(self, step: int) -> None:
         super().__init__(
-            f"diverged at step {step}: a weight is beyond its bound. Take a smaller alpha, a smaller lam, or a "
-            "gradient method (TrueOnlineGTD); the learner keeps its last weights and learns no more"
+            f"diverged at step {step}: a prediction is far beyond what rewards and discounts allow. Take a smaller "
+            "alpha, a smaller lam, or a gradient method (TrueOnlineGTD); the learner keeps its last weights and learns "
+            "no more"
         )
         self.step = step
 
@@ -58,6 +61,10 @@ class Learner(ABC):
 
     A subclass says how it learns from one checked transition (`_learn`), what its state is (`_state`, `_restore`)
     and how it forgets an unfinished episode (`reset`).
+
+    One learner belongs to one thread at a time: while a thread is in `update_many`, calls from another that would
+    change the learner raise RuntimeError, "in use by another thread"; copies wait. Many learners in many threads are
+    safe.
     """
 
     takes_adaptive: ClassVar[bool] = False
@@ -75,10 +82,15 @@ class Learner(ABC):
             raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
         self.features = features
         self.rule = as_rule(lam)
+        self._guard = Guard("learner")
+        if isinstance(self.rule, PerState) and features.states not in (None, self.rule.lam.size):
+            raise ValueError(
+                f"lam must have {features.states} numbers, one for each state of {features!r}; got {self.rule.lam.size}"
+            )
         if isinstance(self.rule, Adaptive) and not self.takes_adaptive:
             raise ValueError(
                 f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
-                "step by step; TD, TrueOnlineTD, GTD and TrueOnlineGTD can"
+                "step by step; give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
             )
 
     # ---- what a user calls -----------------------------------------------------------------------------------
@@ -117,9 +129,11 @@ class Learner(ABC):
             As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
         """
         r, g, p = check_numbers(reward, gamma, rho)
-        lam = self.rule.at(next_obs)
-        (x, xv), (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
-        self._learn(x, xv, y, yv, r, g, p, lam, bool(terminated), bool(truncated))
+        ended, cut = flag(terminated, "terminated"), flag(truncated, "truncated")
+        with self._guard:
+            lam = self._lam_at(next_obs)
+            (x, xv), (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
+            self._learn(x, xv, y, yv, r, g, p, lam, ended, cut)
 
     def update_many(
         self,
@@ -132,7 +146,9 @@ class Learner(ABC):
         truncated: ArrayLike = False,
     ) -> None:
         """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`."""
-        self._learn_many(columns(obs, reward, next_obs, gamma, rho, terminated, truncated))
+        given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        with self._guard:
+            self._learn_many(given)
 
     def lambda_at(self, obs: Any) -> float:
         """The λ in use at this observation."""
@@ -158,21 +174,43 @@ class Learner(ABC):
 
     def clone(self) -> Self:
         """A learner in the same state that shares nothing with this one."""
-        return _in_state(type(self), self.get_params(), self._state())
+        with self._guard.quiet:
+            return _in_state(type(self), self.get_params(), self._state())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: what `clone` is made of, and not the machine code that a learner has found."""
-        return _in_state, (type(self), self.get_params(), self._state())
+        with self._guard.quiet:
+            state = {name: array.copy() for name, array in self._state().items()}
+            return _in_state, (type(self), self.get_params(), state)
 
     def save(self, path: str | Path) -> None:
         """Write everything that `td.load` needs to a file, at once or not at all."""
         from tdlambda.learners.storage import save
 
-        save(self, path)
+        with self._guard.quiet:
+            save(self, path)
 
     def __repr__(self) -> str:
         """How to build it."""
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+
+    def _lam_at(self, obs: Any) -> float:
+        """λ of one observation, from any rule."""
+        return fraction(self.rule.at(obs), "lam")
+
+    def _lam_many(self, observations: Any, n: int) -> Floats:
+        """λ of n observations, from any rule: compiled code reads as many."""
+        lam = np.asarray(self.rule.at_many(observations, n))
+        if lam.shape != (n,) or lam.dtype.kind not in "fiub":
+            raise ValueError(
+                f"lam: {type(self.rule).__name__}.at_many must give {n} numbers, one for each observation; got "
+                f"{lam.dtype} of shape {lam.shape}"
+            )
+        bad = ~((lam >= 0) & (lam <= 1))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(f"lam must be in [0, 1]; got {lam[row]} (row {row})")
+        return plain(lam, np.float64)
 
     # ---- what a subclass says --------------------------------------------------------------------------------
 
@@ -193,7 +231,7 @@ class Learner(ABC):
 
     def _learn_many(self, c: Transitions) -> None:
         """Check all, then learn one by one."""
-        lam = self.rule.at_many(c.next_obs, len(c))
+        lam = self._lam_many(c.next_obs, len(c))
         for t in range(len(c)):
             check_numbers(c.reward[t], c.gamma[t], c.rho[t])
         (x, xv), (y, yv) = self.features.encode_batch(c.obs), self.features.encode_batch(c.next_obs)
@@ -206,20 +244,10 @@ class Learner(ABC):
 
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
     """(reward, γ, ρ) as floats, or an error that names the one that cannot be."""
-    numbers = []
-    for name, value in (("reward", reward), ("gamma", gamma), ("rho", rho)):
-        try:
-            numbers.append(float(value))
-        except (TypeError, ValueError):
-            raise TypeError(f"{name} must be a number; got {value!r}") from None
-    r, g, p = numbers
+    r = number(reward, "reward")
     if not np.isfinite(r):
         raise ValueError(f"reward must be finite; got {reward}")
-    if not 0 <= g <= 1:
-        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
-    if not 0 <= p < np.inf:
-        raise ValueError(f"rho must be finite and not negative; got {rho}")
-    return r, g, p
+    return r, fraction(gamma, "gamma"), not_negative(rho, "rho")
 
 
 def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any) -> Transitions:
@@ -230,24 +258,12 @@ def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminat
         return obs
     if reward is None or next_obs is None:
         raise TypeError("update_many needs obs, reward and next_obs, or Transitions")
-    obs, next_obs, rewards = np.asarray(obs), np.asarray(next_obs), np.asarray(reward, dtype=np.float64)
-    n = len(rewards) if rewards.ndim == 1 else -1
-    if n < 0:
-        raise ValueError(f"reward must have one dimension; got shape {rewards.shape}")
-    for name, rows in (("obs", obs), ("next_obs", next_obs)):
-        if rows.ndim == 0 or len(rows) != n:
-            raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {rows.shape}")
-
-    def column(value: Any, name: str, dtype: type) -> Any:
-        array: Array = np.asarray(value, dtype=dtype)
-        if array.shape not in ((), (n,)):
-            raise ValueError(f"{name} must be one number or {n} of them, as many as reward; got shape {array.shape}")
-        return np.ascontiguousarray(np.broadcast_to(array, (n,)))
-
-    gammas, rhos = column(gamma, "gamma", np.float64), column(rho, "rho", np.float64)
-    ends: Bools = column(terminated, "terminated", np.bool_)
-    cuts: Bools = column(truncated, "truncated", np.bool_)
-    return Transitions(obs, np.zeros(0, np.int64), np.ascontiguousarray(rewards), next_obs, gammas, rhos, ends, cuts)
+    rewards = column(reward, "reward")
+    rest = {"gamma": gamma, "rho": rho, "terminated": terminated, "truncated": truncated}
+    for name, value in rest.items():
+        if np.ndim(value) == 0:
+            rest[name] = np.full(rewards.size, unmasked(value, name))
+    return Transitions(obs, np.zeros(0, np.int64), rewards, next_obs, **rest)
 
 
 def _in_state(kind: type[_AnyLearner], params: dict[str, Any], state: dict[str, Array]) -> _AnyLearner:

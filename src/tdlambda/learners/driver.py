@@ -1,5 +1,7 @@
 """The compiled entry points: check one transition or many, then hand them to the algorithm that a code names.
 
+λ is checked where it comes from (`Learner._lam_many`).
+
 Adding an algorithm is its own file with a `step`, and one line in `_advance`.
 """
 
@@ -14,7 +16,9 @@ from tdlambda.memory import (
     BETA,
     BLOCKS,
     BUNDLE,
+    BUSY,
     CONSTANT,
+    CORRECTED,
     COUNTING,
     CUMULANT,
     DENSE,
@@ -24,9 +28,11 @@ from tdlambda.memory import (
     FIRST_BLOCK,
     GTD,
     LAM_NEXT,
+    LAM_SIZE,
     LAST_DISCOUNT,
     MEAN_PACE,
     META,
+    MOST_RHO,
     PACE,
     RATIO,
     SCHEDULE,
@@ -37,13 +43,17 @@ from tdlambda.memory import (
     TRACE_ROWS,
     TRUE_ONLINE_TD,
     UNDER_WAY,
+    V_OLD,
     VALUE_ERROR,
     VTD,
     WEIGHT_ROWS,
     Index,
     Value,
+    allowed,
+    allowed_square,
     clear_traces,
     enliven,
+    is_square,
     prune,
     step_size,
     trace_scale,
@@ -51,7 +61,7 @@ from tdlambda.memory import (
 
 TERMINATED, TRUNCATED = 1, 2
 """Flags in one integer: Python hands over an integer much faster than two booleans."""
-OK, REWARD, GAMMA_RANGE, RHO_RANGE, LAM_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, DIVERGED = range(10)
+OK, REWARD, GAMMA_RANGE, RHO_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, IN_USE, DIVERGED = range(10)
 
 _td, _true_online_td = td_lambda.learn, true_online_td.learn
 _gtd, _true_online_gtd = gtd_lambda.learn, true_online_gtd.learn
@@ -96,6 +106,7 @@ def _advance(
             n_next = 0
     alpha = step_size(F, M, I, x, xv)
     beta = M[BETA] if I[SCHEDULE] == CONSTANT else M[BETA] * alpha
+    limit = allowed(M, I, reward, gamma_next, rho, y, yv)
     within = True
     if I[BUNDLE] == COUNTING:
         lam_next = _counting(M, I, z, zv, len(z) if n_next > 0 else 0)
@@ -121,6 +132,11 @@ def _advance(
             )  # fmt: skip
         if own:
             _settle(F, M, I, alpha, x, xv, terminated or truncated)
+    for k in range(I[BLOCKS]):
+        most = limit
+        if is_square(I[BUNDLE], k, I[BLOCKS]):
+            most = allowed_square(limit, M[MOST_RHO] if I[CORRECTED] else 0.0)
+        within &= abs(M[FIRST_BLOCK + k * SLOTS + V_OLD]) <= most
     if not I[DENSE]:
         enliven(I, x, len(x), F.shape[1])
     prune(F, M, I, trace_scale(I[ALGORITHM], alpha, beta))
@@ -134,26 +150,24 @@ def _advance(
 
 
 @inlined
-def _check(reward: float, gamma: float, rho: float, lam: float) -> int:
+def _check(reward: float, gamma: float, rho: float) -> int:
     if not abs(reward) < np.inf:
         return REWARD
     if not 0.0 <= gamma <= 1.0:
         return GAMMA_RANGE
     if not 0.0 <= rho < np.inf:
         return RHO_RANGE
-    if not 0.0 <= lam <= 1.0:
-        return LAM_RANGE
     return OK
 
 
 @inlined
 def _check_features(index: Ints, value: Floats, size: int, bad_index: int, bad_value: int) -> int:
+    norm = 0.0
     for j in range(len(index)):
         if index[j] < 0 or index[j] >= size:
             return bad_index
-        if not abs(value[j]) < np.inf:
-            return bad_value
-    return OK
+        norm += value[j] * value[j]
+    return OK if norm < np.inf else bad_value
 
 
 @brief
@@ -162,9 +176,10 @@ def update(
     reward: float, gamma: float, rho: float, lam: float, ended: int,
 ) -> int:  # fmt: skip
     """One transition between feature vectors x and y; where λ learns, it is a function of z, most often y."""
-    status = _check(reward, gamma, rho, lam)
+    status = _check(reward, gamma, rho) or (IN_USE if I[BUSY] else OK)
     status = status or _check_features(x, xv, I[SIZE], OBS, OBS_VALUES)
     status = status or _check_features(y, yv, I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+    status = status or _check_features(z, zv, I[LAM_SIZE], NEXT_OBS, NEXT_OBS_VALUES)
     if status != OK:
         return status
     terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
@@ -181,7 +196,7 @@ def update_index(
         return OBS
     if not 0 <= s_next < I[SIZE]:
         return NEXT_OBS
-    status = _check(reward, gamma, rho, lam)
+    status = _check(reward, gamma, rho) or (IN_USE if I[BUSY] else OK)
     if status != OK:
         return status
     terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
@@ -190,17 +205,15 @@ def update_index(
 
 
 @kernel
-def _first_bad(reward: Floats, gamma: Floats, rho: Floats, lam: Floats) -> tuple[int, int]:
+def _first_bad(reward: Floats, gamma: Floats, rho: Floats) -> tuple[int, int]:
     """The first transition with a number that cannot be, and what is wrong with it."""
     good = True
     for t in range(reward.size):  # without a branch first, so that it runs as vectors
         good &= (abs(reward[t]) < np.inf) & (gamma[t] >= 0.0) & (gamma[t] <= 1.0)
         good &= (rho[t] >= 0.0) & (rho[t] < np.inf)
-    for t in range(lam.size):
-        good &= (lam[t] >= 0.0) & (lam[t] <= 1.0)
     if not good:
         for t in range(reward.size):
-            status = _check(reward[t], gamma[t], rho[t], lam[min(t, lam.size - 1)])
+            status = _check(reward[t], gamma[t], rho[t])
             if status != OK:
                 return status, t
     return OK, 0
@@ -212,12 +225,13 @@ def update_many(
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """Transitions in order, all checked before the first is learnt; λ of each, or one. The status, and its row."""
-    status, at = _first_bad(reward, gamma, rho, lam)
+    status, at = _first_bad(reward, gamma, rho)
     if status != OK:
         return status, at
     for t in range(reward.size):
         status = _check_features(x[t], xv[t], I[SIZE], OBS, OBS_VALUES)
         status = status or _check_features(y[t], yv[t], I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+        status = status or _check_features(z[t], zv[t], I[LAM_SIZE], NEXT_OBS, NEXT_OBS_VALUES)
         if status != OK:
             return status, t
     for t in range(reward.size):
@@ -236,7 +250,7 @@ def update_many_indices(
     reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for one-hot states."""
-    status, at = _first_bad(reward, gamma, rho, lam)
+    status, at = _first_bad(reward, gamma, rho)
     if status != OK:
         return status, at
     for t in range(reward.size):

@@ -14,13 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda import memory
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, positive
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
+from tdlambda.features.base import first_misfit
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
-from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
-from tdlambda.memory import DIVERGED_AT, LIVE, SCHEDULE, STEPS, Index, Value, add_within, dot, step_size
+from tdlambda.memory import (
+    DIVERGED_AT,
+    FACTOR,
+    LIVE,
+    MOST_REWARD,
+    SCHEDULE,
+    START,
+    STEPS,
+    Index,
+    Value,
+    add_within,
+    dot,
+    step_size,
+)
 
 # I, beside the slots of `memory` (whose STEPS counts the updates of w here): transitions seen, stored, where they begin
 SEEN, STORED, HEAD = LIVE, LIVE + 1, LIVE + 2
@@ -30,10 +44,15 @@ REWARD, DISCOUNT, RATIO, LAMBDA, V_NEXT = range(5)
 
 
 @inlined
-def learn(F: Floats, M: Floats, I: Ints, error: float, x: Index, xv: Value) -> bool:
-    """W += α error x, with α of this update. Whether these weights are within the bound."""
+def learn(F: Floats, M: Floats, I: Ints, target: float, error: float, x: Index, xv: Value) -> bool:
+    """W += α error x, with α of this update. Whether w·x is then within what the targets so far allow."""
     I[STEPS] += 1
-    return add_within(F[0], step_size(F, M, I, x, xv) * error, x, xv, len(x), M)
+    M[MOST_REWARD] = max(M[MOST_REWARD], abs(target))
+    within = add_within(F[0], step_size(F, M, I, x, xv) * error, x, xv, len(x), M)
+    x1 = 0.0
+    for j in range(len(x)):
+        x1 += abs(xv[j])
+    return within & (abs(dot(F[0], x, xv, len(x))) <= M[FACTOR] * (M[MOST_REWARD] + M[START] * x1))
 
 
 @kernel
@@ -50,16 +69,6 @@ def store(
         N[V_NEXT, at] = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
         I[STORED] += 1
         I[SEEN] += 1
-
-
-@kernel
-def fits(index: Ints, value: Floats, size: int) -> bool:
-    """Whether compiled code may follow these features."""
-    good = True
-    for t in range(index.shape[0]):
-        for j in range(index.shape[1]):
-            good &= (index[t, j] >= 0) & (index[t, j] < size) & (abs(value[t, j]) < np.inf)
-    return good
 
 
 class BatchLearner(Learner):
@@ -99,7 +108,7 @@ class BatchLearner(Learner):
         self._batch(x[None], xv[None], y[None], yv[None], *numbers, np.array([terminated]), np.array([truncated]))
 
     def _learn_many(self, c: Transitions) -> None:
-        lam = self.rule.at_many(c.next_obs, len(c))
+        lam = self._lam_many(c.next_obs, len(c))
         good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
         if not good.all():
             t = int(np.argmin(good))
@@ -111,18 +120,16 @@ class BatchLearner(Learner):
         self._batch(*encoded, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
 
     def _batch(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> None:
-        """Check what an encoder and a rule gave; then learn, unless diverged before."""
-        shape, lam = (len(columns[0]), self.features.active), columns[3]
-        if not shape[0]:
+        """Check what an encoder gave; then learn, unless diverged before."""
+        if not len(x):
             return
         for name, index, value in (("obs", x, xv), ("next_obs", y, yv)):
-            if index.shape != shape or value.shape != shape or not fits(index, value, self.features.size):
+            row = first_misfit(index, value, self.features.size)
+            if row >= 0:
                 raise ValueError(
-                    f"{name}: an encoding must have {shape[1]} finite values, with indices from 0 to "
-                    f"{self.features.size - 1}; got {index} and {value}"
+                    f"{name}: feature indices must be from 0 to {self.features.size - 1} and values finite, |x|² too; "
+                    f"got {index[row]} and {value[row]} (row {row})"
                 )
-        if not (lam.min() >= 0 and lam.max() <= 1):
-            raise ValueError(f"lam must be in [0, 1]; got {lam}")
         if self.diverged_at is None and not self._take(x, xv, y, yv, *columns) and self.on_divergence == "raise":
             raise Diverged(int(self._I[DIVERGED_AT]))
 
@@ -140,6 +147,12 @@ class BatchLearner(Learner):
         return {name: np.array(array, order="C") for name, array in state.items()}
 
 
+def refuse_lam(options: dict[str, Any], why: str) -> None:
+    """Say that a learner takes no λ, and what does."""
+    if "lam" in options:
+        raise TypeError(f"lam: {why}")
+
+
 class ReturnLearner(BatchLearner):
     """W += α (G - w·x) x: weights, a step size, visit counts where it goes by visits, and transitions stored.
 
@@ -152,7 +165,7 @@ class ReturnLearner(BatchLearner):
     initial
         Weights at the start: one number or one for each feature.
     bound
-        A weight beyond this, or not a number, is divergence.
+        How many times a prediction may exceed the largest return so far; beyond, it is divergence.
     on_divergence
         "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
     dtype
@@ -167,23 +180,21 @@ class ReturnLearner(BatchLearner):
         room: int,
         *,
         initial: ArrayLike = 0.0,
-        bound: float = 1e12,
+        bound: float = 1e3,
         on_divergence: Literal["raise", "flag"] = "raise",
         dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
         super().__init__(features, lam, bound, on_divergence)
         if dtype not in ("float64", "float32"):
             raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
-        start = np.asarray(initial, dtype=np.float64)
-        if start.shape not in ((), (features.size,)) or not np.isfinite(start).all():
-            raise ValueError(f"initial must be a finite number, or {features.size} of them; got shape {start.shape}")
+        start = initial_weights(initial, features.size, dtype)
         self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
         self.initial, self.dtype = start, dtype
         by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
         self._F: Array = np.zeros((1 + by_visits, features.size), dtype=dtype)
         self._F[0] = start
         self._M: Floats = np.zeros(memory.FIRST_BLOCK)
-        self._M[memory.BOUND] = self.bound
+        self._M[[memory.BOUND, FACTOR, START]] = memory.largest_weight(dtype), self.bound, abs(start).max()
         if isinstance(self.alpha, OneOver):
             self._I[SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS
             self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
@@ -202,7 +213,8 @@ class ReturnLearner(BatchLearner):
 
     def reset(self) -> None:
         """Forget the transitions stored; keep what was learnt."""
-        self._I[[STORED, HEAD]] = 0
+        with self._guard:
+            self._I[[STORED, HEAD]] = 0
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -210,20 +222,23 @@ class ReturnLearner(BatchLearner):
         return own | {"on_divergence": self.on_divergence, "dtype": self.dtype}
 
     def _state(self) -> dict[str, Array]:
-        return {"F": self._F, "I": self._I, "X": self._X, "Xv": self._Xv, "N": self._N}
+        return {"F": self._F, "M": self._M, "I": self._I, "X": self._X, "Xv": self._Xv, "N": self._N}
 
     def _restore(self, state: dict[str, Array]) -> None:
         room = state["N"].shape[-1] if "N" in state and state["N"].ndim else 0
         features = (room, self.features.active)
         new = self._fitted(state, {
-            "F": (self._F.shape, self.dtype), "I": (self._I.shape, "int64"), "X": (features, "int64"),
-            "Xv": (features, "float64"), "N": ((V_NEXT + 1, room), "float64"),
+            "F": (self._F.shape, self.dtype), "M": (self._M.shape, "float64"), "I": (self._I.shape, "int64"),
+            "X": (features, "int64"), "Xv": (features, "float64"), "N": ((V_NEXT + 1, room), "float64"),
         })  # fmt: skip
+        M = new["M"]
+        if not np.array_equal(M[:MOST_REWARD], self._M[:MOST_REWARD]) or not M[MOST_REWARD] >= 0:
+            raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
         F, I, N = new["F"], new["I"], new["N"]
         fractions = N[[DISCOUNT, LAMBDA]]
         if not (
             self._has_room(room, int(I[STORED]), int(I[HEAD]))
-            and fits(new["X"], new["Xv"], self.features.size)
+            and first_misfit(new["X"], new["Xv"], self.features.size) < 0
             and np.isfinite(N[:V_NEXT]).all()
             and (N[RATIO] >= 0).all()
             and ((fractions >= 0) & (fractions <= 1)).all()
@@ -231,7 +246,7 @@ class ReturnLearner(BatchLearner):
             raise ValueError("state: the stored transitions do not fit this learner")
         if not (F[1:] >= 0).all() or (I[DIVERGED_AT] < 0 and not np.isfinite(F).all()):
             raise ValueError("state 'F' does not fit this learner: weights must be finite, visits not negative")
-        self._F, self._I, self._X, self._Xv, self._N = F, I, new["X"], new["Xv"], N
+        self._F, self._M, self._I, self._X, self._Xv, self._N = F, M, I, new["X"], new["Xv"], N
 
     @abstractmethod
     def _has_room(self, room: int, stored: int, head: int) -> bool:
@@ -274,8 +289,8 @@ class EpisodeLearner(ReturnLearner):
         store(self._F, self._I, self._X, self._Xv, self._N, start, stop, *columns)
 
     def _state(self) -> dict[str, Array]:
-        n = int(self._I[STORED])
-        return {"F": self._F, "I": self._I, "X": self._X[:n], "Xv": self._Xv[:n], "N": self._N[:, :n]}
+        n, parts = int(self._I[STORED]), super()._state()
+        return parts | {"X": self._X[:n], "Xv": self._Xv[:n], "N": self._N[:, :n]}
 
     def _has_room(self, room: int, stored: int, head: int) -> bool:
         return stored == room and head == 0

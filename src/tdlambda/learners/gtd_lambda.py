@@ -11,15 +11,16 @@ h estimates the part of δ that the features can explain; both changes use h fro
 from typing import Any
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, positive
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.learners.step_size import OneOver
 from tdlambda.learners.trace_learner import TraceLearner
 from tdlambda.memory import (
     BETA,
     DECAY,
     DELTA,
+    V_OLD,
     Index,
     Value,
     add,
@@ -58,7 +59,7 @@ def learn(
     add(e, new, x, xv, n)
     within &= add_within(w, along * new, x, xv, n, M) & add_within(w, back, y, yv, n_next, M)
     within &= add_within(h, along_h * new + back_h, x, xv, n, M)
-    M[m + DELTA], M[m + DECAY] = delta, gamma_next * lam_next
+    M[m + V_OLD], M[m + DELTA], M[m + DECAY] = v_next, delta, gamma_next * lam_next
     return within
 
 

@@ -41,18 +41,16 @@ def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floa
 
 @kernel
 def learn_episode(
-    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, rho: Floats, G: Floats, hold: bool
+    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, rho: Floats, G: Floats, V: Floats, hold: bool
 ) -> bool:  # fmt: skip
-    """Updates forward; none after weights leave the bound. Overwrites G with the errors where weights are held."""
-    n = X.shape[1]
-    if hold:
-        for t in range(G.size):
-            G[t] -= dot(F[0], X[t], Xv[t], n)
-    within = True
+    """Updates forward; none after weights leave the bound. `V` is w·x at each step, with the weights held."""
+    n, within = X.shape[1], True
+    for t in range(G.size if hold else 0):
+        V[t] = dot(F[0], X[t], Xv[t], n)
     for t in range(G.size):
         if within:
-            error = G[t] if hold else G[t] - dot(F[0], X[t], Xv[t], n)
-            within = learn(F, M, I, rho[t] * error, X[t], Xv[t])
+            error = G[t] - (V[t] if hold else dot(F[0], X[t], Xv[t], n))
+            within = learn(F, M, I, G[t], rho[t] * error, X[t], Xv[t])
     return within
 
 
@@ -98,4 +96,4 @@ class LambdaReturn(EpisodeLearner):
     def _finish(self, n: int) -> bool:
         N = self._N[:, :n]
         G = lambda_returns(N[V_NEXT], N[REWARD], N[DISCOUNT], N[LAMBDA], N[RATIO])
-        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, N[RATIO], G, self.hold)
+        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, N[RATIO], G, np.empty(n), self.hold)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, integer
+from tdlambda.arrays import Bools, Floats, integer, unmasked
 from tdlambda.learners.base import Array
 from tdlambda.mdp import Transitions
 
@@ -160,13 +160,13 @@ def _column(table: Any, field: str, name: str, first: int) -> Array:
             _require_none(np.asarray(getattr(column, gaps)(), dtype=bool), name, first)
             break
     try:
-        values: Array = np.asarray(column)
+        values: Array = np.asarray(unmasked(column, f"column {name!r}"))
     except ValueError:  # lists of unequal lengths
         values = np.fromiter(column, dtype=object)
-    if values.dtype == object and len(values):
-        values = _unpack(values, name, first)
     if values.ndim == 0:
         raise ValueError(f"{field}: column {name!r} must have one value for each row; got {values!r}")
+    if values.dtype == object and len(values):
+        values = _unpack(values, name, first)
     if values.dtype.kind == "f":
         _require_none(np.atleast_1d(np.isnan(values).any(axis=tuple(range(1, values.ndim)))), name, first)
     to = {"f": np.float64, "i": np.int64, "u": np.int64}.get(values.dtype.kind)

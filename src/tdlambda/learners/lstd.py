@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, SupportsIndex
 import numpy as np
 from scipy import linalg
 
-from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.arrays import Bools, Floats, Ints, integer, not_negative
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
@@ -130,9 +130,7 @@ class LSTD(BatchLearner):
         on_divergence: Literal["raise", "flag"] = "raise",
     ) -> None:
         super().__init__(features, lam, bound, on_divergence)
-        if not 0 <= ridge < np.inf:
-            raise ValueError(f"ridge must be finite and not negative; got {ridge}")
-        self.ridge, self.max_size, size = float(ridge), integer(max_size, "max_size", 1), features.size
+        self.ridge, self.max_size, size = not_negative(ridge, "ridge"), integer(max_size, "max_size", 1), features.size
         if size > self.max_size:
             raise ValueError(
                 f"features: LSTD keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB) and solves it; "
@@ -148,8 +146,9 @@ class LSTD(BatchLearner):
     def weights(self) -> Array:
         """The weights w, solved for if there was a step since they were asked for last; they cannot be written."""
         if self._w is None:
-            self._w = _solve(self._A.T + self.ridge * np.eye(self.features.size), self._b, exact=self.ridge > 0)
-            self._w.flags.writeable = False
+            with self._guard.quiet:
+                self._w = _solve(self._A.T + self.ridge * np.eye(self.features.size), self._b, exact=self.ridge > 0)
+                self._w.flags.writeable = False
         return self._w
 
     @property
@@ -161,7 +160,8 @@ class LSTD(BatchLearner):
 
     def reset(self) -> None:
         """Set the trace to 0, as at an episode's start; keep what was learnt."""
-        self._e[:] = 0.0
+        with self._guard:
+            self._e[:] = 0.0
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -14,7 +14,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel
 from tdlambda.features import Encoder
-from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn
+from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn, refuse_lam
 from tdlambda.learners.step_size import OneOver
 from tdlambda.memory import dot
 
@@ -31,7 +31,7 @@ def learn_episode(
     within = True
     for t in range(chosen.size):
         if chosen[t] and within:
-            within = learn(F, M, I, G[t] - dot(F[0], X[t], Xv[t], X.shape[1]), X[t], Xv[t])
+            within = learn(F, M, I, G[t], G[t] - dot(F[0], X[t], Xv[t], X.shape[1]), X[t], Xv[t])
     return within
 
 
@@ -84,6 +84,7 @@ class MonteCarlo(EpisodeLearner):
         visit: Literal["every", "first"] = "every",
         **options: Any,
     ) -> None:
+        refuse_lam(options, "MonteCarlo has none, its targets are whole returns; take td.LambdaReturn")
         if visit not in ("every", "first"):
             raise ValueError(f'visit must be "every" or "first"; got {visit!r}')
         super().__init__(features, alpha, 1.0, **options)

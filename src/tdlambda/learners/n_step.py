@@ -23,6 +23,7 @@ from tdlambda.learners.episode import (
     STORED,
     ReturnLearner,
     learn,
+    refuse_lam,
 )  # fmt: skip
 from tdlambda.learners.step_size import OneOver
 from tdlambda.memory import DIVERGED_AT, dot
@@ -55,7 +56,7 @@ def learn_rows(
         for _ in range(I[STORED] if ended else 1):
             at = I[HEAD]
             if within:
-                within = learn(F, M, I, G[at] - dot(F[0], X[at], Xv[at], X.shape[1]), X[at], Xv[at])
+                within = learn(F, M, I, G[at], G[at] - dot(F[0], X[at], Xv[at], X.shape[1]), X[at], Xv[at])
             I[HEAD] = (at + 1) % n
             I[STORED] -= 1
         if ended:
@@ -95,6 +96,7 @@ class NStepTD(ReturnLearner):
     """
 
     def __init__(self, features: Encoder, alpha: float | OneOver, n: SupportsIndex, **options: Any) -> None:
+        refuse_lam(options, "NStepTD has none, it has n; take td.LambdaReturn")
         self.n = integer(n, "n", 1)
         super().__init__(features, alpha, 0.0, self.n, **options)
         self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember

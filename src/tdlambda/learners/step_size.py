@@ -1,8 +1,11 @@
-"""Step sizes: a number, or one that falls with what has been seen."""
+"""What a learner starts with: step sizes, a number or one that falls with what has been seen; and weights."""
 
 from typing import Any, Literal
 
-import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda import memory
+from tdlambda.arrays import Floats, not_negative, positive, real
 
 
 class OneOver:
@@ -35,9 +38,7 @@ class OneOver:
             raise ValueError(f'by must be "visits" or "steps"; got {by!r}')
         self.by: Literal["visits", "steps"] = by
         self.scale = positive(scale, "scale")
-        self.offset, self.power = float(offset), float(power)
-        if not (0 <= self.offset < np.inf and 0 <= self.power < np.inf):
-            raise ValueError(f"offset and power must not be negative; got {offset} and {power}")
+        self.offset, self.power = not_negative(offset, "offset"), not_negative(power, "power")
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments as plain data."""
@@ -56,12 +57,10 @@ class OneOver:
         return f"OneOver({self.by!r}, scale={self.scale}, offset={self.offset}, power={self.power})"
 
 
-def positive(value: Any, name: str) -> float:
-    """A positive finite number, or an error that names the argument."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number; got {value!r}") from None
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be positive and finite; got {value}")
-    return number
+def initial_weights(initial: ArrayLike, size: int, dtype: str) -> Floats:
+    """Weights at the start, one number or one for each feature, or an error that says what they must be."""
+    start = real(initial, "initial")
+    most = memory.largest_weight(dtype)
+    if start.shape not in ((), (size,)) or not (abs(start) <= most).all():
+        raise ValueError(f"initial must be a number within ±{most:g}, or {size} of them; got {initial!r}")
+    return start

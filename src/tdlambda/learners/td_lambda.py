@@ -19,6 +19,7 @@ from tdlambda.memory import (
     DECAY,
     DELTA,
     OPTION,
+    V_OLD,
     Index,
     Value,
     add,
@@ -58,7 +59,7 @@ def learn(
     within = decay_and_follow(e, keep, w, along, M, I)
     add(e, new, x, xv, n)
     within &= add_within(w, along * new, x, xv, n, M)
-    M[m + DELTA], M[m + DECAY] = delta, gamma_next * lam_next
+    M[m + V_OLD], M[m + DELTA], M[m + DECAY] = v_next, delta, gamma_next * lam_next
     return within
 
 

@@ -13,13 +13,15 @@ from tdlambda import (
     learners,  # its `driver` imports each algorithm's mathematics, so it comes last
     memory,
 )
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, flag, number, plain, positive
 from tdlambda.compiled import entry
 from tdlambda.features import Encoder, OneHot
 from tdlambda.lambdas import Adaptive, Fixed
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
-from tdlambda.learners.step_size import OneOver, positive
+from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
+
+_PLAIN = (float, np.float64)
 
 
 class TraceLearner(Learner):
@@ -32,7 +34,8 @@ class TraceLearner(Learner):
     alpha
         Step size α: a number, or a schedule such as `td.OneOver("visits")`.
     lam
-        λ: a number, one for each state, or a rule; "auto" is `td.ValueErrorGreedy()`.
+        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.ValueErrorGreedy()`, "meta"
+        `td.Meta()`, "greedy" `td.Greedy()`.
     initial
         Weights at the start: one number or one for each feature.
     trace_tolerance
@@ -40,7 +43,8 @@ class TraceLearner(Learner):
         for traces that carry α); 0 keeps all that are not exactly 0. A dropped trace would have changed a weight by
         at most tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
     bound
-        A weight beyond this, or not a number, is divergence.
+        How many times a prediction may exceed the largest value that rewards and discounts so far allow (the largest
+        reward over 1 - γ, or over ten of the longest episodes); beyond, it is divergence. Of a variance, its square.
     on_divergence
         "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
     dtype
@@ -62,7 +66,7 @@ class TraceLearner(Learner):
         *,
         initial: ArrayLike = 0.0,
         trace_tolerance: float = 1e-8,
-        bound: float = 1e12,
+        bound: float = 1e3,
         on_divergence: Literal["raise", "flag"] = "raise",
         dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
@@ -71,11 +75,9 @@ class TraceLearner(Learner):
             raise ValueError(f'on_divergence must be "raise" or "flag"; got {on_divergence!r}')
         if dtype not in ("float64", "float32"):
             raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
-        if not 0 <= trace_tolerance < 1:
+        if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
-        start = np.asarray(initial, dtype=np.float64)
-        if start.shape not in ((), (features.size,)) or not np.isfinite(start).all():
-            raise ValueError(f"initial must be a finite number, or {features.size} of them; got shape {start.shape}")
+        start = initial_weights(initial, features.size, dtype)
         self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
@@ -99,9 +101,11 @@ class TraceLearner(Learner):
             own = self._lam_features.size + self.rule.slots + self.rule.rows * size
         self._M: Floats = np.zeros(memory.LAMBDA + own)
         self._I: Ints = np.zeros(memory.LIVE + (0 if size <= memory.DENSE_SIZE else 2 * width), dtype=np.int64)
-        self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, self.bound
+        self._M[[memory.TOLERANCE, memory.BOUND]] = self.trace_tolerance, memory.largest_weight(dtype)
+        self._M[[memory.FACTOR, memory.START]] = self.bound, abs(start).max()
         self._I[memory.DENSE] = size <= memory.DENSE_SIZE
         self._I[[memory.DIVERGED_AT, memory.SIZE, memory.ALGORITHM]] = -1, size, self.code
+        self._I[memory.LAM_SIZE] = self._lam_features.size
         self._I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS]] = self.weight_rows, self.trace_rows
         self._I[[memory.BLOCKS, memory.BUNDLE]] = self.blocks, self.bundle
         if isinstance(self.alpha, OneOver):
@@ -124,7 +128,7 @@ class TraceLearner(Learner):
         state = (self._F, self._M, self._I)
         enter = partial(entry(learners.driver.update_index, *state, 0.0, 0, 0, 0.0, 0.0, 0.0, 0), *state)
         if self._lam is None:
-            self._update_index = lambda s, s_next, *numbers: enter(self.rule.at(s_next), s, s_next, *numbers)
+            self._update_index = lambda s, s_next, *numbers: enter(self._lam_at(s_next), s, s_next, *numbers)
         else:
             self._update_index = partial(enter, self._lam)
         return self._update_index(*step)
@@ -147,36 +151,43 @@ class TraceLearner(Learner):
     ) -> None:
         """Learn from one transition: see `Learner.update`."""
         ended = 0
-        if terminated:
+        if terminated is not False and flag(terminated, "terminated"):
             ended = 1
-        if truncated:
+        if truncated is not False and flag(truncated, "truncated"):
             ended += 2
         try:
+            if type(0.0 + reward + gamma + rho) not in _PLAIN:  # text adds to no number; the rest is looked at closely
+                reward, gamma, rho = check_numbers(reward, gamma, rho)
             if type(obs) is int and type(next_obs) is int and self._one_hot:
                 status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
             else:
                 x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
                 z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
-                lam = self.rule.at(next_obs) if self._lam is None else self._lam
+                lam = self._lam_at(next_obs) if self._lam is None else self._lam
                 status = self._update(*x, y, yv, z, zv, float(reward), float(gamma), float(rho), lam, ended)
         except (TypeError, ValueError, OverflowError):
             check_numbers(reward, gamma, rho)
             self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
             raise
         if status:
-            lam = self.rule.at(next_obs) if self._lam is None else self._lam
-            self._refuse(status, obs, reward, next_obs, gamma, rho, lam)
+            self._refuse(status, obs, reward, next_obs, gamma, rho)
 
     def _learn_many(self, c: Transitions) -> None:
-        lam = self.rule.at_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
+        self._I[memory.BUSY] = 1  # until it is done, `update` refuses other threads
+        try:
+            self._learn_columns(c)
+        finally:
+            self._I[memory.BUSY] = 0
+
+    def _learn_columns(self, c: Transitions) -> None:
+        lam = self._lam_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
         state: Any = (self._F, self._M, self._I)
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if not len(c):
             return
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
-            x, y = np.ascontiguousarray(obs), np.ascontiguousarray(next_obs)
-            indices: Any = (x, y)
+            indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
             status, t = learners.driver.update_many_indices(*state, *indices, *numbers)
         else:
             after = self.features.encode_batch(next_obs)
@@ -185,29 +196,27 @@ class TraceLearner(Learner):
             encoded: Any = (*self.features.encode_batch(obs), *after, *z)
             status, t = learners.driver.update_many(*state, *encoded, *numbers)
         if status:
-            bad = lam[min(t, lam.size - 1)]
-            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], bad, f" (row {t})")
+            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
 
-    def _refuse(
-        self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, lam: Any, where: str = ""
-    ) -> None:
+    def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = "") -> None:
         """Raise what a status says."""
         d = learners.driver
         if status == d.DIVERGED:
             if self.on_divergence == "raise":
                 raise Diverged(int(self._I[memory.DIVERGED_AT]))
             return
+        if status == d.IN_USE:
+            self._guard.refuse()
         size = self.features.size
         raise ValueError(
             {
                 d.REWARD: f"reward must be finite; got {reward}",
                 d.GAMMA_RANGE: f"gamma must be in [0, 1]; got {gamma}",
                 d.RHO_RANGE: f"rho must be finite and not negative; got {rho}",
-                d.LAM_RANGE: f"lam must be in [0, 1]; got {lam}",
                 d.OBS: f"obs: a feature index must be from 0 to {size - 1}; got {obs}",
                 d.NEXT_OBS: f"next_obs: a feature index must be from 0 to {size - 1}; got {next_obs}",
-                d.OBS_VALUES: f"obs: feature values must be finite; got {obs}",
-                d.NEXT_OBS_VALUES: f"next_obs: feature values must be finite; got {next_obs}",
+                d.OBS_VALUES: f"obs: feature values must be finite, |x|² too; got {obs}",
+                d.NEXT_OBS_VALUES: f"next_obs: feature values must be finite, |x|² too; got {next_obs}",
             }[status]
             + where
         )
@@ -224,7 +233,7 @@ class TraceLearner(Learner):
     def lambdas(self, observations: Any) -> Floats:
         """The λ in use at each of these observations."""
         if not isinstance(self.rule, Adaptive):
-            return self.rule.at_many(np.asarray(observations), len(observations))
+            return self._lam_many(np.asarray(observations), len(observations))
         estimates = self._estimates(*self.features.encode_batch(observations))
         return self.rule.values(self._M, self._I, estimates, *self._lam_features.encode_batch(observations))
 
@@ -273,7 +282,8 @@ class TraceLearner(Learner):
 
     def reset(self) -> None:
         """Set the traces to 0, as at an episode's start; keep what was learnt."""
-        memory.clear_traces(self._F, self._I)
+        with self._guard:
+            memory.clear_traces(self._F, self._I)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -300,13 +310,16 @@ class TraceLearner(Learner):
         if set(state) != set(own):
             raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
         memory.require_same_kind(state["I"], self._I, self._F.shape[1])
-        given, constants = state["M"], np.r_[: memory.FIRST_BLOCK, memory.PACE : memory.RHO_ACC, memory.RHO_CLIP]
+        given, constants = state["M"], np.r_[: memory.MOST_REWARD, memory.PACE : memory.RHO_ACC, memory.RHO_CLIP]
         constants = np.r_[constants, memory.FORGETTING, memory.STRETCH]
         if not np.array_equal(given[constants], self._M[constants]):
             raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
-        if (state["I"][[memory.STEPS, memory.UNDER_WAY, memory.SINCE]] < 0).any() or (
-            self._by_visits and not (state["F"][-1] >= 0).all()
+        most = given[[memory.MOST_REWARD, memory.MOST_GAMMA, memory.MOST_RHO]]
+        if (
+            (state["I"][[memory.STEPS, memory.UNDER_WAY]] < 0).any()
+            or not ((most >= 0) & (most <= [np.inf, 1, np.inf])).all()
+            or (self._by_visits and not (state["F"][-1] >= 0).all())
         ):
-            raise ValueError("state: a count is negative")
+            raise ValueError("state: a count is negative, or a largest number is out of its range")
         self._F, self._M, self._I = state["F"], state["M"], state["I"]
         self._bind()

@@ -13,7 +13,7 @@
 from typing import Any
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, fraction
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.learners import true_online_td
@@ -113,9 +113,7 @@ class TrueOnlineGTD(GTD):
         **options: Any,
     ) -> None:
         super().__init__(features, alpha, lam, beta, **options)
-        if not 0 <= last_discount <= 1:
-            raise ValueError(f"last_discount must be in [0, 1]; got {last_discount}")
-        self.last_discount = float(last_discount)
+        self.last_discount = fraction(last_discount, "last_discount")
         self._M[LAST_DISCOUNT] = self.last_discount
 
     def get_params(self) -> dict[str, Any]:

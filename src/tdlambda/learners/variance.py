@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, fraction
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.step_size import OneOver
@@ -48,9 +48,7 @@ class VarianceLearner(TraceLearner):
         super().__init__(features, alpha, lam, **options)
         if of not in ("target", "corrected"):
             raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
-        if not 0 <= trace_lam <= 1:
-            raise ValueError(f"trace_lam must be in [0, 1]; got {trace_lam}")
-        self.of, self.trace_lam = of, float(trace_lam)
+        self.of, self.trace_lam = of, fraction(trace_lam, "trace_lam")
         self._I[memory.CORRECTED] = of == "corrected"
         self._M[[memory.TRACE_LAM, memory.PACE]] = self.trace_lam, 1.0
 

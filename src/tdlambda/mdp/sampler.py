@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.arrays import Bools, Floats, Ints, column, flags, integer, unmasked
 from tdlambda.compiled import compiled
 from tdlambda.randomness import pick, running_sums, stream, uniform
 
@@ -21,7 +21,8 @@ class Transitions:
     """Consecutive steps of one stream, as columns; named as a learner's `update` names them.
 
     `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next
-    step's `obs` is a new start. Columns of observations have one row for each step.
+    step's `obs` is a new start. Columns have one row for each step; what is no such column is refused, and a list
+    becomes one. `action` may be empty: learners do not look at it.
 
     >>> import tdlambda as td
     >>> steps = td.make("TwoState-v0").sampler(seed=1).take(4)
@@ -37,6 +38,22 @@ class Transitions:
     rho: Floats
     terminated: Bools
     truncated: Bools
+
+    def __post_init__(self) -> None:
+        """Columns of one length, as compiled code reads them."""
+        reward = column(self.reward, "reward")
+        n = reward.size
+        checked: dict[str, Any] = {"reward": reward}
+        for name in ("gamma", "rho"):
+            checked[name] = column(getattr(self, name), name, n)
+        for name in ("terminated", "truncated"):
+            checked[name] = flags(getattr(self, name), name, n)
+        for name in ("obs", "next_obs", "action"):
+            checked[name] = rows = np.asarray(unmasked(getattr(self, name), name))
+            if rows.ndim == 0 or (len(rows) != n and not (name == "action" and not len(rows))):
+                raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {rows.shape}")
+        for name, array in checked.items():
+            object.__setattr__(self, name, array)
 
     def __len__(self) -> int:
         """Number of steps."""
