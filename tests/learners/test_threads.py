@@ -102,3 +102,28 @@ def test_many_learners_in_many_threads_learn_what_they_learn_alone() -> None:
     alone = [learn(make) for make in MAKERS.values()]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(learn, list(MAKERS.values()) * 2)) == alone * 2
+
+
+def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
+    features = Slow(3)
+    features.go.set()
+    agent = td.ActorCritic(td.TrueOnlineTD(features, 0.1), td.Softmax(2), 0.1)
+    at_work, go = threading.Event(), threading.Event()
+
+    def rule(obs: Any) -> Any:  # noqa: ARG001
+        at_work.set()
+        assert go.wait(60)
+        return [0.5, 0.5]
+
+    slow = td.ActorCritic(agent.critic, td.Softmax(2), 0.1, behavior=rule)
+    thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1))
+    thread.start()
+    try:
+        assert at_work.wait(60)
+        for call in (lambda: slow.update(0, 1, 1.0, 1), slow.reset):
+            with pytest.raises(RuntimeError, match="agent is in use by another thread"):
+                call()
+    finally:
+        go.set()
+        thread.join(60)
+    assert slow.steps == 1

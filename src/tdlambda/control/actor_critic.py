@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda import memory
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, fraction
 from tdlambda.control import actor
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.gaussian import Gaussian
@@ -18,7 +18,8 @@ from tdlambda.control.policy import SOFTMAX, Policy
 from tdlambda.control.softmax import Softmax
 from tdlambda.lambdas import Adaptive, Fixed, Rule, as_rule
 from tdlambda.learners import Diverged, Learner, OneOver, TraceLearner
-from tdlambda.learners.base import check_numbers
+from tdlambda.learners.base import check_numbers, check_states
+from tdlambda.learners.guard import Guard
 from tdlambda.learners.variance import VarianceLearner
 
 OWN_LAMBDA = 0.9
@@ -98,6 +99,9 @@ class ActorCritic:
         rule = critic.rule if shared else None if lam is None else as_rule(lam)
         if (shared and lam != "critic") or (not shared and isinstance(rule, Adaptive)):
             raise ValueError(f'lam must be "fixed", "critic", None, numbers or a rule that does not learn; got {lam!r}')
+        if rule is not None:
+            check_states(rule, critic.features)
+        self._guard = Guard("agent")
         self.critic, self.policy, self.weighting, self.td_error = critic, policy, weighting, td_error
         self.behavior, self._behavior = behavior, None if behavior is None else policy.behavior(behavior)
         self.features = critic.features if policy.features is None else policy.features
@@ -180,11 +184,17 @@ class ActorCritic:
         terminated, truncated
             As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
         """
+        with self._guard:
+            self._learn(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
+
+    def _learn(
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any
+    ) -> None:
         number, point = self.policy.given(action)
         x, xv = self._actor.encode(obs)
         if rho is None:
             rho = 1.0 if self._behavior is None else self.rho(obs, action)
-        lam = 0.0 if self._shares_decay or self._rule is None else self._rule.at(next_obs)
+        lam = 0.0 if self._shares_decay or self._rule is None else fraction(self._rule.at(next_obs), "lam")
         delta = self._error(obs, reward, next_obs, gamma, rho, terminated) if self._predicts else 0.0
         if self._actor.diverged_at is not None:  # look at the input, but learn no more
             check_numbers(reward, gamma, rho)
@@ -220,8 +230,9 @@ class ActorCritic:
 
     def reset(self) -> None:
         """Forget the episode under way, in critic and actor: traces 0, I = 1; keep what was learnt."""
-        self.critic.reset()
-        self._actor.begin()
+        with self._guard:
+            self.critic.reset()
+            self._actor.begin()
 
     # ---- what there is to see --------------------------------------------------------------------------------
 
@@ -266,13 +277,15 @@ class ActorCritic:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: what `clone` is made of."""
-        return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, self._actor.state())
+        with self._guard.quiet:
+            return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, self._actor.state())
 
     def save(self, path: str | Path) -> None:
         """Write everything that `ActorCritic.load` needs to a file, at once or not at all; no pickle."""
         from tdlambda.control.storage import save
 
-        save(self, path)
+        with self._guard.quiet:
+            save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> ActorCritic:

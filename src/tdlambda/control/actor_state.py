@@ -43,7 +43,6 @@ class Actor:
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
         self.policy, self.features = policy, features
-        self._ours = type(features).__module__.startswith("tdlambda.features")
         rows, size = policy.rows, features.size
         width, dense, traces = actor.width(size), size <= memory.DENSE_SIZE, rows if traced else 0
         if policy.initial.shape not in ((), (rows, size)):
@@ -70,8 +69,8 @@ class Actor:
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
         """x of an observation, such that compiled code can follow its indices."""
         x, xv = self.features.encode(obs)
-        if not self._ours and driver.check(self.I, x, xv) != OK:
-            raise ValueError(f"obs: features must be finite, with indices up to {self.features.size - 1}; got {obs!r}")
+        if driver.check(self.I, x, xv) != OK:
+            raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
         return x, xv
 
     def choose(self, obs: Any, u: float) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, unmasked
 from tdlambda.features import Encoder
-from tdlambda.lambdas import Adaptive, PerState, as_rule
+from tdlambda.lambdas import Adaptive, PerState, Rule, as_rule
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
 
@@ -83,10 +83,7 @@ class Learner(ABC):
         self.features = features
         self.rule = as_rule(lam)
         self._guard = Guard("learner")
-        if isinstance(self.rule, PerState) and features.states not in (None, self.rule.lam.size):
-            raise ValueError(
-                f"lam must have {features.states} numbers, one for each state of {features!r}; got {self.rule.lam.size}"
-            )
+        check_states(self.rule, features)
         if isinstance(self.rule, Adaptive) and not self.takes_adaptive:
             raise ValueError(
                 f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
@@ -240,6 +237,14 @@ class Learner(ABC):
                 x[t], xv[t], y[t], yv[t], float(c.reward[t]), float(c.gamma[t]), float(c.rho[t]), float(lam[t]),
                 bool(c.terminated[t]), bool(c.truncated[t]),
             )  # fmt: skip
+
+
+def check_states(rule: Rule, features: Encoder) -> None:
+    """Refuse a table of λ that has not one for each state."""
+    if isinstance(rule, PerState) and features.states not in (None, rule.lam.size):
+        raise ValueError(
+            f"lam must have {features.states} numbers, one for each state of {features!r}; got {rule.lam.size}"
+        )
 
 
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
