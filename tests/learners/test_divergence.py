@@ -68,7 +68,7 @@ def test_the_unit_of_rewards_does_not_matter(make: Any, rule: Any) -> None:
 def test_initial_weights_count_as_what_is_allowed() -> None:
     """Without rewards so far, only they say what a value may be."""
     for initial in (1e-9, 1.0, 1e9):
-        v = td.TrueOnlineTD(td.OneHot(3), 0.1, 0.9, initial=initial)
+        v: Any = td.TrueOnlineTD(td.OneHot(3), 0.1, 0.9, initial=initial)
         v.update_many([0, 1, 2] * 30, np.zeros(90), [1, 2, 0] * 30, 0.9)
         assert v.diverged_at is None
         v = td.TD(td.Dense(1), 1.5, 0.0, initial=initial, on_divergence="flag")

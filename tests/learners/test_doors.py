@@ -110,7 +110,7 @@ def test_a_rule_that_breaks_its_word_is_refused_before_anything_is_learnt(make: 
     too_few = np.full(1, 0.5)
     for many in (too_few, np.full((N, 1), 0.5), [0.5] * (N + 1), ["a"] * N, None, np.full(N, np.nan), [1.5] * N, 0.5):
         rule = Odd(many=many)
-        rule.at_many = lambda _observations, _n, many=many: many  # type: ignore[assignment, misc]
+        rule.at_many = lambda _observations, _n, many=many: many  # type: ignore[method-assign, misc]
         v = make(td.OneHot(3), 0.1, rule)
         with pytest.raises(ValueError, match="lam"):
             v.update_many(td.Transitions(**GOOD))
@@ -206,12 +206,14 @@ def test_an_encoder_that_lies_is_refused_by_every_call(make: Any) -> None:
     before = copies(v)
     for lie in LIES + ODD_VALUES:
         features.lie = lie
-        for call in (lambda: v.update(1, 1.0, 0), lambda: v.update(0, 1.0, 1), lambda: v.predict(1)):
+        calls: list[Any] = [lambda: v.update(1, 1.0, 0), lambda: v.update(0, 1.0, 1), lambda: v.predict(1)]
+        for call in calls:
             with pytest.raises((TypeError, ValueError), match=r"features: Lying\.encode must return"):
                 call()
     for lie in LIES:
         features.lie = lie
-        for many in (lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2]), lambda: v.predict_many([0, 1])):
+        batches: list[Any] = [lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2]), lambda: v.predict_many([0, 1])]
+        for many in batches:
             with pytest.raises((TypeError, ValueError), match=r"features: Lying\.encode_batch must return"):
                 many()
     assert copies(v) == before
@@ -249,7 +251,7 @@ def test_the_engine_passes_the_same_door(make: Any) -> None:
     class Late(td.OneHot):
         """Right for all states at once, as a check before the run would ask, but not always."""
 
-        calls = 0
+        calls = grace = 0
 
         def encode_batch(self, observations: Any) -> Any:
             index, value = super().encode_batch(observations)
@@ -257,7 +259,7 @@ def test_the_engine_passes_the_same_door(make: Any) -> None:
             return index + (10**6 if Late.calls > self.grace else 0), value
 
     for grace in range(4):
-        Late.calls, Late.grace = 0, grace  # type: ignore[attr-defined]
+        Late.calls, Late.grace = 0, grace
         options: dict[str, Any] = {"alpha": 0.1} if make is td.TrueOnlineTD else {}
         with pytest.raises(ValueError, match=r"features: Late\.encode_batch must return"):
             td.engine.run(ring, [make(Late(11), **options)], 1, 40_000, threads=1)

@@ -120,9 +120,10 @@ def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
     thread.start()
     try:
         assert at_work.wait(60)
-        for call in (lambda: slow.update(0, 1, 1.0, 1), slow.reset):
-            with pytest.raises(RuntimeError, match="agent is in use by another thread"):
-                call()
+        with pytest.raises(RuntimeError, match="agent is in use by another thread"):
+            slow.update(0, 1, 1.0, 1)
+        with pytest.raises(RuntimeError, match="agent is in use by another thread"):
+            slow.reset()
     finally:
         go.set()
         thread.join(60)

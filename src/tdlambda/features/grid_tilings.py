@@ -39,6 +39,8 @@ class GridTilings(Encoder):
     (array([1, 4]), array([1., 1.]))
     """
 
+    states: int
+
     def __init__(
         self,
         shape: Sequence[SupportsIndex],

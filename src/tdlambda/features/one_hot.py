@@ -30,6 +30,8 @@ class OneHot(Encoder):
     array([0., 0., 0., 1., 0.])
     """
 
+    states: int
+
     def __init__(self, n: SupportsIndex) -> None:
         self.size = whole_number("n", n, least=1)
         self.active = 1

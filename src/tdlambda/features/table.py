@@ -32,6 +32,8 @@ class Table(Encoder):
     array([ 1.,  0., -1.])
     """
 
+    states: int
+
     def __init__(self, matrix: ArrayLike) -> None:
         X = real_array("matrix", matrix)
         if X.ndim != 2 or X.size == 0:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tdlambda.studies.study import Method, Study
+from tdlambda.studies.method import Method
+from tdlambda.studies.study import Study
 
 
 def by_family(study: Study) -> tuple[Study, dict[str, tuple[str, str | None]]]:
