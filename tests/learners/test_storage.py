@@ -243,10 +243,11 @@ def changed_header(saved: Path, change: Callable[[dict[str, Any]], Any]) -> Path
 
 
 HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "newer": (lambda h: h.update(format=2, tdlambda="9.9"), "format 2, from tdlambda 9.9.*upgrade"),
+    "newer": (lambda h: h.update(format=3, tdlambda="9.9"), "format 3, from tdlambda 9.9.*upgrade"),
     "no format": (lambda h: h.pop("format"), "no format"),
+    "an older format": (lambda h: h.update(format=1), "format 1, in which learners kept other numbers"),
     "format is no number": (lambda h: h.update(format=True), "no format"),
-    "format 0": (lambda h: h.update(format=0), "not complete"),
+    "format 0": (lambda h: h.update(format=0), "format 0, in which"),
     "no params": (lambda h: h.pop("params"), "not complete"),
     "no learner": (lambda h: h.pop("learner"), "no learner"),
     "learner is a list": (lambda h: h.update(learner=[]), "cannot be loaded"),

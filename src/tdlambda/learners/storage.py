@@ -29,7 +29,7 @@ from tdlambda.lambdas import Rule
 from tdlambda.learners.base import LEARNERS, Array, Learner
 from tdlambda.learners.step_size import OneOver
 
-FORMAT = 1
+FORMAT = 2
 _HEADER = "header.json"
 _LEAST_ALLOWANCE = 2**22
 """Numbers that parameters may ask for however small the file is: some encoders hold more than a learner's weights."""
@@ -152,7 +152,12 @@ def _read(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
                 f"it has format {header['format']}, from tdlambda {header.get('tdlambda')}; this is tdlambda "
                 f"{tdlambda.__version__}, which reads formats up to {FORMAT}: upgrade tdlambda"
             )
-        if header["format"] < 1 or not isinstance(header.get("params"), dict):
+        if header["format"] < FORMAT:
+            raise ValueError(
+                f"it has format {header['format']}, in which learners kept other numbers than they do now: learn again, "
+                f"or load it with tdlambda {header.get('tdlambda')} as it was then"
+            )
+        if not isinstance(header.get("params"), dict):
             raise ValueError("its header is not complete")
         arrays = {name.removesuffix(".npy"): _array(name, archive.read(name)) for name in names if name != _HEADER}
     return header, arrays
