@@ -154,7 +154,7 @@ def _read(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             )
         if header["format"] < FORMAT:
             raise ValueError(
-                f"it has format {header['format']}, in which learners kept other numbers than they do now: learn again, "
+                f"it has format {header['format']}, in which learners kept other numbers than now: learn again, "
                 f"or load it with tdlambda {header.get('tdlambda')} as it was then"
             )
         if not isinstance(header.get("params"), dict):
