@@ -357,13 +357,14 @@ def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
     path = os.pathsep.join([str(tmp_path), some.environment["PYTHONPATH"]])
     give = cluster.Crew.give
 
-    def all_but_one(crew: cluster.Crew, todo: deque[cluster.Unit]) -> None:
-        """The last unit waits until the late worker has come."""
-        last = [todo.pop()] if todo and not crew._unfit else []
+    def some_of_them(crew: cluster.Crew, todo: deque[cluster.Unit]) -> None:
+        """The last units, more than the others can have in hand, wait until the late worker has been looked at."""
+        looked_at = len(crew._threads) > came and not crew._looks
+        held = [] if looked_at else [todo.pop() for _ in range(min(len(todo), 2 * came + 2))]
         give(crew, todo)
-        todo.extend(last)
+        todo.extend(held)
 
-    monkeypatch.setattr(cluster.Crew, "give", all_but_one)
+    monkeypatch.setattr(cluster.Crew, "give", some_of_them)
     came = len(some.workers)
     try:
         with meanwhile(lambda: len(units(tmp_path)) >= 2, lambda: some.add(came + 1, PYTHONPATH=path)):
