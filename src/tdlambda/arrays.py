@@ -52,7 +52,7 @@ def number(value: Any, name: str) -> float:
     """
     text = isinstance(value, str | bytes | bytearray)
     array = isinstance(value, np.ndarray | np.generic) and (value.ndim > 0 or value.dtype.kind not in "fiubO")
-    if text or array or value is np.ma.masked:
+    if text or array or np.ma.is_masked(value):
         raise TypeError(f"{name} must be a number; got {value!r}")
     try:
         return float(value)
@@ -86,6 +86,20 @@ def fraction(value: Any, name: str) -> float:
     return size
 
 
+def choice(value: Any, name: str, *options: str) -> str:
+    """One of some words, or an error that lists them.
+
+    >>> choice("all", "visit", "every", "first")
+    Traceback (most recent call last):
+    ValueError: visit must be "every" or "first"; got 'all'
+    """
+    if not isinstance(value, str) or value not in options:
+        words = [f'"{option}"' for option in options]
+        listed = " or ".join(words) if len(words) < 3 else f"one of {', '.join(words)}"
+        raise ValueError(f"{name} must be {listed}; got {value!r}")
+    return value
+
+
 def flag(value: Any, name: str) -> bool:
     """True or False from one of them, or from 1 or 0; text is neither.
 
@@ -93,7 +107,7 @@ def flag(value: Any, name: str) -> bool:
     Traceback (most recent call last):
     TypeError: terminated must be True or False; got 'False'
     """
-    scalar = np.ndim(value) == 0 and not isinstance(value, str | bytes) and value is not np.ma.masked
+    scalar = np.ndim(value) == 0 and not isinstance(value, str | bytes) and not np.ma.is_masked(value)
     if not scalar or not (value == 0 or value == 1):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
@@ -106,9 +120,18 @@ def unmasked(given: Any, name: str) -> Any:
     return given
 
 
+def rows(given: Any, name: str) -> NDArray[Any]:
+    """An array of what was given, unless it is ragged or something in it is masked."""
+    given = unmasked(given, name)
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def real(given: Any, name: str) -> Floats:
     """An array of float64 from numbers; text that reads like one is none."""
-    array = np.asarray(unmasked(given, name))
+    array = rows(given, name)
     if array.dtype == object:
         array = np.array([number(value, name) for value in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "fiub" and array.size:
@@ -130,7 +153,7 @@ def column(given: Any, name: str, n: int | None = None) -> Floats:
 
 def flags(given: Any, name: str, n: int | None = None) -> Bools:
     """A column of True and False, or of 1 and 0, one for each of `n` rows."""
-    array = np.asarray(unmasked(given, name))
+    array = rows(given, name)
     if array.dtype.kind not in "fiub" and array.size:
         raise TypeError(f"{name} must be a column of True and False; got {array.dtype} of shape {array.shape}")
     _require_rows(array, name, n)

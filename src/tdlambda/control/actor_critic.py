@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, fraction
+from tdlambda.arrays import Floats, choice, fraction
 from tdlambda.control import actor
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.gaussian import Gaussian
@@ -91,8 +91,7 @@ class ActorCritic:
             raise TypeError(f"critic must be a learner of values, such as td.TrueOnlineTD; got {critic!r}")
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be td.Softmax or td.Gaussian; got {policy!r}")
-        if td_error not in ("before", "after"):
-            raise ValueError(f'td_error must be "before" or "after"; got {td_error!r}')
+        choice(td_error, "td_error", "before", "after")
         if isinstance(lam, str) and lam == "fixed":
             lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
         shared = isinstance(lam, str)

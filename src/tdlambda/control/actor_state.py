@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer, not_negative, number, positive
+from tdlambda.arrays import Floats, Ints, choice, integer, not_negative, number, positive
 from tdlambda.control import actor, driver
 from tdlambda.control.policy import Policy
 from tdlambda.features import Encoder
@@ -37,8 +37,7 @@ class Actor:
     ) -> None:  # fmt: skip
         if isinstance(eta, OneOver) and eta.by != "steps":
             raise ValueError('eta: a schedule of the actor goes by steps, td.OneOver("steps")')
-        if weighting not in actor.WEIGHTINGS:
-            raise ValueError(f"weighting must be one of {', '.join(actor.WEIGHTINGS)}; got {weighting!r}")
+        choice(weighting, "weighting", *actor.WEIGHTINGS)
         entropy = not_negative(entropy, "entropy")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")

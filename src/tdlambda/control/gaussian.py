@@ -179,7 +179,7 @@ def _bounds(given: Any, name: str, missing: float) -> Floats:
     """One end of the box, infinite where there is none."""
     try:
         ends = np.array([missing if end is None else end for end in np.atleast_1d(given).tolist()], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be a number, or one for each dimension; got {given!r}") from None
     if np.isnan(ends).any():
         raise ValueError(f"{name} must not be NaN; got {given!r}")

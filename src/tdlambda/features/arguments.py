@@ -12,7 +12,7 @@ from tdlambda.arrays import unmasked
 def integer(name: str, value: Any) -> int:
     """Return the integer that was given under this name (a bool or a float is none), or raise."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or np.ma.is_masked(value):
             raise TypeError
         return operator.index(value)
     except TypeError:

@@ -107,11 +107,13 @@ class GridTilings(Encoder):
 def _checked_tiling(
     k: int, tiling: Sequence[Sequence[SupportsIndex]], shape: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    if len(tiling) != len(shape):
+    if not isinstance(tiling, Sequence | np.ndarray) or len(tiling) != len(shape):
         raise ValueError(f"cuts[{k}] must have one entry for each of {len(shape)} dimensions, got {tiling!r}")
     checked = []
     for d, (points, length) in enumerate(zip(tiling, shape, strict=True)):
         name = f"cuts[{k}][{d}]"
+        if not isinstance(points, Sequence | np.ndarray):
+            raise TypeError(f"{name} must be a list of cut points, got {points!r}")
         whole = tuple(whole_number(f"{name}[{j}]", point, least=1) for j, point in enumerate(points))
         if any(point >= length for point in whole):
             raise ValueError(f"{name} must have cut points in 1..{length - 1}, got {points!r}")

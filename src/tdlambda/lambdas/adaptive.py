@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, fraction, integer, not_negative, number, positive
+from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negative, number, positive
 from tdlambda.features import Encoder
 from tdlambda.lambdas.fixed import Rule
 
@@ -91,8 +91,7 @@ class WithEstimates(Adaptive):
         aux_alpha: float | None,
     ) -> None:
         super().__init__(warm_up, length)
-        if of not in ("target", "corrected"):
-            raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
+        choice(of, "of", "target", "corrected")
         self.ratio, self.trace_lam, self.of = positive(ratio, "ratio"), fraction(trace_lam, "trace_lam"), of
         self.aux_alpha = None if aux_alpha is None else positive(aux_alpha, "aux_alpha")
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, choice, flag
 from tdlambda.compiled import inlined
 from tdlambda.lambdas.adaptive import WithEstimates
 from tdlambda.memory import (
@@ -116,12 +116,13 @@ class Greedy(WithEstimates):
         value_delta: bool = False,
     ) -> None:
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
-        if variance not in ("direct", "vtd"):
-            raise ValueError(f'variance must be "direct" or "vtd"; got {variance!r}')
+        choice(variance, "variance", "direct", "vtd")
+        value_delta = flag(value_delta, "value_delta")
         if value_delta and variance == "vtd":
             raise ValueError('value_delta: a second moment is not learnt from errors; only with variance="direct"')
         self.variance = variance
-        self.unit_variance_trace, self.value_delta = bool(unit_variance_trace), bool(value_delta)
+        self.unit_variance_trace = flag(unit_variance_trace, "unit_variance_trace")
+        self.value_delta = value_delta
         self.bundle = memory.GREEDY if variance == "direct" else memory.GREEDY_VTD  # type: ignore[misc]
 
     @classmethod

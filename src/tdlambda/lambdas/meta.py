@@ -28,7 +28,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints, integer, not_negative, positive
+from tdlambda.arrays import Floats, Ints, choice, flag, integer, not_negative, positive
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.lambdas.adaptive import WithEstimates
@@ -281,24 +281,25 @@ class Meta(WithEstimates):
         absolute_floor: bool = False,
     ) -> None:
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
-        if gradient not in ("exact", "derived", "printed"):
-            raise ValueError(f'gradient must be "exact", "derived" or "printed"; got {gradient!r}')
-        if step not in ("newton", "gradient"):
-            raise ValueError(f'step must be "newton" or "gradient"; got {step!r}')
+        choice(gradient, "gradient", "exact", "derived", "printed")
+        choice(step, "step", "newton", "gradient")
         if features is not None and not isinstance(features, Encoder):
             raise TypeError(f"features must be an encoder or None; got {features!r}")
+        trace = flag(trace, "trace")
         if integer(horizon, "horizon", 1) > 1 and trace:
             raise ValueError(f"horizon: a trace has no horizon; give one or the other, not {horizon} and trace=True")
         if (trace or horizon > 1) and gradient != "exact":
             name = "trace" if trace else "horizon"
             raise ValueError(f'{name}: only the "exact" gradient reaches further than one step, not "{gradient}"')
         self.kappa, self.gradient, self.step, self.features = positive(kappa, "kappa"), gradient, step, features
-        self.horizon, self.trace = int(horizon), bool(trace)
+        self.horizon, self.trace = int(horizon), trace
         self.slots = 2 * (self.horizon - 1)  # two numbers for each λ-return that is followed
         self.floor = not_negative(floor, "floor")
         self.rho_clip = None if rho_clip is None else positive(rho_clip, "rho_clip")
-        self.in_range, self.unit_variance_trace = bool(in_range), bool(unit_variance_trace)
-        self.value_delta, self.absolute_floor = bool(value_delta), bool(absolute_floor)
+        self.in_range = flag(in_range, "in_range")
+        self.unit_variance_trace = flag(unit_variance_trace, "unit_variance_trace")
+        self.value_delta = flag(value_delta, "value_delta")
+        self.absolute_floor = flag(absolute_floor, "absolute_floor")
 
     @classmethod
     def thesis(cls, kappa: float, **options: Any) -> Self:

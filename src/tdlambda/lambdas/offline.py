@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, integer
+from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder
 from tdlambda.lambdas.stored_episodes import StoredEpisodes, Values
 from tdlambda.mdp import Transitions
@@ -105,8 +105,7 @@ def offline_meta(
     array([0. , 1. , 1. , 1. , 1. , 1. , 1. , 1. , 0.9])
     >>> v = td.LambdaReturn(ring.features, 0.1, lam=td.PerState(found.lambdas(range(11))))
     """
-    if of not in ("target", "per-decision", "control-variate"):
-        raise ValueError(f'of must be "target", "per-decision" or "control-variate"; got {of!r}')
+    choice(of, "of", "target", "per-decision", "control-variate")
     if kappa is not None and not 0 < kappa < np.inf:
         raise ValueError(f"kappa must be positive and finite, or None; got {kappa}")
     sweeps, encoder = integer(sweeps, "sweeps", 0), lam_features or features

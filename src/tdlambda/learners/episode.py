@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda import memory
-from tdlambda.arrays import Bools, Floats, Ints, positive
+from tdlambda.arrays import Bools, Floats, Ints, choice, positive
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
 from tdlambda.features.base import first_misfit
@@ -76,8 +76,7 @@ class BatchLearner(Learner):
 
     def __init__(self, features: Encoder, lam: Any, bound: float, on_divergence: Literal["raise", "flag"]) -> None:
         super().__init__(features, lam)
-        if on_divergence not in ("raise", "flag"):
-            raise ValueError(f'on_divergence must be "raise" or "flag"; got {on_divergence!r}')
+        choice(on_divergence, "on_divergence", "raise", "flag")
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
         self._I: Ints = np.zeros(COUNTERS, dtype=np.int64)
         self._I[DIVERGED_AT] = -1
@@ -185,8 +184,7 @@ class ReturnLearner(BatchLearner):
         dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
         super().__init__(features, lam, bound, on_divergence)
-        if dtype not in ("float64", "float32"):
-            raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
+        choice(dtype, "dtype", "float64", "float32")
         start = initial_weights(initial, features.size, dtype)
         self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
         self.initial, self.dtype = start, dtype

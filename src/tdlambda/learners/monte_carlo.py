@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, choice
 from tdlambda.compiled import kernel
 from tdlambda.features import Encoder
 from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn, refuse_lam
@@ -85,8 +85,7 @@ class MonteCarlo(EpisodeLearner):
         **options: Any,
     ) -> None:
         refuse_lam(options, "MonteCarlo has none, its targets are whole returns; take td.LambdaReturn")
-        if visit not in ("every", "first"):
-            raise ValueError(f'visit must be "every" or "first"; got {visit!r}')
+        choice(visit, "visit", "every", "first")
         super().__init__(features, alpha, 1.0, **options)
         self.visit = visit
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, not_negative, positive, real
+from tdlambda.arrays import Floats, choice, not_negative, positive, real
 
 
 class OneOver:
@@ -34,8 +34,7 @@ class OneOver:
         offset: float = 0.0,
         power: float = 1.0,
     ) -> None:
-        if by not in ("visits", "steps"):
-            raise ValueError(f'by must be "visits" or "steps"; got {by!r}')
+        choice(by, "by", "visits", "steps")
         self.by: Literal["visits", "steps"] = by
         self.scale = positive(scale, "scale")
         self.offset, self.power = not_negative(offset, "offset"), not_negative(power, "power")

@@ -10,7 +10,7 @@ w += α δ e
 from typing import Any, Literal
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, choice
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.learners.step_size import OneOver
@@ -94,8 +94,7 @@ class TD(TraceLearner):
         trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
         **options: Any,
     ) -> None:
-        if trace not in _TRACES:
-            raise ValueError(f"trace must be one of {', '.join(_TRACES)}; got {trace!r}")
+        choice(trace, "trace", *_TRACES)
         super().__init__(features, alpha, lam, **options)
         self.trace_kind = trace
         self._I[OPTION] = _TRACES.index(trace)

@@ -13,7 +13,7 @@ from tdlambda import (
     learners,  # its `driver` imports each algorithm's mathematics, so it comes last
     memory,
 )
-from tdlambda.arrays import Floats, Ints, flag, number, plain, positive
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.compiled import entry
 from tdlambda.features import Encoder, OneHot
 from tdlambda.lambdas import Adaptive, Fixed
@@ -71,10 +71,8 @@ class TraceLearner(Learner):
         dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
         super().__init__(features, lam)
-        if on_divergence not in ("raise", "flag"):
-            raise ValueError(f'on_divergence must be "raise" or "flag"; got {on_divergence!r}')
-        if dtype not in ("float64", "float32"):
-            raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}')
+        choice(on_divergence, "on_divergence", "raise", "flag")
+        choice(dtype, "dtype", "float64", "float32")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
         start = initial_weights(initial, features.size, dtype)
@@ -156,7 +154,11 @@ class TraceLearner(Learner):
         if truncated is not False and flag(truncated, "truncated"):
             ended += 2
         try:
-            if type(0.0 + reward + gamma + rho) not in _PLAIN:  # text adds to no number; the rest is looked at closely
+            try:
+                plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN
+            except (TypeError, OverflowError):  # text, say, which adds to no number
+                plain_numbers = False
+            if not plain_numbers:
                 reward, gamma, rho = check_numbers(reward, gamma, rho)
             if type(obs) is int and type(next_obs) is int and self._one_hot:
                 status = self._update_index(obs, next_obs, reward, gamma, rho, ended)

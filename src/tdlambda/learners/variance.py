@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tdlambda import memory
-from tdlambda.arrays import Floats, fraction
+from tdlambda.arrays import Floats, choice, fraction
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.step_size import OneOver
@@ -46,8 +46,7 @@ class VarianceLearner(TraceLearner):
         **options: Any,
     ) -> None:
         super().__init__(features, alpha, lam, **options)
-        if of not in ("target", "corrected"):
-            raise ValueError(f'of must be "target" or "corrected"; got {of!r}')
+        choice(of, "of", "target", "corrected")
         self.of, self.trace_lam = of, fraction(trace_lam, "trace_lam")
         self._I[memory.CORRECTED] = of == "corrected"
         self._M[[memory.TRACE_LAM, memory.PACE]] = self.trace_lam, 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from tdlambda.arrays import Floats, Ints, Matrix
+from tdlambda.arrays import Floats, Ints, Matrix, choice
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.values import sweep, transition_matrix
 
@@ -46,8 +46,7 @@ def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "it
     which solves dᵀP̃ = dᵀ without forming P̃. Where episodes may fail to end, all time is spent in the closed
     classes, each weighted by the chance to be caught in it.
     """
-    if method not in ("direct", "iterative"):
-        raise ValueError(f'method must be "direct" or "iterative"; got {method!r}')
+    choice(method, "method", "direct", "iterative")
     P = _chain(mdp, pi)
     classes = _closed_classes(mdp, P)
     if not classes:

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from tdlambda.arrays import Bools, Floats
+from tdlambda.arrays import Bools, Floats, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.returns import Recursion
@@ -81,8 +81,7 @@ def target_error(problem: Problem) -> float:
 @quiet
 def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Floats:
     """∇J(λ): full or to a horizon, or one of the thesis' one-step forms."""
-    if kind not in ("full", "derived", "printed"):
-        raise ValueError(f'kind must be "full", "derived" or "printed"; got {kind!r}')
+    choice(kind, "kind", "full", "derived", "printed")
     G = problem.G
     diverges = G.diverges & problem.matters
     if diverges.any():

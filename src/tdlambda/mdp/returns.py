@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Matrix
+from tdlambda.arrays import Bools, Floats, Matrix, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach, diverging
 from tdlambda.mdp.values import require_proper
@@ -131,8 +131,7 @@ class Recursion:
 @quiet
 def recursion(mdp: FiniteMDP, V: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> Recursion:
     """The recursion G = a + c G' of the λ-return that bootstraps from V, under behaviour b, corrected towards π."""
-    if correction not in ("per-decision", "control-variate"):
-        raise ValueError(f'correction must be "per-decision" or "control-variate"; got {correction!r}')
+    choice(correction, "correction", "per-decision", "control-variate")
     o = mdp.outcomes
     V = np.where(mdp.terminal, 0.0, V)
     weight = b[o.state, o.action] * o.probability

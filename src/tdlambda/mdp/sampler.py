@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools, Floats, Ints, column, flags, integer, unmasked
+from tdlambda.arrays import Bools, Floats, Ints, column, flags, integer, rows
 from tdlambda.compiled import compiled
 from tdlambda.randomness import pick, running_sums, stream, uniform
 
@@ -49,9 +49,9 @@ class Transitions:
         for name in ("terminated", "truncated"):
             checked[name] = flags(getattr(self, name), name, n)
         for name in ("obs", "next_obs", "action"):
-            checked[name] = rows = np.asarray(unmasked(getattr(self, name), name))
-            if rows.ndim == 0 or (len(rows) != n and not (name == "action" and not len(rows))):
-                raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {rows.shape}")
+            checked[name] = array = rows(getattr(self, name), name)
+            if array.ndim == 0 or (len(array) != n and not (name == "action" and not len(array))):
+                raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {array.shape}")
         for name, array in checked.items():
             object.__setattr__(self, name, array)
 
