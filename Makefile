@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 CHROMIUM := chromium chromium-driver
-# Bytecode is kept: the tests start the command a hundred times.
+# Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test lint types check browser screenshots slow bench docs mutants lock clean
+.PHONY: run test lint types check warm browser screenshots slow bench docs mutants lock clean
 
 run: $(READY)            ## one of the thesis' tables, at a reduced size, beside the printed numbers
 	@echo "The thesis' first table with 24 seeds (a minute or two; the first run compiles for half a minute)"
@@ -14,7 +14,9 @@ run: $(READY)            ## one of the thesis' tables, at a reduced size, beside
 	@$(BIN)/tdlambda report results/ringworld-0.40-0.35-quick --out out/report.html
 	@echo "Look at out/report.html. Next: README.md, docs/, .venv/bin/tdlambda run --list"
 
-test: lint types check   ## everything CI runs
+test:                    ## everything CI runs
+	@$(MAKE) --no-print-directory -j 2 browser lint types warm
+	@$(MAKE) --no-print-directory check
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -23,7 +25,10 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: $(READY) browser
+warm: $(READY)           ## compile the large kernels, once for all processes of the tests
+	TDLAMBDA_QUIET=1 $(BIN)/python tools/warm.py
+
+check: $(READY) browser warm
 	$(BIN)/pytest -n 2
 
 browser:                 ## Chromium for the page's tests, if it is not here
@@ -35,7 +40,7 @@ browser:                 ## Chromium for the page's tests, if it is not here
 screenshots: $(READY) browser  ## pictures of the page and of each of its figures
 	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
 
-slow: $(READY) browser   ## long statistical checks, and Hypothesis at random with ten times the examples
+slow: $(READY) browser warm  ## long statistical checks, and Hypothesis at random with ten times the examples
 	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile=search -n 2
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
