@@ -1,0 +1,1 @@
+"""Attacks on the library, in numbered cases that can be repeated: `python tests/attacks --help`."""

@@ -1,0 +1,93 @@
+"""Learners and threads: one learner in several threads is refused or unharmed, many learners in many threads are free.
+
+Every thread teaches the same transition, an episode of its own, so that the order in which they come does not matter: a
+learner that was not harmed is, bit for bit, one that has learnt it as often as calls succeeded.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+from attacks.harness import Attack, Failed, Say
+from attacks.online import brief
+from attacks.subjects import OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
+
+
+BUSY = "in use by another thread"
+KINDS = TRACES | OTHERS | PLAIN
+
+
+def case(rng: RNG, say: Say) -> None:
+    """One learner for all threads, or one for each."""
+    sys.setswitchinterval(1e-6)
+    name, world = str(rng.choice(list(KINDS))), WORLDS[str(rng.choice(["OneHot(5)", "OneHot(300)", "TileCoder"]))]()
+    lam = {} if name in PLAIN else {"lam": 0.9 if name in OTHERS else ["auto", 0.9, "meta"][int(rng.integers(3))]}
+    together, n, rows = bool(rng.integers(2)), int(rng.integers(2, 5)), int(rng.choice([1, 50, 2000]))
+    say(f"{name}({world.name}, {lam}), {'one' if together else 'one each'} in {n} threads, {rows} rows a call")
+    row = {"obs": world.one(rng), "reward": 0.5, "next_obs": world.one(rng), "gamma": 0.5, "rho": 0.75}
+    learners = [KINDS[name](world.features, **lam) for _ in range(n)]
+    taught = _teach([learners[0]] * n if together else learners, row, rows, calls=max(2, 4000 // (rows + 20)))
+    label = f"one {name} in several threads" if together else f"several {name}"
+    for learner, count in zip(learners, [sum(taught)] if together else taught, strict=False):
+        alone = KINDS[name](world.features, **lam)
+        alone.update_many(**_columns(row, count))
+        if learner.steps != count:
+            raise Failed(f"{label}: steps are lost")
+        if Subject(name, learner, world, 0).state() != Subject(name, alone, world, 0).state():  # type: ignore[arg-type]
+            raise Failed(f"{label}: learnt something else than alone")
+        if not together and count != taught[0]:
+            raise Failed(f"{label}: one of them was refused")
+
+
+def _columns(row: dict[str, Any], n: int) -> dict[str, Any]:
+    """The same row, n times."""
+    return {name: np.repeat(np.asarray(value)[None], n, axis=0) for name, value in row.items()} | {"terminated": True}
+
+
+def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> list[int]:
+    """Teach all at once, a thread each; how many rows each thread could."""
+    start, errors, taught = threading.Barrier(len(learners)), [], [0] * len(learners)
+    batch = _columns(row, rows)
+
+    def work(place: int, learner: Any) -> None:
+        start.wait()
+        for call in range(calls):
+            try:
+                if rows == 1:
+                    learner.update(**row, terminated=True)
+                else:
+                    learner.update_many(**batch)
+                taught[place] += rows
+                if call % 7 == 0:
+                    learner.predict(row["obs"]), learner.clone()
+            except Exception as error:
+                if BUSY not in str(error):
+                    errors.append(error)
+                    return
+
+    threads = [threading.Thread(target=work, args=some) for some in enumerate(learners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise Failed(f"a thread got {brief(errors[0])}")
+    return taught
+
+
+def warm() -> None:
+    """Load what cases need."""
+    for name in KINDS:
+        for world in ("OneHot(5)", "OneHot(300)", "TileCoder"):
+            found = WORLDS[world]()
+            for lam in ({},) if name in PLAIN else ({"lam": 0.9},) if name in OTHERS else ({"lam": 0.9}, {"lam": "auto"}):
+                learner = KINDS[name](found.features, **lam)
+                row = {"obs": found.one(np.random.default_rng(0)), "reward": 0.5, "gamma": 0.5, "rho": 0.75}
+                row["next_obs"] = row["obs"]
+                learner.update(**row), learner.update_many(**_columns(row, 2)), learner.predict(row["obs"])
+
+
+ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0)
