@@ -16,10 +16,11 @@ RNG = np.random.Generator
 CANARY = "attack_canary"
 """A module that no file may make anybody import."""
 VALUES: list[Any] = [
-    None, True, False, -1, 0, 1, 2**31, 2**63, 10**30, -(10**12), 0.5, 1e308, float("nan"), float("inf"), -0.0, "", "x", "..",
-    "../../etc/passwd", "\0", CANARY, f"{CANARY}:boom", "λ" * 1000, [], [[]], [1, 2], [None], ["x"], {}, {"type": "OneHot"},
-    {"type": "OneHot", "params": {"n": 10**9}}, {"type": "Custom", "params": {"function": f"{CANARY}:boom", "size": 2}},
-    {"type": f"{CANARY}:boom", "params": {}}, {"type": "Meta", "params": {"features": {"type": "Dense", "params": {"n": 10**11}}}},
+    None, True, False, -1, 0, 1, 2**31, 2**63, 10**30, -(10**12), 0.5, 1e308, float("nan"), float("inf"), -0.0, "", "x",
+    "../../etc/passwd", "\0", CANARY, f"{CANARY}:boom", [CANARY], "λ" * 1000, [], [[]], [1, 2], [None], ["x"], {},
+    {"type": "OneHot"}, {"type": "OneHot", "params": {"n": 10**9}}, {"type": f"{CANARY}:boom", "params": {}},
+    {"type": "Custom", "params": {"function": f"{CANARY}:boom", "size": 2}},
+    {"type": "Meta", "params": {"features": {"type": "Dense", "params": {"n": 10**11}}}},
     {"type": "Fourier", "params": {"low": [0] * 30, "high": [1] * 30, "order": 9}}, list(range(1000)),
 ]  # fmt: skip
 """What may stand in plain data where something else belongs."""
@@ -79,7 +80,7 @@ def _places(data: Any, where: str) -> Any:
         yield from _places(value, f"{where}.{key}")
 
 
-# ---- archives of arrays --------------------------------------------------------------------------------------------------
+# ---- archives of arrays ---------------------------------------------------------------------------------------
 
 Members = dict[str, bytes]
 
@@ -117,7 +118,7 @@ def claiming(descr: str, shape: str, body: bytes) -> bytes:
 _PICKLE = f"c{CANARY}\nboom\n.".encode()
 _ARRAYS: dict[str, Callable[[RNG, np.ndarray[Any, Any]], bytes]] = {
     "another type": lambda rng, a: npy(a.astype(str(rng.choice(["f4", "f8", "i8", "i4", "?", ">f8", "c16", "S4"])))),
-    "another shape": lambda rng, a: npy(np.concatenate([a, a], axis=int(rng.integers(max(1, a.ndim)))) if a.ndim else a),
+    "another shape": lambda rng, a: npy(np.concatenate([a, a], axis=int(rng.integers(max(1, a.ndim))))),
     "one dimension more": lambda rng, a: npy(a[None]),
     "flat": lambda rng, a: npy(a.ravel()),
     "transposed": lambda rng, a: npy(np.asfortranarray(a.T)),

@@ -1,8 +1,8 @@
 """Damaged and forged files: learners, agents, units of results, manifests, notes of sessions, studies.
 
 A damaged file is refused with ValueError (a unit is left out with a warning, or done again), or what was read is what
-was written. A forged one, whose sums are right, may also be read; then what it made works. None may make anybody wait, take
-much memory, or run code.
+was written. A forged one, whose sums are right, may also be read; then what it made works. None may make anybody wait,
+take much memory, or run code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+import tdlambda as td
 from attacks import damage
 from attacks.damage import CANARY, RNG
 from attacks.harness import Attack, Failed, Say
 from attacks.online import brief
-
-import tdlambda as td
 from tdlambda.report.page import load as load_report
 from tdlambda.studies import store
 from tdlambda.studies.watching import Watcher
@@ -43,11 +43,11 @@ def case(rng: RNG, say: Say) -> None:
         raise Failed("code that a file named was run")
 
 
-def refused(label: str, act: Callable[[], Any], *also: type[Exception]) -> Any:
+def refused(label: str, act: Callable[[], Any], also: type[Exception] = ValueError) -> Any:
     """What came of reading; None if it was refused as it should be."""
     try:
         return act()
-    except (ValueError, *also) as error:
+    except (ValueError, also) as error:
         if isinstance(error.__cause__, MemoryError):
             raise Failed(f"{label}: asks for too much memory") from error
         return None
@@ -55,7 +55,7 @@ def refused(label: str, act: Callable[[], Any], *also: type[Exception]) -> Any:
         raise Failed(f"{label}: {brief(error)}") from error
 
 
-# ---- learners and agents -------------------------------------------------------------------------------------------------
+# ---- learners and agents --------------------------------------------------------------------------------------
 
 
 @cache
@@ -123,11 +123,14 @@ def archive(rng: RNG, say: Say, folder: Path) -> None:
             raise Failed(f"load of {name}, forged and then used: {brief(error)}") from error
 
 
-# ---- results -------------------------------------------------------------------------------------------------------------
+# ---- results --------------------------------------------------------------------------------------------------
 
 STUDY = td.Study(
     "small", "RandomWalk-v0", seeds=2, steps=200, points=10, curve=5, grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]},
-    methods={"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam")), "greedy": td.Method("TD", "Greedy", ("alpha",))},
+    methods={
+        "fixed": td.Method("TrueOnlineTD", over=("alpha", "lam")),
+        "greedy": td.Method("TD", rule="Greedy", over=("alpha",)),
+    },
 )  # fmt: skip
 
 
@@ -191,18 +194,24 @@ def _of(part: pl.DataFrame, path: Path) -> bool:
     return path.parent.name.startswith(f"{method}-") and int(path.stem) == seed
 
 
+def _changed(table: pa.Table, column: str, values: list[Any], kind: Any = None) -> pa.Table:
+    """A table with these values, over and over, in a column."""
+    array = pa.array(values * len(table), kind)
+    return table.set_column(table.schema.get_field_index(column), column, array)
+
+
 _TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
     "a column left out": lambda t: t.drop_columns(["tail"]),
+    "a column more": lambda t: t.append_column("method", pa.array(["x"] * len(t))),
     "no rows": lambda t: t.slice(0, 0),
     "a row less": lambda t: t.slice(1),
     "rows twice": lambda t: pa.concat_tables([t, t]),
-    "text for numbers": lambda t: t.set_column(t.schema.get_field_index("tail"), "tail", pa.array(["x"] * len(t))),
-    "nulls": lambda t: t.set_column(t.schema.get_field_index("tail"), "tail", pa.array([None] * len(t), pa.float64())),
-    "another seed": lambda t: t.set_column(t.schema.get_field_index("seed"), "seed", pa.array([7] * len(t))),
-    "short curves": lambda t: t.set_column(t.schema.get_field_index("curve"), "curve", pa.array([[]] * len(t), pa.list_(pa.float32()))),
-    "another grid": lambda t: t.set_column(t.schema.get_field_index("alpha"), "alpha", pa.array([9.0] * len(t))),
-    "a column more": lambda t: t.append_column("method", pa.array(["x"] * len(t))),
-}  # fmt: skip
+    "text for numbers": lambda t: _changed(t, "tail", ["x"]),
+    "nulls": lambda t: _changed(t, "tail", [None], pa.float64()),
+    "another seed": lambda t: _changed(t, "seed", [7]),
+    "another grid": lambda t: _changed(t, "alpha", [9.0]),
+    "short curves": lambda t: _changed(t, "curve", [[]], pa.list_(pa.float32())),
+}
 
 
 def forged_unit(rng: RNG, content: bytes) -> tuple[str, bytes]:
@@ -259,11 +268,11 @@ def note(rng: RNG, say: Say, folder: Path) -> None:
         raise Failed("a damaged note hides the results")
 
 
-# ---- studies -------------------------------------------------------------------------------------------------------------
+# ---- studies --------------------------------------------------------------------------------------------------
 
 
 def toml(rng: RNG, say: Say, folder: Path) -> None:
-    """A study with a field that makes no sense, or damaged text: refused by its field, at once; reading it runs nothing."""
+    """A study with a field that makes no sense, or whose text is damaged: refused at once; reading it runs nothing."""
     data = {key: value for key, value in STUDY.to_dict().items() if value is not None}
     for method in data["methods"].values():
         method.pop("rule", None) if method.get("rule") is None else None
@@ -281,7 +290,7 @@ def toml(rng: RNG, say: Say, folder: Path) -> None:
     if CANARY in sys.modules:
         raise Failed("Study.load ran code that a file named")
     for method in study.methods:
-        refused("the learners of a study", lambda method=method: study.learners(method), TypeError)
+        refused("the learners of a study", partial(study.learners, method), TypeError)
     sys.modules.pop(CANARY, None)  # whoever runs a study runs what it names
 
 

@@ -1,7 +1,8 @@
 """What the attacks share: numbered cases, run in child processes so that a crash or a hang is a failure with a number.
 
-A case is a function of a random generator, which is seeded with the attack's seed and the case's number; so one case can
-be run again alone. It says what it is about to do before it does it, and raises `Failed` where a property does not hold.
+A case is a function of a random generator, which is seeded with the attack's seed and the case's number; so one case
+can be run again alone. It says what it is about to do before it does it, and raises `Failed` where a property does not
+hold.
 """
 
 from __future__ import annotations

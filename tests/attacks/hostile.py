@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from attacks.guards import guarded
 from numpy.typing import NDArray
+
+from attacks.guards import guarded
 
 Array = NDArray[Any]
 RNG: TypeAlias = np.random.Generator
@@ -43,15 +44,15 @@ def _masked(value: Any) -> Any:
     return np.ma.array(value, mask=True)
 
 
-# ---- one number, one flag, one observation ------------------------------------------------------------------------------
+# ---- one number, one flag, one observation --------------------------------------------------------------------
 
 
 def number(rng: RNG, plain: float, low: float, high: float) -> Given:
     """A number in [low, high] in disguise."""
     same = [float(plain), np.float64(plain)]
-    either = [np.float32(plain), np.array(plain), Fraction(plain), Decimal(plain), np.longdouble(plain)]
+    either: list[Any] = [np.float32(plain), np.array(plain), Fraction(plain), Decimal(plain), np.longdouble(plain)]
     any_ = [x for x in EXTREME if low <= x <= high]
-    wrong = [x for x in EXTREME if not low <= x <= high]
+    wrong: list[Any] = [x for x in EXTREME if not low <= x <= high]
     wrong += [*NOT_FINITE, *NEITHER, *TEXT, _masked(plain), np.array([plain, plain]), np.array(str(plain))]
     return _one_of(rng, same, [*either, np.array([plain]), [plain]], any_, wrong)
 
@@ -75,11 +76,26 @@ def state(rng: RNG, plain: int, n: int) -> Given:
 
 def vector(rng: RNG, plain: Array) -> Given:
     """An observation that is a vector, in disguise."""
-    same = [plain, plain.tolist(), tuple(plain), plain.astype(np.float32), plain.astype(">f8"), guarded(plain)]
+    same: list[Any] = [
+        plain,
+        plain.tolist(),
+        tuple(plain),
+        plain.astype(np.float32),
+        plain.astype(">f8"),
+        guarded(plain),
+    ]
     same += [np.repeat(plain, 2)[::2]]
-    either = [plain.astype(object), np.ma.array(plain), memoryview(plain), plain.astype(np.longdouble)]
+    either: list[Any] = [plain.astype(object), np.ma.array(plain), plain.data, plain.astype(np.longdouble)]
     any_ = [plain * 1e300, plain * 0.0, plain * 5e-324, np.full_like(plain, np.inf), np.full_like(plain, -1e308)]
-    wrong = [plain[:-1], np.append(plain, 0.0), plain[None], plain.astype(str), plain.astype("S9"), plain + 0j, None]
+    wrong: list[Any] = [
+        plain[:-1],
+        np.append(plain, 0.0),
+        plain[None],
+        plain.astype(str),
+        plain.astype("S9"),
+        plain + 0j,
+        None,
+    ]
     wrong += [np.full_like(plain, np.nan), np.ma.array(plain, mask=True), [*plain[:-1], None], "text", b"bytes", {}]
     wrong += [np.zeros((3, 0)), plain.astype("datetime64[s]"), [[1.0], [1.0, 2.0]], [*plain[:-1], HUGE]]
     return _one_of(rng, same, either, any_, wrong)
@@ -91,7 +107,7 @@ def _one_of(rng: RNG, *by_verdict: list[Any]) -> Given:
     return some[int(rng.integers(len(some)))], verdict
 
 
-# ---- columns ------------------------------------------------------------------------------------------------------------
+# ---- columns --------------------------------------------------------------------------------------------------
 
 Disguise: TypeAlias = Callable[[RNG, Array], Any]
 _ROWS: dict[Verdict, list[Disguise]] = {
@@ -111,22 +127,19 @@ _ROWS: dict[Verdict, list[Disguise]] = {
         lambda rng, a: tuple(a),
         lambda rng, a: a.astype(object),
         lambda rng, a: np.ma.array(a),
-        lambda rng, a: memoryview(np.ascontiguousarray(a)),
+        lambda rng, a: np.ascontiguousarray(a).data,
         lambda rng, a: a.astype(np.longdouble) if a.dtype.kind == "f" else a.astype(np.int16),
         lambda rng, a: np.asmatrix(a.reshape(len(a), -1)),
     ],
     WRONG: [
-        lambda rng, a: guarded(a[:-1]),
-        lambda rng, a: guarded(a[: len(a) // 2]),
-        lambda rng, a: np.concatenate([a, a]),
-        lambda rng, a: a[None],
+        lambda rng, a: np.stack([a] * 7, axis=0),
         lambda rng, a: np.stack([a, a], axis=1),
         lambda rng, a: np.stack([a, a], axis=-1)[..., None],
         lambda rng, a: a.astype(str),
         lambda rng, a: a.astype("S9"),
         lambda rng, a: a + 0j,
         lambda rng, a: a.astype("datetime64[s]"),
-        lambda rng, a: np.ma.array(a, mask=rng.integers(2, size=a.shape).astype(bool) | (np.arange(a.size) == 0).reshape(a.shape)),
+        lambda rng, a: np.ma.array(a, mask=np.arange(a.size).reshape(a.shape) % 3 == rng.integers(2)),
         lambda rng, a: [*a.tolist()[:-1], None],
         lambda rng, a: [*a.tolist()[:-1], "1"],
         lambda rng, a: [*a.tolist()[:-1], HUGE],
@@ -137,12 +150,18 @@ _ROWS: dict[Verdict, list[Disguise]] = {
         lambda rng, a: np.zeros((len(a), 0)),
     ],
 }  # fmt: skip
+_LENGTHS: list[Disguise] = [
+    lambda rng, a: guarded(a[:-1]),
+    lambda rng, a: guarded(a[: len(a) // 2]),
+    lambda rng, a: np.concatenate([a, a]),
+    lambda rng, a: a[None],
+]
 
 
-def rows(rng: RNG, plain: Array) -> Given:
-    """A column of a batch of at least two rows in disguise: another layout, type, length or dimension."""
+def rows(rng: RNG, plain: Array, alone: bool = False) -> Given:
+    """A column of at least two rows in disguise: another layout, type or dimension or, unless it is alone, length."""
     verdict = (SAME, EITHER, WRONG)[int(rng.integers(3))]
-    some = _ROWS[verdict]
+    some = _ROWS[verdict] + (_LENGTHS if verdict == WRONG and not alone else [])
     return some[int(rng.integers(len(some)))](rng, plain), verdict
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attacks.files import units
-from attacks.harness import Attack, Failed, Say
 
 import tdlambda as td
+from attacks.files import units
+from attacks.harness import Attack, Failed, Say
 from tdlambda.cli import main
 
 RNG = np.random.Generator

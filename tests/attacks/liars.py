@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from attacks.guards import guarded
 from numpy.typing import NDArray
 
 import tdlambda as td
+from attacks.guards import guarded
 from tdlambda.lambdas import Rule
 
 Array = NDArray[Any]
@@ -19,7 +19,7 @@ STATES = 5
 def _poke(array: Array, value: Any) -> Array:
     """A copy whose last entry is another."""
     array = array.copy()
-    array.flat[-1] = value
+    array.flat[-1:] = value
     return array
 
 
@@ -35,7 +35,7 @@ ENCODINGS: dict[str, tuple[Callable[[Array, Array], Any], bool]] = {
     "fewer values": (lambda i, v: (i, guarded(v[..., :-1])), True),
     "fewer indices": (lambda i, v: (guarded(i[..., :-1]), v), True),
     "half the rows": (lambda i, v: (guarded(i[: len(i) // 2]), guarded(v[: len(v) // 2])), True),
-    "flat": (lambda i, v: (i.ravel()[0], v.ravel()[0]), True),
+    "flat": (lambda i, v: (np.int64(0), np.float64(0.5)), True),
     "nested": (lambda i, v: (i[None], v[None]), True),
     "NaN": (lambda i, v: (i, _poke(v, np.nan)), True),
     "infinite": (lambda i, v: (i, _poke(v, np.inf)), True),
@@ -51,7 +51,7 @@ ENCODINGS: dict[str, tuple[Callable[[Array, Array], Any], bool]] = {
     "None": (lambda i, v: None, True),
     "indices alone": (lambda i, v: i, True),
     "objects": (lambda i, v: (i.astype(object), v.astype(object)), False),
-    "masked": (lambda i, v: (i, np.ma.array(v, mask=True)), True),
+    "masked": (lambda i, v: (i, np.ma.array(v, mask=True)), False),
 }
 
 
@@ -73,6 +73,8 @@ class Liar(td.Encoder):
         return {"fault": self.fault, "after": self.after}
 
     def _right(self, states: Array) -> tuple[Array, Array]:
+        if states.dtype.kind not in "iu":
+            raise TypeError(f"observations must be integers; got {states.dtype}")
         index = np.stack([states % STATES, (states + 1) % STATES], axis=-1).astype(np.int64)
         return index, np.full(index.shape, 0.5)
 
@@ -93,7 +95,7 @@ RULES: dict[str, tuple[Callable[[Array], Any], bool]] = {
     "None": (lambda lam: None, True),
     "text": (lambda lam: lam.astype(str), True),
     "complex": (lambda lam: lam + 1j, True),
-    "masked": (lambda lam: np.ma.array(lam, mask=True), True),
+    "masked": (lambda lam: np.ma.array(lam, mask=True), False),
     "list": (lambda lam: lam.tolist(), False),
     "float32": (lambda lam: lam.astype(np.float32), False),
     "integers": (lambda lam: np.ones(len(lam), dtype=np.int64), False),

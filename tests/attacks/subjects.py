@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+import tdlambda as td
 from attacks import hostile
 from attacks.guards import guard_state
 from attacks.hostile import ANY, SAME, WRONG, Given, Verdict
 from attacks.liars import ENCODINGS, RULES, STATES, Liar, LyingRule
-from numpy.typing import NDArray
-
-import tdlambda as td
 
 Array = NDArray[Any]
 RNG = np.random.Generator
 
 
-# ---- observations and their features ------------------------------------------------------------------------------------
+# ---- observations and their features --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,21 @@ class World:
         """One observation in disguise."""
         if self.states is None:
             return hostile.vector(rng, plain)
-        return hostile.state(rng, plain, self.states)
+        return self._as_encoded(*hostile.state(rng, plain, self.states))
 
-    def spoiled(self, rng: RNG, plain: Array) -> Given:
+    def spoiled(self, rng: RNG, plain: Array, alone: bool = False) -> Given:
         """A column with an entry that is none, or the column in disguise."""
         if rng.integers(2):
-            return hostile.rows(rng, plain)
+            value, verdict = hostile.rows(rng, plain, alone)
+            return self._as_encoded(value, verdict) if alone else (value, verdict)
         if self.states is None:
             return hostile.spoiled(rng, plain, [(np.nan, WRONG), (np.inf, ANY), (1e300, ANY), (-0.0, ANY)])
-        return hostile.spoiled(rng, plain, [(-1, WRONG), (self.states, WRONG), (2**40, WRONG), (0.5, WRONG)])
+        wrong = [(-1, WRONG), (self.states, WRONG), (2**40, WRONG), (0.5, WRONG)]
+        return self._as_encoded(*hostile.spoiled(rng, plain, wrong))
+
+    def _as_encoded(self, value: Any, verdict: Verdict) -> Given:
+        """A user's own encoder may take what ours refuse."""
+        return value, min(verdict, ANY) if isinstance(self.features, Liar) else verdict
 
 
 def halves(s: Any) -> Any:
@@ -87,7 +93,7 @@ def required(fault: str, faults: Mapping[str, tuple[Any, bool]]) -> Verdict:
     return SAME if fault == "honest" else WRONG if faults[fault][1] else ANY
 
 
-# ---- λ ------------------------------------------------------------------------------------------------------------------
+# ---- λ --------------------------------------------------------------------------------------------------------
 
 
 def lam(rng: RNG, world: World, fits: bool) -> tuple[str, Any, Verdict]:
@@ -111,7 +117,7 @@ def lam(rng: RNG, world: World, fits: bool) -> tuple[str, Any, Verdict]:
     return name, *known[name]
 
 
-# ---- learners -----------------------------------------------------------------------------------------------------------
+# ---- learners -------------------------------------------------------------------------------------------------
 
 TRACES = {
     "TD accumulating": lambda x, lam, **o: td.TD(x, 0.1, lam, "accumulating", **o),
@@ -133,7 +139,7 @@ PLAIN = {
     "MonteCarlo": lambda x, **o: td.MonteCarlo(x, 0.1, **o),
     "MonteCarlo first": lambda x, **o: td.MonteCarlo(x, 0.1, "first", **o),
     "NStepTD": lambda x, **o: td.NStepTD(x, 0.1, 3, **o),
-    "AutoTD": lambda x, **o: td.AutoTD(x),  # noqa: ARG005
+    "AutoTD": lambda x, **o: td.AutoTD(x),
 }
 """Without a λ."""
 

@@ -11,20 +11,23 @@ import threading
 from typing import Any
 
 import numpy as np
+
 from attacks.harness import Attack, Failed, Say
+from attacks.hostile import SAME
 from attacks.online import brief
 from attacks.subjects import OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
 
-
 BUSY = "in use by another thread"
-KINDS = TRACES | OTHERS | PLAIN
+KINDS: dict[str, Any] = TRACES | OTHERS | PLAIN
+FEATURES = ("OneHot(5)", "OneHot(300)", "TileCoder")
+RULES = (0.9, "auto", "meta")
 
 
 def case(rng: RNG, say: Say) -> None:
     """One learner for all threads, or one for each."""
     sys.setswitchinterval(1e-6)
-    name, world = str(rng.choice(list(KINDS))), WORLDS[str(rng.choice(["OneHot(5)", "OneHot(300)", "TileCoder"]))]()
-    lam = {} if name in PLAIN else {"lam": 0.9 if name in OTHERS else ["auto", 0.9, "meta"][int(rng.integers(3))]}
+    name, world = str(rng.choice(list(KINDS))), WORLDS[str(rng.choice(FEATURES))]()
+    lam = {} if name in PLAIN else {"lam": RULES[int(rng.integers(len(RULES))) if name in TRACES else 0]}
     together, n, rows = bool(rng.integers(2)), int(rng.integers(2, 5)), int(rng.choice([1, 50, 2000]))
     say(f"{name}({world.name}, {lam}), {'one' if together else 'one each'} in {n} threads, {rows} rows a call")
     row = {"obs": world.one(rng), "reward": 0.5, "next_obs": world.one(rng), "gamma": 0.5, "rho": 0.75}
@@ -36,7 +39,7 @@ def case(rng: RNG, say: Say) -> None:
         alone.update_many(**_columns(row, count))
         if learner.steps != count:
             raise Failed(f"{label}: steps are lost")
-        if Subject(name, learner, world, 0).state() != Subject(name, alone, world, 0).state():  # type: ignore[arg-type]
+        if Subject(name, learner, world, SAME).state() != Subject(name, alone, world, SAME).state():
             raise Failed(f"{label}: learnt something else than alone")
         if not together and count != taught[0]:
             raise Failed(f"{label}: one of them was refused")
@@ -81,13 +84,14 @@ def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> l
 def warm() -> None:
     """Load what cases need."""
     for name in KINDS:
-        for world in ("OneHot(5)", "OneHot(300)", "TileCoder"):
-            found = WORLDS[world]()
-            for lam in ({},) if name in PLAIN else ({"lam": 0.9},) if name in OTHERS else ({"lam": 0.9}, {"lam": "auto"}):
-                learner = KINDS[name](found.features, **lam)
-                row = {"obs": found.one(np.random.default_rng(0)), "reward": 0.5, "gamma": 0.5, "rho": 0.75}
-                row["next_obs"] = row["obs"]
-                learner.update(**row), learner.update_many(**_columns(row, 2)), learner.predict(row["obs"])
+        for world in (WORLDS[features]() for features in FEATURES):
+            for lam in RULES[: 1 if name not in TRACES else None]:
+                learner: Any = KINDS[name](world.features, **({} if name in PLAIN else {"lam": lam}))
+                obs = world.one(np.random.default_rng(0))
+                row = {"obs": obs, "reward": 0.5, "next_obs": obs, "gamma": 0.5, "rho": 0.75}
+                learner.update(**row)
+                learner.update_many(**_columns(row, 2))
+                learner.clone().predict(obs)
 
 
 ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0)
