@@ -30,6 +30,7 @@ from attacks.harness import Attack, Failed, Say
 from attacks.online import brief
 from tdlambda.report.page import load as load_report
 from tdlambda.studies import store
+from tdlambda.studies.manifest import content_sum
 from tdlambda.studies.watching import Watcher
 
 
@@ -237,7 +238,7 @@ def manifest(rng: RNG, say: Say, folder: Path) -> None:
     if not blind:
         how, data = damage.warped(rng, json.loads(path.read_bytes()))
         data.pop("sum", None)
-        data["sum"] = store._sum(data)
+        data["sum"] = content_sum(data)
         content = json.dumps(data).encode()
     reader = str(rng.choice(["load_results", "load_study", "Watcher", "report"]))
     say(f"{reader}, manifest: {how}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -74,12 +75,19 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
     seconds: float = 0.0
 
-    def report(self, examples: int = 2) -> str:
+    def failed(self, known: str | None = None) -> list[Failure]:
+        """The failures, but for those whose text a pattern knows."""
+        return [failure for failure in self.failures if known is None or not re.search(known, failure.what)]
+
+    def report(self, known: str | None = None, examples: int = 2) -> str:
         """Counts, then the failures of each kind with a few that can be run again."""
-        name = self.attack.name
-        lines = [f"{name}: {self.tried} tried, {len(self.failures)} failed (seed {self.seed}, {self.seconds:.0f} s)"]
+        name, failed = self.attack.name, self.failed(known)
+        counts = f"{self.tried} tried, {len(failed)} failed"
+        if known is not None:
+            counts += f", {len(self.failures) - len(failed)} known"
+        lines = [f"{name}: {counts} (seed {self.seed}, {self.seconds:.0f} s)"]
         kinds: dict[str, list[Failure]] = {}
-        for failure in self.failures:
+        for failure in failed:
             kinds.setdefault(failure.what, []).append(failure)
         for what, some in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
             lines.append(f"  {len(some)} × {what}")

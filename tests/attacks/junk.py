@@ -43,7 +43,6 @@ BUILDS: dict[str, partial[Any]] = {
     "Meta": partial(td.Meta, kappa=0.1, trace=True, warm_up=0, length=None, features=FEATURES, ratio=1.0),
     "Greedy": partial(td.Greedy, ratio=1.0, of="target", warm_up=0),
     "Counting": partial(td.Counting, patience=1.0, warm_up=0, length=10),
-    "ValueErrorGreedy": partial(td.ValueErrorGreedy, warm_up=0),
     "OneHot": partial(td.OneHot, n=3),
     "Dense": partial(td.Dense, n=3),
     "Table": partial(td.Table, matrix=np.eye(3)),

@@ -26,7 +26,7 @@ from tdlambda.cli import main
 RNG = np.random.Generator
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 STUDY = {
-    "name": "killed", "task": "RingWorld-v0", "seeds": 6, "steps": 60_000, "points": 20, "curve": 10,
+    "name": "killed", "task": "RingWorld-v0", "seeds": 6, "steps": 30_000, "points": 20, "curve": 10,
     "grid": {"alpha": np.geomspace(0.001, 0.1, 40).tolist(), "lam": [0.0, 0.9]},
     "methods": {
         "fixed": {"learner": "TrueOnlineTD", "over": ["alpha", "lam"]},
@@ -103,7 +103,9 @@ def _start(out: Path) -> int:
         code = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            study = out.parent / "study.json.toml"
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            study = out.parent / "study.toml"
             study.write_text("\n".join(f"{key} = {_literal(value)}" for key, value in STUDY.items()))
             sys.argv = ["tdlambda", "run", str(study), "--out", str(out), "--json", "--workers", "2"]
             main()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = {"online": 150, "files": 150, "kills": 2, "threads": 30}
+SMALL = {"online": 1000, "files": 300, "kills": 2, "threads": 40}
 LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000}
 
 
