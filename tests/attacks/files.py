@@ -27,7 +27,7 @@ import tdlambda as td
 from attacks import damage
 from attacks.damage import CANARY, RNG
 from attacks.harness import Attack, Failed, Say
-from attacks.online import brief
+from attacks.judging import brief
 from tdlambda.report.page import load as load_report
 from tdlambda.studies import store
 from tdlambda.studies.manifest import content_sum
@@ -138,7 +138,7 @@ STUDY = td.Study(
 @cache
 def results() -> Path:
     """A directory of results that stays as it is."""
-    out = Path(tempfile.mkdtemp(prefix="attacks-")) / "results"
+    out = Path(tempfile.mkdtemp()) / "results"
     td.run_study(STUDY, out, workers=1, progress=False)
     return out
 
@@ -314,7 +314,7 @@ def _literal(value: Any) -> str:
 
 def warm() -> None:
     """Make what cases damage, and the module that none may import."""
-    place = Path(tempfile.mkdtemp(prefix="attacks-"))
+    place = Path(tempfile.mkdtemp())
     (place / f"{CANARY}.py").write_text("def boom(*a, **k): return 0\n")
     sys.path.append(str(place))
     archives(), results()

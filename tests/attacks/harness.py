@@ -13,6 +13,7 @@ import re
 import resource
 import select
 import signal
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -98,9 +99,18 @@ class Tally:
 
 
 def run(attack: Attack, cases: range, seed: int) -> Tally:
-    """Try cases; one during which a child dies is tried again alone, to tell it from what came before."""
-    begun, tally = time.monotonic(), Tally(attack, seed)
-    attack.warm()
+    """Try cases, with a directory for temporary files that goes with what killed children have left in it."""
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as tempfile.tempdir:
+        attack.warm()
+        tally = _tried(attack, cases, seed)
+    tempfile.tempdir, tally.seconds = None, time.monotonic() - begun
+    return tally
+
+
+def _tried(attack: Attack, cases: range, seed: int) -> Tally:
+    """Cases in batches; one during which a child dies is tried again alone, to tell it from what came before."""
+    tally = Tally(attack, seed, len(cases))
     for first in range(cases.start, cases.stop, BATCH):
         at = first
         while at < min(first + BATCH, cases.stop):
@@ -115,7 +125,6 @@ def run(attack: Attack, cases: range, seed: int) -> Tally:
                 died.what += f", but not alone (after cases {at} to {died.case - 1})"
                 tally.failures.append(died)
             at = died.case + 1
-    tally.tried, tally.seconds = len(cases), time.monotonic() - begun
     return tally
 
 

@@ -12,9 +12,7 @@ import pickle
 import re
 import reprlib
 import tempfile
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +22,11 @@ import tdlambda as td
 from attacks import hostile, junk
 from attacks.guards import guarded
 from attacks.harness import Attack, Failed, Say
-from attacks.hostile import ANY, EITHER, SAME, WRONG, Given, Verdict
+from attacks.hostile import ANY, EITHER, SAME, WRONG, Given
+from attacks.judging import brief, judge, require_named
 from attacks.liars import ENCODINGS, Liar
 from attacks.subjects import OTHERS, PLAIN, RNG, TRACES, WORLDS, Array, Subject, World, draw, guard, required
 
-NAMED = re.compile(
-    r"\b(obs|observations?|next_obs|reward|gamma|rho|lam|terminated|truncated|action|features|function|matrix|table|"
-    r"learners?|encoding|state|alpha|initial|bound|column)\b|λ"
-)
 FIELDS = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
 
 
@@ -50,7 +45,7 @@ def case(rng: RNG, say: Say) -> None:
     except (TypeError, ValueError) as error:
         if verdict in (SAME, EITHER):
             raise Failed(f"refused to be built: {brief(error)}") from None
-        _require_named(error, "building it")
+        require_named(error, "building it")
         return
     subject = Subject(name, learner, world, verdict)
     if verdict == SAME:
@@ -243,58 +238,6 @@ def in_the_engine(rng: RNG, say: Say) -> None:
             raise Failed(f"engine.run: accepted features with {liar.fault}")
 
     judge(f"engine.run of a Liar({liar.fault})", subject, SAME if must == SAME else ANY, run)
-
-
-# ---- the property ---------------------------------------------------------------------------------------------
-
-
-def judge(
-    label: str, subject: Subject, verdict: Verdict, act: Callable[[Any], None],
-    plainly: Callable[[Any], None] | None = None,
-) -> None:  # fmt: skip
-    """Do it, and hold what came of it against what must."""
-    before, twin = subject.state(), subject.clone() if plainly and verdict <= EITHER else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", "overflow", RuntimeWarning)  # of numbers such as 1e300
-            act(subject.learner)
-    except td.Diverged:
-        if not subject.diverged:
-            raise Failed(f"{label}: raised Diverged, but diverged_at is None") from None
-        if verdict == WRONG:
-            raise Failed(f"{label}: learnt from what must be refused, and diverged") from None
-    except (TypeError, ValueError) as error:
-        if verdict == SAME:
-            raise Failed(f"{label}: refused what is in order: {brief(error)}") from error
-        _require_named(error, label)
-        if subject.state() != before:
-            raise Failed(f"{label}: refused, but the learner has changed") from error
-        return
-    except Failed:
-        raise
-    except Exception as error:
-        raise Failed(f"{label}: {brief(error)}") from error
-    else:
-        if verdict == WRONG:
-            raise Failed(f"{label}: accepted")
-    if not subject.diverged and not subject.finite():
-        raise Failed(f"{label}: the learner is not finite, and does not say that it diverged")
-    if twin is not None and plainly is not None:
-        with suppress(td.Diverged):
-            plainly(twin.learner)
-        if twin.state() != subject.state():
-            raise Failed(f"{label}: learnt something else than from the plain values")
-
-
-def _require_named(error: Exception, label: str) -> None:
-    if not NAMED.search(str(error)):
-        raise Failed(f"{label}: the message names no argument: {brief(error)}") from error
-
-
-def brief(error: BaseException) -> str:
-    """The kind of an error, without what differs from case to case."""
-    return f"{type(error).__name__}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', str(error))[:120]}"
 
 
 def _liar(subject: Subject) -> str:

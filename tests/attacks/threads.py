@@ -14,7 +14,7 @@ import numpy as np
 
 from attacks.harness import Attack, Failed, Say
 from attacks.hostile import SAME
-from attacks.online import brief
+from attacks.judging import brief
 from attacks.subjects import OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
 
 BUSY = "in use by another thread"
