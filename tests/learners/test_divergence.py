@@ -112,3 +112,16 @@ def test_metas_floor_is_relative_to_rewards(horizon: int) -> None:
     assert (inert.lambdas(range(11)) == 1).all()
     assert td.Meta.published(1e-3).absolute_floor
     assert not td.Meta.thesis(1e-3).absolute_floor
+
+
+@pytest.mark.parametrize("rule", ["auto", "meta", "greedy", td.Meta(1e-3, "derived", "gradient", in_range=False)])
+@pytest.mark.parametrize("make", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD])
+def test_what_overflows_in_a_rule_is_divergence(make: Any, rule: Any) -> None:
+    """A learner that has not diverged holds numbers only, so that it can be saved."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        v = make(td.OneHot(4), 0.1, rule, on_divergence="flag")
+        for _ in range(40):
+            s, y = rng.integers(4, size=2).tolist()
+            v.update(s, 10.0 ** rng.uniform(-300, 300), y, rng.random(), 10.0 ** rng.uniform(-300, 300))
+            assert v.diverged_at is not None or all(np.isfinite(a).all() for a in v._state().values())

@@ -156,6 +156,7 @@ class Block:
         """Lanes whose bound on the weights, or whose last prediction, has passed what it may be."""
         blocks, bundle = int(self.I[BLOCKS]), int(self.I[memory.BUNDLE])
         within = (self.S[WEIGHT_BOUND : WEIGHT_BOUND + blocks] <= self.M[BOUND]).all(axis=0)
+        within &= np.isfinite(self.M[FIRST_BLOCK + blocks * SLOTS :]).all(axis=0)  # what a rule keeps
         for k in range(blocks):
             allowed = self.S[ALLOWED_SQUARE if memory.is_square(bundle, k, blocks) else ALLOWED]
             within &= abs(self.M[FIRST_BLOCK + k * SLOTS + memory.V_OLD]) <= allowed

@@ -7,7 +7,7 @@ import numpy as np
 
 from tdlambda.features.arguments import fresh_array, whole_number
 from tdlambda.features.base import Encoder, Indices, Values
-from tdlambda.features.real import first_not_finite, real_array
+from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 _DENSE, _INDICES, _VALUES = "function's vector", "function's indices", "function's values"
 
@@ -58,6 +58,8 @@ class Custom(Encoder):
         values = np.zeros(self.active)
         indices[: found.size] = found
         values[: found.size] = given
+        if first_overflow(values[None]) >= 0:
+            raise ValueError(f"function's features must have a finite |x|², got {values}")
         return indices, values
 
     def encode_batch(self, observations: Iterable[Any]) -> tuple[Indices, Values]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
 from tdlambda.features.base import Encoder, Indices, Values
-from tdlambda.features.real import entry_name, first_not_finite, real_vector, real_vectors
+from tdlambda.features.real import entry_name, first_not_finite, first_overflow, real_vector, real_vectors
 
 
 class Dense(Encoder):
@@ -45,7 +45,11 @@ class Dense(Encoder):
 
 
 def _finite(vectors: Values) -> Values:
-    position = first_not_finite(vectors.reshape(-1))
-    if position >= 0:
-        raise ValueError(f"{entry_name(vectors, position)} must be finite, got {float(vectors.flat[position])}")
+    rows = vectors.reshape(-1, vectors.shape[-1])
+    row = first_overflow(rows)
+    if row >= 0:
+        position = first_not_finite(vectors.reshape(-1))
+        if position >= 0:
+            raise ValueError(f"{entry_name(vectors, position)} must be finite, got {float(vectors.flat[position])}")
+        raise ValueError(f"observation: |x|² must be finite, got {rows[row]}")
     return vectors

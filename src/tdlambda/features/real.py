@@ -51,6 +51,18 @@ def entry_name(vectors: Values, position: int) -> str:
 
 
 @compiled
+def first_overflow(rows: Values) -> int:
+    """Return the first row whose |x|² is not finite, or -1."""
+    for row in range(rows.shape[0]):
+        norm = 0.0
+        for entry in range(rows.shape[1]):
+            norm += rows[row, entry] * rows[row, entry]
+        if not norm < np.inf:
+            return row
+    return -1
+
+
+@compiled
 def first_not_finite(values: Values) -> int:
     """Return the first flat position of a NaN or an infinity, or -1."""
     for position in range(values.size):

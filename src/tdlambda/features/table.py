@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.features.base import Encoder, Indices, Values
 from tdlambda.features.discrete import state_index, state_indices
-from tdlambda.features.real import first_not_finite, real_array
+from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 
 class Table(Encoder):
@@ -42,6 +42,9 @@ class Table(Encoder):
         if position >= 0:
             row, column = divmod(position, X.shape[1])
             raise ValueError(f"matrix must be finite, got matrix[{row}][{column}] = {X[row, column]}")
+        row = first_overflow(X)
+        if row >= 0:
+            raise ValueError(f"matrix: |x|² must be finite, got the row {X[row]}")
         nonzero = X != 0.0
         self.size = X.shape[1]
         self.active = max(1, int(nonzero.sum(axis=1).max()))

@@ -72,6 +72,8 @@ VISITS, NOISE, SEEN, SQUARES, COUNTED, WEIGHTS, DRIFT, POWER = range(8)
 """What is kept for each feature, after A[c (V-v) (V'-v')] at LAMBDA: visits n; u and the visits of this stretch; u² and
 visits of the stretches before; A[c²]; means of u and of u² over the last stretches that met the feature."""
 ROWS = 8
+LARGEST = 1e140
+"""A number whose square, and sums of it, are numbers too."""
 RECENT, SURE = 0.02, 5.0
 """Weight of a stretch in the last two; standard errors from 0 at which the mean of u says that M is wrong."""
 
@@ -114,8 +116,11 @@ def moved(drift: float, power: float) -> bool:
 def prepare(
     F: Floats, M: Floats, I: Ints, alpha: float, x: Index, xv: Value, y: Index, yv: Value, n_next: int,
     reward: float, gamma_next: float, rho: float,
-) -> None:  # fmt: skip
-    """Choose λ', from estimates of before this step; hand V and m their parts; add this step's noise to u."""
+) -> bool:  # fmt: skip
+    """Choose λ', from estimates of before this step; hand V and m their parts; add this step's noise to u.
+
+    Whether the squares of all that is kept are numbers.
+    """
     rows, size, own = I[WEIGHT_ROWS] + I[TRACE_ROWS], I[SIZE], I[RING]
     v, v_next = dot(F[0], x, xv, len(x)), dot(F[0], y, yv, n_next)
     mean, mean_next = dot(F[2 * rows], x, xv, len(x)), dot(F[2 * rows], y, yv, n_next)
@@ -150,27 +155,32 @@ def prepare(
     lam_next = best(above, weight, gap, variance / active if active > 0 else 0.0, M[FLOOR])
     assign(M, 0, reward, gamma_next, rho, lam_next)
     assign(M, 1, reward, gamma_next, rho, M[TRACE_LAM] * cut(rho))
-    _add_noise(F[2 * rows + I[WEIGHT_ROWS]], M, I, x, xv, rho, gamma_lam, reward + gamma_next * mean_next - mean)
+    delta = reward + gamma_next * mean_next - mean
+    return (abs(c) <= LARGEST) & _add_noise(F[2 * rows + I[WEIGHT_ROWS]], M, I, x, xv, rho, gamma_lam, delta)
 
 
 @inlined
 def _add_noise(
     trace: Floats, M: Floats, I: Ints, x: Index, xv: Value, rho: float, gamma_lam: float, delta: float
-) -> None:
-    """ē = ρ (γλ ē + x), u += δᴹ ē."""
-    u = I[RING] + NOISE * I[SIZE]
+) -> bool:
+    """ē = ρ (γλ ē + x), u += δᴹ ē. Whether u² is a number everywhere."""
+    u, good = I[RING] + NOISE * I[SIZE], True
     if I[DENSE]:
         for f in range(I[SIZE]):
             trace[f] *= rho * gamma_lam
             M[u + f] += delta * trace[f]
+            good &= abs(M[u + f]) <= LARGEST
     else:
         for k in range(I[N_LIVE]):
             f = I[LIVE + k]
             trace[f] *= rho * gamma_lam
             M[u + f] += delta * trace[f]
+            good &= abs(M[u + f]) <= LARGEST
     for j in range(len(x)):
         trace[x[j]] += rho * xv[j]
         M[u + x[j]] += delta * (rho * xv[j])
+        good &= abs(M[u + x[j]]) <= LARGEST
+    return good
 
 
 @inlined

@@ -13,6 +13,7 @@ from tdlambda.lambdas import counting, greedy, meta, value_error_greedy
 from tdlambda.learners import direct_vtd, gtd_lambda, td_lambda, true_online_gtd, true_online_td, vtd
 from tdlambda.memory import (
     ALGORITHM,
+    ALONE,
     BETA,
     BLOCKS,
     BUNDLE,
@@ -29,12 +30,14 @@ from tdlambda.memory import (
     GTD,
     LAM_NEXT,
     LAM_SIZE,
+    LAMBDA,
     LAST_DISCOUNT,
     MEAN_PACE,
     META,
     MOST_RHO,
     PACE,
     RATIO,
+    RING,
     SCHEDULE,
     SIZE,
     SLOTS,
@@ -88,6 +91,20 @@ def _learn(
 
 
 @inlined
+def _are_numbers(M: Floats, I: Ints, z: Index, zv: Value) -> bool:
+    """Whether what a rule keeps is finite: its own numbers, and those of the features of x'."""
+    total = 0.0
+    for k in range(FIRST_BLOCK, LAMBDA):
+        total += 0.0 * M[k]
+    for j in range(len(z)):
+        total += 0.0 * M[LAMBDA + z[j]]
+    if I[BUNDLE] == META:
+        for k in range(I[RING], M.size):
+            total += 0.0 * M[k]
+    return total == 0.0
+
+
+@inlined
 def _advance(
     F: Floats, M: Floats, I: Ints, x: Index, xv: Value, y: Index, yv: Value, z: Index, zv: Value,
     reward: float, gamma_next: float, rho: float, lam_next: float, terminated: bool, truncated: bool,
@@ -120,7 +137,7 @@ def _advance(
         elif I[BUNDLE] == META:
             _meta(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho, z, zv)
         elif I[BUNDLE] == VALUE_ERROR:
-            _value_error(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho)
+            within = _value_error(F, M, I, alpha, x, xv, y, yv, n_next, reward, gamma_next, rho)
         else:
             _greedy(F, M, I, x, xv, y, yv, n_next, reward, gamma_next, rho)
         own = I[BUNDLE] == VALUE_ERROR
@@ -132,6 +149,8 @@ def _advance(
             )  # fmt: skip
         if own:
             _settle(F, M, I, alpha, x, xv, terminated or truncated)
+    if I[BUNDLE] != ALONE:
+        within &= _are_numbers(M, I, z, zv)
     for k in range(I[BLOCKS]):
         most = limit
         if is_square(I[BUNDLE], k, I[BLOCKS]):

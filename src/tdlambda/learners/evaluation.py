@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.progress import Task as Bar
 from rich.text import Text
 
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, Ints, integer, real
 from tdlambda.interruption import Interrupted
 from tdlambda.tasks import TASKS, Task, make
 
@@ -184,14 +184,14 @@ def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:
     """A policy as a function to checked probabilities."""
 
     def checked(probabilities: Any, where: str) -> Floats:
-        row: Floats = np.asarray(probabilities, dtype=np.float64)
+        row = real(probabilities, f"{name}{where}")
         if row.shape != (n,) or not (row >= 0).all() or abs(row.sum() - 1) > 1e-6:
             raise ValueError(f"{name}{where} must be {n} probabilities that sum to 1; got {probabilities!r}")
         return row
 
     if callable(policy):
         return lambda obs: checked(policy(obs), f" at observation {obs!r}")
-    table: Floats = np.asarray(policy, dtype=np.float64)
+    table = real(policy, name)
     if table.ndim == 1:
         same = checked(table, "")
         return lambda _: same

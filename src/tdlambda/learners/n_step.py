@@ -97,7 +97,7 @@ class NStepTD(ReturnLearner):
 
     def __init__(self, features: Encoder, alpha: float | OneOver, n: SupportsIndex, **options: Any) -> None:
         refuse_lam(options, "NStepTD has none, it has n; take td.LambdaReturn")
-        self.n = integer(n, "n", 1)
+        self.n = integer(n, "n", 1, 2**40)
         super().__init__(features, alpha, 0.0, self.n, **options)
         self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
 

@@ -42,10 +42,12 @@ def read_manifest(directory: str | Path) -> Manifest:
             if found.pop("sum") != content_sum(found):
                 raise ValueError("its content does not add up to its sum")
             study = replace(Study.from_dict(found["study"]), trusted=False)
+            if found["keys"].keys() != study.methods.keys():
+                raise ValueError("it has not one key for each method")
             return Manifest(study, dict(found["keys"]), dict(found.get("code", {})))
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError(f"directory: {path} is damaged, run the study again to renew it: {error}") from error
     raise ValueError(f"directory: {path} is of format {found['format']}, this version reads {FORMAT}")
 

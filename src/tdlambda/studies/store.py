@@ -41,6 +41,11 @@ if TYPE_CHECKING:  # they take a while to import, and who only learns needs neit
 
 _ABOUT = b"tdlambda"
 _SUM = b"sha256:"
+_COLUMNS = {
+    "seed": "int64", "diverged_at": "int64", "tail": "double", "area": "double", "final": "double",
+    "curve": "list<element: float>", "lambdas": "list<element: float>",
+}  # fmt: skip
+"""Of every unit, beside the grid's."""
 _UNFINISHED = ".unfinished"
 _SURELY_DEAD = 86_400.0
 """Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
@@ -158,7 +163,9 @@ def read_unit(path: Path, key: str, seed: int) -> pa.Table:
         raise UnreadableError(f"{path} cannot be read now, and is left as it is: {why}") from error
     except ValueError as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
-    if about != {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}:
+    kinds = {name: str(table.schema.field(name).type) for name in _COLUMNS if name in table.column_names}
+    said = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}
+    if about != said or kinds != _COLUMNS or any(table[name].null_count for name in _COLUMNS):
         raise DamagedError(f"{path} holds other results than its name says")
     return table
 

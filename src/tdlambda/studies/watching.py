@@ -267,7 +267,7 @@ class Watcher:
                 begun.append(_time(since))
                 if note["state"] in ("preparing", "running") and _alive(note["host"], path.stem):
                     at_work.append(Sitting(note["host"], since, int(note["units"]), note["state"] == "preparing"))
-            except (OSError, KeyError, TypeError, ValueError):  # a note that nobody can read says nothing
+            except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):  # it says nothing
                 continue
         return at_work, begun
 
