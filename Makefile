@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PYTEST := $(BIN)/pytest -n 2
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
@@ -16,7 +17,7 @@ run: $(READY)            ## one of the thesis' tables, at a reduced size, beside
 
 test:                    ## everything CI runs
 	@$(MAKE) --no-print-directory -j 2 browser lint types warm
-	@$(MAKE) --no-print-directory check
+	$(PYTEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,7 +30,7 @@ warm: $(READY)           ## compile the large kernels, once for all processes of
 	TDLAMBDA_QUIET=1 $(BIN)/python tools/warm.py
 
 check: $(READY) browser warm
-	$(BIN)/pytest -n 2
+	$(PYTEST)
 
 browser:                 ## Chromium for the page's tests, if it is not here
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then :; \
@@ -41,7 +42,7 @@ screenshots: $(READY) browser  ## pictures of the page and of each of its figure
 	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
 
 slow: $(READY) browser warm  ## long statistical checks, and Hypothesis at random with ten times the examples
-	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile=search -n 2
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=search
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py
