@@ -86,6 +86,8 @@ def update(subject: Subject, rng: RNG, say: Say) -> None:
     given, verdict, changed = dict(plain), subject.verdict, []
     for name in chosen(subject, rng, list(plain)):
         given[name], own = argument(name, plain[name], subject.world, rng)
+        if subject.acts and name == "rho" and given[name] is None:
+            own = ANY  # an agent knows its own
         changed.append(f"{name}: {type(given[name]).__name__}")
         verdict = max(verdict, own)
     say(f"{subject.name}.update({_shown(given)}) [{verdict.name}]")
