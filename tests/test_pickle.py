@@ -95,6 +95,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "sampler": lambda: RING.sampler(seed=1),
     "Truth": lambda: td.engine.exact_truth(RING),
     "Diverged": lambda: td.Diverged(3),
+    "Interrupted": lambda: td.Interrupted("1 of 2 seeds were finished", 3),
 } | {f"Task, {name}": lambda name=name: td.make(name) for name in td.TASKS}
 
 

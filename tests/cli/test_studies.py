@@ -54,7 +54,7 @@ def test_the_best_is_the_best_of_those_that_did_not_diverge_even_if_each_cell_lo
     )
     shown = run(tmp_path, "run", "lost.toml").stdout
     results = td.load_results(tmp_path / "results" / "lost")
-    assert results.filter(results["alpha"] == 0.1)["diverged_at"].to_list().count(-1) == 1
+    assert results.filter(results["alpha"] == 0.1)["diverged_at"].to_list().count(-1) == 2
     assert results.filter(results["alpha"] == 50.0)["diverged_at"].to_list().count(-1) == 0
     assert "alpha 0.1" in shown
 

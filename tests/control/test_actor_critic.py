@@ -118,7 +118,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
         ({"lam": 1.5}, ValueError, "lam"),
         ({"lam": "actor"}, ValueError, 'lam must be "fixed", "critic", None'),
         ({"lam": td.Meta()}, ValueError, "a rule that does not learn"),
-        ({"weighting": "heavy"}, ValueError, "weighting must be one of discounted"),
+        ({"weighting": "heavy"}, ValueError, 'weighting must be one of "discounted"'),
         ({"entropy": -1.0}, ValueError, "entropy must be finite and not negative"),
         ({"entropy": np.nan}, ValueError, "entropy must be finite"),
         ({"warm_up": -1}, ValueError, "warm_up must be at least 0"),

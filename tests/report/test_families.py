@@ -21,7 +21,7 @@ MIXED = td.Method("TrueOnlineTD", over=("alpha", "lam"))
 @pytest.fixture(scope="module")
 def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("mixed")
-    methods = {"TD": MIXED, "AutoTD": td.Method("tdlambda:AutoTD")}
+    methods = {"TD": MIXED, "AutoTD": td.Method("AutoTD")}
     study = td.Study("mixed", "RandomWalk-v0", methods, grid=GRID, seeds=6, steps=400, points=10)
     td.run_study(study, directory, progress=False)
     return directory

@@ -185,7 +185,7 @@ def test_divergence_by_method_and_alpha_and_none(ring: Seen, lost: Seen) -> None
             same = pl.col("alpha").is_null() if alpha is None else pl.col("alpha") == alpha
             some = results.filter((pl.col("method") == method) & same)["diverged_at"].to_numpy()
             assert shares.get((i, j)) == (f"{100 * (some >= 0).mean():.0f}" if some.size else None)
-    assert (shares[1, 0], shares[1, 1], shares[2, 3]) == ("67", "100", "0")
+    assert (shares[1, 0], shares[1, 1], shares[2, 3]) == ("33", "100", "0")
 
 
 def test_final_lambdas_on_a_chain_and_on_the_lake(ring: Seen, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def data(view: Overview) -> dict[str, Any]:
 
 
 OF = {
-    "META": td.Method("TrueOnlineTD", "Meta"), "AutoTD": td.Method("tdlambda:AutoTD"),
+    "META": td.Method("TrueOnlineTD", "Meta"), "AutoTD": td.Method("AutoTD"),
     "auto": td.Method("TrueOnlineTD", options={"lam": "auto"}), "MC": td.Method("MonteCarlo"),
 }  # fmt: skip
 

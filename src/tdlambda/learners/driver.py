@@ -91,12 +91,12 @@ def _learn(
 
 
 @inlined
-def _are_numbers(M: Floats, I: Ints, z: Index, zv: Value) -> bool:
+def _are_numbers(M: Floats, I: Ints, z: Index) -> bool:
     """Whether what a rule keeps is finite: its own numbers, and those of the features of x'."""
     total = 0.0
     for k in range(FIRST_BLOCK, LAMBDA):
         total += 0.0 * M[k]
-    for j in range(len(z)):
+    for j in range(len(z) if M.size > LAMBDA else 0):  # variance learners keep none
         total += 0.0 * M[LAMBDA + z[j]]
     if I[BUNDLE] == META:
         for k in range(I[RING], M.size):
@@ -150,7 +150,7 @@ def _advance(
         if own:
             _settle(F, M, I, alpha, x, xv, terminated or truncated)
     if I[BUNDLE] != ALONE:
-        within &= _are_numbers(M, I, z, zv)
+        within &= _are_numbers(M, I, z)
     for k in range(I[BLOCKS]):
         most = limit
         if is_square(I[BUNDLE], k, I[BLOCKS]):

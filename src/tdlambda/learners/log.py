@@ -183,7 +183,7 @@ def _unpack(values: Array, name: str, first: int) -> Array:
     for row, value in enumerate(rows):
         if value.shape != rows[0].shape:
             raise ValueError(
-                f"column {name!r}, row {first + row}: shape {value.shape}, but {rows[0].shape} in the first"
+                f"column {name!r}, row {first + row}: {value.size} numbers, but {rows[0].size} in the first"
             )
         if value.dtype == object:
             _require_none(np.array([None in value.tolist()]), name, first + row)

@@ -97,7 +97,9 @@ class NStepTD(ReturnLearner):
 
     def __init__(self, features: Encoder, alpha: float | OneOver, n: SupportsIndex, **options: Any) -> None:
         refuse_lam(options, "NStepTD has none, it has n; take td.LambdaReturn")
-        self.n = integer(n, "n", 1, 2**40)
+        self.n = integer(n, "n", 1)
+        if self.n >= 2**40:
+            raise ValueError(f"n must be below 2**40; got a number of {self.n.bit_length()} bits")
         super().__init__(features, alpha, 0.0, self.n, **options)
         self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
 
