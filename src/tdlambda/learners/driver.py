@@ -189,6 +189,25 @@ def _check_features(index: Ints, value: Floats, size: int, bad_index: int, bad_v
     return OK if norm < np.inf else bad_value
 
 
+@kernel
+def _step(
+    F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
+    reward: float, gamma: float, rho: float, lam: float, terminated: bool, truncated: bool,
+) -> int:  # fmt: skip
+    """`_advance`, compiled once for `update` and `update_many`: that takes longest."""
+    return _advance(F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
+
+
+@inlined
+def _check_step(I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats) -> int:
+    """The features of one transition; those of λ matter where it learns."""
+    status = _check_features(x, xv, I[SIZE], OBS, OBS_VALUES)
+    status = status or _check_features(y, yv, I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+    if I[BUNDLE] != ALONE:
+        status = status or _check_features(z, zv, I[LAM_SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+    return status
+
+
 @brief
 def update(
     F: Floats, M: Floats, I: Ints, x: Ints, xv: Floats, y: Ints, yv: Floats, z: Ints, zv: Floats,
@@ -196,13 +215,11 @@ def update(
 ) -> int:  # fmt: skip
     """One transition between feature vectors x and y; where λ learns, it is a function of z, most often y."""
     status = _check(reward, gamma, rho) or (IN_USE if I[BUSY] else OK)
-    status = status or _check_features(x, xv, I[SIZE], OBS, OBS_VALUES)
-    status = status or _check_features(y, yv, I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
-    status = status or _check_features(z, zv, I[LAM_SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+    status = status or _check_step(I, x, xv, y, yv, z, zv)
     if status != OK:
         return status
     terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
-    return _advance(F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
+    return _step(F, M, I, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
 
 
 @brief
@@ -248,13 +265,11 @@ def update_many(
     if status != OK:
         return status, at
     for t in range(reward.size):
-        status = _check_features(x[t], xv[t], I[SIZE], OBS, OBS_VALUES)
-        status = status or _check_features(y[t], yv[t], I[SIZE], NEXT_OBS, NEXT_OBS_VALUES)
-        status = status or _check_features(z[t], zv[t], I[LAM_SIZE], NEXT_OBS, NEXT_OBS_VALUES)
+        status = _check_step(I, x[t], xv[t], y[t], yv[t], z[t], zv[t])
         if status != OK:
             return status, t
     for t in range(reward.size):
-        status = _advance(
+        status = _step(
             F, M, I, x[t], xv[t], y[t], yv[t], z[t], zv[t],
             reward[t], gamma[t], rho[t], lam[min(t, lam.size - 1)], terminated[t], truncated[t],
         )  # fmt: skip
