@@ -36,7 +36,9 @@ def integer(value: object, name: str, low: int, high: int | None = None) -> int:
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # the error is the point
     except TypeError:
-        raise TypeError(f"{name} must be an integer; got {value!r}") from None
+        number = None
+    if number is None or np.ma.is_masked(value):
+        raise TypeError(f"{name} must be an integer; got {value!r}")
     if number < low or (high is not None and number > high):
         bounds = f"at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} must be {bounds}; got {number}")

@@ -129,7 +129,7 @@ def test_mean_over_episodes_is_the_exact_gradient(
 
 
 @pytest.mark.parametrize("of", KINDS)
-@pytest.mark.parametrize("preset", ["0.35/0.35", "0.4/0.35"])
+@pytest.mark.parametrize("preset", [pytest.param("0.35/0.35", marks=pytest.mark.slow), "0.4/0.35"])
 def test_descent_on_stored_episodes_reaches_the_best_lambda(of: Any, preset: str) -> None:
     """RingWorld, V wrong by the spread of a coin: the exact J at the λ found is within 0.5 % of the least there is."""
     ring = td.make("RingWorld-v0", preset)

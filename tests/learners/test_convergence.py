@@ -17,6 +17,7 @@ TASKS = [
     ("RandomWalk-v0", "5"),
     ("BoyanChain-v0", "13"),
 ]
+SLOW = pytest.mark.slow
 FALLING = td.OneOver("steps", scale=1.0, offset=20.0, power=0.6)
 
 
@@ -27,7 +28,7 @@ def build(name: str, preset: str | None, **options: Any) -> tuple[TabularTask, A
 
 
 @pytest.mark.parametrize(("name", "preset"), TASKS)
-@pytest.mark.parametrize("lam", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("lam", [pytest.param(0.0, marks=SLOW), 0.7, pytest.param(1.0, marks=SLOW)])
 @pytest.mark.parametrize("learner", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD])
 def test_converges_to_the_exact_fixed_point(learner: Any, lam: float, name: str, preset: str) -> None:
     """With falling steps, 10⁶ of them: the weighted distance to X w* is a few per cent of where it began."""
@@ -93,10 +94,10 @@ def test_expected_update_of_gradient_methods_is_that_of_the_linear_system(learne
         ("RingWorld-v0", "0.25/0.25", {}),
         ("FrozenLake-v0", "one-hot", {}),
         ("TwoState-v0", "off-policy", {}),
-        ("RandomWalk-v0", "5", {}),
+        pytest.param("RandomWalk-v0", "5", {}, marks=SLOW),
     ],
 )
-@pytest.mark.parametrize("lam", [0.6, 1.0])
+@pytest.mark.parametrize("lam", [0.6, pytest.param(1.0, marks=SLOW)])
 def test_variance_learners_converge_to_the_exact_variance(
     learner: Any, of: str, name: str, preset: str, options: Any, lam: float
 ) -> None:

@@ -22,7 +22,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, positive
+from tdlambda.arrays import Floats, positive, real
 from tdlambda.compiled import inlined
 from tdlambda.control.policy import GAUSSIAN, Policy
 from tdlambda.features import Encoder
@@ -113,10 +113,7 @@ class Gaussian(Policy):
 
     def given(self, action: Any) -> tuple[int, Floats]:
         """The action in units of the box."""
-        try:
-            point = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"action must be {self.dimensions} numbers; got {action!r}") from None
+        point = real(action, "action")
         if point.size != self.dimensions or not np.isfinite(point).all():
             raise ValueError(f"action must be {self.dimensions} finite numbers; got {action!r}")
         return 0, (point.reshape(-1) - self.middle) / self.unit

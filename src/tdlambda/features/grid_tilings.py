@@ -47,7 +47,7 @@ class GridTilings(Encoder):
         cuts: Sequence[Sequence[Sequence[SupportsIndex]]],
     ) -> None:
         for name, given in (("shape", shape), ("cuts", cuts)):
-            if not isinstance(given, Sequence | np.ndarray):
+            if not _is_list(given):
                 raise TypeError(f"{name} must be a list, got {given!r}")
         if len(shape) == 0:
             raise ValueError(f"shape must have at least one dimension, got {shape!r}")
@@ -104,15 +104,19 @@ class GridTilings(Encoder):
         return {"shape": list(self.shape), "cuts": cuts}
 
 
+def _is_list(given: object) -> bool:
+    return given.ndim > 0 if isinstance(given, np.ndarray) else isinstance(given, Sequence)
+
+
 def _checked_tiling(
     k: int, tiling: Sequence[Sequence[SupportsIndex]], shape: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...]:
-    if not isinstance(tiling, Sequence | np.ndarray) or len(tiling) != len(shape):
+    if not _is_list(tiling) or len(tiling) != len(shape):
         raise ValueError(f"cuts[{k}] must have one entry for each of {len(shape)} dimensions, got {tiling!r}")
     checked = []
     for d, (points, length) in enumerate(zip(tiling, shape, strict=True)):
         name = f"cuts[{k}][{d}]"
-        if not isinstance(points, Sequence | np.ndarray):
+        if not _is_list(points):
             raise TypeError(f"{name} must be a list of cut points, got {points!r}")
         whole = tuple(whole_number(f"{name}[{j}]", point, least=1) for j, point in enumerate(points))
         if any(point >= length for point in whole):

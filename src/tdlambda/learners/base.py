@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, unmasked
+from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, rows
 from tdlambda.features import Encoder
 from tdlambda.lambdas import Adaptive, PerState, Rule, as_rule
 from tdlambda.learners.guard import Guard
@@ -266,8 +266,8 @@ def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminat
     rewards = column(reward, "reward")
     rest = {"gamma": gamma, "rho": rho, "terminated": terminated, "truncated": truncated}
     for name, value in rest.items():
-        if np.ndim(value) == 0:
-            rest[name] = np.full(rewards.size, unmasked(value, name))
+        array = rows(value, name)
+        rest[name] = np.full(rewards.size, array) if array.ndim == 0 else array
     return Transitions(obs, np.zeros(0, np.int64), rewards, next_obs, **rest)
 
 

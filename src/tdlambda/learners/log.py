@@ -159,8 +159,9 @@ def _column(table: Any, field: str, name: str, first: int) -> Array:
         if hasattr(column, gaps):
             _require_none(np.asarray(getattr(column, gaps)(), dtype=bool), name, first)
             break
+    unmasked(column, f"column {name!r}")
     try:
-        values: Array = np.asarray(unmasked(column, f"column {name!r}"))
+        values: Array = np.asarray(column)
     except ValueError:  # lists of unequal lengths
         values = np.fromiter(column, dtype=object)
     if values.ndim == 0:
@@ -177,7 +178,10 @@ def _unpack(values: Array, name: str, first: int) -> Array:
     """Rows that are lists as a matrix; other objects as whatever they are."""
     _require_none(np.array([value is None for value in values]), name, first)
     if isinstance(values[0], str | bytes) or not hasattr(values[0], "__len__"):
-        plain = np.array(values.tolist())
+        try:
+            plain = np.array(values.tolist())
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}") from None
         return plain if plain.dtype.kind in "fiub" else values
     rows = [np.asarray(value) for value in values]
     for row, value in enumerate(rows):

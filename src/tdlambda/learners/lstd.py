@@ -145,11 +145,13 @@ class LSTD(BatchLearner):
     @property
     def weights(self) -> Array:
         """The weights w, solved for if there was a step since they were asked for last; they cannot be written."""
-        if self._w is None:
+        w = self._w
+        if w is None:
             with self._guard.quiet:
-                self._w = _solve(self._A.T + self.ridge * np.eye(self.features.size), self._b, exact=self.ridge > 0)
-                self._w.flags.writeable = False
-        return self._w
+                w = _solve(self._A.T + self.ridge * np.eye(self.features.size), self._b, exact=self.ridge > 0)
+                w.flags.writeable = False
+                self._w = w
+        return w
 
     @property
     def trace(self) -> Array:

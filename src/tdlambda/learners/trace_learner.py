@@ -13,7 +13,7 @@ from tdlambda import (
     learners,  # its `driver` imports each algorithm's mathematics, so it comes last
     memory,
 )
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
 from tdlambda.compiled import entry
 from tdlambda.features import Encoder, OneHot
 from tdlambda.lambdas import Adaptive, Fixed
@@ -235,7 +235,7 @@ class TraceLearner(Learner):
     def lambdas(self, observations: Any) -> Floats:
         """The λ in use at each of these observations."""
         if not isinstance(self.rule, Adaptive):
-            return self._lam_many(np.asarray(observations), len(observations))
+            return self._lam_many(rows(observations, "observations"), len(observations))
         estimates = self._estimates(*self.features.encode_batch(observations))
         return self.rule.values(self._M, self._I, estimates, *self._lam_features.encode_batch(observations))
 
