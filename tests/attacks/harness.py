@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
 import select
 import signal
@@ -76,19 +75,13 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
     seconds: float = 0.0
 
-    def failed(self, known: str | None = None) -> list[Failure]:
-        """The failures, but for those whose text a pattern knows."""
-        return [failure for failure in self.failures if known is None or not re.search(known, failure.what)]
-
-    def report(self, known: str | None = None, examples: int = 2) -> str:
+    def report(self, examples: int = 2) -> str:
         """Counts, then the failures of each kind with a few that can be run again."""
-        name, failed = self.attack.name, self.failed(known)
-        counts = f"{self.tried} tried, {len(failed)} failed"
-        if known is not None:
-            counts += f", {len(self.failures) - len(failed)} known"
+        name = self.attack.name
+        counts = f"{self.tried} tried, {len(self.failures)} failed"
         lines = [f"{name}: {counts} (seed {self.seed}, {self.seconds:.0f} s)"]
         kinds: dict[str, list[Failure]] = {}
-        for failure in failed:
+        for failure in self.failures:
             kinds.setdefault(failure.what, []).append(failure)
         for what, some in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
             lines.append(f"  {len(some)} × {what}")

@@ -121,7 +121,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
         ({"weighting": "heavy"}, ValueError, 'weighting must be one of "discounted"'),
         ({"entropy": -1.0}, ValueError, "entropy must be finite and not negative"),
         ({"entropy": np.nan}, ValueError, "entropy must be finite"),
-        ({"warm_up": -1}, ValueError, "warm_up must be at least 0"),
+        ({"warm_up": -1}, ValueError, "warm_up must be from 0"),
         ({"warm_up": 0.5}, TypeError, "warm_up must be an integer"),
         ({"td_error": "never"}, ValueError, "td_error must be"),
         ({"trace_tolerance": 1.0}, ValueError, "trace_tolerance must be"),

@@ -116,7 +116,8 @@ def test_results_name_the_rule_and_hold_lambda_as_text(finished: Path) -> None:
     assert rows[-1] == ("AutoTD", "AutoTD", None, None, None)
     assert set(results.filter(pl.col("method").is_in(["rule", "option"]))["rule"]) == {"greedy"}
     unit = next(finished.glob("units/both-*/000001.parquet"))
-    assert read_unit(unit, STUDY.key("both"), 1)["lam"].to_pylist() == ["0.0", "0.5", "auto", "greedy"] * 2
+    stored = read_unit(unit, STUDY.key("both"), 1, STUDY.stored_cells("both"))
+    assert stored["lam"].to_pylist() == ["0.0", "0.5", "auto", "greedy"] * 2
     tails = [results.filter(pl.col("method") == name)["tail"].to_list() for name in ("rule", "option", "both")]
     assert tails[0] == tails[1] == [tails[2][3], tails[2][7]], "the same, however it is written"
 

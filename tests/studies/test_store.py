@@ -312,7 +312,7 @@ def test_units_of_before_that_are_removed_meanwhile_are_missed(tmp_path: Path, m
 def refused(path: Path, content: bytes) -> bool:
     path.write_bytes(content)
     try:
-        read_unit(path, KEY, 1)
+        read_unit(path, KEY, 1, STUDY.stored_cells("fixed"))
     except DamagedError:
         return True
     return False

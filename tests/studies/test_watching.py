@@ -105,9 +105,9 @@ def test_unfinished_damaged_and_gone(done: Path) -> None:
 def test_files_are_read_once(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
 
-    def counted(path: Path, key: str, seed: int) -> Any:
+    def counted(path: Path, *of: Any) -> Any:
         read.append(path)
-        return original(path, key, seed)
+        return original(path, *of)
 
     original = read_unit
     monkeypatch.setattr(watching, "read_unit", counted)

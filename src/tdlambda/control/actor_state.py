@@ -56,11 +56,8 @@ class Actor:
             trace_tolerance, positive(bound, "bound"), entropy, 1.0,
         )  # fmt: skip
         self.I[[memory.DENSE, memory.SIZE, memory.BLOCKS, memory.DIVERGED_AT]] = dense, size, 1, -1
-        self.I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS, memory.WARM_UP]] = (
-            rows,
-            traces,
-            integer(warm_up, "warm_up", 0, 2**62),
-        )
+        self.I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS]] = rows, traces
+        self.I[memory.WARM_UP] = integer(warm_up, "warm_up", 0, 2**62)
         self.I[[actor.POLICY, actor.WEIGHTING]] = policy.code, actor.WEIGHTINGS.index(weighting)
         if isinstance(eta, OneOver):
             self.I[memory.SCHEDULE] = memory.BY_STEPS

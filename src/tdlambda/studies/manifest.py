@@ -42,9 +42,10 @@ def read_manifest(directory: str | Path) -> Manifest:
             if found.pop("sum") != content_sum(found):
                 raise ValueError("its content does not add up to its sum")
             study = replace(Study.from_dict(found["study"]), trusted=False)
-            if found["keys"].keys() != study.methods.keys():
+            keys = found["keys"]
+            if keys.keys() != study.methods.keys() or not all(isinstance(key, str) for key in keys.values()):
                 raise ValueError("it has not one key for each method")
-            return Manifest(study, dict(found["keys"]), dict(found.get("code", {})))
+            return Manifest(study, keys, dict(found.get("code", {})))
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:

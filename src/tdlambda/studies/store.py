@@ -18,7 +18,7 @@ import platform
 import socket
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -77,11 +77,11 @@ class Store:
         damaged: list[Path] = []
         wanted: dict[str, list[int]] = {}
         for method in self.study.methods:
-            wanted[method] = []
+            wanted[method], cells = [], self.study.stored_cells(method)
             for seed in self.study.numbers:
                 path = self.path(method, seed)
                 try:
-                    read_unit(path, self.keys[method], seed)
+                    read_unit(path, self.keys[method], seed, cells)
                     continue
                 except DamagedError:
                     damaged.append(path)
@@ -132,7 +132,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 
     (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
     n = len(cells)
-    rows = [study.stored(cell) for cell in cells]
+    rows = study.stored_cells(method)
     columns: dict[str, Any] = {axis: pa.array([row[axis] for row in rows]) for axis in study.methods[method].over}
     columns |= {
         "seed": np.full(n, seed, dtype=np.int64),
@@ -152,8 +152,11 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
     return content[:footer] + _SUM + hashlib.sha256(content).digest() + content[footer:]
 
 
-def read_unit(path: Path, key: str, seed: int) -> pa.Table:
-    """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says."""
+def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says.
+
+    `cells` are the method's, as `Study.stored` has them: a row for each.
+    """
     try:
         table, about = _checked(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -165,7 +168,9 @@ def read_unit(path: Path, key: str, seed: int) -> pa.Table:
         raise DamagedError(f"{path} cannot be read: {error}") from error
     kinds = {name: str(table.schema.field(name).type) for name in _COLUMNS if name in table.column_names}
     said = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}
-    if about != said or kinds != _COLUMNS or any(table[name].null_count for name in _COLUMNS):
+    axes = [name for name in table.column_names if name not in _COLUMNS]
+    good = about == said and kinds == _COLUMNS and not any(table[name].null_count for name in _COLUMNS)
+    if not good or (table.select(axes).to_pylist() if axes else [{}] * table.num_rows) != cells:
         raise DamagedError(f"{path} holds other results than its name says")
     return table
 
@@ -302,9 +307,10 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
         names = [Path(name) for name in os.listdir(store.path(method, 0).parent)]
     except (FileNotFoundError, NotADirectoryError):
         return
+    cells = store.study.stored_cells(method)
     for seed in sorted({int(name.stem) for name in names if name.stem.isdecimal() and name.suffix == ".parquet"}):
         try:
-            yield read_unit(store.path(method, seed), store.keys[method], seed)
+            yield read_unit(store.path(method, seed), store.keys[method], seed, cells)
         except FileNotFoundError:  # a copy under another name, or set aside at this moment
             continue
         except DamagedError as error:

@@ -267,6 +267,10 @@ class Study:
         """A cell as results hold it: a parameter with names among its values is text throughout, "0.5" or "auto"."""
         return {axis: str(value) if axis in self._text else value for axis, value in cell.items()}
 
+    def stored_cells(self, method: str) -> list[dict[str, Any]]:
+        """All cells of a method as results hold them, in their order."""
+        return [self.stored(cell) for cell in self.cells(method)]
+
     @cached_property
     def _text(self) -> set[str]:
         return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}

@@ -153,7 +153,7 @@ class Watcher:
         study, keys = declared
         end = None if seconds is None else time.monotonic() + seconds
         files = {method: self._files(study, method, keys[method]) for method in study.methods}
-        unreadable = self._read(files, keys, end)
+        unreadable = self._read(study, files, keys, end)
         methods = [self._method(study, method, files[method]) for method in study.methods]
         damaged = [path for some in files.values() for path in some if self._damaged(path)]
         sessions, begun = self._sessions()
@@ -212,13 +212,14 @@ class Watcher:
         return dict(sorted(found.items()))
 
     def _read(
-        self, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None
+        self, study: Study, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None
     ) -> list[str]:
         """Read what is new, as long as there is time; forget what is gone. Why some cannot be read now."""
         unreadable: list[str] = []
         for path in self._units.keys() - {path for some in files.values() for path in some}:
             del self._units[path]
         for method, some in files.items():
+            cells = study.stored_cells(method)
             for path, (seed, mark) in some.items():
                 known = self._units.get(path)
                 if known is not None and known.mark == mark:
@@ -226,7 +227,7 @@ class Watcher:
                 if end is not None and time.monotonic() > end:
                     return unreadable
                 try:
-                    table = read_unit(path, keys[method], seed)
+                    table = read_unit(path, keys[method], seed, cells)
                     lost = table["diverged_at"].to_numpy() >= 0
                     self._units[path] = _Unit(mark, table["tail"].to_numpy(), lost)
                 except DamagedError:
