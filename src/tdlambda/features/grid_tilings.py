@@ -105,7 +105,9 @@ class GridTilings(Encoder):
 
 
 def _is_list(given: object) -> bool:
-    return given.ndim > 0 if isinstance(given, np.ndarray) else isinstance(given, Sequence)
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
 
 
 def _checked_tiling(
