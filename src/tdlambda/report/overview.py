@@ -219,6 +219,8 @@ def _cells(study: Study, where: dict[str, tuple[str, str | None]], results: pl.D
     for method, declared in study.methods.items():
         under, lam = where[method]
         mine = results.filter(pl.col("method") == under).sort("seed")
+        if mine.is_empty():
+            continue  # and so may have no column for what it is over
         mine = mine if lam is None else mine.filter(pl.col("lam") == lam)
         grouped = mine.group_by(list(declared.over) or "method", maintain_order=True)
         parts = {tuple(map(_plain, key)): part for key, part in grouped}
