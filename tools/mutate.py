@@ -36,6 +36,7 @@ OTHER_TESTS = {
     ],
     "control/": ["tests/control/test_actor_equations.py"],
     "memory": [
+        *TESTS,
         "tests/learners/test_divergence.py::test_the_bound_is_a_factor",
         "tests/learners/test_divergence.py::test_initial_weights_count_as_what_is_allowed",
     ],
