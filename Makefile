@@ -22,6 +22,7 @@ test:                    ## everything CI runs
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(READY)
 	$(BIN)/mypy

@@ -14,6 +14,7 @@ Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d t
 import argparse
 import multiprocessing
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tdlambda as td
-from tdlambda.published import thesis_tables
+from tdlambda.reproduction.published import thesis_tables
+
+sys.path.append(str(Path(__file__).resolve().parent / "results"))
+from variants import PrintedNewton, Variant
 
 Array = NDArray[np.float64]
 Build = Callable[[], Any]
@@ -554,7 +558,7 @@ def meta_sign(scale: Scale) -> tuple[Any, str]:
     """λ and the error while V becomes trustworthy: RingWorld 0.4/0.35, true online TD."""
     task, at, seeds, alpha = td.make("RingWorld-v0"), scale.until(200_000, points=30), scale.seeds(10), 0.01
     rules: dict[str, Any] = {"META, exact": td.Meta(1e-3), "META, derived": td.Meta(1e-3, "derived")}
-    rules |= {"META, printed": td.Meta(1e-3, "printed"), "λ-greedy": td.Greedy()}
+    rules |= {"META, printed": PrintedNewton(1e-3), "λ-greedy": td.Greedy()}
     fixed = {f"λ = {lam:g}": lam for lam in scale.points(0.0, 0.8, 1.0)}
     fig, (left, right) = figure(2)
     body = []
@@ -579,10 +583,9 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
     task, seeds, steps = td.make("RingWorld-v0"), scale.seeds(6), 2000 if scale.quick else 300_000
     at, alphas = np.linspace(steps / 30, steps, 30).astype(int), scale.points(1e-4, 1e-3, 1e-2, 1e-1)
     lams = scale.points(0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
+    kinds = {"exact": td.Meta, "derived": partial(td.Meta, gradient="derived"), "printed": PrintedNewton}
     rules: dict[str, Any] = {
-        f"{gradient}, newton, κ = {kappa:g}": td.Meta(kappa, gradient)
-        for gradient in ("exact", "derived", "printed")
-        for kappa in (1e-3, 1e-2)
+        f"{gradient}, newton, κ = {kappa:g}": kind(kappa) for gradient, kind in kinds.items() for kappa in (1e-3, 1e-2)
     }
     rules |= {"exact, newton, trace, κ = 0.001": td.Meta(1e-3, trace=True)}
     rules |= {"derived, gradient, κ = 0.1": td.Meta.thesis(0.1), "λ-greedy": td.Greedy(), "counting": td.Counting()}
@@ -650,7 +653,7 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
     cells = {(c.table, c.method, c.lam, c.alpha): c for c in thesis_tables()}
 
     def preset(kappa: float, **options: Any) -> td.Meta:
-        return td.Meta.published(kappa, warm_up=0.1, length=steps, **options)
+        return Variant(kappa, warm_up=0.1, length=steps, **options)
 
     fig, ax = figure()
     body, ours = [], np.empty((len(alphas), len(kappas), len(seeds)))
@@ -677,7 +680,7 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
     variance = []
     for policies in scale.points("0.4/0.35", "0.3/0.25", "0.2/0.15"):
         name, row = "ringworld_" + policies.replace("/", "_").replace(".", ""), [policies]
-        rules = (1.0, preset(1e-7, value_delta=False), preset(1e-7))
+        rules = (1.0, preset(1e-7, from_v=False), preset(1e-7))
         base, *runs = (np.array([late_error(policies, 2e-5, rule, s, steps) for s in scale.seeds(8)]) for rule in rules)
         row += [f"{100 * mean(run / base - 1)[0]:+.2f} ± {100 * mean(run / base - 1)[1]:.2f} %" for run in runs]
         fixed, meta = (cells[name, *which, 2e-5].mean for which in (("fixed", 1.0), ("META", None)))

@@ -22,6 +22,38 @@ def uniform(_: Any) -> list[float]:
     return [0.5, 0.5]
 
 
+class ByError(td.Rule):
+    """λ is high where the last errors were large."""
+
+    parameters = "rate"
+    dots = {"v": "V.x", "v_next": "V.x'"}  # noqa: RUF012
+    keeps = {"error": 0.0}  # noqa: RUF012
+
+    @staticmethod
+    def step(v, v_next, error, rate, reward, gamma_next):  # type: ignore[no-untyped-def]
+        error = error + rate * (abs(reward + gamma_next * v_next - v) - error)
+        lam_next = error / (1 + error)
+        return lam_next, error
+
+
+class Capped(td.Algorithm):
+    """TD(λ) with errors cut at ±cap."""
+
+    parameters = "cap"
+    dots = {"v": "w.x", "v_next": "w.x'"}  # noqa: RUF012
+    keeps = {"decay": 0.0}  # noqa: RUF012
+    updates = """
+        e  = keep e + rho x
+        w += along e
+    """
+
+    @staticmethod
+    def step(v, v_next, decay, cap, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        along = alpha * min(max(reward + gamma_next * v_next - v, -cap), cap)
+        keep, decay = rho * decay, gamma_next * lam_next
+        return keep, along, decay
+
+
 def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
     made = td.ActorCritic(td.TrueOnlineTD(X, 0.1, "auto"), policy or td.Softmax(2), 0.1, **options)
     td.train(RING, made, 50, seed=1) if policy is None else None
@@ -60,6 +92,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Greedy": td.Greedy,
     "Meta": lambda: td.Meta(features=X),
     "ValueErrorGreedy": td.ValueErrorGreedy,
+    "Rule, one's own": lambda: ByError(rate=0.5),
+    "Algorithm, one's own": lambda: after(Capped(X, 0.1, ByError(rate=0.5), cap=0.2)),
     "OneOver": lambda: td.OneOver("steps"),
     "OfflineMeta": lambda: td.offline_meta(RING.sampler(seed=1).take(50), X, np.zeros(11)),
     "TD": lambda: after(td.TD(X, 0.1, [0.5] * 11)),

@@ -19,16 +19,16 @@ ROOT = Path(__file__).parent.parent
 TESTS = [
     "tests/learners/test_by_hand.py",
     "tests/learners/test_equivalences.py",
-    "tests/lambdas/test_adaptive_rules.py::test_greedy_is_its_equations",
-    "tests/lambdas/test_adaptive_rules.py::test_meta_is_its_equations",
-    "tests/lambdas/test_offline_meta.py::test_gradient_is_the_derivative_of_the_error_written_out",
+    "tests/rules/test_adaptive_rules.py::test_greedy_is_its_equations",
+    "tests/rules/test_adaptive_rules.py::test_meta_is_its_equations",
+    "tests/rules/test_offline_meta.py::test_gradient_is_the_derivative_of_the_error_written_out",
 ]
 
 OTHER_TESTS = {
     "engine/": ["tests/engine/test_few_steps.py"],
     "lambdas/value_error": [
-        "tests/lambdas/test_value_error_greedy.py::test_same_as_its_equations",
-        "tests/lambdas/test_value_error_greedy.py::test_best_lambda_is_least_in_error_one_update_ahead",
+        "tests/rules/test_value_error_greedy.py::test_same_as_its_equations",
+        "tests/rules/test_value_error_greedy.py::test_best_lambda_is_least_in_error_one_update_ahead",
     ],
     "auto/": [
         "tests/auto/test_bank.py::test_it_is_what_plain_numpy_makes_of_the_page",

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from variants import Variant
 
 import tdlambda as td
-from tdlambda.published import thesis_tables
-from tdlambda.studies.building import thesis_truth
+from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD, thesis_truth
+from tdlambda.reproduction.published import thesis_tables
 
 PRINTED = {(c.table, c.method, c.alpha, c.lam): c for c in thesis_tables()}
 WHEN = {"warm_up": 0.1, "length": 10**6}
@@ -43,7 +44,7 @@ class Case(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """All of them."""
-    gtd, totd, published = td.TrueOnlineGTD, td.TrueOnlineTD, td.Meta.published
+    gtd, totd, published = td.TrueOnlineGTD, td.TrueOnlineTD, PublishedMeta
     ring: str = "ringworld_04_035"
     for a, z in ((1e-5, 0.8), (1e-5, 0.9), (1e-5, 1.0), (1e-2, 0.9)):
         yield Case("the curves begin at step 0, so they end a point early", ("ringworld_02_015", "fixed", a, z), "", {
@@ -51,12 +52,12 @@ def cases() -> Iterator[Case]:
             "without": Side(lambda x, a=a, z=z: totd(x, a, z), early=False)})  # fmt: skip
     for a, z in ((1e-5, 0.0), (5e-4, 0.0), (1e-2, 0.4)):
         yield Case("the gradient correction acts on terminal features", ("frozenlake", "fixed", a, z), "", {
-            "with": Side(lambda x, a=a, z=z: gtd(x, a, z, last_discount=0.95), True),
+            "with": Side(lambda x, a=a, z=z: PublishedTrueOnlineGTD(x, a, z), True),
             "without": Side(lambda x, a=a, z=z: gtd(x, a, z), True)})  # fmt: skip
     for a, z in ((5e-5, 1.0), (1e-3, 0.4)):
         yield Case("v is that of a model whose corners lose probability", ("frozenlake", "fixed", a, z), "", {
-            "with": Side(lambda x, a=a, z=z: gtd(x, a, z, last_discount=0.95), True),
-            "without": Side(lambda x, a=a, z=z: gtd(x, a, z, last_discount=0.95))})  # fmt: skip
+            "with": Side(lambda x, a=a, z=z: PublishedTrueOnlineGTD(x, a, z), True),
+            "without": Side(lambda x, a=a, z=z: PublishedTrueOnlineGTD(x, a, z))})  # fmt: skip
     for a, k in ((1e-3, 1e-3), (1e-2, 1e-2), (5e-2, 1e-1)):
         yield Case("META alone runs on GTD, the others on TD", (ring, "META", a, None), f", κ = {k:g}", {
             "with": Side(lambda x, a=a, k=k: gtd(x, a, published(k, **WHEN))),
@@ -64,19 +65,19 @@ def cases() -> Iterator[Case]:
     for a, k in ((2e-5, 1e-7), (3e-5, 1e-7)):
         yield Case("META's variance is learnt from V's own errors", (ring, "META", a, None), f", κ = {k:g}", {
             "with": Side(lambda x, a=a, k=k: gtd(x, a, published(k, **WHEN))),
-            "without": Side(lambda x, a=a, k=k: gtd(x, a, published(k, value_delta=False, **WHEN)))})  # fmt: skip
+            "without": Side(lambda x, a=a, k=k: gtd(x, a, Variant(k, from_v=False, **WHEN)))})  # fmt: skip
     for a, k in ((1e-3, 1e-3), (5e-2, 1e-1)):
         yield Case("META descends with the printed sign", (ring, "META", a, None), f", κ = {k:g}", {
             "with": Side(lambda x, a=a, k=k: gtd(x, a, published(k, **WHEN))),
-            "without": Side(lambda x, a=a, k=k: gtd(x, a, published(k, gradient="derived", **WHEN)))})  # fmt: skip
+            "without": Side(lambda x, a=a, k=k: gtd(x, a, Variant(k, printed=False, **WHEN)))})  # fmt: skip
     for a in (1e-5, 5e-5, 1e-3):
         yield Case("λ-greedy's variance: V's own errors, a trace that stays", (ring, "greedy", a, None), "", {
-            "with": Side(lambda x, a=a: totd(x, a, td.Greedy.published(**WHEN))),
+            "with": Side(lambda x, a=a: totd(x, a, PublishedGreedy(**WHEN))),
             "without": Side(lambda x, a=a: totd(x, a, td.Greedy(**WHEN)))})  # fmt: skip
     for a in (1e-5, 5e-5):
         yield Case("λ-greedy waits for a tenth of the steps", (ring, "greedy", a, None), "", {
-            "with": Side(lambda x, a=a: totd(x, a, td.Greedy.published(**WHEN))),
-            "without": Side(lambda x, a=a: totd(x, a, td.Greedy.published()))})  # fmt: skip
+            "with": Side(lambda x, a=a: totd(x, a, PublishedGreedy(**WHEN))),
+            "without": Side(lambda x, a=a: totd(x, a, PublishedGreedy()))})  # fmt: skip
 
 
 def measured(listed: list[Case], seeds: int, steps: int) -> dict[tuple[int, str], Any]:

@@ -17,7 +17,6 @@ from mountaincar_figures import METAS, RIVALS, of_here, over_alpha, over_time, r
 from needed import read
 
 from tdlambda.arrays import Floats
-from tdlambda.published import FigureReading
 from tdlambda.report.contest import held_out
 from tdlambda.report.figures import lambda_states
 from tdlambda.report.figures.choice import alphas_of
@@ -25,7 +24,8 @@ from tdlambda.report.figures.style import save
 from tdlambda.report.overview import CellView, Overview, overview
 from tdlambda.report.tables import as_table
 from tdlambda.report.wording import setting, settings_of
-from tdlambda.studies.reproduction import tuning_seeds
+from tdlambda.reproduction.published import FigureReading
+from tdlambda.reproduction.tables import tuning_seeds
 from tdlambda.studies.statistics import Comparison, choose, summary
 
 STUDIES = ("mountaincar", "mountaincar-small-eta")

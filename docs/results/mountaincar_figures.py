@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
-from tdlambda.published import FigureReading, mountaincar_figure
 from tdlambda.report.figures.choice import along, best_at_each, named, painted, searched
 from tdlambda.report.figures.learning import WARM_UP
 from tdlambda.report.figures.style import PAGE, beside, heading, logarithmic, paper
@@ -14,6 +13,7 @@ from tdlambda.report.figures.u_curves import draw_cells, mark
 from tdlambda.report.overview import Overview
 from tdlambda.report.palette import shades
 from tdlambda.report.wording import setting, settings_of
+from tdlambda.reproduction.published import FigureReading, mountaincar_figure
 
 METAS, RIVALS = ("META", "META_derived", "META_default"), ("fixed", "greedy")
 

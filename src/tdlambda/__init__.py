@@ -1,38 +1,88 @@
-"""TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by."""
+"""TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by.
 
-from tdlambda import engine, memory, studies
-from tdlambda.auto import AutoTD
-from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
-from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
-from tdlambda.interruption import Interrupted
-from tdlambda.lambdas import Counting, Fixed, Greedy, Meta, OfflineMeta, PerState, ValueErrorGreedy, offline_meta
-from tdlambda.learners import (
-    GTD,
-    LSTD,
-    TD,
-    VTD,
-    DirectVTD,
-    Diverged,
-    Evaluation,
-    LambdaReturn,
-    Learner,
-    MonteCarlo,
-    NStepTD,
-    OneOver,
-    TrueOnlineGTD,
-    TrueOnlineTD,
-    check_learner,
-    evaluate,
-    from_log,
-    lambda_returns,
-    load,
-)
-from tdlambda.mdp import FiniteMDP, LambdaMoments, TabularPolicy, Transitions
-from tdlambda.report import History, follow
-from tdlambda.studies import Method, Study, load_results, run_study
-from tdlambda.tasks import TASKS, Task, make, task
+Names are imported on first use (PEP 562): `import tdlambda` takes little longer than `import gymnasium`; Numba, SciPy,
+Polars and Matplotlib are imported when something needs them.
+"""
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
+    from tdlambda import engine, rules, studies
+    from tdlambda.algorithms import GTD, TD, VTD, DirectVTD, TrueOnlineGTD, TrueOnlineTD
+    from tdlambda.auto import AutoTD
+    from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
+    from tdlambda.engine import check_algorithm, check_rule
+    from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
+    from tdlambda.interruption import Interrupted
+    from tdlambda.learners import (
+        LSTD,
+        Algorithm,
+        Diverged,
+        Evaluation,
+        LambdaReturn,
+        Learner,
+        MonteCarlo,
+        NStepTD,
+        OneOver,
+        check_learner,
+        evaluate,
+        from_log,
+        lambda_returns,
+        load,
+    )
+    from tdlambda.mdp import FiniteMDP, LambdaMoments, TabularPolicy, Transitions
+    from tdlambda.report import History, follow
+    from tdlambda.rules import (
+        Counting,
+        Fixed,
+        Greedy,
+        Meta,
+        OfflineMeta,
+        PerState,
+        Rule,
+        ValueErrorGreedy,
+        offline_meta,
+    )
+    from tdlambda.studies import Method, Study, load_results, run_study
+    from tdlambda.tasks import TASKS, Task, make, task
 
 __version__ = "0.1.0"
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "algorithms": ("GTD", "TD", "VTD", "DirectVTD", "TrueOnlineGTD", "TrueOnlineTD"),
+    "arrays": (),
+    "auto": ("AutoTD",),
+    "compiled": (),
+    "core": (),
+    "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "engine": ("check_algorithm", "check_rule"),
+    "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
+    "interruption": ("Interrupted",),
+    "learners": (
+        "LSTD", "Algorithm", "Diverged", "Evaluation", "LambdaReturn", "Learner", "MonteCarlo", "NStepTD", "OneOver",
+        "check_learner", "evaluate", "from_log", "lambda_returns", "load",
+    ),
+    "mdp": ("FiniteMDP", "LambdaMoments", "TabularPolicy", "Transitions"),
+    "randomness": (),
+    "report": ("History", "follow"),
+    "reproduction": (),
+    "rules": (
+        "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
+    ),
+    "studies": ("Method", "Study", "load_results", "run_study"),
+    "tasks": ("TASKS", "Task", "make", "task"),
+}  # fmt: skip
+"""The modules that are attributes of the package, and the names that the package offers from each."""
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
+_TASKS = (
+    "Baird-v0", "BoyanChain-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0", "RandomWalk-v0", "RingWorld-v0",
+    "TwoState-v0",
+)  # fmt: skip
+"""Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
 __all__ = [
     "GTD",
@@ -41,6 +91,7 @@ __all__ = [
     "TD",
     "VTD",
     "ActorCritic",
+    "Algorithm",
     "AutoTD",
     "Counting",
     "Custom",
@@ -69,6 +120,7 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "Rule",
     "Softmax",
     "Study",
     "Table",
@@ -79,7 +131,9 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "check_algorithm",
     "check_learner",
+    "check_rule",
     "engine",
     "evaluate",
     "follow",
@@ -88,11 +142,33 @@ __all__ = [
     "load",
     "load_results",
     "make",
-    "memory",
     "meta_actor_critic",
     "offline_meta",
+    "rules",
     "run_study",
     "studies",
     "task",
     "train",
 ]
+
+if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would accept every attribute
+
+    def __getattr__(name: str) -> Any:
+        if name in _NAMES:
+            return import_module(f"tdlambda.{name}")
+        if name not in _HOME:
+            raise AttributeError(f"module 'tdlambda' has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(f"tdlambda.{_HOME[name]}"), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_NAMES, *_HOME})
+
+
+def _make(name: str, **options: Any) -> Any:
+    return import_module("tdlambda.tasks").make(name, **options)
+
+
+for _name in _TASKS:
+    if f"tdlambda/{_name}" not in gymnasium.registry:  # it is when a notebook reloads this module
+        gymnasium.register(f"tdlambda/{_name}", entry_point=partial(_make, _name))

@@ -18,6 +18,8 @@ from tdlambda.compile_notice import CompileNotice
 numba: Any = _numba  # its types know neither `_nrt` nor `config`
 event.register("numba:compile", CompileNotice())
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+GENERATED = "tdlambda.generated."
+"""Modules that hold the source of all they call and are named after a digest of it: they are never stale."""
 
 
 def compiled(function: _Function) -> _Function:
@@ -78,11 +80,13 @@ def _compile(function: _Function, **options: bool) -> _Function:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
-    _cache_on_disk(dispatcher)
+    generated = function.__module__.startswith(GENERATED)
+    if not (generated and options.get("forceinline")):  # compiled into callers of the same file only
+        _cache_on_disk(dispatcher, (0, 0) if generated else _package_stamp())
     return cast(_Function, dispatcher)
 
 
-def _cache_on_disk(dispatcher: Any) -> None:
+def _cache_on_disk(dispatcher: Any, stamp: tuple[int, int]) -> None:
     try:
         dispatcher.enable_caching()
     except RuntimeError:  # Numba finds no directory that it can write
@@ -92,7 +96,7 @@ def _cache_on_disk(dispatcher: Any) -> None:
     # machine code here. So every kernel is as old as the newest file with kernels in it.
     numbas = dispatcher._cache._cache_file
     base = numbas._index_name.removesuffix(".nbi")
-    dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, _package_stamp())
+    dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, stamp)
 
 
 @cache

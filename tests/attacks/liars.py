@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import tdlambda as td
 from attacks.guards import guarded
-from tdlambda.lambdas import Rule
+from tdlambda.rules import Rule
 
 Array = NDArray[Any]
 STATES = 5

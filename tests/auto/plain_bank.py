@@ -1,4 +1,4 @@
-"""AutoTD once more, from its page (docs/auto-td.md): plain NumPy, dense features, averages at every look."""
+"""AutoTD once more, from its page (docs/auto-td.md): plain NumPy, dense features, averages at every weight update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PlainBank:
     def __init__(self, n: int) -> None:
         self.n, k = n, len(GRID)
         self.alpha, self.lam = np.array(GRID).T
-        self.w, self.e, self.twin = np.zeros((3, k, n))
+        self.w, self.e, self.copy = np.zeros((3, k, n))
         self.v_old, self.decay, self.age = np.zeros(k), np.zeros(k), np.zeros(k)
         self.expected, self.visits = np.zeros((2 * k, n)), np.zeros(n)
         self.trace = np.zeros(2 * k)
@@ -30,7 +30,7 @@ class PlainBank:
         return self.r * min(inverse, 10 * self.longest)
 
     def values(self, x: Any) -> Any:
-        return np.clip(np.concatenate([self.w, self.twin]) @ x, -self.cap(), self.cap())
+        return np.clip(np.concatenate([self.w, self.copy]) @ x, -self.cap(), self.cap())
 
     def predict(self, x: Any) -> float:
         return float(self.p @ self.values(x))
@@ -68,7 +68,7 @@ class PlainBank:
             self.close(0.0 if terminated else self.predict(y))
             self.last, self.e[:] = None, 0.0
         if self.total % 100 == 0:
-            self.look()
+            self.update_weights()
 
     def learn(self, x: Any, reward: float, y: Any, gamma: float, rho: float, terminated: bool, fresh: bool) -> None:
         """True online TD(λ) of each learner."""
@@ -81,7 +81,7 @@ class PlainBank:
         self.w = self.w + (delta + v - old)[:, None] * self.e - np.outer(alpha * rho * (v - old), x)
         self.v_old, self.decay = v_next, gamma * self.lam / max(1, rho)
 
-    def look(self) -> None:
+    def update_weights(self) -> None:
         k = len(GRID)
         self.steps += 100
         self.long = self.long * (1 - 100 / self.steps) ** 4 + self.since
@@ -108,7 +108,7 @@ class PlainBank:
                     self.short[:, :, k + j] = self.short[:, :, j]
                     break
         self.age += 1
-        self.twin += np.minimum(1, 2 / self.age)[:, None] * (self.w - self.twin)
+        self.copy += np.minimum(1, 2 / self.age)[:, None] * (self.w - self.copy)
         self.weigh()
 
     def weigh(self) -> None:

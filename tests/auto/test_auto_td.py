@@ -25,7 +25,7 @@ def test_it_keeps_the_contract_of_a_learner(features: td.Encoder) -> None:
     td.check_learner(lambda: td.AutoTD(features))
 
 
-def test_saved_between_two_looks_it_goes_on_the_same(tmp_path: Path) -> None:
+def test_saved_between_two_weight_updates_it_goes_on_the_same(tmp_path: Path) -> None:
     lake: Any = td.make("FrozenLake-v0")
     whole, rest = td.AutoTD(lake.features), lake.sampler(seed=1)
     part = rest.take(12_345)
@@ -42,11 +42,17 @@ def test_saved_between_two_looks_it_goes_on_the_same(tmp_path: Path) -> None:
 def test_a_state_with_impossible_numbers_is_refused() -> None:
     v = td.AutoTD(td.OneHot(3))
     v.update(0, 1.0, 1)
-    for name, slot, value in (("J", 5, 7), ("L", 0, 99), ("D", (3, 0), 0.5), ("N", 5, 2.0), ("M", (0, 0), 9.0)):
+    impossible = {
+        "synced": 7, "updates": -1, "n_live": 99, "order": 3, "listed": 1, "under_way": -1, "dropped": 1, "drops": 1,
+        "weight": 1.5, "age": -1.0, "most_gamma": 2.0, "gamma": -0.5, "rho": -1.0, "longest": -1.0, "short_count": -1.0,
+        "visits": -1.0,
+    }  # fmt: skip
+    for name, value in impossible.items():
         state = {part: array.copy() for part, array in v._state().items()}
-        state[name][slot] = value
+        state[name][...] = value
         with pytest.raises(ValueError, match="state"):
             td.AutoTD(td.OneHot(3))._restore(state)
+    td.AutoTD(td.OneHot(3))._restore(v._state())
 
 
 def test_it_is_near_the_best_of_its_own_learners() -> None:
@@ -99,7 +105,7 @@ def test_the_weights_are_the_experts_shares() -> None:
     shares = v.weights()
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.items()) == [((e.alpha, e.lam, e.averaged), e.weight) for e in v.explain().experts]
-    experts = [(a, z, twin) for twin in (False, True) for a in layout.ALPHAS for z in layout.LAMBDAS]
+    experts = [(a, z, averaged) for averaged in (False, True) for a, z in layout.PAIRS]
     mixed = v._expert_weights() @ [shares[expert] for expert in experts]
     np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
     np.testing.assert_allclose(v._coefficients, mixed, rtol=1e-12)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.reproduction import PublishedMeta
+from tdlambda.reproduction.agent import published_actor_critic
 
 TILES = td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
 
@@ -45,7 +47,7 @@ BUILDS: list[Callable[[], td.ActorCritic]] = [
 
 
 def snapshot(agent: td.ActorCritic) -> list[bytes]:
-    arrays = [*agent.critic._state().values(), *agent._actor.state().values(), agent._actor.I]
+    arrays = [*agent.critic._state().values(), *agent._actor.state().values(), agent._actor.live, agent._actor.record]
     return [array.tobytes() for array in arrays]
 
 
@@ -261,7 +263,7 @@ def test_a_step_without_bound_leaves_the_policy_able_to_act() -> None:
 
 def test_softmax_acts_as_its_probabilities_say() -> None:
     agent = softmax()
-    agent._actor.F[:3, 2] = [1.0, -1.0, -800.0]
+    agent._actor.rows[:3, 2] = [1.0, -1.0, -800.0]
     pi, rng = agent.policy_at(2), np.random.default_rng(0)
     counts = np.bincount([agent.act(2, rng) for _ in range(4000)], minlength=3)
     assert pi[2] == 0
@@ -273,7 +275,7 @@ def test_softmax_acts_as_its_probabilities_say() -> None:
 
 def test_gaussian_acts_as_its_mean_and_sigma_say() -> None:
     agent, rng = gaussian(), np.random.default_rng(0)
-    agent._actor.F[:4, 2] = [0.5, -0.5, 1.0, -50.0]
+    agent._actor.rows[:4, 2] = [0.5, -0.5, 1.0, -50.0]
     mean, sigma = agent.policy_at(2)
     np.testing.assert_allclose(mean, [0.5, 0.5])
     np.testing.assert_allclose(sigma, [0.5 * np.exp(np.log(10) * np.tanh(1 / np.log(10))), 0.05], rtol=1e-9)
@@ -439,5 +441,5 @@ def test_the_thesis_agent_is_what_it_says() -> None:
         agent.update(obs, agent.act(obs, rng), -1.0, rng.random(2), 1.0, None, t % 50 == 49)
         assert agent.theta.any() == (t >= 500)
         assert (agent.critic.lambda_at(obs) < 1) <= (t >= 500)
-    printed = td.meta_actor_critic(TILES, 3, 0.01, 1e-3, 1000, published=True)
-    assert (printed.td_error, printed.critic.rule.gradient) == ("after", "printed")  # type: ignore[attr-defined]
+    published = published_actor_critic(TILES, 3, 0.01, 1e-3, 1000)
+    assert (published.td_error, published.warm_up, type(published.critic.rule)) == ("after", 500, PublishedMeta)

@@ -3,16 +3,62 @@
 import threading
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import tdlambda as td
 from tdlambda.control.lane import streams
 from tdlambda.randomness import uniform
+from tdlambda.reproduction import PublishedMeta
+from tdlambda.tasks.base import Task
 from tdlambda.tasks.mountain_car import GOAL, move, perturbed, start
+from tdlambda.tasks.world import World
 
 CAR = td.make("MountainCar-v0", limit=150)
 STEPS = 1200
+
+
+def clip(value: Any, most: Any) -> Any:
+    """Not the `clip` of rules: each of them is copied into the same module."""
+    return min(max(value, -most), most)
+
+
+class Capped(td.Algorithm):
+    """An algorithm of a user's: TD(λ) with errors cut at ±cap, and momentum."""
+
+    trace_rows, parameters = "e m", "cap"
+    cap = 1.5
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"last": 0.0}
+    updates = """
+        e  = keep e + rho x
+        m  = half m + along e
+        w += m
+    """
+
+    @staticmethod
+    def step(v, v_next, last, cap, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        along, half = alpha * clip(reward + gamma_next * v_next - v, cap), 0.5
+        keep, last = rho * last, gamma_next * lam_next
+        return keep, along, half, last
+
+
+class ByError(td.Rule):
+    """A rule of a user's: λ is high where the last errors were large."""
+
+    parameters = "rate"
+    dots = {"v": "V.x", "v_next": "V.x'"}
+    keeps = {"error": 0.0}
+
+    @staticmethod
+    def step(v, v_next, error, rate, reward, gamma_next):  # type: ignore[no-untyped-def]
+        error = error + rate * (abs(reward + gamma_next * v_next - v) - error)
+        lam_next = error / (1 + error)
+        return lam_next, error
+
+    def values(self, seen: Any) -> Any:
+        return np.full(len(seen.index), seen.numbers["error"])
 
 
 class Given:
@@ -63,9 +109,10 @@ def curve(episodes: Any, so_far: Any, points: Any) -> Any:
     return np.array(out)
 
 
-def agent(critic: Any = td.TrueOnlineGTD, lam: Any = 0.9, alpha: float = 0.002, **options: Any) -> td.ActorCritic:
+def agent(critic: Any = td.TrueOnlineGTD, lam: Any = 0.9, alpha: Any = 0.002, **options: Any) -> td.ActorCritic:
     tiles = options.pop("tiles", 8)
     features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles, hash_size=options.pop("hash_size", None))
+    features = options.pop("features", features)
     bound = options.pop("critic_bound", 1e3)
     values = critic(features, alpha, lam, on_divergence="flag", bound=bound, trace_tolerance=0.0)
     chosen = {"eta": 0.01, "lam": None, "warm_up": STEPS // 3} | options
@@ -84,9 +131,13 @@ AGENTS = {
     "greedy": agent(lam=td.Greedy(warm_up=100)),
     "META": agent(lam=td.Meta(warm_up=100)),
     "META thesis": agent(lam=td.Meta.thesis(1e-3, warm_up=100)),
-    "META published": agent(lam=td.Meta.published(1e-3, warm_up=100), td_error="after"),
+    "META published": agent(lam=PublishedMeta(1e-3, warm_up=100), td_error="after"),
     "counting": agent(td.TrueOnlineTD, lam=td.Counting(20.0)),
+    "auto": agent(td.TrueOnlineTD, lam="auto"),
+    "cosines": agent(td.GTD, lam=0.8, features=td.Fourier([-1.2, -0.07], [0.6, 0.07], 11)),
+    "visits": agent(td.TrueOnlineTD, alpha=td.OneOver("visits", 0.1, 10.0)),
 }
+AGENTS["own"] = td.ActorCritic(agent(Capped, lam=ByError(rate=0.1)).critic, td.Softmax(3), 0.002, "critic")
 AGENTS["shared"] = td.ActorCritic(AGENTS["GTD 0.9"].critic, td.Softmax(3), 0.002, "critic")
 AGENTS["own trace"] = td.ActorCritic(AGENTS["META"].critic, td.Softmax(3), td.OneOver("steps", 0.5), 0.5)
 
@@ -240,12 +291,72 @@ def test_it_stops_and_tells_of_finished_seeds() -> None:
     assert found.returns.shape[:2] == (1, len(seen))
 
 
+FAR = 3.0
+
+
+def begin(numbers: Any, state: Any, u: Any) -> None:
+    """Named like a function of the actor's."""
+    state[0] = numbers[0] * u
+
+
+def move_along(numbers: Any, state: Any, action: Any, u: Any, w: Any) -> Any:  # noqa: ARG001
+    state[0] = state[0] + (action - 0.4) * u + 0.1 * w
+    over = state[0] >= FAR
+    return (5.0 if over else -0.1), 0.9 + 0.1 * w, over
+
+
+class Corridor(Task[Any]):
+    """A task of a user's with a compiled world."""
+
+    def __init__(self) -> None:
+        self.features = td.TileCoder([-1.0], [4.0], 4, 50)
+        self.target = self.behavior = None
+        self.observation_space = gym.spaces.Box(np.array([-1.0]), np.array([4.0]), dtype=np.float64)
+
+    def sampler(self, seed: int = 0) -> Any:
+        raise NotImplementedError(seed)
+
+    def world(self) -> World:
+        return World(begin, move_along, np.array([0.5]), size=1, actions=2, limit=60)
+
+
+def test_a_world_of_ones_own() -> None:
+    task = Corridor()
+    one = td.ActorCritic(td.TrueOnlineGTD(task.features, 0.02, 0.9), td.Softmax(2), 0.05, weighting="plain")
+    found = td.control.run(task, [one], seeds=[7], steps=500, points=5, keep=("weights", "theta", "episodes"))
+    twin, world = one.clone(), task.world()
+    starts, rest = map(Given, streams(7))
+    state, length, lengths = np.zeros(1), -1, []
+    for _ in range(500):
+        if length < 0:
+            world.begin(world.numbers, state, starts.random())
+            length = 0
+        before = state.copy()
+        action = twin.act(before, rest)  # type: ignore[arg-type]
+        reward, gamma, over = world.move(world.numbers, state, action, rest.random(), rest.random())
+        length += 1
+        twin.update(before, action, reward, state.copy(), gamma, None, over, not over and length == 60)
+        if over or length == 60:
+            lengths.append(length)
+            length = -1
+    np.testing.assert_allclose(found.weights[0][0], twin.critic.weights, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.theta[0][0], twin.theta, rtol=1e-12, atol=1e-12)
+    assert found.episodes[0][0][:, 1].tolist() == lengths
+    assert len(lengths) > 10
+
+
+def test_observations_that_features_refuse_are_named() -> None:
+    narrow = td.TileCoder([-0.6, -0.07], [0.4, 0.07], 8, 8, outside="raise")
+    with pytest.raises(ValueError, match="outside"):
+        td.control.run(CAR, [agent(features=narrow)], 1, 5000, threads=1)
+
+
 @pytest.mark.parametrize(
     ("agents", "what"),
     [
         ([], "agents: there is none"),
         ([3], "must be an ActorCritic"),
-        ([td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), 0.1), td.Softmax(3), 0.1)], "features must be td.TileCoder"),
+        ([td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), 0.1), td.Softmax(3), 0.1)], "features must encode vectors of 2"),
         ([td.ActorCritic(td.TrueOnlineTD(CAR.features, 0.1), td.Softmax(2), 0.1)], r"policy must be td.Softmax\(3\)"),
         ([td.ActorCritic(td.MonteCarlo(CAR.features, 0.1), td.Softmax(3), 0.1)], "critic must be a learner with"),
         ([td.ActorCritic(agent().critic, td.Softmax(3), 0.1, behavior=[0.2, 0.3, 0.5])], "without a behavior"),

@@ -25,6 +25,12 @@ class Block(NamedTuple):
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
+    @property
+    def file(self) -> str | None:
+        """The name of the file that it is: its first line is a comment with it (see docs/conftest.py)."""
+        named = re.match(r"# (\w+\.py)\n", self.text)
+        return named[1] if named else None
+
 
 def blocks(*kinds: str) -> Iterator[Block]:
     """Every block in one of these languages."""

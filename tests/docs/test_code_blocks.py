@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from pages import PAGES, ROOT, Block, blocks
 
 import tdlambda as td
 from tdlambda.cli.app import app
+from tdlambda.reproduction.published import TABLES
 from tdlambda.studies import Study, bundled
-from tdlambda.studies.reproduction import TABLES
 
 SCRIPTS = [block for block in blocks("python") if not block.text.startswith(">>>")]
 COMMAND = re.compile(r"^ *(?:\$ )?(?:\S*/)?tdlambda +(?:--\w+ +)*([a-z].*)$", re.MULTILINE)
@@ -57,10 +58,20 @@ def check(line: str) -> None:
 def test_python_without_prompts_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(block.text, str(block), "exec")
     if block.reason is None:
-        script = tmp_path / "script.py"
+        files = [other for other in SCRIPTS if other.page == block.page and other.file]
+        for file in files:
+            (tmp_path / str(file.file)).write_text(file.text, encoding="utf-8")
+        script = tmp_path / (block.file or "script.py")
         script.write_text(block.text, encoding="utf-8")
         monkeypatch.chdir(tmp_path)
-        runpy.run_path(str(script), run_name="__main__")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        try:
+            made = runpy.run_path(str(script), run_name="__main__")
+            for test in (value for name, value in made.items() if name.startswith("test_")):
+                test()
+        finally:
+            for file in files:
+                sys.modules.pop(str(file.file).removesuffix(".py"), None)
 
 
 def test_python_with_prompts_is_where_pytest_looks_for_it() -> None:

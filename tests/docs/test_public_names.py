@@ -7,7 +7,7 @@ from pathlib import Path
 import tdlambda as td
 
 ROOT = Path(__file__).parent.parent.parent
-WITHOUT_EXAMPLE = {"Learner", "Task", "memory"}
+WITHOUT_EXAMPLE = {"Learner", "Task"}
 """Abstract: shown by those that are built on them."""
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tdlambda.cli import benchmark
 from tdlambda.cli.app import app
-from tdlambda.engine import benchmark, by_seed, running
+from tdlambda.engine import by_seed, running
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pytest
 import tdlambda as td
 from tdlambda.engine import stream as streams
 from tdlambda.engine.plan import Block, plan
+from tdlambda.reproduction import PublishedMeta, PublishedTrueOnlineGTD
 
 
 def some(task: Any, n: int = 37) -> dict[str, td.Learner]:
@@ -230,10 +231,12 @@ def test_weights_of_choice() -> None:
 
 
 SCRIPT = """
+import sys
 import tdlambda as td
 ring = td.make("RingWorld-v0")
 found = td.engine.run(ring, [td.TrueOnlineTD(ring.features, 0.1, 0.5)], 1, 1000)
-print(found.error.sum(), sum(td.engine.driver.advance.stats.cache_hits.values()))
+(lanes,) = (module for name, module in sys.modules.items() if name.startswith("tdlambda.generated.lanes_"))
+print(found.error.sum(), sum(lanes.advance.stats.cache_hits.values()))
 """
 
 
@@ -276,9 +279,9 @@ def test_the_first_lane_of_a_block_may_diverge() -> None:
     lake = td.make("FrozenLake-v0")
 
     def learner(alpha: float, lam: Any) -> td.Learner:
-        return td.TrueOnlineGTD(lake.features, alpha, lam, last_discount=0.9, on_divergence="flag")
+        return PublishedTrueOnlineGTD(lake.features, alpha, lam, last_discount=0.9, on_divergence="flag")
 
-    for lam in (0.3, td.Meta.published(0.01)):
+    for lam in (0.3, PublishedMeta(0.01, last_discount=0.9)):
         both = td.engine.run(lake, [learner(30.0, lam), learner(0.01, lam)], [1], 3000)
         alone = td.engine.run(lake, [learner(0.01, lam)], [1], 3000)
         assert both.diverged_at[0, 0] > 0

@@ -5,10 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tdlambda.features import TileCoder
-from tdlambda.features.hashing import mix
+from tdlambda.compiled import kernel
+from tdlambda.features import TileCoder, hashing
 
 MASK = 2**64 - 1
+
+
+@kernel
+def mix(z: np.uint64) -> np.uint64:
+    return hashing.mix(z)
 
 
 def plain_mix(z: int) -> int:

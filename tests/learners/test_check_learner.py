@@ -179,7 +179,7 @@ class ForgetsBetweenChunks(Base):
 class SharesItsWeights(Base):
     def clone(self) -> Self:
         twin = super().clone()
-        twin._F = self._F
+        twin._rows = self._rows
         return twin
 
 
@@ -193,13 +193,13 @@ class ClonesWithoutTraces(Base):
 class ResetsItsWeights(Base):
     def reset(self) -> None:
         super().reset()
-        self._F[0] = 0.0
+        self._rows[0] = 0.0
 
 
 class ResetsABitMoreEachTime(Base):
     def reset(self) -> None:
         super().reset()
-        self._M[4] += 1.0
+        self._record["td_error"] += 1.0
 
 
 class AcceptsNaN(Base):
@@ -217,7 +217,7 @@ class LearnsFromWhatItRefuses(Base):
         try:
             super().update(obs, *rest, **more)
         except ValueError:
-            self._F[0, 0] += 1e-9
+            self._rows[0, 0] += 1e-9
             raise
 
 
@@ -246,13 +246,14 @@ class HasMoreStateThanItSays(Base):
         twin = self.clone()
         for row in zip(*(column.tolist() for column in named.values()), strict=True):
             twin.update(*row)
-        self._F, self._M, self._I, self.age = twin._F, twin._M, twin._I, twin.age
+        self._restore(twin._state())
+        self.age = twin.age
 
 
 class LearnsAsItPredicts(Base):
     def predict(self, obs: Any) -> float:
         value = super().predict(obs)
-        self._F[0] *= 0.999
+        self._rows[0] *= 0.999
         return value
 
 

@@ -72,11 +72,11 @@ def test_expected_update_of_gradient_methods_is_that_of_the_linear_system(learne
     for w in (fixed, fixed + np.linspace(-1, 1, 6)):
         v = learner(task.features, tiny, lam, beta=tiny, initial=w)
         sampler = task.sampler(seed=5)
-        moves, last_w, last_h = [], v.weights.copy(), v._row(1).copy()
+        moves, last_w, last_h = [], v.weights.copy(), v.row("V_h").copy()
         for _ in range(blocks):
             v.update_many(sampler.take(length))
-            moves.append(np.append(v.weights - last_w, v._row(1) - last_h) / (tiny * length))
-            last_w, last_h = v.weights.copy(), v._row(1).copy()
+            moves.append(np.append(v.weights - last_w, v.row("V_h") - last_h) / (tiny * length))
+            last_w, last_h = v.weights.copy(), v.row("V_h").copy()
         mean, error = np.mean(moves, axis=0), np.std(moves, axis=0) / np.sqrt(blocks)
         resolution = 4e-16 * np.abs(w).max() / (tiny * length)  # of one block's difference, in units of an update
         expected = np.tile(system.b - system.A @ w, 2)

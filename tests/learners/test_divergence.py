@@ -96,7 +96,7 @@ def test_largest_rewards_and_episodes_are_kept_in_files(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("horizon", [1, 3])
 def test_metas_floor_is_relative_to_rewards(horizon: int) -> None:
-    """With rewards of 10⁻⁴ an absolute floor of 1.5·10⁻⁸ leaves λ = 1 for ever."""
+    """With rewards of 10⁻⁴ an absolute floor of 1.5·10⁻⁸ would leave λ = 1 for ever: see `PublishedMeta`."""
     ring = td.make("RingWorld-v0")
     steps = ring.sampler(seed=1).take(20_000)
     small = td.Transitions(**vars(steps) | {"reward": steps.reward * 2.0**-13})
@@ -107,11 +107,6 @@ def test_metas_floor_is_relative_to_rewards(horizon: int) -> None:
         found[name] = v.lambdas(range(11))
     assert found["plain"].min() < 0.9
     np.testing.assert_array_equal(found["small"], found["plain"])
-    inert = td.TrueOnlineTD(ring.features, 0.05, td.Meta(0.1, horizon=horizon, absolute_floor=True))
-    inert.update_many(small)
-    assert (inert.lambdas(range(11)) == 1).all()
-    assert td.Meta.published(1e-3).absolute_floor
-    assert not td.Meta.thesis(1e-3).absolute_floor
 
 
 @pytest.mark.parametrize("rule", ["auto", "meta", "greedy", td.Meta(1e-3, "derived", "gradient", in_range=False)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.lambdas import Rule
+from tdlambda.rules import Rule
 
 N = 6
 GOOD: dict[str, Any] = {

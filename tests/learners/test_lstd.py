@@ -190,10 +190,13 @@ def test_state_that_does_not_fit_is_refused() -> None:
     v.update(0, 1.0, 1, gamma=0.5)
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
-        ("A", (0, 0), np.nan), ("b", 0, np.inf), ("e", 2, np.nan), ("M", 0, 1.5), ("M", 1, np.nan), ("I", 9, -1),
+        ("A", (0, 0), np.nan), ("b", 0, np.inf), ("e", 2, np.nan), ("numbers", "gamma", 1.5),
+        ("numbers", "lam", np.nan), ("counts", "seen", -1), ("counts", "diverged_at", -2), ("counts", "diverged_at", 2),
     ):  # fmt: skip
         state = {k: a.copy() for k, a in good.items()}
-        state[name][at] = value
+        named = {"counts": v._count.dtype, "numbers": v._number.dtype}
+        array: Any = state[name].view(named.get(name, state[name].dtype))
+        array[at] = value
         with pytest.raises(ValueError, match="state"):
             LSTD(td.OneHot(3), 0.5)._restore(state)
     with pytest.raises(ValueError, match="state"):

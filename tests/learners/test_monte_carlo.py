@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from searching import examples
 
 import tdlambda as td
-from tdlambda.learners.episode import STORED
 from tdlambda.learners.monte_carlo import MonteCarlo, first_visits
-from tdlambda.memory import DIVERGED_AT
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -174,7 +172,7 @@ def test_first_visits_knows_padding_order_and_signed_zero() -> None:
 def test_dense_observations_that_differ_a_little_are_different_visits() -> None:
     v = MonteCarlo(td.Dense(1), td.OneOver("steps"), "first")
     v.update_many([[1.0], [1.0 + 1e-15], [1.0]], np.ones(3), np.ones((3, 1)), 1.0, 1.0, [False, False, True])
-    assert v._I[3] == 2
+    assert v._count["updates"] == 2
 
 
 @examples(40)
@@ -214,7 +212,8 @@ def test_state_that_does_not_fit_is_refused() -> None:
 
     def changed(name: str, at: Any, value: Any) -> Array:
         array = good[name].copy()
-        array[at] = value
+        named = {"counts": v._count.dtype, "numbers": v._number.dtype}
+        array.view(named.get(name, array.dtype))[at] = value
         return array
 
     for name in good:
@@ -226,15 +225,24 @@ def test_state_that_does_not_fit_is_refused() -> None:
     refused("X", changed("X", 0, 3))
     refused("X", changed("X", 0, -1))
     refused("Xv", changed("Xv", 0, np.nan))
-    for row, value in ((0, np.inf), (1, 1.5), (1, -0.5), (2, -1.0), (2, np.inf), (3, 2.0), (1, np.nan)):
-        refused("N", changed("N", row, value))
-    refused("F", changed("F", (0, 0), np.nan))
-    refused("F", changed("F", (1, 0), -1.0))
-    for slot in range(len(good["I"])):
-        refused("I", changed("I", slot, -2))
-    refused("I", changed("I", DIVERGED_AT, 7))  # diverged at a step to come
-    refused("I", changed("I", 5, 1))  # another schedule
-    refused("I", changed("I", STORED, 2))  # more stored than there are
+    for name, value in (
+        ("reward", np.inf), ("gamma", 1.5), ("gamma", -0.5), ("gamma", np.nan), ("rho", -1.0), ("rho", np.inf),
+        ("lam", 2.0), ("weights", np.nan), ("visits", -1.0), ("visits", np.inf),
+    ):  # fmt: skip
+        refused(name, changed(name, 0, value))
+    for name in ("seen", "diverged_at", "updates", "stored", "head"):
+        refused("counts", changed("counts", name, -2))
+    refused("counts", changed("counts", "diverged_at", 7))  # at a step to come
+    refused("counts", changed("counts", "stored", 2))  # more than there are
+    refused("counts", changed("counts", "head", 1))
+    for name in ("alpha", "offset", "power", "bound", "factor", "start"):  # another schedule, other limits
+        refused("numbers", changed("numbers", name, 7.0))
+        refused("numbers", changed("numbers", name, np.nan))
+    refused("numbers", changed("numbers", "most_target", -1.0))
+    refused("numbers", changed("numbers", "most_target", np.nan))
+    for alpha in (1.0, td.OneOver("steps"), td.OneOver("visits", power=0.5)):
+        with pytest.raises(ValueError, match="state"):
+            MonteCarlo(td.OneHot(3), alpha)._restore(good)
 
 
 def test_divergence_is_raised_once_and_freezes() -> None:

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from searching import examples
 
 import tdlambda as td
-from tdlambda.learners.episode import HEAD, SEEN, STORED
 from tdlambda.learners.monte_carlo import MonteCarlo
 from tdlambda.learners.n_step import NStepTD
-from tdlambda.memory import DIVERGED_AT
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -170,12 +168,13 @@ def test_state_that_does_not_fit_is_refused() -> None:
     v.update(0, 1.0, 1)
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
-        ("X", (0, 0), 3), ("X", (1, 0), -1), ("Xv", (0, 0), np.inf), ("N", (0, 0), np.nan), ("N", (1, 0), 1.1),
-        ("N", (2, 0), -1.0), ("F", (0, 1), np.inf), ("I", STORED, 2),
-        ("I", HEAD, 2), ("I", HEAD, -1), ("I", SEEN, -1), ("I", DIVERGED_AT, 9),
+        ("X", (0, 0), 3), ("X", (1, 0), -1), ("Xv", (0, 0), np.inf), ("reward", 0, np.nan), ("gamma", 0, 1.1),
+        ("rho", 0, -1.0), ("weights", 1, np.inf), ("counts", "stored", 2), ("counts", "head", 2),
+        ("counts", "head", -1), ("counts", "seen", -1), ("counts", "updates", -1), ("counts", "diverged_at", 9),
     ):  # fmt: skip
         state = {k: a.copy() for k, a in good.items()}
-        state[name][at] = value
+        array: Any = state[name].view(v._count.dtype) if name == "counts" else state[name]
+        array[at] = value
         with pytest.raises(ValueError, match="state"):
             NStepTD(td.OneHot(3), 0.5, 2)._restore(state)
     for n, features in ((3, 3), (1, 3), (2, 4)):

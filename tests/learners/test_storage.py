@@ -8,7 +8,6 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,19 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.core.runtime import COUNTERS
 from tdlambda.learners import LEARNERS, storage
 from tdlambda.learners.base import Learner
 from tdlambda.learners.storage import load, save
 
-for _module in ("monte_carlo", "n_step", "lambda_return", "lstd"):  # those that are not exported yet
-    with suppress(ImportError):
-        importlib.import_module(f"tdlambda.learners.{_module}")
+for _module in ("algorithms", "auto", "learners", "reproduction"):  # learners are imported when they are used
+    importlib.import_module(f"tdlambda.{_module}")
 SPARSE = td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
 FEATURES = {"dense": td.OneHot(7), "sparse": SPARSE}
 OWN = sorted(
     name
     for name, kind in LEARNERS.items()
-    if kind.__module__.startswith("tdlambda.") and not inspect.isabstract(kind) and name != "TraceLearner"
+    if kind.__module__.startswith("tdlambda.") and not inspect.isabstract(kind) and name != "Algorithm"
 )
 
 
@@ -145,7 +144,7 @@ def test_the_path_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_numpy_can_read_it(saved: Path) -> None:
     with np.load(saved, allow_pickle=False) as arrays:
         weights = load(saved).weights
-        assert np.array_equal(arrays["F"][0, : weights.size], weights)
+        assert np.array_equal(arrays["rows"][0, : weights.size], weights)
 
 
 def test_equal_learners_have_equal_files(tmp_path: Path) -> None:
@@ -243,9 +242,10 @@ def changed_header(saved: Path, change: Callable[[dict[str, Any]], Any]) -> Path
 
 
 HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "newer": (lambda h: h.update(format=3, tdlambda="9.9"), "format 3, from tdlambda 9.9.*upgrade"),
+    "newer": (lambda h: h.update(format=4, tdlambda="9.9"), "format 4, from tdlambda 9.9.*upgrade"),
     "no format": (lambda h: h.pop("format"), "no format"),
     "an older format": (lambda h: h.update(format=1), "format 1, in which learners kept other numbers"),
+    "the format of 0.1": (lambda h: h.update(format=2, tdlambda="0.1"), "format 2, in which .* load it with tdlambda 0.1"),
     "format is no number": (lambda h: h.update(format=True), "no format"),
     "format 0": (lambda h: h.update(format=0), "format 0, in which"),
     "no params": (lambda h: h.pop("params"), "not complete"),
@@ -266,7 +266,7 @@ HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "features by a list": (lambda h: h["params"]["features"].update(type=["OneHot"]), "unknown"),
     "features without params": (lambda h: h["params"]["features"].pop("params"), "unknown"),
     "other features": (lambda h: h["params"]["features"]["params"].update(tilings=3), "does not fit|not consistent"),
-    "other dtype": (lambda h: h["params"].update(dtype="float32"), "'F'"),
+    "other dtype": (lambda h: h["params"].update(dtype="float32"), "'rows'"),
     "deep": (lambda h: h["params"].update(initial=json.loads("[" * 500 + "]" * 500)), "cannot be loaded"),
 }
 
@@ -328,22 +328,27 @@ def changed_array(saved: Path, name: str, change: Callable[[Any], Any]) -> Path:
     return write(saved.parent / "hostile", members)
 
 
+N_LIVE = COUNTERS.index("n_live")
 HOSTILE_ARRAYS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
-    "weights not finite": ("F", lambda a: a.__setitem__((0, 0), np.nan), "not finite"),
-    "numbers not finite": ("M", lambda a: a.__setitem__(-1, np.inf), "not finite"),
-    "shape": ("F", lambda a: a[:, :-1], "does not fit"),
-    "dimensions": ("F", np.ravel, "'F'"),
-    "dtype": ("F", lambda a: a.astype(np.float32), "'F'"),
-    "complex": ("F", lambda a: a.astype(complex), "not plain numbers"),
-    "text": ("F", lambda a: a.astype(str), "not plain numbers"),
-    "record": ("F", lambda _: np.zeros(3, dtype=[("a", "f8")]), "not plain numbers"),
-    "by column": ("F", np.asfortranarray, "not plain numbers"),
-    "live feature out of range": ("I", lambda a: a.__setitem__(9, 10**9), "live"),
-    "live feature negative": ("I", lambda a: a.__setitem__(9, -1), "live"),
-    "live feature twice": ("I", lambda a: a.__setitem__(9, a[10]), "live"),
-    "too many live": ("I", lambda a: a.__setitem__(0, 10**6), "live"),
-    "fewer than none live": ("I", lambda a: a.__setitem__(0, -5), "live"),
-    "rows of traces": ("I", lambda a: a.__setitem__(7, 50), "live"),
+    "weights not finite": ("rows", lambda a: a.__setitem__((0, 0), np.nan), "not finite"),
+    "numbers not finite": ("numbers", lambda a: a.__setitem__(-1, np.inf), "not finite"),
+    "shape": ("rows", lambda a: a[:, :-1], "does not fit"),
+    "dimensions": ("rows", np.ravel, "'rows'"),
+    "dtype": ("rows", lambda a: a.astype(np.float32), "'rows'"),
+    "complex": ("rows", lambda a: a.astype(complex), "not plain numbers"),
+    "text": ("rows", lambda a: a.astype(str), "not plain numbers"),
+    "record": ("rows", lambda _: np.zeros(3, dtype=[("a", "f8")]), "not plain numbers"),
+    "by column": ("rows", np.asfortranarray, "not plain numbers"),
+    "live feature out of range": ("live", lambda a: a.__setitem__((0, 2), 10**9), "live"),
+    "live feature negative": ("live", lambda a: a.__setitem__((0, 2), -1), "live"),
+    "live feature twice": ("live", lambda a: a.__setitem__((0, 2), a[0, 3]), "live"),
+    "live feature not marked": ("live", lambda a: a.__setitem__((1, a[0, 2]), 0), "live"),
+    "too many live": ("counts", lambda a: a.__setitem__(N_LIVE, 10**6), "live"),
+    "fewer than none live": ("counts", lambda a: a.__setitem__(N_LIVE, -5), "live"),
+    "more features than there are": ("counts", lambda a: a.__setitem__(COUNTERS.index("size"), 10**6), "its size"),
+    "steps negative": ("counts", lambda a: a.__setitem__(COUNTERS.index("steps"), -1), "count is negative"),
+    "another step size": ("numbers", lambda a: a.__setitem__(0, 2.0), "its alpha is another"),
+    "visits negative": ("rows", lambda a: a.__setitem__((-1, 0), -1.0), "count is negative"),
 }
 
 
@@ -369,12 +374,12 @@ def test_nothing_is_unpickled(saved: Path) -> None:
     objects = np.array([[Canary(canary)]], dtype=object)
     hostile = saved.parent / "hostile"
     with pytest.raises(ValueError, match="not plain numbers"):
-        load(write(hostile, parts(saved) | {"F.npy": npy(objects, allow_pickle=True)}))
+        load(write(hostile, parts(saved) | {"rows.npy": npy(objects, allow_pickle=True)}))
     for data in (pickle.dumps(Canary(canary)), npy(objects, allow_pickle=True)):
         hostile.write_bytes(data)
         with pytest.raises(ValueError, match="cannot be loaded"):
             load(hostile)
-        for name in ("header.json", "F.npy", "more.npy", "more.pkl"):
+        for name in ("header.json", "rows.npy", "more.npy", "more.pkl"):
             with pytest.raises(ValueError, match="cannot be loaded"):
                 load(write(hostile, parts(saved) | {name: data}))
     assert not canary.exists()
@@ -388,7 +393,7 @@ def test_a_header_that_is_none(header: bytes, saved: Path) -> None:
         load(write(saved.parent / "hostile", parts(saved) | {"header.json": header}))
 
 
-@pytest.mark.parametrize("absent", ["header.json", "F.npy", "M.npy", "I.npy"])
+@pytest.mark.parametrize("absent", ["header.json", "rows.npy", "own.npy", "live.npy", "numbers.npy", "counts.npy"])
 def test_a_missing_part(absent: str, saved: Path) -> None:
     members = {name: data for name, data in parts(saved).items() if name != absent}
     with pytest.raises(ValueError, match=absent.split(".")[0]):
@@ -401,7 +406,7 @@ def test_a_part_too_many(saved: Path) -> None:
 
 
 def test_a_zip_bomb(saved: Path) -> None:
-    bomb = parts(saved) | {"F.npy": npy(np.zeros((3, 10**6)))}
+    bomb = parts(saved) | {"rows.npy": npy(np.zeros((3, 10**6)))}
     with pytest.raises(ValueError, match="not compressed"):
         load(write(saved.parent / "hostile", bomb, zipfile.ZIP_DEFLATED))
 
@@ -410,13 +415,13 @@ def test_an_array_that_claims_more_than_it_has(saved: Path) -> None:
     claim = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1000000000000), }\n"
     data = b"\x93NUMPY\x01\x00" + len(claim).to_bytes(2, "little") + claim + bytes(64)
     with pytest.raises(ValueError, match="claims"):
-        load(write(saved.parent / "hostile", parts(saved) | {"F.npy": data}))
+        load(write(saved.parent / "hostile", parts(saved) | {"rows.npy": data}))
 
 
 def test_parts_that_lie_upon_each_other(saved: Path) -> None:
     """Many entries of the directory that point at the same bytes."""
     with zipfile.ZipFile(saved) as archive:
-        entry = archive.getinfo("F.npy")
+        entry = archive.getinfo("rows.npy")
         hostile = saved.parent / "hostile"
         hostile.write_bytes(saved.read_bytes())
     with zipfile.ZipFile(hostile, "a") as archive:

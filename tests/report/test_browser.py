@@ -24,7 +24,7 @@ from tdlambda.report.findings import findings
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page import page
 from tdlambda.studies import compare, summary
-from tdlambda.studies.reproduction import colours
+from tdlambda.reproduction.tables import colours
 
 TOOLS: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "screenshots.py"))
 

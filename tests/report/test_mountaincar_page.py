@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.published import mountaincar_figure
+from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.report.overview import CellView, Measured, Overview, overview
 from tdlambda.studies import compare, summary
 from tdlambda.studies.statistics import Comparison

@@ -12,7 +12,8 @@ import pytest
 from small_studies import leftovers, units
 
 import tdlambda as td
-from tdlambda.published import mountaincar_figure
+from tdlambda.reproduction.agent import published_actor_critic
+from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.studies.running import run_unit
 from tdlambda.studies.store import Store
 
@@ -136,11 +137,11 @@ def test_the_bundled_study_is_the_thesis() -> None:
     assert (study.seeds, study.steps, study.warm_up) == (240, 50_000, 0.5)
     assert [len(study.cells(name)) for name in study.methods] == [210, 30, 210, 210, 30]
     agent: Any = study.agents("META")[0]
-    twin: Any = td.meta_actor_critic(study.environment.features, 3, 1e-7, 1e-7, 50_000, published=True)
+    twin: Any = published_actor_critic(study.environment.features, 3, 1e-7, 1e-7, 50_000)
     assert (agent.eta, agent.lam, agent.warm_up, agent.td_error) == (1.0, None, 25_000, "after")
     assert agent.critic.rule.warm_up_steps == twin.critic.rule.warm_up_steps
-    np.testing.assert_array_equal(agent.critic._M, twin.critic._M)
-    np.testing.assert_array_equal(agent.critic._I, twin.critic._I)
+    assert agent.critic.model is twin.critic.model
+    assert agent.critic._record == twin.critic._record
     assert other.agent["eta"] < 0.1
     assert other.methods == study.methods
     assert other.key("fixed") != study.key("fixed")

@@ -30,7 +30,7 @@ class Mine(td.TrueOnlineTD):
     def __init__(self, features, alpha, lam=LAM, **options):
         super().__init__(features, alpha, lam, **options)
 
-class Rule(td.lambdas.Greedy):
+class Rule(td.rules.Greedy):
     pass
 """
 TEXT = """

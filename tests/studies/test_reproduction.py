@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.published import thesis_tables
+from tdlambda.reproduction import thesis_truth
+from tdlambda.reproduction.published import TABLES, thesis_tables
 from tdlambda.report.tables import as_csv, as_page, write_tables
-from tdlambda.studies.reproduction import PROTOCOLS, TABLES, colours, methods_of, reproduce, table_named, tally
+from tdlambda.reproduction.tables import PROTOCOLS, colours, methods_of, reproduce, table_named, tally
 
 
 @pytest.fixture(scope="module")
@@ -174,8 +175,6 @@ def test_tables_that_stay(ring: tuple[td.Study, pl.DataFrame], tmp_path: Path) -
 
 def test_the_frozen_lake_that_was_measured_against() -> None:
     """The published truth loses mass in two corners: v(0) = 0.0076, and the right v scores 2.97e-6 against it."""
-    from tdlambda.studies.building import thesis_truth
-
     lake, ring = td.make("FrozenLake-v0"), td.make("RingWorld-v0")
     wrong, right = thesis_truth(lake), td.engine.exact_truth(lake)
     assert wrong.values[0] == pytest.approx(0.0076, abs=5e-5)

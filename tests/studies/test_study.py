@@ -15,7 +15,8 @@ from searching import examples
 from small_studies import METHODS, published_values, small
 
 import tdlambda as td
-from tdlambda.published import thesis_tables
+from tdlambda.reproduction import PublishedTrueOnlineGTD
+from tdlambda.reproduction.published import thesis_tables
 from tdlambda.studies import bundled, load_study
 
 ALPHAS = [float(f"{k}e{e}") for e in (-5, -4, -3, -2) for k in (1, 2, 3, 4, 5)] + [0.1]
@@ -43,7 +44,7 @@ of = ["target", "corrected"]
 
 [methods.META]
 about = "over states"
-learner = "TrueOnlineGTD"
+learner = "PublishedTrueOnlineGTD"
 rule = "Meta.thesis"
 over = ["alpha", "kappa", "of"]
 options = { last_discount = 0.95, initial = 0.5, "rule.features" = { type = "OneHot", n = 16 } }
@@ -67,7 +68,7 @@ def lake() -> td.Study:
         grid={"alpha": np.array([0.001, 0.01]), "kappa": (1, 0.1), "of": ["target", "corrected"]},  # type: ignore[dict-item]
         methods={
             "META": td.Method(
-                "TrueOnlineGTD", "Meta.thesis", ("alpha", "kappa", "of"),
+                "PublishedTrueOnlineGTD", "Meta.thesis", ("alpha", "kappa", "of"),
                 {"last_discount": 0.95, "initial": 0.5, "rule.features": {"type": "OneHot", "n": 16}},
                 "thesis", "over states",
             ),
@@ -94,7 +95,7 @@ def test_toml_dataclasses_and_plain_data_declare_the_same_study(tmp_path: Path) 
 def test_learners_are_those_that_are_declared() -> None:
     task = td.make("FrozenLake-v0", "off-policy", discount=0.9)
     wanted = [
-        td.TrueOnlineGTD(
+        PublishedTrueOnlineGTD(
             task.features, alpha, on_divergence="flag", last_discount=0.95, initial=0.5,
             lam=td.Meta.thesis(kappa, of=of, features=td.OneHot(16), warm_up=0.25, length=3000),
         )

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from tdlambda import memory
+from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.auto import bank, layout
+from tdlambda.auto import layout
 from tdlambda.auto.explanation import Expert, Explanation
-from tdlambda.auto.mixing import sync_all, weigh
+from tdlambda.auto.layout import Memory
+from tdlambda.auto.mixing import weigh
+from tdlambda.auto.modules import lanes_type, module_of
 from tdlambda.compiled import entry
-from tdlambda.engine.driver import take_bounds
-from tdlambda.engine.lanes import ALLOWED, SCRATCH
+from tdlambda.core import declare
+from tdlambda.core.declare import words
+from tdlambda.core.runtime import DENSE_SIZE
 from tdlambda.engine.plan import aligned
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array, Diverged
-from tdlambda.learners.episode import SEEN, BatchLearner
+from tdlambda.learners.base import LEARNERS, Array, Diverged
+from tdlambda.learners.episode import BatchLearner
 
 _TOLERANCE = 1e-8
-_PARTS = ("F", "M", "L", "T", "Z", "visits", "D", "N", "J", "I")
+"""Traces that are smaller, times α, are dropped."""
+_COUNTERS = ("under_way", "n_live")
+"""What the lanes count, as far as a file must hold it."""
 
 
 class AutoTD(BatchLearner):
     """A prediction that needs neither α nor λ, on- or off-policy, in episodes or without end.
 
-    It runs 24 true online TD(λ) learners (6 step sizes × 4 λ) side by side, averages each over time, and predicts by a
-    mixture of the 48. The weights follow an estimate of each expert's value error that needs no truth, see
-    docs/auto-td.md; when a shorter past surely contradicts the longer one, the longer is forgotten.
+    It runs 24 learners (6 step sizes × 4 λ) side by side, averages each over time, and predicts by a mixture of the 48.
+    The weights follow an estimate of each expert's value error that needs no true values (docs/auto-td.md). When a
+    short window surely contradicts the long one, what was observed before it is forgotten.
 
     Step sizes are for |x|² = 1: they are divided by the largest |x|² so far. A learner that diverges is dropped, and
     predictions are kept within what rewards and discounts so far allow; only if all of them diverge does it raise
@@ -40,6 +45,9 @@ class AutoTD(BatchLearner):
     ----------
     features
         Encoder of observations.
+    algorithm
+        How each learner learns: a class such as `td.TD`, or one of your own (`td.Algorithm`), or the name of one. Its
+        further step sizes, such as β, equal α; its parameters are attributes of the class.
 
     Examples
     --------
@@ -55,27 +63,31 @@ class AutoTD(BatchLearner):
     True
     """
 
-    def __init__(self, features: Encoder) -> None:
+    def __init__(self, features: Encoder, *, algorithm: type[declare.Algorithm] | str = TrueOnlineTD) -> None:
         super().__init__(features, layout.BEST_LAMBDA, layout.BOUND, "raise")
-        pairs = np.array([(alpha, lam) for alpha in layout.ALPHAS for lam in layout.LAMBDAS])
-        size, lanes = features.size, len(pairs)
-        self._F: Floats = aligned(np.zeros((size, 2, lanes)))
-        self._M: Floats = aligned(np.zeros((memory.LAMBDA, lanes)))
-        self._M[memory.ALPHA], self._M[memory.TRACE_LAM] = pairs.T
-        self._M[memory.TOLERANCE], self._M[memory.BOUND] = _TOLERANCE, self.bound
-        self._S: Floats = aligned(np.zeros((SCRATCH, lanes)))
-        self._S[ALLOWED] = np.inf  # what is beyond all reason is dropped by its weights; predictions are limited
-        self._L: Ints = np.zeros(memory.LIVE + 2 * size, dtype=np.int64)
-        self._L[[memory.WEIGHT_ROWS, memory.TRACE_ROWS, memory.BLOCKS, memory.SIZE]] = 1, 1, 1, size
-        self._L[[memory.ALGORITHM, memory.DENSE]] = memory.TRUE_ONLINE_TD, size <= memory.DENSE_SIZE
-        self._T: Floats = aligned(np.zeros((size, 1, lanes)))
-        self._Z: Floats = aligned(np.zeros((size, 1, 2 * lanes)))
-        self._visits: Floats = np.zeros(size)
-        self._D: Floats = aligned(np.zeros((layout.EXPERT_SLOTS, 2 * lanes)))
-        self._N: Floats = np.zeros(layout.BANK_SLOTS)
-        self._J: Ints = np.zeros(layout.SYNCED + size, dtype=np.int64)
-        weigh(self._M, self._D, self._N, size)
-        self._step: Callable[..., int] = self._first_step
+        declared: Any = _declared(algorithm)
+        self.algorithm: type[declare.Algorithm] = declared
+        self._module = module_of(declared)
+        # No prediction of a learner counts as divergence: the mixture gives it no weight, and limits what it predicts.
+        numbers = {"tolerance": _TOLERANCE, "bound": self.bound, "allowed": np.inf, "allowed_square": np.inf}
+        numbers |= {name: float(getattr(declared, name)) for name in words(declared.parameters)}
+        size, rows, n = features.size, len(declared.row_names()), layout.LANES
+        state, first = layout.record(lanes_type(declared)), _first_state()
+        state["size"], state["sparse"] = size, size > DENSE_SIZE
+        self._memory = Memory(
+            F=aligned(np.zeros((size, rows, n))),
+            N=aligned(np.array([np.full(n, numbers.get(name, 0.0)) for name in self._module.NAMES])),
+            U=np.zeros((0, 0, n)),
+            order=np.zeros(size, dtype=np.int64),
+            listed=np.zeros(size, dtype=np.int64),
+            state=state,
+            copies=aligned(np.zeros((size, 1, n))),
+            expected=aligned(np.zeros((size, 1, layout.EXPERTS))),
+            visits=np.zeros(size),
+            synced=np.zeros(size, dtype=np.int64),
+            bank=aligned(first.view(np.float64)).view(first.dtype),
+            counts=self._count,
+        )
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -89,21 +101,26 @@ class AutoTD(BatchLearner):
         return self._mixture(*self.features.encode_batch(observations))
 
     def _mixture(self, index: Ints, value: Floats) -> Floats:
-        out, scratch = np.empty(len(index)), np.empty(self._D.shape[1])
-        index, value = np.ascontiguousarray(index), np.ascontiguousarray(value)
-        bank.predict_rows(out, self._F, self._T, self._D, self._N, self._J, scratch, index, value)
+        out, scratch = np.empty(len(index)), np.empty(layout.EXPERTS)
+        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
+        self._predict_rows(out, scratch, x, xv)
         return out
+
+    @cached_property
+    def _predict_rows(self) -> Callable[..., None]:
+        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)))
+        return partial(entry(self._module.predict_rows, self._memory, *given), self._memory)
 
     @property
     def _coefficients(self) -> Array:
         """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
-        return self._expert_weights() @ self._D[layout.WEIGHT]
+        return self._expert_weights() @ self._bank["weight"]
 
     def _expert_weights(self) -> Floats:
-        """Weights [feature, expert] of learners and twins."""
-        T, J = self._T.copy(), self._J.copy()
-        sync_all(self._F, T, self._D, J)
-        return np.hstack([self._F[:, 0], T[:, 0]])
+        """Weights [feature, expert] of learners and averaged copies."""
+        m = self._memory._replace(copies=self._memory.copies.copy(), synced=self._memory.synced.copy())
+        self._module.sync_all(m)
+        return np.hstack([m.F[:, 0], m.copies[:, 0]])
 
     def lambda_at(self, obs: Any) -> float:
         """The mean λ of the experts, by weight; the same everywhere."""
@@ -111,10 +128,15 @@ class AutoTD(BatchLearner):
 
     def lambdas(self, observations: Any) -> Floats:
         """The same for each of these observations."""
-        lam = np.tile(self._M[memory.TRACE_LAM], 2)
-        return np.full(len(observations), min(1.0, float(self._D[layout.WEIGHT] @ lam)))
+        mean = float(self._bank["weight"] @ np.tile(self._bank["lam"], 2))
+        return np.full(len(observations), min(1.0, mean))
 
     # ---- what it believes -------------------------------------------------------------------------------------
+
+    @property
+    def _bank(self) -> Any:
+        """The record of the bank: see `layout.STATE`."""
+        return self._memory.bank[0]
 
     def weights(self) -> dict[tuple[float, float, bool], float]:  # type: ignore[override]
         """Each expert's share p in the prediction, by its (α, λ, averaged over time?); the shares add up to 1."""
@@ -122,21 +144,20 @@ class AutoTD(BatchLearner):
 
     def explain(self) -> Explanation:
         """Which α and λ carry the weight now, and how sure that is."""
-        D, N, J = self._D, self._N, self._J
-        pairs = [(alpha, lam) for alpha in layout.ALPHAS for lam in layout.LAMBDAS]
-        count = max(1.0, float(N[layout.COUNT]))
+        bank, n = self._bank, layout.LANES
+        count = max(1.0, float(bank["count"]))
         # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
-        loss = (D[layout.LONG + layout.ENERGY] - 2 * D[layout.LONG + layout.GAIN]) / count
-        error = 2 * np.sqrt(shorter * D[layout.LONG + layout.NOISE]) / count
+        loss = (bank["long"]["energy"] - 2 * bank["long"]["gain"]) / count
+        error = 2 * np.sqrt(shorter * bank["long"]["noise"]) / count
         experts = [
-            Expert(*pairs[l % len(pairs)], l >= len(pairs), *(float(row[l]) for row in (D[layout.WEIGHT], loss, error)))
-            for l in range(D.shape[1])
-            if not D[layout.DROPPED, l]
+            Expert(*layout.PAIRS[l % n], l >= n, *(float(row[l]) for row in (bank["weight"], loss, error)))
+            for l in range(layout.EXPERTS)
+            if not bank["dropped"][l % n]
         ]
         experts.sort(key=lambda e: -e.weight)
-        seen = (int(J[slot]) for slot in (layout.CHANGES, layout.RESTARTS, layout.DROPS))
-        window = min(self.steps, round(float(N[layout.STEPS])) + self.steps % layout.EVERY)
+        window = min(self.steps, round(float(bank["window"])) + self.steps % layout.EVERY)
+        seen = (int(bank[name]) for name in ("changes", "restarts", "drops"))
         return Explanation(tuple(experts), self.steps, window, *seen)
 
     # ---- the contract of a learner ----------------------------------------------------------------------------
@@ -144,11 +165,20 @@ class AutoTD(BatchLearner):
     def reset(self) -> None:
         """Forget the episode under way; keep what was learnt."""
         with self._guard:
-            bank.end(self._F, self._S, self._L, self._D)
+            self._module.end(self._memory)
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"features": self.features}
+        """The constructor's arguments; the algorithm by its name, unless it is the default."""
+        params: dict[str, Any] = {"features": self.features}
+        if self.algorithm is not TrueOnlineTD:
+            name, own = self.algorithm.__name__, self.algorithm
+            params["algorithm"] = name if _known().get(name) is own else own
+        return params
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: with the class of the algorithm, which another process can import."""
+        make, (kind, params, state) = super().__reduce__()
+        return make, (kind, params | {"algorithm": self.algorithm}, state)
 
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
@@ -157,29 +187,18 @@ class AutoTD(BatchLearner):
         x, y = (np.ascontiguousarray(index, dtype=np.int64) for index in (x, y))
         xv, yv = (np.ascontiguousarray(value, dtype=np.float64) for value in (xv, yv))
         status = -1
-        if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,) and self.diverged_at is None:
-            status = self._step(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+        if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,):
+            status = self._learn_row(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
         if status < 0:  # says what is wrong
             super()._learn(x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
-        elif not self._counted(1):
+        elif status == 0:
             raise Diverged(self.steps)
 
-    def _first_step(self, *step: Any) -> int:
-        """Find the machine code at the first update, and remember it: looking for it costs more than an update."""
-        self._step = partial(entry(bank.learn_row, *self._bank, *step), *self._bank)
-        return self._step(*step)
-
-    def _counted(self, rows: int) -> bool:
-        """Count transitions. Whether any learner is left."""
-        self._I[SEEN] += rows
-        left = not self._D[layout.DROPPED].all()
-        if not left:
-            self._I[memory.DIVERGED_AT] = self._I[SEEN]
-        return left
-
-    @property
-    def _bank(self) -> tuple[Any, ...]:
-        return (self._F, self._M, self._S, self._L, self._T, self._Z, self._visits, self._D, self._N, self._J)
+    @cached_property
+    def _learn_row(self) -> Callable[..., int]:
+        """The machine code with the memory bound to it: looking for it costs more than an update."""
+        given = (np.zeros(1, np.int64), np.zeros(1)) * 2
+        return partial(entry(self._module.learn_row, self._memory, *given, 0.0, 0.0, 0.0, False, False), self._memory)
 
     def _take(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
@@ -187,36 +206,80 @@ class AutoTD(BatchLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         columns: Any = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        return self._counted(bank.learn_rows(*self._bank, *columns))
+        return self._module.learn_rows(self._memory, *columns)
+
+    # ---- storage ----------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Array]:
-        return {name: getattr(self, f"_{name}") for name in _PARTS}
+        m = self._memory
+        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced")
+        found = {name: getattr(m, name) for name in arrays} | {"counts": self._count.view(np.int64)}
+        found |= {name: m.N[self._module.NAMES.index(name)] for name in self._module.KEPT}
+        found |= {name: m.state[name] for name in _COUNTERS}
+        return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
 
     def _restore(self, state: dict[str, Array]) -> None:
-        new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in self._state().items()})
+        own = self._state()
+        new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in own.items()})
         self._require_sense(new)
-        for name in _PARTS:
-            setattr(self, f"_{name}", aligned(new[name]) if new[name].ndim > 1 else new[name])
-        self._step = self._first_step
-        take_bounds(self._F, self._S, self._L)
+        for name, array in own.items():
+            array[:] = new[name]
+        self._memory.state["steps"] = self._count["seen"]
+        self._bank["alpha"][:] = np.where(self._bank["dropped"], 0.0, np.transpose(layout.PAIRS)[0])
 
     def _require_sense(self, new: dict[str, Array]) -> None:
         """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
-        D, N, J, M = new["D"], new["N"], new["J"], new["M"]
-        memory.require_same_kind(new["L"], self._L, self.features.size)
-        constant = [memory.TOLERANCE, memory.BOUND, memory.TRACE_LAM]
-        alive = D[layout.DROPPED, : M.shape[1]] == 0
+        n, listed = int(new["n_live"][0]), np.zeros(self.features.size, dtype=np.int64)
+        live = new["order"][: max(0, n)]
+        good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
+        if good:
+            listed[live] = 1
+        if not good or listed.sum() != n or not np.array_equal(listed, new["listed"]):
+            raise ValueError("state: the list of live traces is not consistent")
+        largest = ("most_reward", "most_norm", "length", "longest", "window", "count", "short_count")
+        counts = ("under_way", "synced", "updates", "restarts", "changes", "drops")
         if not (
-            np.isin(D[layout.DROPPED], (0.0, 1.0)).all()
-            and np.array_equal(M[constant], self._M[constant])
-            and np.array_equal(M[memory.ALPHA], np.where(alive, np.repeat(layout.ALPHAS, len(layout.LAMBDAS)), 0.0))
-            and (J >= 0).all()
-            and (J[layout.SYNCED :] <= J[layout.LOOKS]).all()
-            and (D[[layout.WEIGHT, layout.AGE]] >= 0).all()
-            and (D[layout.WEIGHT] <= 1 + 1e-9).all()
-            and (N[layout.MOST_REWARD :] >= 0).all()
-            and 0 <= N[layout.GAMMA] <= N[layout.MOST_GAMMA] <= 1
-            and N[layout.RHO] >= 0
-            and (new["visits"] >= 0).all()
+            np.isin(new["dropped"], (0, 1)).all()
+            and new["dropped"].sum() == new["drops"][0]
+            and all((new[name] >= 0).all() for name in (*largest, *counts, "weight", "age", "rho", "visits"))
+            and (new["synced"] <= new["updates"]).all()
+            and (new["weight"] <= 1 + 1e-9).all()
+            and 0 <= new["gamma"][0] <= new["most_gamma"][0] <= 1
         ):
             raise ValueError("state does not fit this learner: its numbers cannot have come about")
+
+
+def _known() -> dict[str, type[declare.Algorithm]]:
+    """Algorithms by name."""
+    kinds: dict[str, Any] = {name: kind for name, kind in LEARNERS.items() if hasattr(kind, "step")}
+    return {name: kind for name, kind in kinds.items() if issubclass(kind, declare.Algorithm)}
+
+
+def _declared(algorithm: Any) -> type[declare.Algorithm]:
+    """The declaration that `algorithm` means."""
+    if isinstance(algorithm, str) and algorithm not in _known():
+        raise ValueError(f"algorithm must be one of {', '.join(_known())}, or a class; got {algorithm!r}")
+    found = _known()[algorithm] if isinstance(algorithm, str) else algorithm
+    if not (isinstance(found, type) and issubclass(found, declare.Algorithm) and hasattr(found, "step")):
+        raise TypeError(f"algorithm must be a class such as td.TrueOnlineTD, declared by equations; got {algorithm!r}")
+    for name in words(found.parameters):
+        if getattr(found, name, None) is None:
+            raise TypeError(f"algorithm: {found.__name__} needs a default of {name}, a class attribute {name} = …")
+    return found
+
+
+@cache
+def _first_state() -> Array:
+    """The record of a bank that has learnt nothing."""
+    state = layout.record(layout.STATE)
+    state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
+    weigh(state.view(np.recarray)[0], 1)
+    return state
+
+
+def _leaves(array: Array, name: str = "") -> Iterator[tuple[str, Array]]:
+    """The parts of a structured array that are plain, by name: "long.energy"."""
+    if array.dtype.names is None:
+        yield name, array
+    for inner in array.dtype.names or ():
+        yield from _leaves(array[inner], f"{name}.{inner}" if name else inner)

@@ -1,286 +1,258 @@
 """One transition for a bank of learners, and the signal by which they are mixed.
 
-With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, its value error less the mixture's
-is
+With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, the expert's value error less the
+mixture's is
 
     E[(V - v)² - (u - v)²] = E[ c² - 2 c (v - u) ]
 
-whose first part is seen and whose second is what the mixture's own TD errors δ = ρ (R + γ' u' - u) say
+The first part is observed. The second follows from the mixture's own TD errors δ = ρ (R + γ' u' - u)
 (docs/auto-td.md):
 
-    Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        no truth, and no bias
+    Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        without v, and without bias
 
 The bank takes ẑ(s_t) = E[z_t | s_t] for z_t, learnt on the features from ẑ itself, one step back (after "expected
 eligibility traces", van Hasselt et al. 2021): the same mean for a table, and a variance without products of ρ.
 
 The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
 products of ratios. λ may depend on the step taken: what a table converges to stays v.
+
+Plain functions: `auto.modules` puts them into a generated module, beside the learners' own `learn` and `clear`, the
+numbers that depend on the algorithm, and the runtime. `m` is `layout.Memory`, `s` its record of the bank.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.auto.layout import (
-    AGE,
-    DROPPED,
-    DROPS,
-    ENERGY,
-    EVERY,
-    GAIN,
-    GAMMA,
-    LEAST_STEP,
-    LENGTH,
-    LONGEST,
-    LOOKS,
-    MOST_GAMMA,
-    MOST_NORM,
-    MOST_REWARD,
-    NOISE,
-    REWARD,
-    RHO,
-    SINCE,
-    SYNCED,
-    TRACE,
-    VALUE,
-    WEIGHT,
-    U,
-)
-from tdlambda.auto.mixing import averaged, look, sync, weigh
-from tdlambda.compiled import inlined, kernel, lanewise
-from tdlambda.engine import lanes
-from tdlambda.engine.algorithms import learn_true_online_td
-from tdlambda.engine.driver import SELDOM, take_bounds
-from tdlambda.engine.lanes import ALLOWED, ALPHA_T, LIMIT, NEGLIGIBLE, TRACE_BOUND, WEIGHT_BOUND
+from tdlambda.auto.layout import BOUND, EVERY, LEAST_STEP, SCALES
+from tdlambda.auto.mixing import averaged, put, sync, update_weights, weigh
 from tdlambda.features.base import first_misfit
-from tdlambda.memory import (
-    ALPHA,
-    BOUND,
-    DECAY,
-    DELTA,
-    DENSE,
-    FIRST_BLOCK,
-    LAM_NEXT,
-    PRUNED_EVERY,
-    RATIO,
-    RHO_PREV,
-    STEPS,
-    TOLERANCE,
-    TRACE_LAM,
-    UNDER_WAY,
-    V_OLD,
-    cut,
-    enliven,
-    horizon,
-)
+
+if TYPE_CHECKING:  # what the generated module has besides
+    given: Any = None
+    add_scaled = dot_lanes = fill = horizon = set_scaled = squared = given  # see `core.runtime`
+    learn = clear = given  # of the learners: one transition, how many have left their bounds; the end of an episode
+    advance_ = given  # `advance` of a transition that is checked
+    # How many rows, from the first: step sizes in N, all of the learner's own in N, weights in F
+    SIZES = NUMBERS = WEIGHTS = 1
+    # The rows of N that bound weights and traces (-1: there is none); whether weights of x' change too
+    WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = 1, 1, True
+
+_Function = TypeVar("_Function")
 
 
-@inlined
-def limit(N: Floats) -> float:
-    """No value is larger."""
-    return N[MOST_REWARD] * horizon(N[MOST_GAMMA], N[LONGEST])
+def lanewise(function: _Function) -> _Function:
+    """Say that a function's rows never overlap, so that its loop may run as vectors: see `compiled.lanewise`."""
+    function.lanewise = True  # type: ignore[attr-defined]
+    return function
+
+
+# ---- predictions ---------------------------------------------------------------------------------------------------
+
+
+def largest_value(s: Any) -> float:
+    """The largest value that rewards and discounts so far allow."""
+    return s.most_reward * horizon(s.most_gamma, s.longest)
 
 
 @lanewise
-def mix(value: Floats, weight: Floats, cap: float) -> float:
-    """Σ p V, each V first brought within ±cap (what is not a number, to 0)."""
+def mix(value: Floats, weight: Floats, limit: float) -> float:
+    """Σ p V, each V first brought within ±limit (NaN to 0)."""
     u = 0.0
     for l in range(value.size):
         v = value[l]
-        v = v if abs(v) <= cap else cap if v > 0 else -cap if v < 0 else 0.0
+        v = v if abs(v) <= limit else limit if v > 0 else -limit if v < 0 else 0.0
         value[l] = v
         u += weight[l] * v
     return u
 
 
+def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int) -> float:
+    """Each expert's prediction at x, and the mixture's."""
+    lanes = s.age.size
+    for j in range(n):
+        sync(m, s, x[j])
+    dot_lanes(s.value[:lanes], m.F, 0, x, xv, n)
+    dot_lanes(s.value[lanes:], m.copies, 0, x, xv, n)
+    return mix(s.value, s.weight, largest_value(s))
+
+
+def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats) -> None:
+    """The mixture at each observation. Nothing is changed, so copies are averaged up to now on the way."""
+    s = m.bank[0]
+    lanes, limit = s.age.size, largest_value(s)
+    for t in range(out.size):
+        scratch[:] = 0.0
+        for j in range(x.shape[1]):
+            f = x[t, j]
+            behind = s.updates - m.synced[f]
+            for l in range(lanes):
+                w = m.F[f, 0, l]
+                scratch[l] += xv[t, j] * w
+                scratch[lanes + l] += xv[t, j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
+        out[t] = mix(scratch, s.weight, limit)
+
+
+# ---- the signal ----------------------------------------------------------------------------------------------------
+
+
 @lanewise
-def _signal(gain: Floats, noise: Floats, trace: Floats, delta: float) -> None:
+def add_signal(gain: Floats, noise: Floats, z: Floats, delta: float) -> None:
+    """Σ δẑ and Σ (δẑ)²."""
     for l in range(gain.size):
-        x = delta * trace[l]
-        gain[l] += x
-        noise[l] += x * x
+        signal = delta * z[l]
+        gain[l] += signal
+        noise[l] += signal * signal
 
 
 @lanewise
-def _follow(energy: Floats, value: Floats, trace: Floats, u: float, keep: float) -> None:
-    """C = V - u in V's place, z = keep ẑ + c in ẑ's place, and Σ c²."""
+def add_distance(energy: Floats, value: Floats, z: Floats, u: float, keep: float) -> None:
+    """Put c = V - u in V's place and z = keep ẑ + c in ẑ's place; and Σ c²."""
     for l in range(energy.size):
         c = value[l] - u
         energy[l] += c * c
         value[l] = c
-        trace[l] = keep * trace[l] + c
+        z[l] = keep * z[l] + c
 
 
 @lanewise
-def _subtract_from(row: Floats, total: Floats) -> None:
+def subtract_from(row: Floats, total: Floats) -> None:
+    """Row = total - row."""
     for l in range(row.size):
         row[l] = total[l] - row[l]
 
 
-@inlined
-def _predict(
-    F: Floats, T: Floats, D: Floats, N: Floats, J: Ints, x: Ints, xv: Floats, n: int
-) -> float:  # fmt: skip
-    """Each expert's prediction, and the mixture's."""
-    k = T.shape[2]
-    for j in range(n):
-        sync(F, T, D, J, x[j])
-    lanes.dot(D[VALUE, :k], F, 0, x, xv, n)
-    lanes.dot(D[VALUE, k:], T, 0, x, xv, n)
-    return mix(D[VALUE], D[WEIGHT], limit(N))
-
-
-@inlined
-def _expect(Z: Floats, visits: Floats, D: Floats, x: Ints, xv: Floats, norm: float) -> None:
-    """Move ẑ(x) towards z, and take it in z's place."""
-    n, z, error = len(x), D[TRACE], D[VALUE]
+def expect(m: Any, s: Any, x: Ints, xv: Floats, norm: float) -> None:
+    """Move ẑ(x) towards z, and put it in z's place."""
+    n, error = len(x), s.value
     if norm == 0.0:
-        z[:] = 0.0
+        fill(s.z, 0.0)
         return
-    lanes.dot(error, Z, 0, x, xv, n)
-    _subtract_from(error, z)
+    dot_lanes(error, m.expected, 0, x, xv, n)
+    subtract_from(error, s.z)
     for j in range(n):
-        visits[x[j]] += xv[j] * xv[j] / norm
-        step = max(LEAST_STEP, 1.0 / (visits[x[j]] + 1.0))
-        lanes.add_scaled(Z[x[j], 0], error, step * xv[j] / norm)
-    lanes.dot(z, Z, 0, x, xv, n)
+        f = x[j]
+        m.visits[f] += xv[j] * xv[j] / norm
+        step = max(LEAST_STEP, 1.0 / (m.visits[f] + 1.0))
+        add_scaled(m.expected[f, 0], error, step * xv[j] / norm)
+    dot_lanes(s.z, m.expected, 0, x, xv, n)
 
 
-@inlined
-def _close(D: Floats, N: Floats, u_next: float) -> None:
+def close(s: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
-    delta = N[RHO] * (N[REWARD] + N[GAMMA] * u_next - N[U])
-    _signal(D[SINCE + GAIN], D[SINCE + NOISE], D[TRACE], delta)
+    delta = s.rho * (s.reward + s.gamma * u_next - s.u)
+    add_signal(s.since.gain, s.since.noise, s.z, delta)
 
 
-@kernel
-def _drop(F: Floats, M: Floats, S: Floats, I: Ints, T: Floats, Z: Floats, D: Floats, N: Floats, J: Ints) -> bool:
-    """Take out learners beyond the bound, with their twins. Whether any is left."""
-    take_bounds(F, S, I)
-    k, left = T.shape[2], 0
-    for l in range(k):
-        if not S[WEIGHT_BOUND, l] <= M[BOUND, l]:
-            J[DROPS] += 1
-            for f in range(F.shape[0]):
-                F[f, :, l] = 0.0
-                T[f, 0, l] = 0.0
-                Z[f, 0, l] = Z[f, 0, k + l] = 0.0
-            for slot in (DECAY, V_OLD, RHO_PREV, DELTA):
-                M[FIRST_BLOCK + slot, l] = 0.0
-            M[ALPHA, l] = 0.0
-            for slot in range(D.shape[0]):
-                if slot != AGE:
-                    D[slot, l] = D[slot, k + l] = 0.0
-            D[DROPPED, l] = D[DROPPED, k + l] = 1.0
-        left += D[DROPPED, l] == 0.0
-    take_bounds(F, S, I)
-    weigh(M, D, N, F.shape[0])
-    return left > 0
+# ---- one transition ------------------------------------------------------------------------------------------------
 
 
-@inlined
-def _advance(
-    F: Floats, M: Floats, S: Floats, I: Ints, T: Floats, Z: Floats, visits: Floats, D: Floats, N: Floats, J: Ints,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma_next: float, rho: float, terminated: bool,
-    truncated: bool,
-) -> bool:  # fmt: skip
-    """One transition. Whether any learner is left."""
-    I[STEPS] += 1
-    fresh, n_next = not I[UNDER_WAY], 0 if terminated else len(y)
-    x1, y1, norm = 0.0, 0.0, 0.0
-    for j in range(len(x)):
-        x1 += abs(xv[j])
-        y1 += abs(yv[j])
-        norm += xv[j] * xv[j]
-    if norm > N[MOST_NORM]:
-        N[MOST_NORM] = norm
-    N[MOST_REWARD] = max(N[MOST_REWARD], abs(reward))
-    N[LENGTH] = 1.0 if fresh else 1.0 + N[GAMMA] * N[LENGTH]
-    N[LONGEST] = max(N[LONGEST], N[LENGTH])
+def larger(a: float, b: float) -> float:
+    """The larger; NaN if one is."""
+    return b if b > a or b != b else a
 
-    u = _predict(F, T, D, N, J, x, xv, len(x))
+
+def take_tops(m: Any, lane: int) -> float:
+    """Set the bounds on a learner's weights and traces to the largest of each; that of the weights."""
+    weight, trace = 0.0, 0.0
+    for f in range(m.F.shape[0]):
+        for row in range(m.F.shape[1]):
+            size = abs(m.F[f, row, lane])
+            if row < WEIGHTS:
+                weight = larger(weight, size)
+            else:
+                trace = larger(trace, size)
+    m.N[WEIGHT_TOP, lane] = weight
+    if TRACE_TOP >= 0:
+        m.N[TRACE_TOP, lane] = trace
+    return weight
+
+
+def drop(m: Any) -> int:
+    """Take out learners beyond the bound, with their averaged copies. 0 if none is left."""
+    s, lanes = m.bank[0], m.bank[0].age.size
+    for k in range(lanes):
+        if not take_tops(m, k) <= BOUND:
+            s.drops += 1
+            s.dropped[k], s.alpha[k] = 1, 0.0
+            m.F[:, :, k] = 0.0
+            m.copies[:, 0, k] = 0.0
+            m.N[:NUMBERS, k] = 0.0
+            for l in (k, lanes + k):
+                m.expected[:, 0, l] = 0.0
+                s.weight[l] = s.value[l] = s.z[l] = 0.0
+                put(s.since, l, 0.0, 0.0, 0.0)
+                put(s.long, l, 0.0, 0.0, 0.0)
+                for i in range(SCALES):
+                    put(s.short[i], l, 0.0, 0.0, 0.0)
+    weigh(s, m.synced.size)
+    return 1 if s.drops < lanes else 0
+
+
+def advance(
+    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma_next: float, rho: float,
+    terminated: bool, truncated: bool, checked: bool,
+) -> int:  # fmt: skip
+    """One transition: 1, or 0 if it dropped the last learner.
+
+    Unless it is `checked` before: -1, with nothing done, for features out of range or if no learner was left.
+    """
+    s, lanes, count, left = m.bank[0], m.state[0], m.counts[0], 1
+    if not checked and (
+        s.drops == m.F.shape[2]
+        or first_misfit(x.reshape(1, -1), xv.reshape(1, -1), m.F.shape[0]) >= 0
+        or first_misfit(y.reshape(1, -1), yv.reshape(1, -1), m.F.shape[0]) >= 0
+    ):
+        return -1
+    count.seen += 1
+    fresh, norm = lanes.under_way == 0, squared(xv, len(x))
+    s.most_norm, s.most_reward = max(s.most_norm, norm), max(s.most_reward, abs(reward))
+    s.length = 1.0 if fresh else 1.0 + s.gamma * s.length
+    s.longest = max(s.longest, s.length)
+
+    u = predict(m, s, x, xv, len(x))
     if not fresh:
-        _close(D, N, u)
-    _follow(D[SINCE + ENERGY], D[VALUE], D[TRACE], u, 0.0 if fresh else N[RHO] * N[GAMMA])
-    _expect(Z, visits, D, x, xv, norm)
-    N[U], N[RHO], N[REWARD], N[GAMMA] = u, rho, reward, 0.0 if terminated else gamma_next
-    N[MOST_GAMMA] = max(N[MOST_GAMMA], N[GAMMA])
+        close(s, u)
+    add_distance(s.since.energy, s.value, s.z, u, 0.0 if fresh else s.rho * s.gamma)
+    expect(m, s, x, xv, norm)
+    s.u, s.rho, s.reward, s.gamma = u, rho, reward, 0.0 if terminated else gamma_next
+    s.most_gamma = max(s.most_gamma, s.gamma)
 
-    lanes.set_scaled(S[ALPHA_T], M[ALPHA], 1.0 / N[MOST_NORM] if N[MOST_NORM] > 0 else 1.0)
-    lanes.read_estimates(F, S, I, x, xv, y, yv, n_next)
-    lanes.spread(M, FIRST_BLOCK, reward, N[GAMMA], rho)
-    lanes.set_scaled(M[FIRST_BLOCK + LAM_NEXT], M[TRACE_LAM], cut(rho))
-    beyond = learn_true_online_td(
-        F, 0, M, FIRST_BLOCK, S, 0, I, S[ALPHA_T], S[ALPHA_T], M[FIRST_BLOCK + RATIO],
-        S[ALLOWED], x, xv, y, yv, n_next, fresh, x1, y1,
+    for size in range(SIZES):
+        set_scaled(m.N[size], s.alpha, 1.0 / s.most_norm if s.most_norm > 0 else 1.0)
+    set_scaled(s.lam_next, s.lam, 1.0 / rho if rho > 1.0 else 1.0)
+    if MOVES_NEXT:
+        for j in range(len(y)):
+            sync(m, s, y[j])
+    beyond = learn(
+        m.F, m.N, m.U, m.order, m.listed, m.state, m.visits, x, xv, y, yv, y, yv, s.lam_next, reward, gamma_next, rho,
+        terminated, truncated, False,
     )  # fmt: skip
-    enliven(I, x, len(x), F.shape[0])
-    if I[STEPS] % (SELDOM if I[DENSE] else PRUNED_EVERY) == 0:
-        for l in range(S.shape[1]):
-            S[LIMIT, l] = NEGLIGIBLE if I[DENSE] else M[TOLERANCE, l] * S[ALPHA_T, l]
-        lanes.prune(F, S, I)
-    I[UNDER_WAY] = 1
-    left = True
     if beyond > 0:
-        left = _drop(F, M, S, I, T, Z, D, N, J)
+        left = drop(m)
     if terminated or truncated:
-        _close(D, N, 0.0 if terminated else _predict(F, T, D, N, J, y, yv, n_next))
-        end(F, S, I, D)
-    if I[STEPS] % EVERY == 0:
-        look(F, M, I, T, Z, D, N, J)
+        close(s, 0.0 if terminated else predict(m, s, y, yv, len(y)))
+        fill(s.z, 0.0)
+    if lanes.steps % EVERY == 0:
+        update_weights(m)
+    if left == 0:
+        count.diverged_at = count.seen
     return left
 
 
-@kernel
-def end(F: Floats, S: Floats, I: Ints, D: Floats) -> None:
-    """Forget the episode: all traces."""
-    lanes.clear_traces(F, I)
-    I[UNDER_WAY] = 0
-    S[TRACE_BOUND] = 0.0
-    D[TRACE] = 0.0
-
-
-@kernel
-def learn_row(
-    F: Floats, M: Floats, S: Floats, I: Ints, T: Floats, Z: Floats, visits: Floats, D: Floats, N: Floats, J: Ints,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, terminated: bool,
-    truncated: bool,
-) -> int:  # fmt: skip
-    """One transition: 1, or 0 if the last learner was dropped; -1 for features that are none, with nothing changed."""
-    for index, value in ((x, xv), (y, yv)):
-        if first_misfit(index.reshape(1, -1), value.reshape(1, -1), F.shape[0]) >= 0:
-            return -1
-    left = _advance(
-        F, M, S, I, T, Z, visits, D, N, J, x, xv, y, yv, reward, gamma, rho, terminated, truncated
-    )  # fmt: skip
-    return 1 if left else 0
-
-
-@kernel
 def learn_rows(
-    F: Floats, M: Floats, S: Floats, I: Ints, T: Floats, Z: Floats, visits: Floats, D: Floats, N: Floats, J: Ints,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
+    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
     truncated: Bools,
-) -> int:  # fmt: skip
-    """Transitions in order; how many were learnt: all, unless the last learner was dropped."""
+) -> bool:  # fmt: skip
+    """Transitions in order, until the last learner is dropped. Whether any is left."""
     for t in range(reward.size):
-        if not _advance(
-            F, M, S, I, T, Z, visits, D, N, J,
-            x[t], xv[t], y[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t],
-        ):  # fmt: skip
-            return t + 1
-    return reward.size
+        if not advance_(m, x[t], xv[t], y[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t]):
+            return False
+    return True
 
 
-@kernel
-def predict_rows(
-    out: Floats, F: Floats, T: Floats, D: Floats, N: Floats, J: Ints, scratch: Floats, x: Ints, xv: Floats
-) -> None:
-    """The mixture at each observation; nothing is changed, so twins are averaged up to now on the way."""
-    k, cap = T.shape[2], limit(N)
-    for t in range(out.size):
-        scratch[:] = 0.0
-        for j in range(x.shape[1]):
-            f, behind = x[t, j], J[LOOKS] - J[SYNCED + x[t, j]]
-            for l in range(k):
-                w = F[f, 0, l]
-                scratch[l] += xv[t, j] * w
-                scratch[k + l] += xv[t, j] * averaged(w, T[f, 0, l], D[AGE, l], behind)
-        out[t] = mix(scratch, D[WEIGHT], cap)
+def end(m: Any) -> None:
+    """Forget the episode: all traces."""
+    clear(m.F, m.N, m.U, m.order, m.listed, m.state)
+    fill(m.bank[0].z, 0.0)

@@ -15,7 +15,7 @@ class Expert:
     weight: float
     """Its share in the prediction."""
     error: float
-    """Its mean squared value error less that of the mixture, estimated."""
+    """An estimate of its mean squared value error less that of the mixture."""
     standard_error: float
     """Of that estimate."""
 
@@ -31,10 +31,10 @@ class Explanation:
     """By weight, largest first; without those that diverged."""
     steps: int
     window: int
-    """Steps since the last change that was noticed, or all."""
+    """Steps since the last change that was noticed; all if there was none."""
     changes: int
     restarts: int
-    """Twins that began anew because their learner was surely better."""
+    """Averaged copies that restarted because their learner was surely better."""
     diverged: int
     """Learners that were dropped."""
 
@@ -45,7 +45,7 @@ class Explanation:
 
     @property
     def averaged(self) -> float:
-        """The weight of averages over time; little of it says that the target moves."""
+        """The weight of averaged copies; it is small where the target moves."""
         return sum(e.weight for e in self.experts if e.averaged)
 
     @property

@@ -1,52 +1,93 @@
-"""How a bank lies in memory, and the constants it was settled with (docs/how-we-chose.md).
+"""The constants that the bank was settled with (docs/how-we-chose.md), and the names of all that it remembers.
 
-F [feature, row, lane], M, S, I   the learners, as a block of the engine's lanes (`engine.lanes`)
-T [feature, 1, lane]              their twins: the learners' weights, averaged over time
-Z [feature, 1, expert]            expected trace: weights of ẑ(s) = E[z | s]
-V [feature]                       visits of a feature, in shares of |x|²
-D [slot, expert]                  numbers of each expert: first all learners, then all twins
-N [slot]                          numbers of the whole bank
-J [slot]                          integers; then, for each feature, the look up to which its twins are averaged
+A *lane* is one learner of the bank. Each has an *averaged copy*, its weights averaged over time. Both are *experts*: in
+rows of experts all learners come first, then all copies.
 """
 
-SCALES = 6
-"""Windows that end now, beside the long one."""
+from __future__ import annotations
 
-# D: weight p; prediction at x, then its distance c from the mixture; ẑ of x; 1 for an expert that was dropped
-WEIGHT, VALUE, TRACE, DROPPED = range(4)
-# D: Σ c², Σ δẑ, Σ (δẑ)² since the last look; over the long window; over each short one
-ENERGY, GAIN, NOISE = range(3)
-SINCE, LONG, SHORT = 4, 7, 10
-SCORE = SHORT + 3 * SCALES
-AGE = SCORE + 1
-"""D: looks since a twin began, in its learner's place too."""
-EXPERT_SLOTS = AGE + 1
+from typing import Any, NamedTuple
 
-# N: the mixture's prediction at x and what followed it: ρ, R, γ'; the largest |R|, γ and |x|² so far; the discounted
-# length of the episode and its largest; steps in the long window; their weights' sum; those of the short windows
-U, RHO, REWARD, GAMMA, MOST_REWARD, MOST_GAMMA, MOST_NORM, LENGTH, LONGEST, STEPS, COUNT = range(11)
-SHORT_COUNT = 11
-BANK_SLOTS = SHORT_COUNT + SCALES
+import numpy as np
 
-# J: looks so far, twins restarted, changes noticed, learners dropped
-LOOKS, RESTARTS, CHANGES, DROPS, SYNCED = range(5)
+from tdlambda.arrays import Floats, Ints
+from tdlambda.compiled import numba
+from tdlambda.learners.base import Array
 
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """Step sizes, of |x|² = 1."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.95)
+PAIRS = tuple((alpha, lam) for alpha in ALPHAS for lam in LAMBDAS)
+"""(α, λ) of each lane."""
+LANES = len(PAIRS)
+EXPERTS = 2 * LANES
 EVERY = 100
-"""Steps between looks at the weights."""
+"""Steps between weight updates."""
 WINDOW = 4.0
-"""What was seen at step s weighs (s/t)^WINDOW at step t."""
+"""What was observed at step s weighs (s/t)^WINDOW at step t."""
 SURE = 6.0
-"""Standard errors at which a twin begins anew, or a short window takes over."""
+"""Standard errors at which an averaged copy restarts, or a short window replaces the long one."""
+SCALES = 6
+"""Short windows beside the long one; all end now."""
 FIRST_SCALE, SCALE_RATIO = 5, 4
-"""The windows' lengths in looks: 5, 20, 80, …"""
+"""Lengths of the short windows in weight updates: 5, 20, 80, …"""
 LEAST_STEP = 0.1
-"""Of the regression of z on the features."""
+"""Least step size of the regression of z on the features."""
 BEST_LAMBDA, BEST_ALPHA, PACE = 0.4, 0.1, 2.0
-"""Preferred, other things equal: a twin, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
+"""Preferred, other things equal: an averaged copy, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
 RAW, FAR_ALPHA, FAR_LAMBDA = 2.0, 2.0, 8.0
-"""What counts against an expert: that it is no twin; a factor e in α; a difference of 1 in λ."""
+"""Prior penalties: for experts that are not averaged; for each factor e in α; for a difference of 1 in λ."""
 BOUND = 1e100
 """A learner with a weight beyond this is dropped."""
+
+SUMS = np.dtype([("energy", "f8", EXPERTS), ("gain", "f8", EXPERTS), ("noise", "f8", EXPERTS)])
+"""Sums over a window, of each expert: Σ c², Σ δẑ, Σ (δẑ)²."""
+STATE = np.dtype(
+    [
+        # rows of experts: weight p in the mixture; prediction at x, then its distance c from the mixture's; ẑ(x)
+        *((name, "f8", EXPERTS) for name in ("weight", "value", "z", "score")),
+        # sums since the last weight update, over the long window, over each of the short ones
+        ("since", SUMS), ("long", SUMS), ("short", SUMS, SCALES),
+        # rows of lanes: α (0 once dropped) and λ, λ' of this step, weight updates since the averaged copy began
+        *((name, "f8", LANES) for name in ("alpha", "lam", "lam_next", "age")),
+        ("dropped", "i8", LANES),
+        # the mixture's prediction at x and what followed it: ρ, R, γ'
+        *((name, "f8") for name in ("u", "rho", "reward", "gamma")),
+        # the largest |R|, γ and |x|² so far; the discounted length of the episode, and the largest
+        *((name, "f8") for name in ("most_reward", "most_gamma", "most_norm", "length", "longest")),
+        # steps in the long window, and the sums of the windows' weights
+        ("window", "f8"), ("count", "f8"), ("short_count", "f8", SCALES),
+        *((name, "i8") for name in ("updates", "restarts", "changes", "drops")),
+    ]
+)  # fmt: skip
+"""What the bank remembers besides what it has for each feature."""
+DERIVED = ("alpha", "lam", "lam_next", "value", "score")
+"""Names of `STATE` that are made from the rest at each step, or are constant."""
+
+
+def record(kind: np.dtype[Any]) -> Array:
+    """Zeros with names, in an array of one. `s = array[0]; s.name += 1` is for compiled code, and compilation off."""
+    return np.zeros(1, np.dtype((np.record, kind)) if numba.config.DISABLE_JIT else kind)
+
+
+class Memory(NamedTuple):
+    """All arrays of a bank. Up to `state` they are those of the learners' lanes: see `core.schedules.lanes`."""
+
+    F: Floats
+    N: Floats
+    U: Floats
+    order: Ints
+    listed: Ints
+    state: Array
+    copies: Floats
+    """The learners' weights averaged over time, [feature, 1, lane]."""
+    expected: Floats
+    """Weights of the expected trace ẑ(s) = E[z | s], [feature, 1, expert]."""
+    visits: Floats
+    """Visits of each feature, in shares of |x|²."""
+    synced: Ints
+    """The weight update up to which each feature's copies are averaged."""
+    bank: Array
+    """One record of `STATE`."""
+    counts: Array
+    """Counters of every `BatchLearner`."""

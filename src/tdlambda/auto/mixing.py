@@ -1,195 +1,190 @@
-"""A look at the weights: what was seen since the last one joins the windows, and decides who is believed."""
+"""A weight update of the mixture: what was observed since the last one joins the windows and decides the weights.
 
-import numpy as np
+Plain functions: `auto.modules` puts them into generated modules. `m` is `layout.Memory`, `s` its record of the bank.
+"""
 
-from tdlambda.arrays import Floats, Ints
+from __future__ import annotations
+
+import math
+from typing import Any
+
 from tdlambda.auto.layout import (
-    AGE,
     BEST_ALPHA,
     BEST_LAMBDA,
-    CHANGES,
-    COUNT,
-    DROPPED,
-    ENERGY,
     EVERY,
     FAR_ALPHA,
     FAR_LAMBDA,
     FIRST_SCALE,
-    GAIN,
-    LONG,
-    LOOKS,
-    NOISE,
     PACE,
     RAW,
-    RESTARTS,
     SCALE_RATIO,
     SCALES,
-    SCORE,
-    SHORT,
-    SHORT_COUNT,
-    SINCE,
-    STEPS,
     SURE,
-    SYNCED,
-    TRACE,
-    WEIGHT,
     WINDOW,
 )
-from tdlambda.compiled import inlined, kernel, lanewise
-from tdlambda.engine.lanes import set_scaled
-from tdlambda.memory import ALPHA, LIVE, N_LIVE, TRACE_LAM
 
 
-@lanewise
-def _join(total: Floats, new: Floats, keep: float) -> None:
-    for l in range(total.size):
-        total[l] = keep * total[l] + new[l]
+def join(total: Any, new: Any, keep: float) -> None:
+    """Total = keep total + new, of sums over a window."""
+    for l in range(total.energy.size):
+        total.energy[l] = keep * total.energy[l] + new.energy[l]
+        total.gain[l] = keep * total.gain[l] + new.gain[l]
+        total.noise[l] = keep * total.noise[l] + new.noise[l]
 
 
-@inlined
-def _gather(D: Floats, N: Floats) -> None:
-    """Let what was seen since the last look join every window."""
+def put(sums: Any, l: int, energy: float, gain: float, noise: float) -> None:
+    """Set the sums of one expert."""
+    sums.energy[l], sums.gain[l], sums.noise[l] = energy, gain, noise
+
+
+def clear_sums(sums: Any) -> None:
+    """Set the sums of all experts to 0."""
+    for l in range(sums.energy.size):
+        put(sums, l, 0.0, 0.0, 0.0)
+
+
+def inherit(sums: Any, to: int, of: Any, l: int) -> None:
+    """Let one expert have the sums of another, or of another window."""
+    put(sums, to, of.energy[l], of.gain[l], of.noise[l])
+
+
+def loss(sums: Any, l: int) -> float:
+    """Σ c² - 2 Σ δẑ: an estimate of an expert's squared error less that of the mixture."""
+    return sums.energy[l] - 2 * sums.gain[l]
+
+
+def gather(s: Any) -> None:
+    """Let what was observed since the last weight update join every window."""
     finite = True
-    for k in range(3):
-        for l in range(D.shape[1]):
-            finite &= abs(D[SINCE + k, l]) < np.inf
+    for l in range(s.weight.size):
+        finite &= abs(s.since.energy[l]) < math.inf
+        finite &= abs(s.since.gain[l]) < math.inf
+        finite &= abs(s.since.noise[l]) < math.inf
     if not finite:  # numbers beyond all bounds say nothing
-        D[SINCE : SINCE + 3] = 0.0
-    N[STEPS] += EVERY
-    keep = (1.0 - EVERY / N[STEPS]) ** WINDOW
-    N[COUNT] = keep * N[COUNT] + EVERY
-    for k in range(3):
-        _join(D[LONG + k], D[SINCE + k], keep)
+        clear_sums(s.since)
+    s.window += EVERY
+    keep = (1.0 - EVERY / s.window) ** WINDOW
+    s.count = keep * s.count + EVERY
+    join(s.long, s.since, keep)
     length = FIRST_SCALE
     for i in range(SCALES):
         keep = 1.0 - 1.0 / length
-        N[SHORT_COUNT + i] = keep * N[SHORT_COUNT + i] + EVERY
-        for k in range(3):
-            _join(D[SHORT + 3 * i + k], D[SINCE + k], keep)
+        s.short_count[i] = keep * s.short_count[i] + EVERY
+        join(s.short[i], s.since, keep)
         length *= SCALE_RATIO
-    D[SINCE : SINCE + 3] = 0.0
+    clear_sums(s.since)
 
 
-@inlined
-def _loss(D: Floats, window: int, l: int) -> float:
-    """Σ c² - 2 Σ δẑ: the error of an expert less that of the mixture, estimated."""
-    return D[window + ENERGY, l] - 2 * D[window + GAIN, l]
+def notice_change(s: Any) -> None:
+    """The shortest window in which some expert surely beats the mixture replaces the long one.
 
-
-@inlined
-def _notice(D: Floats, N: Floats, J: Ints) -> None:
-    """The shortest window in which some expert surely beats the mixture takes the long one's place.
-
-    Before a change the mixture is about the best; so if it is surely beaten, what was seen long ago misleads.
+    Before a change the mixture is about the best; so if it is surely beaten, what was observed long ago misleads.
     """
     for i in range(SCALES):
-        window, beaten = SHORT + 3 * i, False
-        if N[SHORT_COUNT + i] <= 0.3 * N[STEPS]:
-            for l in range(D.shape[1]):
-                sure = 2 * SURE * np.sqrt(D[window + NOISE, l])
-                beaten |= -_loss(D, window, l) > sure and D[DROPPED, l] == 0.0
+        beaten = False
+        if s.short_count[i] <= 0.3 * s.window:
+            for l in range(s.weight.size):
+                sure = 2 * SURE * math.sqrt(s.short[i].noise[l])
+                beaten |= -loss(s.short[i], l) > sure and s.dropped[l % s.age.size] == 0
         if beaten:
-            for k in range(3):
-                set_scaled(D[LONG + k], D[window + k], 1.0)
-            N[STEPS] = N[COUNT] = N[SHORT_COUNT + i]
-            J[CHANGES] += 1
+            for l in range(s.weight.size):
+                inherit(s.long, l, s.short[i], l)
+            s.window = s.count = s.short_count[i]
+            s.changes += 1
             return
 
 
-@inlined
-def _restart(Z: Floats, D: Floats, N: Floats, J: Ints, lanes: int) -> None:
-    """A twin that is surely worse than its own learner, in some window within its life, begins anew from there."""
+def restart_copies(m: Any, s: Any) -> None:
+    """An averaged copy that is surely worse than its learner, in some window within its life, restarts from there."""
+    lanes = s.age.size
     for k in range(lanes):
-        twin, worse = lanes + k, False
+        copy, worse = lanes + k, False
         for i in range(SCALES):
-            window = SHORT + 3 * i
-            sure = SURE * (np.sqrt(D[window + NOISE, twin]) + np.sqrt(D[window + NOISE, k]))
-            worse |= _loss(D, window, twin) - _loss(D, window, k) > sure and N[SHORT_COUNT + i] < EVERY * D[AGE, k]
+            now = s.short[i]
+            sure = SURE * (math.sqrt(now.noise[copy]) + math.sqrt(now.noise[k]))
+            worse |= loss(now, copy) - loss(now, k) > sure and s.short_count[i] < EVERY * s.age[k]
         if worse:
-            D[AGE, k] = 0.0
-            J[RESTARTS] += 1
-            D[TRACE, twin] = D[TRACE, k]
-            for slot in range(LONG, SCORE):
-                D[slot, twin] = D[slot, k]
-            for f in range(Z.shape[0]):
-                Z[f, 0, twin] = Z[f, 0, k]
-        D[AGE, k] += 1.0
+            s.age[k] = 0.0
+            s.restarts += 1
+            s.z[copy] = s.z[k]
+            inherit(s.long, copy, s.long, k)
+            for i in range(SCALES):
+                inherit(s.short[i], copy, s.short[i], k)
+            for f in range(m.expected.shape[0]):
+                m.expected[f, 0, copy] = m.expected[f, 0, k]
+        s.age[k] += 1.0
 
 
-@inlined
-def averaged(w: float, twin: float, age: float, looks: int) -> float:
-    """A twin's weight after so many looks, now that it has had `age` of them, at a w that did not change.
+def averaged(w: float, copy: float, age: float, behind: int) -> float:
+    """A weight of a copy of this age that is so many weight updates behind, during which w did not change.
 
-    At its i-th look a twin takes w̄ += min(1, 2/i) (w - w̄), so that what it saw at i weighs in proportion to i; the
-    product of 1 - 2/i over the last looks is a(a-1) / (i(i-1)) with a = i - looks, and 0 where they reach back to 1.
+    At its i-th weight update a copy takes w̄ += min(1, 2/i) (w - w̄), so that what it saw at i weighs in proportion to
+    i; the product of 1 - 2/i over the last ones is a(a-1) / (i(i-1)) with a = i - behind, and 0 where they reach back
+    to 1.
     """
-    before = age - looks
-    if looks == 0:
-        return twin
-    return w + (twin - w) * (before * (before - 1.0) / (age * (age - 1.0)) if before > 1.0 else 0.0)
+    before = age - behind
+    if behind == 0:
+        return copy
+    return w + (copy - w) * (before * (before - 1.0) / (age * (age - 1.0)) if before > 1.0 else 0.0)
 
 
-@inlined
-def sync(F: Floats, T: Floats, D: Floats, J: Ints, f: int) -> None:
-    """Average a feature's twins up to the last look; since the one before its w did not change, or it is done here."""
-    behind = J[LOOKS] - J[SYNCED + f]
+def sync(m: Any, s: Any, f: int) -> None:
+    """Average a feature's copies up to the last weight update. To be called before its w changes after that."""
+    behind = s.updates - m.synced[f]
     if behind > 0:
-        for k in range(T.shape[2]):
-            T[f, 0, k] = averaged(F[f, 0, k], T[f, 0, k], D[AGE, k], behind)
-        J[SYNCED + f] = J[LOOKS]
+        for k in range(s.age.size):
+            m.copies[f, 0, k] = averaged(m.F[f, 0, k], m.copies[f, 0, k], s.age[k], behind)
+        m.synced[f] = s.updates
 
 
-@kernel
-def sync_all(F: Floats, T: Floats, D: Floats, J: Ints) -> None:
+def sync_all(m: Any) -> None:
     """The same for every feature."""
-    for f in range(F.shape[0]):
-        sync(F, T, D, J, f)
+    for f in range(m.synced.size):
+        sync(m, m.bank[0], f)
 
 
-@inlined
-def prior(alpha: float, lam: float, twin: bool, steps: float, features: int) -> float:
-    """-log of the preference for an expert before anything is seen of it."""
-    best = min(BEST_ALPHA, PACE / np.sqrt(max(1.0, steps / features)))
-    return FAR_ALPHA * abs(np.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if twin else RAW)
+def prior(alpha: float, lam: float, is_copy: bool, steps: float, features: int) -> float:
+    """-log of the preference for an expert before anything is observed of it."""
+    best = min(BEST_ALPHA, PACE / math.sqrt(max(1.0, steps / features)))
+    return FAR_ALPHA * abs(math.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if is_copy else RAW)
 
 
-@kernel
-def weigh(M: Floats, D: Floats, N: Floats, features: int) -> None:
+def weigh(s: Any, features: int) -> None:
     """Weights p ∝ exp(-prior - loss / 2σ²), σ² the noise of the signal for each Σ c²."""
-    lanes = M.shape[1]
+    lanes = s.age.size
     noise, seen = 0.0, 0.0
     for l in range(2 * lanes):
-        if D[LONG + ENERGY, l] > 0 and D[DROPPED, l] == 0.0:
-            noise += D[WEIGHT, l] * D[LONG + NOISE, l] / D[LONG + ENERGY, l]
-            seen += D[WEIGHT, l]
+        if s.long.energy[l] > 0 and s.dropped[l % lanes] == 0:
+            noise += s.weight[l] * s.long.noise[l] / s.long.energy[l]
+            seen += s.weight[l]
     noise = noise / seen if seen > 0 else 0.0
-    best = np.inf
+    best = math.inf
     for l in range(2 * lanes):
-        if D[DROPPED, l] == 0.0:
-            k = l % lanes
-            score = prior(M[ALPHA, k], M[TRACE_LAM, k], l >= lanes, N[STEPS], features)
-            energy = D[LONG + ENERGY, l]
-            own = max(noise, D[LONG + NOISE, l] / energy) if energy > 0 else noise
+        k = l % lanes
+        if s.dropped[k] == 0:
+            score = prior(s.alpha[k], s.lam[k], l >= lanes, s.window, features)
+            energy = s.long.energy[l]
+            own = max(noise, s.long.noise[l] / energy) if energy > 0 else noise
             if own > 0:
-                score += _loss(D, LONG, l) / (2 * own)
-            D[SCORE, l] = score
+                score += loss(s.long, l) / (2 * own)
+            s.score[l] = score
             best = min(best, score)
     total = 0.0
     for l in range(2 * lanes):
-        D[WEIGHT, l] = np.exp(best - D[SCORE, l]) if D[DROPPED, l] == 0.0 else 0.0
-        total += D[WEIGHT, l]
+        s.weight[l] = math.exp(best - s.score[l]) if s.dropped[l % lanes] == 0 else 0.0
+        total += s.weight[l]
     if total > 0:
         for l in range(2 * lanes):
-            D[WEIGHT, l] /= total
+            s.weight[l] /= total
 
 
-@kernel
-def look(F: Floats, M: Floats, I: Ints, T: Floats, Z: Floats, D: Floats, N: Floats, J: Ints) -> None:
+def update_weights(m: Any) -> None:
     """All of it."""
-    _gather(D, N)
-    _notice(D, N, J)
-    _restart(Z, D, N, J, M.shape[1])
-    J[LOOKS] += 1
-    for k in range(I[N_LIVE]):
-        sync(F, T, D, J, I[LIVE + k])
-    weigh(M, D, N, F.shape[0])
+    s = m.bank[0]
+    gather(s)
+    notice_change(s)
+    restart_copies(m, s)
+    s.updates += 1
+    for i in range(m.state[0].n_live):
+        sync(m, s, m.order[i])
+    weigh(s, m.synced.size)

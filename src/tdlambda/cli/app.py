@@ -17,6 +17,7 @@ from tdlambda.cli.doctor import doctor
 from tdlambda.cli.report import report
 from tdlambda.cli.reproduce import reproduce
 from tdlambda.cli.run import run
+from tdlambda.cli.show import show
 from tdlambda.cli.solve import solve
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (tasks, solve, run, watch, reproduce, report, bench, doctor):
+for command in (tasks, solve, show, run, watch, reproduce, report, bench, doctor):
     app.command()(command)
 
 

@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 
 from tdlambda.cli.output import console, print_json, print_table
-from tdlambda.engine import benchmark
 
 
 def bench(
@@ -18,6 +17,8 @@ def bench(
 
     Example: [bold]tdlambda bench --json > bench.json[/bold]
     """
+    from tdlambda.cli import benchmark  # Numba is slow to import
+
     told = Console(stderr=True, soft_wrap=True)
     try:
         with told.status("…") as status:

@@ -7,11 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-import llvmlite.binding as llvm
 import typer
 
 import tdlambda
-from tdlambda import randomness
 from tdlambda.cli.output import print_json, print_table
 
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium", "typer", "rich")
@@ -45,6 +43,8 @@ def _version(name: str) -> str:
 
 
 def _cpu() -> str:
+    import llvmlite.binding as llvm
+
     features = llvm.get_host_cpu_features()
     widest = next((f for f in ("avx512f", "avx2", "avx", "neon") if features.get(f)), "no SIMD that we know")
     return f"{llvm.get_host_cpu_name()}, {widest}"
@@ -52,7 +52,9 @@ def _cpu() -> str:
 
 def _cache() -> dict[str, Any]:
     """Where compiled code is kept, whether it can be written, and how much is there."""
-    dispatcher: Any = randomness.uniform
+    from tdlambda.randomness import uniform  # Numba is slow to import
+
+    dispatcher: Any = uniform
     if not hasattr(dispatcher, "stats"):
         return {"cache": "compilation is off (NUMBA_DISABLE_JIT)", "executable": sys.executable}
     if dispatcher.stats.cache_path is None:

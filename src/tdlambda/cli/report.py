@@ -1,20 +1,22 @@
 """`tdlambda report`."""
 
+from __future__ import annotations
+
 import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json
-from tdlambda.report.contest import Side, groups
-from tdlambda.report.findings import agreement, findings
-from tdlambda.report.overview import MEASURES, Overview
-from tdlambda.report.page import load, page, studies_in
+
+if TYPE_CHECKING:
+    from tdlambda.report.contest import Side
+    from tdlambda.report.overview import Overview
 
 FORMATS = ("html", "pdf", "png", "svg")
 
@@ -40,6 +42,8 @@ def report(
 
     Example: [bold]tdlambda report results/ringworld-0.40-0.35 --open[/bold]
     """
+    from tdlambda.report.page import load, page, studies_in  # Matplotlib, Polars and Numba are slow to import
+
     if kind not in FORMATS:
         raise ValueError(f"--format must be one of {', '.join(FORMATS)}; got {kind!r}")
     if serve and (kind != "html" or out is not None or json):
@@ -70,6 +74,10 @@ def report(
 
 def summed_up(view: Overview) -> dict[str, Any]:
     """A study's findings as plain data."""
+    from tdlambda.report.contest import groups
+    from tdlambda.report.findings import agreement, findings
+    from tdlambda.report.overview import MEASURES
+
     agree, compared = agreement(view)
     found: dict[str, Any] = {}
     for group, methods in groups(view).items():
@@ -101,6 +109,9 @@ def _plain(side: Side | None) -> dict[str, Any] | None:
 
 def _say(view: Overview) -> None:
     """A sentence for each group of methods: who won, by how much, how sure."""
+    from tdlambda.report.contest import groups
+    from tdlambda.report.findings import findings
+
     console.print(f"[bold]{escape(view.study.title or view.study.name)}[/]")
     some = list(groups(view).items())
     for group, methods in some[:-1] or some:  # the last are all methods

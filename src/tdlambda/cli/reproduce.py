@@ -1,29 +1,21 @@
 """`tdlambda reproduce`."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+import tdlambda as td
 from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized, say_interrupted
-from tdlambda.report.tables import write_tables
-from tdlambda.studies import Study, load_results, run_study
-from tdlambda.studies.reproduction import (
-    PROTOCOLS,
-    TABLES,
-    Cell,
-    Reproduction,
-    colours,
-    methods_of,
-    table_named,
-    tally,
-)  # fmt: skip
-from tdlambda.studies.reproduction import (
-    reproduce as remade,
-)
+from tdlambda.reproduction.published import TABLES
+
+if TYPE_CHECKING:
+    from tdlambda.reproduction.tables import Cell, Reproduction
 
 
 def reproduce(
@@ -50,23 +42,27 @@ def reproduce(
 
     Example: [bold]tdlambda reproduce ringworld-0.40-0.35 --quick --protocol like-for-like[/bold]
     """
+    from tdlambda.report.tables import write_tables  # Polars and Numba are slow to import
+    from tdlambda.reproduction import tables as reproduction
+
     if quick and full:
         raise ValueError("--quick and --full: give one or the other")
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"--protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
+    if protocol not in reproduction.PROTOCOLS:
+        raise ValueError(f"--protocol must be one of {', '.join(reproduction.PROTOCOLS)}; got {protocol!r}")
     asked = tables or ["ringworld-0.40-0.35"]
-    wanted = list(TABLES) if "all" in asked else list(dict.fromkeys(map(table_named, asked)))
+    wanted = list(TABLES) if "all" in asked else list(dict.fromkeys(map(reproduction.table_named, asked)))
     found = []
     for table in wanted:
-        study = resized(Study.load(TABLES[table]), not full, seeds, steps, alphas)
-        methods = list(methods_of(table, protocol).values())
+        study = resized(td.Study.load(TABLES[table]), not full, seeds, steps, alphas)
+        methods = list(reproduction.methods_of(table, protocol).values())
         where = out / study.name
         try:
-            run_study(study, where, methods=methods, workers=workers, dask=dask, announce=None if json else announce)
+            told = None if json else announce
+            td.run_study(study, where, methods=methods, workers=workers, dask=dask, announce=told)
         except KeyboardInterrupt as stopped:
             say_interrupted(stopped)
             raise typer.Exit(130) from None
-        found.append(remade(table, protocol, study, load_results(where)))
+        found.append(reproduction.reproduce(table, protocol, study, td.load_results(where)))
         if not json:
             show(found[-1])
     if save is not None:
@@ -81,6 +77,8 @@ def reproduce(
 
 
 def _plain(table: Reproduction) -> dict[str, Any]:
+    from tdlambda.reproduction.tables import tally
+
     return asdict(table) | {
         "agree": table.agree, "agree_in_print": table.agree_in_print, "compared": len(table.compared),
         "claims": tally(table.verdicts),
@@ -89,6 +87,8 @@ def _plain(table: Reproduction) -> dict[str, Any]:
 
 def show(table: Reproduction) -> None:
     """The thesis' table, in its colours, with the z of each cell, and what holds of its claims."""
+    from tdlambda.reproduction.tables import colours, tally
+
     columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
     shade = dict(zip(map(id, table.cells), colours([cell.mean for cell in table.cells]), strict=True))
     rows = []

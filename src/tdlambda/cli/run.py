@@ -1,20 +1,18 @@
 """`tdlambda run`."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+import tdlambda as td
 from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.interruption import Interrupted
-from tdlambda.report.wording import explained
-from tdlambda.studies import Plan, Study, load_results, run_study, summary
-from tdlambda.studies.statistics import rank
-from tdlambda.studies.study import bundled
 
 Seeds = Annotated[str | None, typer.Option(help="How many, or the numbers A:B (B not included).", show_default=False)]
 Steps = Annotated[int | None, typer.Option(help="Of each run.", show_default=False)]
@@ -55,10 +53,11 @@ def run(
     if listing or study is None:
         _list(json)
         return
-    chosen = resized(Study.load(study), quick, seeds, steps, alphas, grid)
+    chosen = resized(td.Study.load(study), quick, seeds, steps, alphas, grid)
     names = None if methods is None else methods.split(",")
     try:
-        outcome = run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=None if json else announce)
+        told = None if json else announce
+        outcome = td.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=told)
     except KeyboardInterrupt as stopped:
         if json and isinstance(stopped, Interrupted):
             print_json(asdict(stopped.result) | {"study": chosen.name})
@@ -73,8 +72,9 @@ def run(
 
 
 def resized(
-    study: Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None, grid: list[str] | None = None
-) -> Study:
+    study: td.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
+    grid: list[str] | None = None,
+) -> td.Study:  # fmt: skip
     """The study, as small as its options ask for."""
     study = study.small() if quick else study
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
@@ -94,7 +94,7 @@ def resized(
     return study.but(grid=values, **changes)
 
 
-def announce(plan: Plan) -> None:
+def announce(plan: td.studies.Plan) -> None:
     """Say what will be done, and how long it should take."""
     for path in plan.set_aside:
         Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and done again:[/] {escape(str(path))}")
@@ -119,7 +119,7 @@ def announce(plan: Plan) -> None:
         console.print(f"nothing is missing in [bold]{escape(str(plan.directory))}[/]")
 
 
-def _sources(study: Study, method: str) -> str:
+def _sources(study: td.Study, method: str) -> str:
     """Where a method's λ comes from: a rule by its name, "fixed λ", "tunes itself"; several over a mixed grid."""
     declared, cells = study.methods[method], study.cells(method)
     return ", ".join(dict.fromkeys(declared.settings(cell)[0] or declared.family(cell) for cell in cells))
@@ -133,14 +133,19 @@ def say_interrupted(stopped: KeyboardInterrupt) -> None:
     )
 
 
-def _show(study: Study, directory: Path) -> None:
+def _show(study: td.Study, directory: Path) -> None:
     """The best cell of each method."""
-    results = load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))
+    import polars as pl  # slow to import, as Numba is
+
+    from tdlambda.report.wording import explained
+    from tdlambda.studies.statistics import rank
+
+    results = td.load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))
     rows = []
     for (method,), part in results.group_by("method", maintain_order=True):
         axes = list(study.methods[str(method)].over)
         cells = [
-            (key, summary(some["tail"].to_numpy()))
+            (key, td.studies.summary(some["tail"].to_numpy()))
             for key, some in part.group_by(axes or "method", maintain_order=True)
         ]
         key, found = min(cells, key=lambda cell: rank(cell[1].diverged, cell[1].mean))
@@ -153,7 +158,7 @@ def _show(study: Study, directory: Path) -> None:
 
 
 def _list(json: bool) -> None:
-    found = bundled()
+    found = td.studies.bundled()
     if json:
         print_json({"studies": {name: study.to_dict() for name, study in found.items()}})
         return

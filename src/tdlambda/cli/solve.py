@@ -1,15 +1,16 @@
 """`tdlambda solve`."""
 
+from __future__ import annotations
+
 import json as json_module
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+import tdlambda as td
 from tdlambda.arrays import Floats, per_state
 from tdlambda.cli.output import console, number, print_json, print_table
-from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks import make
 
 _SHOWN = 64
 
@@ -34,7 +35,7 @@ def solve(
 
     Example: [bold]tdlambda solve RingWorld-v0 --preset 0.3/0.25 --lam 0.9[/bold]
     """
-    built = make(task, preset, **dict(_option(text) for text in options or []))
+    built = td.make(task, preset, **dict(_option(text) for text in options or []))
     if built.mdp is None:
         raise ValueError(f"task: {task} has no finite model, so there is no exact answer")
     mdp, behavior = built.mdp, None if built.on_policy else built.behavior
@@ -50,7 +51,7 @@ def solve(
         _show(f"{built.id}{f' ({preset})' if preset else ''}", answer)
 
 
-def _answer(mdp: FiniteMDP, target: Any, behavior: Any) -> dict[str, Any]:
+def _answer(mdp: td.FiniteMDP, target: Any, behavior: Any) -> dict[str, Any]:
     d = mdp.state_distribution(target)
     answer = {
         "states": mdp.n_states,
@@ -69,7 +70,7 @@ def _answer(mdp: FiniteMDP, target: Any, behavior: Any) -> dict[str, Any]:
     return answer
 
 
-def _lambda_answer(mdp: FiniteMDP, V: Floats, lam: Floats, target: Any, behavior: Any) -> dict[str, Any]:
+def _lambda_answer(mdp: td.FiniteMDP, V: Floats, lam: Floats, target: Any, behavior: Any) -> dict[str, Any]:
     moments = mdp.lambda_return(V, lam, target, behavior)
     return {
         "values": V,

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+import tdlambda as td
 from tdlambda.cli.output import console, print_json
-from tdlambda.tasks import TASKS, make
 
 
 def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
@@ -14,7 +14,7 @@ def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = 
 
     Example: [bold]tdlambda tasks --json[/bold]
     """
-    found = [_describe(name) for name in TASKS]
+    found = [_describe(name) for name in td.TASKS]
     if json:
         print_json({"tasks": found})
         return
@@ -27,16 +27,16 @@ def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = 
 
 
 def _describe(name: str) -> dict[str, Any]:
-    task = make(name)
+    task = td.make(name)
     space: Any = task.action_space
     return {
         "id": name,
-        "summary": TASKS[name].summary,
+        "summary": td.TASKS[name].summary,
         "states": None if task.mdp is None else task.mdp.n_states,
         "terminal": None if task.mdp is None else int(task.mdp.terminal.sum()),
         "actions": int(space.n),
         "features": task.features.size,
         "active": task.features.active,
         "on_policy": task.on_policy,
-        "presets": list(TASKS[name].presets),
+        "presets": list(td.TASKS[name].presets),
     }

@@ -1,10 +1,12 @@
 """`tdlambda watch`."""
 
+from __future__ import annotations
+
 import math
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -17,7 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tdlambda.cli.output import console, number, print_json
-from tdlambda.studies.watching import Best, State, Watcher
+
+if TYPE_CHECKING:
+    from tdlambda.studies.watching import Best, State, Watcher
 
 _NAMES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
 _BAR = 20
@@ -37,6 +41,8 @@ def watch(
 
     Example: [bold]tdlambda watch results/ringworld-0.40-0.35[/bold]
     """
+    from tdlambda.studies.watching import Watcher  # Numba is slow to import
+
     watcher = Watcher(directory)
     try:
         if json:

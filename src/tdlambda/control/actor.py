@@ -20,148 +20,132 @@ I, the emphasis of a state, says how much a visit to it counts. On-policy, where
     plain       I  = 1            every visit counts alike, as most code has it; for γ < 1 the gradient of nothing
                                   (Nota & Thomas 2020)
 
-State lies in three arrays as `memory` has it, one block: rows θ, then rows z. S is room for 2 · rows numbers.
+The functions below are plain Python: `control.modules` copies their source into generated modules, beside the policy's
+own functions and the update of a row, `moved_`, which is generated from `PolicyGradient` or `OneStep`. `s` is a record
+with names (see `actor_state`), `rows` are those of θ and then those of z, `out` is room for two numbers for each row
+of θ: the factors of x in ∇ log π, and in ∇H.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import inlined
-from tdlambda.control import gaussian, softmax
-from tdlambda.control.policy import SOFTMAX
-from tdlambda.memory import (
-    ALGORITHM,
-    BETA,
-    DECAY,
-    DELTA,
-    DENSE,
-    DENSE_SIZE,
-    DIVERGED_AT,
-    FIRST_BLOCK,
-    OPTION,
-    SLOTS,
-    STEPS,
-    TRACE_ROWS,
-    UNDER_WAY,
-    WARM_UP,
-    WEIGHT_ROWS,
-    Index,
-    Value,
-    add,
-    add_within,
-    clear_traces,
-    decay_and_follow,
-    enliven,
-    prune,
-    step_size,
-)
+from tdlambda.core.declare import Declaration
+from tdlambda.core.runtime import PRUNED_EVERY, enliven, scheduled
 
-ENTROPY = BETA
-"""M: τ."""
-EMPHASIS = FIRST_BLOCK + SLOTS
-"""M: I, of x_t."""
-NUMBERS = FIRST_BLOCK + SLOTS + 3
-POLICY, WEIGHTING = ALGORITHM, OPTION
-"""I: codes of the policy and of what I is."""
-DISCOUNTED, CORRECTED, EMPHATIC, PLAIN = range(4)
 WEIGHTINGS = ("discounted", "corrected", "emphatic", "plain")
 
-_softmax_score, _probabilities = softmax.score, softmax.probabilities
-_gaussian_score, _mean_and_sigma = gaussian.score, gaussian.mean_and_sigma
+if TYPE_CHECKING:
+
+    def moved_(*arguments: Any) -> bool:
+        """The update of one row of θ and of its trace; whether θ is within its bound."""
 
 
-def width(size: int) -> int:
-    """How wide a row is for so many features: see `memory`."""
-    return size + (-size % 4 if size <= DENSE_SIZE else (64 - size) % 512)
+class PolicyGradient(Declaration):
+    """The update of one row of θ and of its trace z; `score` and `entropy` are the factors of x in ∇ log π and ∇H."""
 
-
-@inlined
-def next_emphasis(kind: int, emphasis: float, gamma_next: float, rho: float) -> float:
-    """I' from I."""
-    if kind == PLAIN:
-        return 1.0
-    if kind == DISCOUNTED:
-        return emphasis * gamma_next
-    return emphasis * rho * gamma_next + (1.0 if kind == EMPHATIC else 0.0)
-
-
-@inlined
-def coefficients(
-    score: float, entropy: float, delta: float, eta: float, tau: float, emphasis: float, rho: float, gamma_lam: float
-) -> tuple[float, float, float, float]:
-    """What a step does to a row, in four numbers: z = keep z + new x, then θ += along z + back x.
-
-    `score` and `entropy` are the row's factors of x in ∇ log π and in ∇H.
+    weight_rows, trace_rows = "theta", "trace"
+    inputs = ("score", "entropy", "delta", "eta", "tau", "emphasis", "rho", "decay")
+    updates = """
+        trace  = keep trace + new x
+        theta += along trace + back x
     """
-    return rho * gamma_lam, rho * emphasis * score, eta * delta, eta * tau * emphasis * entropy
+
+    @staticmethod
+    def step(score, entropy, delta, eta, tau, emphasis, rho, decay):  # type: ignore[no-untyped-def]
+        """Coefficients of the update."""
+        keep, new = rho * decay, rho * emphasis * score
+        along, back = eta * delta, eta * tau * emphasis * entropy
+        return keep, new, along, back
 
 
-@inlined
-def distribution(F: Floats, M: Floats, I: Ints, S: Floats, x: Index, xv: Value) -> None:
-    """The policy at x into S: probabilities, or means and standard deviations."""
-    if I[POLICY] == SOFTMAX:
-        _probabilities(F, x, xv, S, I[WEIGHT_ROWS])
-    else:
-        _mean_and_sigma(F, M, x, xv, S, I[WEIGHT_ROWS] // 2)
+class OneStep(Declaration):
+    """The same without a trace."""
+
+    weight_rows = "theta"
+    inputs = PolicyGradient.inputs
+    updates = "theta += change x"
+
+    @staticmethod
+    def step(score, entropy, delta, eta, tau, emphasis, rho):  # type: ignore[no-untyped-def]
+        """Coefficient of the update."""
+        change = eta * delta * (rho * emphasis * score) + eta * tau * emphasis * entropy
+        return change  # noqa: RET504, results have names
 
 
-@inlined
-def learn(
-    F: Floats, M: Floats, I: Ints, S: Floats, x: Index, xv: Value, action: int, point: Floats,
-    delta: float, rho: float, gamma_next: float, gamma_lam_next: float, terminated: bool, truncated: bool,
-) -> bool:  # fmt: skip
-    """One step that has been checked; `action` for a softmax, `point` for a Gaussian. Whether θ is within its bound.
-
-    An actor that has diverged stays as it is; one that is warming up has η = 0.
-    """
-    if I[DIVERGED_AT] >= 0:
-        return True
-    if I[POLICY] == SOFTMAX:
-        _softmax_score(F, x, xv, action, S, I[WEIGHT_ROWS])
-    else:
-        _gaussian_score(F, M, x, xv, point, S, I[WEIGHT_ROWS] // 2)
-    return climb(F, M, I, S, x, xv, delta, rho, gamma_next, gamma_lam_next, terminated, truncated)
-
-
-@inlined
 def climb(
-    F: Floats, M: Floats, I: Ints, S: Floats, x: Index, xv: Value,
-    delta: float, rho: float, gamma_next: float, gamma_lam_next: float, terminated: bool, truncated: bool,
+    s: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, delta: float, rho: float,
+    gamma_next: float, decay_next: float, ended: bool, weighting: str, traced: bool, sparse: bool, by_steps: bool,
 ) -> bool:  # fmt: skip
-    """The same where the factors of x in ∇ log π and ∇H are in S."""
-    I[STEPS] += 1
-    rows, traced, n = I[WEIGHT_ROWS], I[TRACE_ROWS] > 0, len(x)
-    eta = step_size(F, M, I, x, xv) if I[STEPS] > I[WARM_UP] else 0.0
-    largest, within = 0.0, True
-    for row in range(rows):
-        largest += abs(S[row] * rho * M[EMPHASIS]) * (1 + abs(eta * delta))
+    """One step that has been checked, with the factors of x in `out`. Whether θ is within its bound.
+
+    An actor that is warming up has η = 0. The last four arguments are decided when code is generated.
+    """
+    s.steps += 1
+    n, within, largest = out.size // 2, True, 0.0
+    eta = scheduled(s.eta, s.offset, s.power, float(s.steps)) if by_steps else s.eta
+    if s.steps <= s.warm_up:
+        eta = 0.0
+    for row in range(n):
+        largest += abs(out[row] * rho * s.emphasis) * (1 + abs(eta * delta))
     if not largest < np.inf:  # θ stays a number, so that the policy can still act
-        I[DIVERGED_AT] = I[STEPS]
+        s.diverged_at = s.steps
         return False
-    for row in range(rows if traced or eta > 0.0 else 0):
-        keep, new, along, back = coefficients(
-            S[row], S[rows + row], delta, eta, M[ENTROPY], M[EMPHASIS], rho, M[FIRST_BLOCK + DECAY]
-        )
-        if traced:
-            within &= decay_and_follow(F[rows + row], keep, F[row], along, M, I)
-            add(F[rows + row], new, x, xv, n)
-        within &= add_within(F[row], along * new + back, x, xv, n, M)
-    if traced:
-        if not I[DENSE]:
-            enliven(I, x, n, F.shape[1])
-        prune(F, M, I, 1.0)
-    I[UNDER_WAY] = 1
-    M[EMPHASIS] = next_emphasis(I[WEIGHTING], M[EMPHASIS], gamma_next, rho)
-    M[FIRST_BLOCK + DELTA], M[FIRST_BLOCK + DECAY] = delta, gamma_lam_next
-    if terminated or truncated:
-        begin(F, M, I)
+    for row in range(n if traced or eta > 0.0 else 0):
+        within &= moved_(
+            rows[row], rows[rows.shape[0] - n + row], out[row], out[n + row], delta, eta, s.tau, s.emphasis, rho,
+            s.decay, x, xv, s.bound, live[0], s.n_live,
+        )  # fmt: skip
+    if traced and sparse:
+        s.n_live = enliven(live[0], live[1], s.n_live, x, len(x))
+        if s.steps % PRUNED_EVERY == 0:
+            s.n_live = prune(rows[n:], live[0], live[1], s.n_live, s.tolerance)
+    s.delta, s.decay = delta, decay_next
+    if weighting == "plain":
+        s.emphasis = 1.0
+    elif weighting == "discounted":
+        s.emphasis = s.emphasis * gamma_next
+    elif weighting == "corrected":
+        s.emphasis = s.emphasis * rho * gamma_next
+    else:
+        s.emphasis = s.emphasis * rho * gamma_next + 1.0
+    if ended:
+        begin(s, rows[n:], live)
     if not within:
-        I[DIVERGED_AT] = I[STEPS]
+        s.diverged_at = s.steps
     return within
 
 
-@inlined
-def begin(F: Floats, M: Floats, I: Ints) -> None:
+def prune(traces: Floats, order: Ints, listed: Ints, n_live: int, tolerance: float) -> int:
+    """Drop the features whose every trace is within the tolerance; how many are left."""
+    i = 0
+    while i < n_live:
+        f, largest = order[i], 0.0
+        for row in range(traces.shape[0]):
+            largest = max(largest, abs(traces[row, f]))
+        if largest > tolerance:
+            i += 1
+            continue
+        for row in range(traces.shape[0]):
+            traces[row, f] = 0.0
+        listed[f] = 0
+        n_live -= 1
+        order[i] = order[n_live]
+    return n_live
+
+
+def begin(s: Any, traces: Floats, live: Ints) -> None:
     """A new episode: no trace, and I = 1."""
-    clear_traces(F, I)
-    M[EMPHASIS], M[FIRST_BLOCK + DECAY] = 1.0, 0.0
+    s.emphasis, s.decay = 1.0, 0.0
+    if live.shape[1] == 0:
+        traces[:] = 0.0
+        return
+    for i in range(s.n_live):
+        f = live[0, i]
+        live[1, f] = 0
+        for row in range(traces.shape[0]):
+            traces[row, f] = 0.0
+    s.n_live = 0

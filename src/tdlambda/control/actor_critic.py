@@ -9,18 +9,16 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda import memory
+from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, choice, fraction
-from tdlambda.control import actor
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.gaussian import Gaussian
-from tdlambda.control.policy import SOFTMAX, Policy
+from tdlambda.control.policy import Policy
 from tdlambda.control.softmax import Softmax
-from tdlambda.lambdas import Adaptive, Fixed, Rule, as_rule
-from tdlambda.learners import Diverged, Learner, OneOver, TraceLearner
+from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states
 from tdlambda.learners.guard import Guard
-from tdlambda.learners.variance import VarianceLearner
+from tdlambda.rules import Fixed, Rule, as_rule
 
 OWN_LAMBDA = 0.9
 """λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/control.md."""
@@ -60,7 +58,7 @@ class ActorCritic:
     td_error
         The error that moves the actor: the critic's "before" it learns, or "after", as the thesis' numbers were made.
     trace_tolerance, bound
-        Of the policy's parameters: see `TraceLearner`. What happens on divergence is as the critic has it.
+        Of the policy's parameters: see `Algorithm`. What happens on divergence is as the critic has it.
 
     Examples
     --------
@@ -96,7 +94,7 @@ class ActorCritic:
             lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
         shared = isinstance(lam, str)
         rule = critic.rule if shared else None if lam is None else as_rule(lam)
-        if (shared and lam != "critic") or (not shared and isinstance(rule, Adaptive)):
+        if (shared and lam != "critic") or (not shared and rule is not None and rule.learns()):
             raise ValueError(f'lam must be "fixed", "critic", None, numbers or a rule that does not learn; got {lam!r}')
         if rule is not None:
             check_states(rule, critic.features)
@@ -110,8 +108,8 @@ class ActorCritic:
         self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
         self.trace_tolerance, self.bound = trace_tolerance, bound
         self.lam: Rule | str | None = lam if shared else rule
-        self._trace_critic = critic if isinstance(critic, TraceLearner) else None
-        # Where λ' comes from: what a trace learner has just used, or a rule.
+        self._trace_critic = critic if isinstance(critic, Algorithm) else None
+        # Where λ' comes from: what a learner with traces has just used, or a rule.
         self._shares_decay, self._rule = shared and self._trace_critic is not None, rule
         self._predicts = self._trace_critic is None or td_error == "after"
 
@@ -137,7 +135,7 @@ class ActorCritic:
         """Draw an action from the policy, or from the behaviour policy if there is one."""
         if self._behavior is not None:
             return self.policy.draw(self._behavior(obs), rng)
-        if self.policy.code == SOFTMAX:
+        if self.policy.kernel.choose is not None:
             return self._actor.choose(obs, rng.random())
         return self.policy.draw(self._actor.distribution(obs), rng)
 
@@ -208,15 +206,15 @@ class ActorCritic:
             self._actor.stop()
             return
         gamma_next, rho = float(gamma), float(rho)  # at a terminal step neither trace nor I goes any further
-        gamma_lam_next = gamma_next * lam
+        decay_next = gamma_next * lam
         if self.td_error == "after":
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
         elif self._trace_critic is not None:
             delta = self._trace_critic.td_error
         if self._shares_decay:
-            gamma_lam_next = self._trace_critic._M[memory.FIRST_BLOCK + memory.DECAY]  # type: ignore[union-attr]
+            decay_next = gamma_next * float(self._trace_critic._record["last_lam"][0])  # type: ignore[union-attr]
         ended = (1 if terminated else 0) + (2 if truncated else 0)
-        diverged = self._actor.learn(x, xv, number, point, delta, rho, gamma_next, gamma_lam_next, ended)
+        diverged = self._actor.learn(x, xv, number, point, delta, rho, gamma_next, decay_next, ended)
         if diverged and getattr(self.critic, "on_divergence", "raise") == "raise":
             error = Diverged(self.steps)
             error.add_note("It is the policy that diverged: take a smaller eta, or a smaller lam for the actor.")
@@ -238,17 +236,17 @@ class ActorCritic:
     @property
     def theta(self) -> Floats:
         """The policy's parameters θ [row, feature], as a view that cannot be written."""
-        return self._actor.rows(0)
+        return self._actor.view(0)
 
     @property
     def trace(self) -> Floats:
         """The actor's trace z [row, feature], as a view that cannot be written; no rows for the one-step method."""
-        return self._actor.rows(self.policy.rows)
+        return self._actor.view(self.policy.rows)
 
     @property
     def emphasis(self) -> float:
         """I, how much the state that comes next counts: on-policy, the discount since the episode began."""
-        return float(self._actor.M[actor.EMPHASIS])
+        return float(self._actor.record["emphasis"][0])
 
     @property
     def steps(self) -> int:
@@ -296,7 +294,7 @@ class ActorCritic:
 
 def _has_fixed_lambda(critic: Learner) -> bool:
     """Whether the critic's λ is one that its user chose: AutoTD, MonteCarlo and NStepTD take none."""
-    return "lam" in critic.get_params() and not isinstance(critic.rule, Adaptive)
+    return "lam" in critic.get_params() and not critic.rule.learns()
 
 
 def _in_state(kind: type[_Agent], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> _Agent:

@@ -1,23 +1,33 @@
-"""The actor's state, three arrays as `memory` has them, and the doors to its compiled mathematics."""
+"""The actor's state, and the way to its compiled mathematics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda import memory
 from tdlambda.arrays import Floats, Ints, choice, integer, not_negative, number, positive
-from tdlambda.control import actor, driver
+from tdlambda.control import actor
+from tdlambda.control.modules import ActorForm, actor_module, machine_code
 from tdlambda.control.policy import Policy
+from tdlambda.core.runtime import DENSE_SIZE, DIVERGED, OK
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
-from tdlambda.learners.driver import DIVERGED, OK
 
-_COUNTS = [memory.STEPS, memory.DIVERGED_AT, memory.UNDER_WAY]
-_MOVING = [actor.EMPHASIS, memory.FIRST_BLOCK + memory.DECAY, memory.FIRST_BLOCK + memory.DELTA]
-_CONSTANTS = np.setdiff1d(np.arange(actor.NUMBERS), _MOVING)
+MOVING = {"emphasis": "f8", "decay": "f8", "delta": "f8", "steps": "i8", "diverged_at": "i8"}
+"""Numbers that an update changes: I of x_t, γλ of x_t, δ, updates so far, the one at which it diverged (-1: none)."""
+FIXED = {
+    "eta": "f8", "offset": "f8", "power": "f8", "tau": "f8", "tolerance": "f8", "bound": "f8",
+    "warm_up": "i8", "size": "i8", "n_live": "i8",
+}  # fmt: skip
+"""Numbers that it does not change, and the length of the list of live features, which follows from the traces."""
+
+
+_X = (np.zeros(1, np.int64), np.zeros(1))
 
 
 class Actor:
@@ -27,7 +37,7 @@ class Actor:
     --------
     >>> import tdlambda as td
     >>> actor = Actor(td.Softmax(2), td.OneHot(3), 0.1, True, "discounted", 0.0, 0, 1e-8, 1e12)
-    >>> actor.rows(0).shape, actor.distribution(1)
+    >>> actor.view(0).shape, actor.distribution(1)
     ((2, 3), array([0.5, 0.5]))
     """
 
@@ -38,87 +48,113 @@ class Actor:
         if isinstance(eta, OneOver) and eta.by != "steps":
             raise ValueError('eta: a schedule of the actor goes by steps, td.OneOver("steps")')
         choice(weighting, "weighting", *actor.WEIGHTINGS)
-        entropy = not_negative(entropy, "entropy")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
-        self.policy, self.features = policy, features
+        self.policy, self.features, self.sparse = policy, features, features.size > DENSE_SIZE
+        self.form = ActorForm(policy.kernel, weighting, traced, self.sparse, isinstance(eta, OneOver))
         rows, size = policy.rows, features.size
-        width, dense, traces = actor.width(size), size <= memory.DENSE_SIZE, rows if traced else 0
         if policy.initial.shape not in ((), (rows, size)):
             shape = policy.initial.shape
             raise ValueError(f"policy: initial must be one number or of shape ({rows}, {size}); got shape {shape}")
-        self.F: Floats = np.zeros((rows + traces, width))
-        self.F[:rows, :size] = policy.initial
-        self.M: Floats = np.zeros(actor.NUMBERS)
-        self.I: Ints = np.zeros(memory.LIVE + (0 if dense else 2 * width), dtype=np.int64)
-        self.S: Floats = np.zeros(2 * rows)
-        self.M[[memory.TOLERANCE, memory.BOUND, actor.ENTROPY, actor.EMPHASIS]] = (
-            trace_tolerance, positive(bound, "bound"), entropy, 1.0,
-        )  # fmt: skip
-        self.I[[memory.DENSE, memory.SIZE, memory.BLOCKS, memory.DIVERGED_AT]] = dense, size, 1, -1
-        self.I[[memory.WEIGHT_ROWS, memory.TRACE_ROWS]] = rows, traces
-        self.I[memory.WARM_UP] = integer(warm_up, "warm_up", 0, 2**62)
-        self.I[[actor.POLICY, actor.WEIGHTING]] = policy.code, actor.WEIGHTINGS.index(weighting)
+        width = size + ((64 - size) % 512 if self.sparse else -size % 4)  # as learners have it
+        self.rows: Floats = np.zeros((2 * rows if traced else rows, width))
+        self.rows[:rows, :size] = policy.initial
+        self.live: Ints = np.zeros((2, width if self.sparse else 0), dtype=np.int64)
+        self.out: Floats = np.zeros(2 * rows)
+        given = {"tau": not_negative(entropy, "entropy"), "bound": positive(bound, "bound"), "emphasis": 1.0}
+        given |= {"tolerance": trace_tolerance, "size": size, "diverged_at": -1}
+        given["warm_up"] = integer(warm_up, "warm_up", 0, 2**62)
         if isinstance(eta, OneOver):
-            self.I[memory.SCHEDULE] = memory.BY_STEPS
-            self.M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = eta.scale, eta.offset, eta.power
+            given |= {"eta": eta.scale, "offset": eta.offset, "power": eta.power}
         else:
-            self.M[memory.ALPHA] = positive(eta, "eta")
-        policy.setup(self.M)
+            given["eta"] = positive(eta, "eta")
+        kinds = MOVING | FIXED | dict.fromkeys(policy.numbers(), "f8")
+        self.record: NDArray[Any] = np.zeros(1, dtype=list(kinds.items()))
+        for name, value in (given | policy.numbers()).items():
+            self.record[name] = value
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        """The arrays that compiled code works on."""
+        return self.record, self.rows, self.live, self.out
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """The generated module."""
+        return actor_module(self.form)
+
+    def _door(self, name: str, *examples: Any) -> Callable[..., Any]:
+        """Machine code with the actor's arrays bound to it."""
+        return partial(machine_code(self.module, name, *self.memory, *examples), *self.memory)
+
+    @cached_property
+    def _check(self) -> Callable[..., int]:
+        return self._door("check", *_X)
+
+    @cached_property
+    def _distribution(self) -> Callable[..., None]:
+        return self._door("distribution", *_X)
+
+    @cached_property
+    def _choose(self) -> Callable[..., int]:
+        return self._door("choose", *_X, 0.0)
+
+    @cached_property
+    def _learn(self) -> Callable[..., int]:
+        return self._door("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
         """x of an observation, such that compiled code can follow its indices."""
         x, xv = self.features.encode(obs)
-        if driver.check(self.I, x, xv) != OK:
+        if self._check(x, xv) != OK:
             raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
         return x, xv
 
     def choose(self, obs: Any, u: float) -> int:
-        """An action of a softmax policy, by a uniform number."""
-        return driver.choose(self.F, self.M, self.I, self.S, *self.encode(obs), u)
+        """A numbered action, by a uniform number."""
+        return self._choose(*self.encode(obs), u)
 
     def distribution(self, obs: Any) -> Any:
         """π(·|obs)."""
-        driver.distribution(self.F, self.M, self.I, self.S, *self.encode(obs))
-        return self.policy.distribution(self.S)
+        self._distribution(*self.encode(obs))
+        return self.policy.distribution(self.out)
 
     def learn(
         self, x: Ints, xv: Floats, action: int, point: Floats,
-        delta: float, rho: float, gamma_next: float, gamma_lam_next: float, ended: int,
+        delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
     ) -> bool:  # fmt: skip
         """One step; whether θ has just left its bound."""
-        state = (self.F, self.M, self.I, self.S)
-        status = driver.learn(*state, x, xv, action, point, delta, rho, gamma_next, gamma_lam_next, ended)
-        return status == DIVERGED
+        return self._learn(x, xv, action, point, delta, rho, gamma_next, decay_next, ended) == DIVERGED
 
     def begin(self) -> None:
         """A new episode."""
-        driver.begin(self.F, self.M, self.I)
+        self._door("begin")()
 
-    def rows(self, first: int) -> Floats:
+    def view(self, first: int) -> Floats:
         """As many rows as the policy has, from this one, as a view that cannot be written."""
-        view = self.F[first : first + self.policy.rows, : self.features.size]
+        view = self.rows[first : first + self.policy.rows, : self.features.size]
         view.flags.writeable = False
         return view
 
     @property
     def steps(self) -> int:
         """Updates so far."""
-        return int(self.I[memory.STEPS])
+        return int(self.record["steps"][0])
 
     @property
     def diverged_at(self) -> int | None:
         """The update, counted from 1, at which it diverged."""
-        step = int(self.I[memory.DIVERGED_AT])
+        step = int(self.record["diverged_at"][0])
         return None if step < 0 else step
 
     def stop(self) -> None:
         """Learn no more: the critic has diverged at the step that would come now."""
-        self.I[memory.DIVERGED_AT] = self.steps + 1
+        self.record["diverged_at"] = self.steps + 1
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of the arrays that hold everything learnt. The list of live traces follows from the traces."""
-        return {"F": self.F.copy(), "M": self.M.copy(), "I": self.I[_COUNTS]}
+        """Copies of rows and numbers, by name. The list of live features follows from the traces."""
+        names = [name for name in self.record.dtype.names or () if name != "n_live"]
+        return {"rows": self.rows.copy()} | {name: self.record[name].copy() for name in names}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over such arrays; an error if they do not fit."""
@@ -128,13 +164,14 @@ class Actor:
         for name, array in own.items():
             if state[name].shape != array.shape or state[name].dtype != array.dtype:
                 raise ValueError(f"state {name!r} does not fit this agent")
-        if not np.array_equal(state["M"][_CONSTANTS], self.M[_CONSTANTS]):
-            raise ValueError("state 'M' does not fit this agent: its step sizes or limits are others")
-        if state["I"][0] < 0 or state["I"][1] < -1:
+            if name not in ("rows", *MOVING) and state[name] != array:
+                raise ValueError(f"state does not fit this agent: its {name} is another")
+        if state["steps"][0] < 0 or state["diverged_at"][0] < -1:
             raise ValueError("state: a count is negative")
-        self.F[:], self.M[:], self.I[_COUNTS] = state["F"], state["M"], state["I"]
-        if not self.I[memory.DENSE]:
-            live = np.flatnonzero(self.F[self.policy.rows :, : self.features.size].any(axis=0))
-            self.I[memory.N_LIVE], self.I[memory.LIVE :] = live.size, 0
-            self.I[memory.LIVE : memory.LIVE + live.size] = live
-            self.I[memory.LIVE + self.F.shape[1] + live] = 1
+        self.rows[:] = state["rows"]
+        for name in MOVING:
+            self.record[name] = state[name]
+        if self.sparse:
+            live = np.flatnonzero(self.rows[self.policy.rows :, : self.features.size].any(axis=0))
+            self.live[:], self.record["n_live"] = 0, live.size
+            self.live[0, : live.size], self.live[1, live] = live, 1

@@ -1,45 +1,54 @@
-"""The compiled entry points of the actor."""
+"""The compiled entry points of an actor, as plain functions: `control.modules` puts them into a generated module.
+
+The actor's arrays come first: a record of numbers, rows, the list of live features, and room for the policy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import brief
-from tdlambda.control import actor, softmax
-from tdlambda.learners.driver import DIVERGED, OBS, OBS_VALUES, OK, TERMINATED, TRUNCATED, _check_features
-from tdlambda.memory import SIZE, WEIGHT_ROWS
+from tdlambda.core.runtime import DIVERGED, OBS, OBS_VALUES, OK, TERMINATED, TRUNCATED, check_features
 
-_distribution, _learn, _begin, _choose = actor.distribution, actor.learn, actor.begin, softmax.choose
+if TYPE_CHECKING:
+    from tdlambda.control.actor import begin as begin_episode_
+    from tdlambda.control.actor import climb as climb_
+    from tdlambda.control.softmax import choose as choose_
+    from tdlambda.control.softmax import distribution as distribution_
+    from tdlambda.control.softmax import score as score_
 
 
-@brief
-def check(I: Ints, x: Ints, xv: Floats) -> int:
+def check(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> int:
     """Whether these are features that the actor has; for encoders that are not ours."""
-    return _check_features(x, xv, I[SIZE], OBS, OBS_VALUES)
+    return check_features(x, xv, state[0].size, OBS, OBS_VALUES)
 
 
-@brief
-def distribution(F: Floats, M: Floats, I: Ints, S: Floats, x: Ints, xv: Floats) -> None:
-    """π(·|x) into S."""
-    _distribution(F, M, I, S, x, xv)
+def distribution(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> None:
+    """π(·|x) into `out`."""
+    distribution_(state[0], rows, x, xv, out)
 
 
-@brief
-def choose(F: Floats, M: Floats, I: Ints, S: Floats, x: Ints, xv: Floats, u: float) -> int:
-    """An action of a softmax policy, by a uniform number."""
-    _distribution(F, M, I, S, x, xv)
-    return _choose(S, I[WEIGHT_ROWS], u)
+def choose(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, u: float) -> int:
+    """An action of a policy with numbered actions, by a uniform number."""
+    distribution_(state[0], rows, x, xv, out)
+    return choose_(out, u)
 
 
-@brief
 def learn(
-    F: Floats, M: Floats, I: Ints, S: Floats, x: Ints, xv: Floats, action: int, point: Floats,
-    delta: float, rho: float, gamma_next: float, gamma_lam_next: float, ended: int,
+    state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, action: int, point: Floats,
+    delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
 ) -> int:  # fmt: skip
-    """One step of the actor; the critic has checked its numbers."""
-    terminated, truncated = bool(ended & TERMINATED), bool(ended & TRUNCATED)
-    within = _learn(F, M, I, S, x, xv, action, point, delta, rho, gamma_next, gamma_lam_next, terminated, truncated)
+    """One step of the actor; the critic has checked its numbers. An actor that has diverged stays as it is."""
+    s = state[0]
+    if s.diverged_at >= 0:
+        return OK
+    distribution_(s, rows, x, xv, out)
+    score_(s, rows, x, xv, action, point, out)
+    over = (ended & (TERMINATED | TRUNCATED)) != 0
+    within = climb_(s, rows, live, out, x, xv, delta, rho, gamma_next, decay_next, over)  # type: ignore[call-arg]
     return OK if within else DIVERGED
 
 
-@brief
-def begin(F: Floats, M: Floats, I: Ints) -> None:
+def begin(state: Any, rows: Floats, live: Ints, out: Floats) -> None:
     """A new episode."""
-    _begin(F, M, I)
+    begin_episode_(state[0], rows[out.size // 2 :], live)

@@ -12,14 +12,15 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.control.actor_critic import ActorCritic
-from tdlambda.control.lane import Lane, check_agent
+from tdlambda.control.lane import Lane, check_agent, form_of
 from tdlambda.control.result import ControlResult
-from tdlambda.control.worlds import World, world_of
+from tdlambda.control.worlds import world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
+from tdlambda.tasks.world import World
 
 CHUNK = 16_384
 """Steps of a compiled call: between two of them a run can be stopped."""
@@ -76,10 +77,10 @@ def run(
     Parameters
     ----------
     task
-        A task with a compiled world (MountainCar-v0), or its id.
+        A task with a compiled world (`world()`; MountainCar-v0 has one), or its id.
     agents
-        Agents by name; a sequence is named by their place. The critic has traces and any λ, the policy is a softmax,
-        and both are linear in the same `td.TileCoder`.
+        Agents by name; a sequence is named by their place. The critic has traces, its λ is a number or learnt, the
+        policy is a softmax, and all are linear in the same features, such as `td.TileCoder`.
     seeds
         How many, numbered from `seed`; or their numbers.
     steps
@@ -115,14 +116,15 @@ def run(
     """
     job = checked(task, agents, seeds, steps, points, seed, keep)
     threads = processors() if threads is None else integer(threads, "threads", 1)
-    Lane(next(iter(job.agents.values())), job.world, 0, job.points).advance(1, np.zeros((1, 3)))  # compiles, or loads
+    for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
+        Lane(agent, job.world, 0, job.points)  # compiles, or loads
     return by_seed(
         job, len(job.agents), _pieces(job), partial(_result, job), threads, progress, on_seed, hold, stop
     )  # fmt: skip
 
 
 def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
-    """Refuse what cannot be, before any work."""
+    """Validate the arguments."""
     if isinstance(task, str):
         task = make(task)
     if not isinstance(task, Task):

@@ -22,37 +22,33 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, positive, real
-from tdlambda.compiled import inlined
-from tdlambda.control.policy import GAUSSIAN, Policy
+from tdlambda.arrays import Floats, Ints, positive, real
+from tdlambda.control.policy import Policy, PolicyKernel
+from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.memory import FIRST_BLOCK, SLOTS, Index, Value, dot
 
-LOG_SIGMA, REACH = FIRST_BLOCK + SLOTS + 1, FIRST_BLOCK + SLOTS + 2
-"""M: log σ₀, and B (0 for infinite)."""
 MeanAndSigma: TypeAlias = tuple[Floats, Floats]
 
 
-@inlined
-def mean_and_sigma(F: Floats, M: Floats, x: Index, xv: Value, S: Floats, n: int) -> None:
-    """S[:n] = μ, S[n:2n] = σ."""
+def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
+    """μ of each dimension, then σ of each."""
+    n = out.size // 4
     for i in range(n):
-        u = dot(F[n + i], x, xv, len(x))
-        u = M[LOG_SIGMA] + (M[REACH] * math.tanh(u / M[REACH]) if M[REACH] > 0 else u)
-        S[i], S[n + i] = dot(F[i], x, xv, len(x)), math.exp(min(max(u, -700.0), 700.0))
+        u = dot(rows[n + i], x, xv, len(x))
+        u = s.log_sigma + (s.reach * math.tanh(u / s.reach) if s.reach > 0 else u)
+        out[i], out[n + i] = dot(rows[i], x, xv, len(x)), math.exp(min(max(u, -700.0), 700.0))
 
 
-@inlined
-def score(F: Floats, M: Floats, x: Index, xv: Value, point: Floats, S: Floats, n: int) -> None:
-    """The factors of x: S[:2n] of ∇ log π(point|s), for θ_μ and θ_σ; S[2n:4n] of ∇H."""
-    mean_and_sigma(F, M, x, xv, S, n)
+def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
+    """The factors of x in ∇ log π(point|s), for θ_μ and θ_σ, and in ∇H, from μ and σ."""
+    n = out.size // 4
     for i in range(n):
-        away, slope = (point[i] - S[i]) / S[n + i], 1.0
-        if M[REACH] > 0:
-            slope -= math.tanh(dot(F[n + i], x, xv, len(x)) / M[REACH]) ** 2
-        S[i] = away / S[n + i]
-        S[n + i] = (away**2 - 1) * slope
-        S[2 * n + i], S[3 * n + i] = 0.0, slope
+        away, slope = (point[i] - out[i]) / out[n + i], 1.0
+        if s.reach > 0:
+            slope -= math.tanh(dot(rows[n + i], x, xv, len(x)) / s.reach) ** 2
+        out[i] = away / out[n + i]
+        out[n + i] = (away**2 - 1) * slope
+        out[2 * n + i], out[3 * n + i] = 0.0, slope
 
 
 class Gaussian(Policy):
@@ -84,7 +80,7 @@ class Gaussian(Policy):
     True
     """
 
-    code = GAUSSIAN
+    kernel = PolicyKernel("gaussian", distribution, score)
 
     def __init__(
         self,
@@ -107,9 +103,9 @@ class Gaussian(Policy):
         self.middle = np.where(bounded, (np.where(bounded, self.low, 0) + np.where(bounded, self.high, 0)) / 2, 0.0)
         self.unit = np.where(bounded, self.high - self.middle, 1.0)
 
-    def setup(self, M: Floats) -> None:
-        """Log σ₀ and B."""
-        M[[LOG_SIGMA, REACH]] = math.log(self.sigma), 0.0 if self.within is None else math.log(self.within)
+    def numbers(self) -> dict[str, float]:
+        """Log σ₀, and B (0 for infinite)."""
+        return {"log_sigma": math.log(self.sigma), "reach": 0.0 if self.within is None else math.log(self.within)}
 
     def given(self, action: Any) -> tuple[int, Floats]:
         """The action in units of the box."""
@@ -118,10 +114,10 @@ class Gaussian(Policy):
             raise ValueError(f"action must be {self.dimensions} finite numbers; got {action!r}")
         return 0, (point.reshape(-1) - self.middle) / self.unit
 
-    def distribution(self, S: Floats) -> MeanAndSigma:
+    def distribution(self, out: Floats) -> MeanAndSigma:
         """Mean and standard deviation of each dimension."""
         n = self.dimensions
-        return self.middle + self.unit * S[:n], self.unit * S[n : 2 * n]
+        return self.middle + self.unit * out[:n], self.unit * out[n : 2 * n]
 
     def draw(self, distribution: MeanAndSigma, rng: np.random.Generator) -> Floats:
         """An action; it may lie outside the box."""

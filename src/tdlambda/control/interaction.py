@@ -2,131 +2,119 @@
 
 What is drawn belongs to the seed, not to the agent: the k-th episode of each agent begins alike, and at the t-th step
 of each the same numbers decide what the world does and which share of π(·|x) the action is taken from.
+
+`control.modules` puts `interact` into a generated module, beside the critic's `learn`, the actor's `climb_`, the
+functions of its policy (`distribution_`, `choose_`, `score_`), of the world (`begin_`, `move_`) and of the features
+(`encode_`).
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tdlambda import randomness
-from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.compiled import inlined, kernel
-from tdlambda.control import actor, lazy, softmax, worlds
-from tdlambda.features import box, hashing, tiling
-from tdlambda.learners import driver
-from tdlambda.memory import ALGORITHM, DECAY, DELTA, DIVERGED_AT, FIRST_BLOCK, STEPS, TRUE_ONLINE_GTD, WEIGHT_ROWS, dot
+from tdlambda.arrays import Floats, Ints
+from tdlambda.core.runtime import OK, dot
+from tdlambda.randomness import uniform
 
-LENGTH, POINT, ENDED, COUNTED = range(4)
-"""C: steps of the episode under way (-1: none is), points passed, episodes ended, and those since the last point."""
-COUNTERS = 4
-RETURN, GAIN, SUM, LAST = range(4)
-"""E: of the episode under way, the return so far and the discount since it began; the sum of the returns since the
-last point; the value of the curve there."""
-ACCOUNTS = 4
-SHARED, AFTER, LAZY = range(3)
-"""O: whether the actor's trace decays by the critic's γλ; whether δ is of after the critic has learnt; whether the
-critic learns as `lazy` has it."""
+if TYPE_CHECKING:
+    from tdlambda.control.actor import climb as climb_
+    from tdlambda.control.softmax import choose as choose_
+    from tdlambda.control.softmax import distribution as distribution_
+    from tdlambda.control.softmax import score as score_
+    from tdlambda.features.tiling import encode_tiles as encode_
+    from tdlambda.tasks.mountain_car import _act as move_
+    from tdlambda.tasks.mountain_car import _begin as begin_
 
-_uniform, _begin, _move = randomness.uniform, worlds.begin, worlds.move
-_unit, _cell, _hash = box.unit, tiling.cell, hashing.hash_tiles
-_distribution, _climb, _choose, _factors = actor.distribution, actor.climb, softmax.choose, softmax.factors
-_advance, _value, _update = lazy.advance, lazy.value, driver.update
+    def learn(*arguments: Any) -> int:
+        """One transition of the critic."""
+
+    def value_(*arguments: Any) -> float:
+        """V(x)."""
 
 
-@inlined
-def encode(
-    s: Floats, at: Floats, bounds: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, x: Ints
-) -> None:
-    """The active features of a state: those of `TileCoder`."""
-    for i in range(at.size):
-        at[i] = _unit(s[i], bounds[0, i], bounds[1, i])
-    for k in range(offsets.shape[0]):
-        x[k] = k
-    for i in range(at.size):
-        point, n = at[i], float(tiles[i])
-        for k in range(offsets.shape[0]):
-            x[k] = x[k] * tiles[i] + int(_cell(point, n, offsets[k, i]))
-    if x.size > offsets.shape[0]:
-        x[x.size - 1] = last
-    if owner.size:
-        _hash(x, x.size, offsets.shape[0], owner)
+ACCOUNT = np.dtype([
+    ("length", "i8"), ("limit", "i8"), ("point", "i8"), ("ended", "i8"), ("counted", "i8"), ("refused", "i8"),
+    ("lam", "f8"), ("actor_lam", "f8"), ("gained", "f8"), ("gain", "f8"), ("sum", "f8"), ("last", "f8"),
+])  # fmt: skip
+"""Of the episode under way its length (-1: there is none), the return so far and the discount since it began; points of
+the curve passed, episodes ended, those since the last point and the sum of their returns, the value at the last point;
+whether an observation was refused; the limit of an episode (0: none); the critic's λ and the actor's, where fixed."""
 
 
-@kernel
 def interact(
-    first: int, end: int, world: int, P: Floats, limit: int, s: Floats, R: NDArray[np.uint64],
-    bounds: Floats, tiles: Ints, offsets: Floats, last: int, owner: Ints, at: Floats, x: Ints, y: Ints, ones: Floats,
-    F: Floats, M: Floats, I: Ints, A: Floats, N: Floats, J: Ints, S: Floats, O: Bools, lam: float, actor_lam: float,
-    V: Floats, Z: Floats, L: Ints, G: Floats, T: Floats,
-    C: Ints, E: Floats, points: Ints, curve: Floats, log: Floats,
+    first: int, end: int, critic: Any, actor: Any, world: Any, features: Any, account: Any,
+    points: Ints, curve: Floats, log: Floats, shared: bool, after: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Steps first to end (not included). How many were made, fewer if the agent diverged; and episodes in the log.
 
-    F, M, I are the critic's memory, A, N, J, S the actor's; V, Z, L, G and T are for `lazy`. x is kept between
-    calls: the features of s.
+    `features` are the encoder's numbers and two feature vectors; x is kept between calls. When code is generated it is
+    decided whether the actor's trace decays by the critic's γλ (`shared`), and whether δ is of `after` the critic has
+    learnt.
     """
-    logged, n, gradient, times = 0, x.size, I[ALGORITHM] == TRUE_ONLINE_GTD, x.size if owner.size else 1
+    state, rows, own, live = critic
+    actor_state, theta, actor_live, out = actor
+    numbers, s, streams = world
+    constants, x, xv, y, yv = features
+    a, climber, logged = account[0], actor_state[0], 0
     for t in range(first, end):
-        if C[LENGTH] < 0:
-            _begin(world, P, s, _uniform(R[0]))
-            encode(s, at, bounds, tiles, offsets, last, owner, x)
-            C[LENGTH], E[RETURN], E[GAIN] = 0, 0.0, 1.0
-        _distribution(A, N, J, S, x, ones)
-        action = _choose(S, J[WEIGHT_ROWS], _uniform(R[1]))
-        reward, gamma, terminated = _move(world, P, s, action, _uniform(R[1]), _uniform(R[1]))
-        C[LENGTH] += 1
-        truncated = not terminated and C[LENGTH] == limit
-        encode(s, at, bounds, tiles, offsets, last, owner, y)
-        if O[LAZY]:
-            within = _advance(F, V, M, I, Z, L, G, T, ones, x, y, times, reward, gamma, lam, terminated, truncated)
-        else:
-            ended = (1 if terminated else 0) + (2 if truncated else 0)
-            within = _update(F, M, I, x, ones, y, ones, y, ones, reward, gamma, 1.0, lam, ended) == driver.OK
+        if a.length < 0:
+            begin_(numbers, s, uniform(streams[0]))
+            a.length, a.gained, a.gain = 0, 0.0, 1.0
+            if encode_(s, constants, x, xv) != 0:
+                a.refused = 1
+                return t - first, logged
+        distribution_(climber, theta, x, xv, out)
+        action = choose_(out, uniform(streams[1]))
+        reward, gamma, terminated = move_(numbers, s, action, uniform(streams[1]), uniform(streams[1]))
+        a.length += 1
+        truncated = not terminated and a.length == a.limit
+        if encode_(s, constants, y, yv) != 0:
+            a.refused = 1
+            return t - first, logged
+        status = learn(state, rows, own, live, x, xv, y, yv, y, yv, reward, gamma, 1.0, a.lam, terminated, truncated)
+        if status != OK:
+            climber.diverged_at = climber.steps + 1
+            return t + 1 - first, logged
+        delta, follow = state[0].td_error, gamma * a.actor_lam
+        if after:
+            delta = reward + (0.0 if terminated else gamma * value_(state, rows, y, yv)) - value_(state, rows, x, xv)
+        if shared:
+            follow = gamma * state[0].last_lam
+        score_(climber, theta, x, xv, action, out, out)
+        over = terminated or truncated
+        within = climb_(climber, theta, actor_live, out, x, xv, delta, 1.0, gamma, follow, over)  # type: ignore[call-arg]
         if not within:
-            J[DIVERGED_AT] = J[STEPS] + 1
             return t + 1 - first, logged
-        delta = M[FIRST_BLOCK + DELTA]
-        if O[AFTER]:
-            v, v_next = dot(F[0], x, ones, n), dot(F[0], y, ones, n)
-            if O[LAZY]:
-                v, v_next = _value(V, gradient, Z[0], x), _value(V, gradient, Z[0], y)
-            delta = reward + (0.0 if terminated else gamma * v_next) - v
-        follow = M[FIRST_BLOCK + DECAY] if O[SHARED] else gamma * actor_lam
-        _factors(action, S, J[WEIGHT_ROWS], N[actor.ENTROPY] > 0.0)
-        if not _climb(A, N, J, S, x, ones, delta, 1.0, gamma, follow, terminated, truncated):
-            return t + 1 - first, logged
-        E[RETURN] += E[GAIN] * reward
-        E[GAIN] *= gamma
-        if terminated or truncated:
-            log[logged, 0], log[logged, 1], log[logged, 2] = E[RETURN], C[LENGTH], t + 1
+        a.gained += a.gain * reward
+        a.gain *= gamma
+        if over:
+            log[logged, 0], log[logged, 1], log[logged, 2] = a.gained, a.length, t + 1
             logged += 1
-            E[SUM] += E[RETURN]
-            C[COUNTED] += 1
-            C[ENDED] += 1
-            C[LENGTH] = -1
+            a.sum += a.gained
+            a.counted += 1
+            a.ended += 1
+            a.length = -1
         else:
-            for j in range(n):
-                x[j] = y[j]
-        if C[POINT] < points.size and t + 1 == points[C[POINT]]:
-            mark(C, E, curve)
+            for j in range(x.size):
+                x[j], xv[j] = y[j], yv[j]
+        if a.point < points.size and t + 1 == points[a.point]:
+            mark(a, curve)
     return end - first, logged
 
 
-@kernel
-def mark(C: Ints, E: Floats, curve: Floats) -> None:
+def mark(a: Any, curve: Floats) -> None:
     """A point of the curve: the mean return since the last one, else what it was there, else the return so far."""
-    if C[COUNTED] > 0:
-        E[LAST] = E[SUM] / C[COUNTED]
-    elif C[ENDED] == 0:
-        E[LAST] = E[RETURN]
-    curve[C[POINT]] = E[LAST]
-    C[POINT] += 1
-    C[COUNTED], E[SUM] = 0, 0.0
+    if a.counted > 0:
+        a.last = a.sum / a.counted
+    elif a.ended == 0:
+        a.last = a.gained
+    curve[a.point] = a.last
+    a.point += 1
+    a.counted, a.sum = 0, 0.0
 
 
-def tile_arguments(features: Any) -> tuple[Floats, Ints, Floats, int, Ints]:
-    """What `encode` must know of a `TileCoder`; the owners of slots are the lane's own."""
-    bounds = np.stack([features.low, features.high])
-    owner = np.full(features.hash_size or 0, -1, dtype=np.int64)
-    return bounds, features._tile_counts, features._offsets, features.size - 1, owner
+def value(state: Any, rows: Floats, x: Ints, xv: Floats) -> float:
+    """V(x) of a critic whose rows lie as `core.schedules.one` has them."""
+    return dot(rows[0], x, xv, len(x))

@@ -11,12 +11,12 @@ The printed pseudocode leaves out the last line, I, the reset of ρ_acc, and the
 docs/control.md has the list.
 """
 
+from tdlambda.algorithms import TrueOnlineGTD
 from tdlambda.arrays import integer
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.softmax import Softmax
 from tdlambda.features import Encoder
-from tdlambda.lambdas import Meta
-from tdlambda.learners import TrueOnlineGTD
+from tdlambda.rules import Meta
 
 
 def meta_actor_critic(
@@ -26,7 +26,6 @@ def meta_actor_critic(
     kappa: float,
     steps: int,
     eta: float = 1.0,
-    published: bool = False,
 ) -> ActorCritic:
     """The agent of the thesis' control experiment.
 
@@ -42,9 +41,6 @@ def meta_actor_critic(
         The number of updates to come: for the first half λ = 1 and the policy is frozen.
     eta
         η, the step size of the policy itself, not a factor on α: 1 in the thesis, "intentionally high".
-    published
-        The printed sign, and all else as the published numbers were made: the variance as `td.Meta.published` has
-        it, δ after the critic has learnt from the step.
 
     Examples
     --------
@@ -55,6 +51,5 @@ def meta_actor_critic(
     (25000, 25000)
     """
     half = integer(steps, "steps", 0) // 2
-    rule = (Meta.published if published else Meta.thesis)(kappa, warm_up=half)
-    critic = TrueOnlineGTD(features, alpha, rule)
-    return ActorCritic(critic, Softmax(actions), eta, None, warm_up=half, td_error="after" if published else "before")
+    critic = TrueOnlineGTD(features, alpha, Meta.thesis(kappa, warm_up=half))
+    return ActorCritic(critic, Softmax(actions), eta, None, warm_up=half)

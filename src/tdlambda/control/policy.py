@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -13,8 +14,28 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats
 from tdlambda.features import Encoder
 
-SOFTMAX, GAUSSIAN = range(2)
-"""Codes of the policies, for compiled code."""
+
+@dataclass(frozen=True)
+class PolicyKernel:
+    """A policy's functions, whose source is copied into generated code. `s` is the actor's record of numbers.
+
+    Attributes
+    ----------
+    name
+        For files.
+    distribution
+        ``distribution(s, rows, x, xv, out)`` leaves π(·|x) in the first half of `out`, a number for each row of θ.
+    score
+        ``score(s, rows, x, xv, action, point, out)`` turns that into the factors of x, for each row of θ: those of
+        ∇ log π, then those of ∇H. The action is a number, or a point.
+    choose
+        ``choose(out, u)`` draws a numbered action by a uniform number; None where actions are points.
+    """
+
+    name: str
+    distribution: Callable[..., None]
+    score: Callable[..., None]
+    choose: Callable[..., int] | None = None
 
 
 class Policy(ABC):
@@ -28,7 +49,7 @@ class Policy(ABC):
         θ at the start: one number, or [row, feature].
     """
 
-    code: ClassVar[int]
+    kernel: ClassVar[PolicyKernel]
     rows: int
     """Rows of θ."""
 
@@ -40,17 +61,17 @@ class Policy(ABC):
         if self.initial.ndim not in (0, 2) or not np.isfinite(self.initial).all():
             raise ValueError(f"initial must be a finite number, or [row, feature]; got shape {self.initial.shape}")
 
-    @abstractmethod
-    def setup(self, M: Floats) -> None:
-        """Put the parameters where the kernels look for them."""
+    def numbers(self) -> dict[str, float]:
+        """Parameters that the kernel's functions read from the actor's record, by name."""
+        return {}
 
     @abstractmethod
     def given(self, action: Any) -> tuple[int, Floats]:
         """An action as the kernels take it, or an error that names it."""
 
     @abstractmethod
-    def distribution(self, S: Floats) -> Any:
-        """The distribution over actions from what the kernel left in S."""
+    def distribution(self, out: Floats) -> Any:
+        """The distribution over actions from what the kernel left in `out`."""
 
     @abstractmethod
     def draw(self, distribution: Any, rng: np.random.Generator) -> Any:

@@ -17,64 +17,50 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, integer
-from tdlambda.compiled import inlined
-from tdlambda.control.policy import SOFTMAX, Policy
+from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.control.policy import Policy, PolicyKernel
+from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 from tdlambda.learners.evaluation import _as_function
-from tdlambda.memory import Index, Value, dot
 
 
-@inlined
-def probabilities(F: Floats, x: Index, xv: Value, S: Floats, n: int) -> None:
-    """S[:n] = π(·|s). Preferences are taken from the largest one, so that none overflows."""
-    top = -np.inf
+def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
+    """π(·|s). Preferences are taken from the largest one, so that none overflows."""
+    n, top, total = out.size // 2, -np.inf, 0.0
     for a in range(n):
-        S[a] = dot(F[a], x, xv, len(x))
-        top = max(top, S[a])
-    total = 0.0
+        out[a] = dot(rows[a], x, xv, len(x))
+        top = max(top, out[a])
     for a in range(n):
-        S[a] = math.exp(S[a] - top)
-        total += S[a]
+        out[a] = math.exp(out[a] - top)
+        total += out[a]
     for a in range(n):
-        S[a] /= total
+        out[a] /= total
 
 
-@inlined
-def choose(S: Floats, n: int, u: float) -> int:
+def choose(out: Floats, u: float) -> int:
     """The action whose share of [0, 1) holds u; never one of probability 0."""
     total, last = 0.0, 0
-    for a in range(n):
-        total += S[a]
-        if S[a] > 0:
+    for a in range(out.size // 2):
+        total += out[a]
+        if out[a] > 0:
             if u < total:
                 return a
             last = a
     return last
 
 
-@inlined
-def score(F: Floats, x: Index, xv: Value, action: int, S: Floats, n: int) -> None:
-    """The factors of x: S[:n] of ∇ log π(action|s), S[n:2n] of ∇H."""
-    probabilities(F, x, xv, S, n)
-    factors(action, S, n, True)
-
-
-@inlined
-def factors(action: int, S: Floats, n: int, entropic: bool) -> None:
-    """The same where S[:n] is π(·|s) already; those of ∇H are 0 if not `entropic`."""
-    entropy = 0.0
-    if not entropic:  # logarithms are dear
-        for b in range(n):
-            S[n + b] = 0.0
-            S[b] = (1.0 if b == action else 0.0) - S[b]
-        return
+def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
+    """The factors of x in ∇ log π(action|s) and in ∇H, from π(·|s); the latter are 0 where they do not count."""
+    n, entropy = out.size // 2, 0.0
     for b in range(n):
-        S[n + b] = math.log(S[b]) if S[b] > 0 else 0.0
-        entropy -= S[b] * S[n + b]
+        out[n + b] = 0.0
+        if s.tau > 0.0 and out[b] > 0.0:  # logarithms are slow
+            out[n + b] = math.log(out[b])
+            entropy -= out[b] * out[n + b]
     for b in range(n):
-        S[n + b] = -S[b] * (S[n + b] + entropy)
-        S[b] = (1.0 if b == action else 0.0) - S[b]
+        if s.tau > 0.0:
+            out[n + b] = -out[b] * (out[n + b] + entropy)
+        out[b] = (1.0 if b == action else 0.0) - out[b]
 
 
 class Softmax(Policy):
@@ -98,15 +84,12 @@ class Softmax(Policy):
     array([0.322, 0.322, 0.356])
     """
 
-    code = SOFTMAX
+    kernel = PolicyKernel("softmax", distribution, score, choose)
 
     def __init__(self, actions: int, features: Encoder | None = None, initial: ArrayLike = 0.0) -> None:
         super().__init__(features, initial)
         self.actions = self.rows = integer(actions, "actions", 1)
         self._no_point = np.zeros(0)
-
-    def setup(self, M: Floats) -> None:
-        """Nothing to put."""
 
     def given(self, action: Any) -> tuple[int, Floats]:
         """The action's number."""
@@ -114,9 +97,9 @@ class Softmax(Policy):
             action = integer(action, "action", 0, self.actions - 1)
         return action, self._no_point
 
-    def distribution(self, S: Floats) -> Floats:
+    def distribution(self, out: Floats) -> Floats:
         """The probability of each action."""
-        return S[: self.actions].copy()
+        return out[: self.actions].copy()
 
     def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
         """An action's number."""

@@ -15,7 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.evaluation import _held, _make, _Speed
+from tdlambda.learners.evaluation import _held, _make
+from tdlambda.learners.progress import Speed
 
 _SHOW_EVERY = 256
 
@@ -192,7 +193,7 @@ def _bar(steps: int, show: bool | None) -> Iterator[Progress | None]:
         return
     text = TextColumn("{task.fields[episodes]} episodes, return {task.fields[mean]:.4g}")
     with Progress(
-        BarColumn(), MofNCompleteColumn(), _Speed(), text, TimeRemainingColumn(),
+        BarColumn(), MofNCompleteColumn(), Speed(), text, TimeRemainingColumn(),
         console=Console(stderr=True, force_terminal=True), transient=True,
     ) as bar:  # fmt: skip
         bar.add_task("train", total=steps, episodes=0, mean=float("nan"))

@@ -1,8 +1,9 @@
 """Many learners on one stream, at the speed of the hardware."""
 
 from tdlambda.engine import running
+from tdlambda.engine.checks import check_algorithm, check_rule
 from tdlambda.engine.result import Result
 from tdlambda.engine.running import run
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 
-__all__ = ["Result", "Truth", "exact_truth", "run", "running", "sampled_truth"]
+__all__ = ["Result", "Truth", "check_algorithm", "check_rule", "exact_truth", "run", "running", "sampled_truth"]

@@ -9,12 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.engine import driver
+from tdlambda.core.runtime import read_errors
 from tdlambda.engine.job import Job
 from tdlambda.engine.plan import Block, Group
 from tdlambda.engine.stream import Chunk, Encoded, contiguous
 from tdlambda.learners.base import Diverged
-from tdlambda.memory import STEPS
 
 
 @dataclass
@@ -44,9 +43,9 @@ class Lanes:
     def __init__(self, job: Job, group: Group, encoded: Encoded) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.n = len(group.learners)
-        self.before = int(self.block.I[STEPS])
-        self.points = job.points + self.before
-        self.errors = np.full((job.points.size, self.block.M.shape[1]), np.inf)
+        self.before = self.block.steps
+        self.points, self.point = job.points + self.before, 0
+        self.errors = np.full((job.points.size, self.block.N.shape[1]), np.inf)
         self.test: Any = (
             *contiguous(group.features, job.truth.observations),
             job.truth.values,
@@ -61,22 +60,29 @@ class Lanes:
         x = self.encoded(group.features, chunk.observations)
         z = x if group.lam_features is group.features else self.encoded(group.lam_features, chunk.observations)
         while begin < len(c):
-            begin = driver.advance(
-                block.F, block.M, block.S, block.I, *x, *z, self.lam, chunk.at, chunk.next_at,
-                c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, self.points, self.errors, *self.test,
+            due = self.points[self.point] - block.steps if self.point < self.points.size else len(c)
+            stop = min(len(c), begin + int(due))
+            begin = block.module.advance(
+                *block.memory, *x, *z, self.lam, chunk.at, chunk.next_at,
+                c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, stop,
             )  # fmt: skip
-            if begin < len(c) or block.beyond().any():
-                for lane in np.flatnonzero(block.diverged()):
+            stopped = begin < stop or bool(block.number("out").any())
+            if self.point < self.points.size and block.steps == self.points[self.point]:
+                read_errors(self.errors[self.point], block.F, block.number("largest"), *self.test)
+                self.point += 1
+            if stopped or (begin == len(c) and block.beyond().any()):
+                for lane in np.flatnonzero(block.diverged(stopped)):
                     block.freeze(int(lane))
                     self.lam[:, lane] = 0.0
                     lost += int(lane < self.n)
+                block.number("out")[:] = 0.0
         return lost
 
     def result(self) -> dict[int, Lane]:
         """What each lane leaves."""
         found = {}
         for lane, place in enumerate(self.block.group.where):
-            _, _, step = self.block.frozen.get(lane, (None, None, -1))
+            step = self.block.frozen[lane][-1] if lane in self.block.frozen else -1
             at = -1 if step < 0 else step - self.before
             errors = self.errors[:, lane].copy()
             if at >= 0:

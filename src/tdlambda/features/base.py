@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeAlias
 
@@ -10,9 +11,38 @@ from numpy.typing import NDArray
 
 from tdlambda.arrays import integer
 from tdlambda.compiled import compiled, kernel
+from tdlambda.features.real import real_vector
 
 Indices: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
+_FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderKernel:
+    """The compiled form of an encoder of real vectors: compiled code encodes without a call to Python.
+
+    Attributes
+    ----------
+    encode
+        A plain function ``encode(obs, numbers, index, value)`` that Numba can compile and that makes no array. It
+        writes the encoding of ``obs``, a vector of float64, into ``index`` (int64) and ``value`` (float64), both of
+        length ``active``, and returns 0. The encoding equals that of ``Encoder.encode`` to the last bit. It returns 1
+        and leaves ``index`` and ``value`` as they were if the observation has to be refused; ``Encoder.encode`` then
+        raises the error. It calls only module-level functions marked ``inlined`` and reads only module-level numbers,
+        so its source can be copied into other modules.
+    numbers
+        All the constants of the encoder in one array of float64. Never changed.
+    dimensions
+        Length of ``obs``.
+    binary
+        Whether every value is 1 and no index occurs twice.
+    """
+
+    encode: Callable[[Values, Values, Indices, Values], int]
+    numbers: Values
+    dimensions: int
+    binary: bool = False
 
 
 class Encoder(ABC):
@@ -58,6 +88,22 @@ class Encoder(ABC):
                 owner = next(base for base in cls.__mro__ if name in vars(base))
                 if owner is cls or not issubclass(owner, Encoder):
                     setattr(cls, name, _checked(vars(owner)[name], batch=name == "encode_batch"))
+                    if "kernel" not in vars(cls):  # the one it inherits encodes as its base class does
+                        cls.kernel = Encoder.kernel  # type: ignore[method-assign]
+                        cls.loop_kernel = Encoder.loop_kernel  # type: ignore[method-assign]
+
+    @property
+    def kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode``, or None: then each observation takes a call of ``encode``.
+
+        A subclass with its own ``encode`` or ``encode_batch`` does not inherit it.
+        """
+        return None
+
+    @property
+    def loop_kernel(self) -> EncoderKernel | None:
+        """The same for compiled loops, which keep no count of the collisions of hashed tiles."""
+        return self.kernel
 
     @abstractmethod
     def encode(self, observation: Any) -> tuple[Indices, Values]:
@@ -99,6 +145,18 @@ class Encoder(ABC):
         """Write the call that makes an equal encoder."""
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({arguments})"
+
+
+def as_vector(observation: Any, dimensions: int) -> Values:
+    """Return one observation as compiled code wants it: itself if it is such a vector already, else a fresh one."""
+    if (
+        type(observation) is np.ndarray
+        and observation.dtype is _FLOAT64
+        and observation.shape == (dimensions,)
+        and observation.flags.carray
+    ):
+        return observation
+    return real_vector(observation, dimensions)
 
 
 def _checked(encode: Any, batch: bool) -> Callable[[Encoder, Any], tuple[Indices, Values]]:

@@ -6,12 +6,17 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.compiled import compiled, inlined
+from tdlambda.compiled import inlined
 from tdlambda.features.arguments import choice
 from tdlambda.features.base import Encoder, Values
 from tdlambda.features.real import entry_name, real_array
 
 Outside: TypeAlias = Literal["clip", "raise"]
+
+LEAST, MOST, LOW, HIGH = range(4)
+"""Of each dimension: the range of numbers that are accepted, and the bounds of the box."""
+BOUNDS = 4
+"""Numbers for each dimension; they come first among the numbers of a kernel."""
 
 
 class BoxEncoder(Encoder):
@@ -47,8 +52,12 @@ class BoxEncoder(Encoder):
             if not np.isfinite(self._high - self._low).all():
                 raise ValueError(f"high - low must be finite, got low={low!r}, high={high!r}")
         self.outside = choice("outside", outside, ("clip", "raise"))
-        self._clip = outside == "clip"
         self._dimensions = self._low.size
+        self._bounds = np.empty((self._dimensions, BOUNDS))
+        self._bounds[:, LEAST] = -np.inf if outside == "clip" else self._low
+        self._bounds[:, MOST] = np.inf if outside == "clip" else self._high
+        self._bounds[:, LOW] = self._low
+        self._bounds[:, HIGH] = self._high
 
     @property
     def low(self) -> Values:
@@ -79,20 +88,19 @@ def _bound(name: str, given: Any) -> Values:
     return bound
 
 
-@compiled
-def to_unit_box(points: Values, low: Values, high: Values, clip: bool) -> int:
-    """Map flat points into [0, 1]ᵈ in place: (x - low) / (high - low).
-
-    Return the flat position of the first entry that has to be refused, which is left as it was, or -1.
-    """
-    d = low.size
-    for position in range(points.size):
-        x = points[position]
-        i = position % d
-        if np.isnan(x) or not (clip or low[i] <= x <= high[i]):
-            return position
-        points[position] = unit(x, low[i], high[i])
+@inlined
+def first_outside(obs: Values, numbers: Values) -> int:
+    """Return the first dimension in which the observation has to be refused, or -1; NaN is in no range."""
+    for i in range(obs.size):
+        if not numbers[BOUNDS * i + LEAST] <= obs[i] <= numbers[BOUNDS * i + MOST]:
+            return i
     return -1
+
+
+@inlined
+def coordinate(obs: Values, numbers: Values, i: int) -> float:
+    """The observation along dimension i, scaled to [0, 1]."""
+    return unit(obs[i], numbers[BOUNDS * i + LOW], numbers[BOUNDS * i + HIGH])
 
 
 @inlined

@@ -58,7 +58,7 @@ class Custom(Encoder):
         values = np.zeros(self.active)
         indices[: found.size] = found
         values[: found.size] = given
-        if first_overflow(values[None]) >= 0:
+        if first_overflow(values, self.active) >= 0:
             raise ValueError(f"function's features must have a finite |x|², got {values}")
         return indices, values
 

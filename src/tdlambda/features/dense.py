@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, Indices, Values
-from tdlambda.features.real import entry_name, first_not_finite, first_overflow, real_vector, real_vectors
+from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values, as_vector
+from tdlambda.features.real import entry_name, first_not_finite, first_overflow, overflows, real_vectors
 
 
 class Dense(Encoder):
@@ -29,15 +29,21 @@ class Dense(Encoder):
         self.size = whole_number("n", n, least=1)
         self.active = self.size
         self._indices = np.arange(self.size, dtype=np.int64)
+        self._kernel = EncoderKernel(encode_vector, np.empty(0), self.size)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
         """Return the indices 0..n-1 and the observation's entries."""
-        return self._indices.copy(), _finite(real_vector(observation, self.size))
+        return self._indices.copy(), _finite(as_vector(observation, self.size).copy())
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """Encode m vectors, [m, n]; both results have the shape [m, n]."""
         values = _finite(real_vectors(observations, self.size))
         return np.tile(self._indices, (values.shape[0], 1)), values
+
+    @property
+    def kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode``."""
+        return self._kernel
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain data."""
@@ -45,11 +51,22 @@ class Dense(Encoder):
 
 
 def _finite(vectors: Values) -> Values:
-    rows = vectors.reshape(-1, vectors.shape[-1])
-    row = first_overflow(rows)
+    flat = vectors.reshape(-1)
+    length = vectors.shape[-1]
+    row = first_overflow(flat, length)
     if row >= 0:
-        position = first_not_finite(vectors.reshape(-1))
+        position = first_not_finite(flat)
         if position >= 0:
-            raise ValueError(f"{entry_name(vectors, position)} must be finite, got {float(vectors.flat[position])}")
-        raise ValueError(f"observation: |x|² must be finite, got {rows[row]}")
+            raise ValueError(f"{entry_name(vectors, position)} must be finite, got {float(flat[position])}")
+        raise ValueError(f"observation: |x|² must be finite, got {flat[row * length : (row + 1) * length]}")
     return vectors
+
+
+def encode_vector(obs: Values, numbers: Values, index: Indices, value: Values) -> int:  # noqa: ARG001
+    """The kernel of ``Dense``, which needs no numbers; see ``EncoderKernel``."""
+    if overflows(obs):
+        return 1
+    for i in range(obs.size):
+        index[i] = i
+        value[i] = obs[i]
+    return 0

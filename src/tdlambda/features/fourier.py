@@ -1,16 +1,15 @@
 """The Fourier cosine basis of a box."""
 
-import math
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.compiled import compiled
+from tdlambda.compiled import inlined, kernel
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Indices, Values
-from tdlambda.features.box import BoxEncoder, Outside, to_unit_box
-from tdlambda.features.real import real_vector, real_vectors
+from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
+from tdlambda.features.box import BOUNDS, BoxEncoder, Outside, coordinate, first_outside
+from tdlambda.features.real import real_vectors
 
 # 16 GiB an encoding: far beyond use, and well before NumPy's own messages turn obscure.
 _MOST_FEATURES = 2**31
@@ -52,25 +51,35 @@ class Fourier(BoxEncoder):
                 f"(order={self.order}, {self._dimensions} dimensions)"
             )
         self.active = self.size
-        frequencies = np.indices((self.order + 1,) * self._dimensions).reshape(self._dimensions, -1).T
-        self._frequencies = np.array(frequencies, dtype=np.float64, order="C")
         self._indices = np.arange(self.size, dtype=np.int64)
+        self._kernel = EncoderKernel(encode_cosines, np.append(self._bounds, self.order + 1.0), self._dimensions)
 
     @property
     def scales(self) -> Values:
         """The paper's step-size factors, one a feature: αᵢ = α/‖cᵢ‖, and α for c = 0."""
-        norms = np.sqrt((self._frequencies**2).sum(axis=1))
+        frequencies = np.indices((self.order + 1,) * self._dimensions, dtype=np.float64)
+        norms = np.sqrt((frequencies**2).sum(axis=0)).reshape(-1)
         norms[0] = 1.0
         return np.asarray(1.0 / norms)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
         """Return the indices 0..size-1 and the value of each feature."""
-        return self._indices.copy(), self._cosines(real_vector(observation, self._dimensions))
+        point = as_vector(observation, self._dimensions)
+        values = np.empty(self.size)
+        self._fill(point, point, values)
+        return self._indices.copy(), values
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """Encode n observations, [n, dimensions]; both results have the shape [n, size]."""
-        values = self._cosines(real_vectors(observations, self._dimensions)).reshape(-1, self.size)
+        points = real_vectors(observations, self._dimensions)
+        values = np.empty((points.shape[0], self.size))
+        self._fill(points, points.reshape(-1), values.reshape(-1))
         return np.tile(self._indices, (values.shape[0], 1)), values
+
+    @property
+    def kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode``."""
+        return self._kernel
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain data."""
@@ -81,24 +90,51 @@ class Fourier(BoxEncoder):
             "outside": self.outside,
         }
 
-    def _cosines(self, points: Values) -> Values:
-        values = np.empty(points.size // self._dimensions * self.size)
-        wrong = _fill_cosines(points.reshape(-1), self._low, self._high, self._clip, self._frequencies, values)
+    def _fill(self, points: Values, flat: Values, values: Values) -> None:
+        wrong = _fill_cosines(flat, self._kernel.numbers, self._dimensions, self.size, values)
         if wrong >= 0:
             self._refuse(points, wrong)
-        return values
 
 
-@compiled
-def _fill_cosines(points: Values, low: Values, high: Values, clip: bool, frequencies: Values, values: Values) -> int:
-    wrong = to_unit_box(points, low, high, clip)
-    if wrong >= 0:
-        return wrong
-    size, d = frequencies.shape
-    for row in range(points.size // d):
-        for feature in range(size):
-            product = 0.0
-            for i in range(d):
-                product += frequencies[feature, i] * points[row * d + i]
-            values[row * size + feature] = math.cos(math.pi * product)
+def encode_cosines(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
+    """The kernel of ``Fourier``; see ``EncoderKernel``."""
+    if first_outside(obs, numbers) >= 0:
+        return 1
+    for feature in range(index.size):
+        index[feature] = feature
+    cosines(obs, numbers, value)
+    return 0
+
+
+@inlined
+def cosines(obs: Values, numbers: Values, value: Values) -> None:
+    """Fill in the value of each feature; the numbers are those of the box, then order + 1."""
+    frequencies = int(numbers[BOUNDS * obs.size])
+    # With c·s̄ over the first dimensions known for all their frequencies, the next dimension gives each of these sums a
+    # block of `frequencies` sums. Blocks are written from the last to the first, so no sum is overwritten before use.
+    value[0] = 0.0
+    sums = 1
+    for i in range(obs.size):
+        point = coordinate(obs, numbers, i)
+        for block in range(sums - 1, -1, -1):
+            product = value[block]
+            for c in range(frequencies):
+                value[block * frequencies + c] = product + c * point
+        sums *= frequencies
+    for feature in range(sums):
+        value[feature] = np.cos(np.pi * value[feature])
+
+
+@kernel
+def _fill_cosines(points: Values, numbers: Values, dimensions: int, size: int, values: Values) -> int:
+    """Fill in the features of each flat point.
+
+    Return the flat position of the first entry of the points that has to be refused, or -1.
+    """
+    for row in range(points.size // dimensions):
+        obs = points[row * dimensions : (row + 1) * dimensions]
+        wrong = first_outside(obs, numbers)
+        if wrong >= 0:
+            return row * dimensions + wrong
+        cosines(obs, numbers, values[row * size : (row + 1) * size])
     return -1

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.compiled import compiled
+from tdlambda.arrays import Floats
+from tdlambda.compiled import compiled, inlined, kernel
 from tdlambda.features.arguments import fresh_array
-from tdlambda.features.base import Values
 
 _FLOAT64 = np.dtype(np.float64)
 
 
-def real_array(name: str, given: Any) -> Values:
+def real_array(name: str, given: Any) -> Floats:
     """Return a fresh array of float64 in C order, or raise."""
     array = fresh_array(name, given)
     if array.dtype == _FLOAT64:
@@ -22,7 +22,7 @@ def real_array(name: str, given: Any) -> Values:
     return array.astype(np.float64)
 
 
-def real_vector(observation: Any, length: int) -> Values:
+def real_vector(observation: Any, length: int) -> Floats:
     """Return one observation as a fresh vector of this length; a scalar will do for the length 1."""
     vector = real_array("observation", observation)
     if vector.shape == (length,):
@@ -32,7 +32,7 @@ def real_vector(observation: Any, length: int) -> Values:
     raise ValueError(f"observation must have the shape ({length},), got the shape {vector.shape}")
 
 
-def real_vectors(observations: Any, length: int) -> Values:
+def real_vectors(observations: Any, length: int) -> Floats:
     """Return n observations as a fresh [n, length] array; [n] will do for the length 1."""
     vectors = real_array("observations", observations)
     if vectors.ndim == 2 and vectors.shape[1] == length:
@@ -42,7 +42,7 @@ def real_vectors(observations: Any, length: int) -> Values:
     raise ValueError(f"observations must have the shape (n, {length}), got the shape {vectors.shape}")
 
 
-def entry_name(vectors: Values, position: int) -> str:
+def entry_name(vectors: Floats, position: int) -> str:
     """Name the entry at a flat position as the user would index it."""
     if vectors.ndim == 1:
         return f"observation[{position}]"
@@ -50,20 +50,26 @@ def entry_name(vectors: Values, position: int) -> str:
     return f"observations[{row}][{column}]"
 
 
-@compiled
-def first_overflow(rows: Values) -> int:
-    """Return the first row whose |x|² is not finite, or -1."""
-    for row in range(rows.shape[0]):
-        norm = 0.0
-        for entry in range(rows.shape[1]):
-            norm += rows[row, entry] * rows[row, entry]
-        if not norm < np.inf:
+@inlined
+def overflows(x: Floats) -> bool:
+    """Tell whether |x|² is not finite; it is not where an entry of x is not."""
+    norm = 0.0
+    for entry in range(x.size):
+        norm += x[entry] * x[entry]
+    return not norm < np.inf
+
+
+@kernel
+def first_overflow(rows: Floats, length: int) -> int:
+    """Return the first row whose |x|² is not finite, or -1; the rows, each of this length, follow each other."""
+    for row in range(rows.size // length):
+        if overflows(rows[row * length : (row + 1) * length]):
             return row
     return -1
 
 
 @compiled
-def first_not_finite(values: Values) -> int:
+def first_not_finite(values: Floats) -> int:
     """Return the first flat position of a NaN or an infinity, or -1."""
     for position in range(values.size):
         if not np.isfinite(values[position]):

@@ -42,7 +42,7 @@ class Table(Encoder):
         if position >= 0:
             row, column = divmod(position, X.shape[1])
             raise ValueError(f"matrix must be finite, got matrix[{row}][{column}] = {X[row, column]}")
-        row = first_overflow(X)
+        row = first_overflow(X.reshape(-1), X.shape[1])
         if row >= 0:
             raise ValueError(f"matrix: |x|² must be finite, got the row {X[row]}")
         nonzero = X != 0.0

@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import choice, whole_number
-from tdlambda.features.base import Indices, Values
+from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.box import BoxEncoder, Outside
 from tdlambda.features.hashing import hash_tiles
-from tdlambda.features.real import real_vector, real_vectors
-from tdlambda.features.tiling import tile_points
+from tdlambda.features.real import real_vectors
+from tdlambda.features.tiling import encode_hashed_tiles, encode_tiles, tile_points, tiling_numbers
+
+# From here on float64, in which tiles are found, cannot number them one by one.
+_MOST_TILES = 2**53
 
 
 class TileCoder(BoxEncoder):
@@ -87,6 +90,12 @@ class TileCoder(BoxEncoder):
         self._ones = np.ones(self.active)
         self._owner = np.full(self.hash_size or 0, -1, dtype=np.int64)
         self._collisions = 0
+        numbers = tiling_numbers(self._bounds, self.tiles, self._offsets, bias)
+        if self.hash_size is None:
+            self._kernel = EncoderKernel(encode_tiles, numbers, self._dimensions, binary=True)
+        else:
+            numbers = np.append(numbers, [self.tilings, self.hash_size])
+            self._kernel = EncoderKernel(encode_hashed_tiles, numbers, self._dimensions)
 
     @property
     def collisions(self) -> int:
@@ -96,13 +105,28 @@ class TileCoder(BoxEncoder):
         """
         return self._collisions
 
+    @property
+    def kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode``; None with ``hash_size``, because compiled code counts no collisions."""
+        return self._kernel if self.hash_size is None else None
+
+    @property
+    def loop_kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode`` for loops, which count no collisions."""
+        return self._kernel
+
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
         """Return the active tile of each tiling (and the bias), with the value 1."""
-        return self._tile(real_vector(observation, self._dimensions)), self._ones.copy()
+        point = as_vector(observation, self._dimensions)
+        indices = np.empty(self.active, np.int64)
+        self._tile(point, point, indices)
+        return indices, self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """Encode n observations, [n, dimensions]; both results have the shape [n, active]."""
-        indices = self._tile(real_vectors(observations, self._dimensions)).reshape(-1, self.active)
+        points = real_vectors(observations, self._dimensions)
+        indices = np.empty((points.shape[0], self.active), np.int64)
+        self._tile(points, points.reshape(-1), indices.reshape(-1))
         return indices, np.ones(indices.shape)
 
     def get_params(self) -> dict[str, Any]:
@@ -118,29 +142,24 @@ class TileCoder(BoxEncoder):
             "outside": self.outside,
         }
 
-    def _tile(self, points: Values) -> Indices:
-        indices = np.empty(points.size // self._dimensions * self.active, dtype=np.int64)
-        wrong = tile_points(
-            points.reshape(-1),
-            self._low,
-            self._high,
-            self._clip,
-            self._tile_counts,
-            self._offsets,
-            self.active,
-            self.size - 1,
-            indices,
-        )
+    def _tile(self, points: Values, flat: Values, indices: Indices) -> None:
+        wrong = tile_points(flat, self._kernel.numbers, self._dimensions, self.active, indices)
         if wrong >= 0:
             self._refuse(points, wrong)
         if self.hash_size is not None:
             self._collisions += hash_tiles(indices, self.active, self.tilings, self._owner)
-        return indices
 
 
 def _checked_tiles(tiles: Any, dimensions: int) -> tuple[int, ...]:
     if np.ndim(tiles) == 0:
-        return (whole_number("tiles", tiles, least=1),) * dimensions
+        return (_tile_count("tiles", tiles),) * dimensions
     if len(tiles) != dimensions:
         raise ValueError(f"tiles must be one number or one for each of {dimensions} dimensions, got {tiles!r}")
-    return tuple(whole_number(f"tiles[{i}]", count, least=1) for i, count in enumerate(tiles))
+    return tuple(_tile_count(f"tiles[{i}]", count) for i, count in enumerate(tiles))
+
+
+def _tile_count(name: str, given: Any) -> int:
+    count = whole_number(name, given, least=1)
+    if count > _MOST_TILES:
+        raise ValueError(f"{name} must be at most 2**53, the precision of an observation, got {count}")
+    return count

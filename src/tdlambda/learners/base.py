@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, rows
 from tdlambda.features import Encoder
-from tdlambda.lambdas import Adaptive, PerState, Rule, as_rule
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
+from tdlambda.rules import PerState, Rule, as_rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ class Learner(ABC):
         self.rule = as_rule(lam)
         self._guard = Guard("learner")
         check_states(self.rule, features)
-        if isinstance(self.rule, Adaptive) and not self.takes_adaptive:
+        if self.rule.learns() and not self.takes_adaptive:
             raise ValueError(
                 f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
                 "step by step; give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"

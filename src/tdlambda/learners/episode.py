@@ -8,78 +8,93 @@ One transition is a batch of one: `update` and `update_many` run the same compil
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Literal
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda import memory
 from tdlambda.arrays import Bools, Floats, Ints, choice, positive
-from tdlambda.compiled import inlined, kernel
+from tdlambda.compiled import inlined, kernel, numba
+from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
 from tdlambda.features.base import first_misfit
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
-from tdlambda.memory import (
-    DIVERGED_AT,
-    FACTOR,
-    LIVE,
-    MOST_REWARD,
-    SCHEDULE,
-    START,
-    STEPS,
-    Index,
-    Value,
-    add_within,
-    dot,
-    step_size,
-)
 
-# I, beside the slots of `memory` (whose STEPS counts the updates of w here): transitions seen, stored, where they begin
-SEEN, STORED, HEAD = LIVE, LIVE + 1, LIVE + 2
-COUNTERS = LIVE + 3
-# N [row, stored transition]
-REWARD, DISCOUNT, RATIO, LAMBDA, V_NEXT = range(5)
+
+def record(kind: Literal["f8", "i8"], names: str, rows: int = 1) -> Array:
+    """Zeros with names. Compiled code writes `row = array[0]; row.name += 1`, and Python `array["name"] += 1`.
+
+    >>> count = record("i8", "seen stored")
+    >>> count["seen"] += 3
+    >>> count.view(np.int64)
+    array([3, 0])
+    """
+    return np.zeros(rows, dtype=_named(kind, names))
+
+
+@cache  # Numba finds the code for a dtype much faster if it is the same object each time
+def _named(kind: str, names: str) -> Any:
+    fields: Any = [(name, kind) for name in names.split()]
+    # `row.name` needs np.record where compilation is off; a call into compiled code costs less without
+    return np.dtype((np.record, fields) if numba.config.DISABLE_JIT else fields)
 
 
 @inlined
-def learn(F: Floats, M: Floats, I: Ints, target: float, error: float, x: Index, xv: Value) -> bool:
+def step_size(c: Any, s: Any, visits: Floats, x: Ints, xv: Floats) -> float:
+    """α of this update. A constant α is a schedule of power 0; visits are counted where there is room for them."""
+    n = mean_visits(visits, x, xv) if visits.size else float(c.updates)
+    return s.alpha if s.power == 0.0 else scheduled(s.alpha, s.offset, s.power, n)
+
+
+@inlined
+def learn(
+    count: Array, number: Array, weights: Floats, visits: Floats, target: float, error: float, x: Ints, xv: Floats
+) -> bool:  # fmt: skip
     """W += α error x, with α of this update. Whether w·x is then within what the targets so far allow."""
-    I[STEPS] += 1
-    M[MOST_REWARD] = max(M[MOST_REWARD], abs(target))
-    within = add_within(F[0], step_size(F, M, I, x, xv) * error, x, xv, len(x), M)
-    x1 = 0.0
+    c, s = count[0], number[0]
+    c.updates += 1
+    s.most_target = max(s.most_target, abs(target))
+    along, x1, within = step_size(c, s, visits, x, xv) * error, 0.0, True
     for j in range(len(x)):
+        w = weights[x[j]] + along * xv[j]
+        weights[x[j]] = w
+        within &= abs(w) <= s.bound
         x1 += abs(xv[j])
-    return within & (abs(dot(F[0], x, xv, len(x))) <= M[FACTOR] * (M[MOST_REWARD] + M[START] * x1))
+    return within & (abs(dot(weights, x, xv, len(x))) <= s.factor * (s.most_target + s.start * x1))
 
 
 @kernel
 def store(
-    F: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, start: int, stop: int, x: Ints, xv: Floats, y: Ints, yv: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools,
+    count: Array, weights: Floats, X: Ints, Xv: Floats, stored: Array, start: int, stop: int, x: Ints, xv: Floats,
+    y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools,
 ) -> None:  # fmt: skip
     """Keep the transitions start..stop-1. V(x') is taken now: the weights do not move before the episode's end."""
+    c = count[0]
     for t in range(start, stop):
-        at = I[STORED]
+        step = stored[c.stored]
         for j in range(x.shape[1]):
-            X[at, j], Xv[at, j] = x[t, j], xv[t, j]
-        N[REWARD, at], N[DISCOUNT, at], N[RATIO, at], N[LAMBDA, at] = reward[t], gamma[t], rho[t], lam[t]
-        N[V_NEXT, at] = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
-        I[STORED] += 1
-        I[SEEN] += 1
+            X[c.stored, j], Xv[c.stored, j] = x[t, j], xv[t, j]
+        step.reward, step.gamma, step.rho, step.lam = reward[t], gamma[t], rho[t], lam[t]
+        step.v_next = 0.0 if terminated[t] else dot(weights, y[t], yv[t], y.shape[1])
+        c.stored += 1
+        c.seen += 1
 
 
 class BatchLearner(Learner):
     """A learner whose one way to learn is from checked columns (`_take`); it counts them and may diverge."""
 
+    counted: ClassVar[str] = "seen diverged_at"
+    """Names of its counters: transitions seen, the one at which it diverged (-1: none), then a subclass's own."""
+
     def __init__(self, features: Encoder, lam: Any, bound: float, on_divergence: Literal["raise", "flag"]) -> None:
         super().__init__(features, lam)
         choice(on_divergence, "on_divergence", "raise", "flag")
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
-        self._I: Ints = np.zeros(COUNTERS, dtype=np.int64)
-        self._I[DIVERGED_AT] = -1
+        self._count = record("i8", self.counted)
+        self._count["diverged_at"] = -1
 
     @abstractmethod
     def _take(
@@ -91,20 +106,20 @@ class BatchLearner(Learner):
     @property
     def steps(self) -> int:
         """Transitions so far."""
-        return int(self._I[SEEN])
+        return int(self._count["seen"][0])
 
     @property
     def diverged_at(self) -> int | None:
         """The transition, counted from 1, at which the learner diverged; None if it has not."""
-        step = int(self._I[DIVERGED_AT])
+        step = int(self._count["diverged_at"][0])
         return None if step < 0 else step
 
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
-        numbers = np.array([[reward], [gamma], [rho], [lam]])
-        self._batch(x[None], xv[None], y[None], yv[None], *numbers, np.array([terminated]), np.array([truncated]))
+        columns = [np.array([value]) for value in (reward, gamma, rho, lam, terminated, truncated)]
+        self._batch(x[None], xv[None], y[None], yv[None], *columns)
 
     def _learn_many(self, c: Transitions) -> None:
         lam = self._lam_many(c.next_obs, len(c))
@@ -130,26 +145,32 @@ class BatchLearner(Learner):
                     f"got {index[row]} and {value[row]} (row {row})"
                 )
         if self.diverged_at is None and not self._take(x, xv, y, yv, *columns) and self.on_divergence == "raise":
-            raise Diverged(int(self._I[DIVERGED_AT]))
+            raise Diverged(int(self._count["diverged_at"][0]))
 
     def _fitted(self, state: dict[str, Array], expected: dict[str, tuple[tuple[int, ...], str]]) -> dict[str, Array]:
-        """Own copies of a state's arrays; an error unless shapes, dtypes and counters are such as can be."""
+        """Own copies of a state's arrays; an error unless shapes, dtypes and "counts" are such as can be."""
         if set(state) != set(expected):
             raise ValueError(f"state must have the parts {sorted(expected)}; got {sorted(state)}")
         for name, (shape, dtype) in expected.items():
             if state[name].shape != shape or state[name].dtype != dtype:
                 raise ValueError(f"state {name!r} does not fit this learner")
-        I, least = state["I"], np.zeros(COUNTERS, dtype=np.int64)
-        least[DIVERGED_AT] = -1
-        if (least > I).any() or I[SCHEDULE] != self._I[SCHEDULE] or I[DIVERGED_AT] > I[SEEN]:
-            raise ValueError("state 'I' does not fit this learner: a counter is out of its range")
-        return {name: np.array(array, order="C") for name, array in state.items()}
+        new = {name: np.array(array, order="C") for name, array in state.items()}
+        count, least = new["counts"].view(self._count.dtype), record("i8", self.counted)
+        least["diverged_at"] = -1
+        if (new["counts"] < least.view(np.int64)).any() or count["diverged_at"] > count["seen"]:
+            raise ValueError("state 'counts' does not fit this learner: a counter is out of its range")
+        return new
 
 
 def refuse_lam(options: dict[str, Any], why: str) -> None:
     """Say that a learner takes no λ, and what does."""
     if "lam" in options:
         raise TypeError(f"lam: {why}")
+
+
+_FIXED = "alpha offset power bound factor start"
+"""Numbers of a `ReturnLearner` that never change: α = alpha / (offset + n)^power; the largest weight (`bound`); and the
+largest initial weight (`start`), which with the largest target so far (`most_target`), times `factor`, limits w·x."""
 
 
 class ReturnLearner(BatchLearner):
@@ -171,6 +192,11 @@ class ReturnLearner(BatchLearner):
         "float64", or "float32" for weights at half the memory.
     """
 
+    counted: ClassVar[str] = "seen diverged_at updates stored head"
+    """Beside `BatchLearner`'s: updates of w, transitions stored, the place of the oldest of them."""
+    columns: ClassVar[str] = "reward gamma rho"
+    """What is stored of a transition beside its features."""
+
     def __init__(
         self,
         features: Encoder,
@@ -189,30 +215,36 @@ class ReturnLearner(BatchLearner):
         self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
         self.initial, self.dtype = start, dtype
         by_visits = isinstance(alpha, OneOver) and alpha.by == "visits"
-        self._F: Array = np.zeros((1 + by_visits, features.size), dtype=dtype)
-        self._F[0] = start
-        self._M: Floats = np.zeros(memory.FIRST_BLOCK)
-        self._M[[memory.BOUND, FACTOR, START]] = memory.largest_weight(dtype), self.bound, abs(start).max()
-        if isinstance(self.alpha, OneOver):
-            self._I[SCHEDULE] = memory.BY_VISITS if by_visits else memory.BY_STEPS
-            self._M[[memory.ALPHA, memory.OFFSET, memory.POWER]] = self.alpha.scale, self.alpha.offset, self.alpha.power
-        else:
-            self._M[memory.ALPHA] = self.alpha
+        self._weights: Array = np.zeros(features.size, dtype=dtype)
+        self._weights[:] = start
+        self._visits: Array = np.zeros(features.size if by_visits else 0, dtype=dtype)
+        schedule = {"alpha": self.alpha}
+        if isinstance(alpha, OneOver):
+            schedule = {"alpha": alpha.scale, "offset": alpha.offset, "power": alpha.power}
+        self._number = record("f8", f"{_FIXED} most_target")
+        limits = {"bound": LARGEST[dtype], "factor": self.bound, "start": abs(start).max()}
+        for name, value in (schedule | limits).items():
+            self._number[name] = value
         self._X: Ints = np.zeros((room, features.active), dtype=np.int64)
         self._Xv: Floats = np.zeros((room, features.active))
-        self._N: Floats = np.zeros((V_NEXT + 1, room))
+        self._stored = record("f8", self.columns, room)
 
     @property
     def weights(self) -> Array:
         """The weights w, as a view that cannot be written."""
-        view = self._F[0]
+        view = self._weights.view()
         view.flags.writeable = False
         return view
 
     def reset(self) -> None:
         """Forget the transitions stored; keep what was learnt."""
         with self._guard:
-            self._I[[STORED, HEAD]] = 0
+            self._count["stored"] = self._count["head"] = 0
+
+    @property
+    def _arrays(self) -> tuple[Array, Array, Array, Array, Ints, Floats, Array]:
+        """What its compiled code works on."""
+        return (self._count, self._number, self._weights, self._visits, self._X, self._Xv, self._stored)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -220,31 +252,37 @@ class ReturnLearner(BatchLearner):
         return own | {"on_divergence": self.on_divergence, "dtype": self.dtype}
 
     def _state(self) -> dict[str, Array]:
-        return {"F": self._F, "M": self._M, "I": self._I, "X": self._X, "Xv": self._Xv, "N": self._N}
+        parts = {"weights": self._weights, "visits": self._visits, "X": self._X, "Xv": self._Xv}
+        parts |= {"numbers": self._number.view(np.float64), "counts": self._count.view(np.int64)}
+        return parts | {name: self._stored[name] for name in self.columns.split()}
 
     def _restore(self, state: dict[str, Array]) -> None:
-        room = state["N"].shape[-1] if "N" in state and state["N"].ndim else 0
-        features = (room, self.features.active)
+        room = state["reward"].size if "reward" in state else 0
+        rows = dict.fromkeys(("X", "Xv", *self.columns.split()), room)
         new = self._fitted(state, {
-            "F": (self._F.shape, self.dtype), "M": (self._M.shape, "float64"), "I": (self._I.shape, "int64"),
-            "X": (features, "int64"), "Xv": (features, "float64"), "N": ((V_NEXT + 1, room), "float64"),
+            name: ((rows.get(name, len(array)), *array.shape[1:]), str(array.dtype))
+            for name, array in self._state().items()
         })  # fmt: skip
-        M = new["M"]
-        if not np.array_equal(M[:MOST_REWARD], self._M[:MOST_REWARD]) or not M[MOST_REWARD] >= 0:
-            raise ValueError("state 'M' does not fit this learner: its step sizes or limits are others")
-        F, I, N = new["F"], new["I"], new["N"]
-        fractions = N[[DISCOUNT, LAMBDA]]
+        number, count = new["numbers"].view(self._number.dtype), new["counts"].view(self._count.dtype)
+        fixed = _FIXED.split()
+        if number[fixed] != self._number[fixed] or not number["most_target"] >= 0:
+            raise ValueError("state 'numbers' does not fit this learner: its step sizes or limits are others")
+        fractions = [new[name] for name in ("gamma", "lam") if name in new]
         if not (
-            self._has_room(room, int(I[STORED]), int(I[HEAD]))
+            self._has_room(room, int(count["stored"][0]), int(count["head"][0]))
             and first_misfit(new["X"], new["Xv"], self.features.size) < 0
-            and np.isfinite(N[:V_NEXT]).all()
-            and (N[RATIO] >= 0).all()
-            and ((fractions >= 0) & (fractions <= 1)).all()
+            and np.isfinite(new["reward"]).all()
+            and ((new["rho"] >= 0) & (new["rho"] < np.inf)).all()
+            and all(((part >= 0) & (part <= 1)).all() for part in fractions)
         ):
             raise ValueError("state: the stored transitions do not fit this learner")
-        if not (F[1:] >= 0).all() or (I[DIVERGED_AT] < 0 and not np.isfinite(F).all()):
-            raise ValueError("state 'F' does not fit this learner: weights must be finite, visits not negative")
-        self._F, self._M, self._I, self._X, self._Xv, self._N = F, M, I, new["X"], new["Xv"], N
+        finite = all(np.isfinite(new[name]).all() for name in ("weights", "visits"))
+        if not (new["visits"] >= 0).all() or (count["diverged_at"] < 0 and not finite):
+            raise ValueError("state does not fit this learner: weights must be finite, visits not negative")
+        self._weights, self._visits, self._X, self._Xv = (new[name] for name in ("weights", "visits", "X", "Xv"))
+        self._number, self._count, self._stored = number, count, record("f8", self.columns, room)
+        for name in self.columns.split():
+            self._stored[name] = new[name]
 
     @abstractmethod
     def _has_room(self, room: int, stored: int, head: int) -> bool:
@@ -253,6 +291,8 @@ class ReturnLearner(BatchLearner):
 
 class EpisodeLearner(ReturnLearner):
     """Stores an episode and learns at its end (`_finish`). Memory grows with the longest episode."""
+
+    columns: ClassVar[str] = "reward gamma rho lam v_next"
 
     def __init__(self, features: Encoder, alpha: float | OneOver, lam: Any, **options: Any) -> None:
         super().__init__(features, alpha, lam, 0, **options)
@@ -266,29 +306,36 @@ class EpisodeLearner(ReturnLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated)
-        start = 0
+        start, count = 0, self._count
         for stop in (np.flatnonzero(terminated | truncated) + 1).tolist():
-            self._store(columns, start, stop)
-            within = self._finish(int(self._I[STORED]))
-            self._I[STORED] = 0
+            within = self._finish(self._store(columns, start, stop))
+            count["stored"] = 0
             if not within:
-                self._I[DIVERGED_AT] = self._I[SEEN]
+                count["diverged_at"] = count["seen"]
                 return False
             start = stop
-        self._store(columns, start, len(reward))
+        if start < len(reward):
+            self._store(columns, start, len(reward))
         return True
 
-    def _store(self, columns: tuple[Any, ...], start: int, stop: int) -> None:
-        stored, room = int(self._I[STORED]), self._N.shape[1]
-        more = max(stored + stop - start, 2 * room) - room
-        if stored + stop - start > room:
-            self._X, self._Xv = np.pad(self._X, ((0, more), (0, 0))), np.pad(self._Xv, ((0, more), (0, 0)))
-            self._N = np.pad(self._N, ((0, 0), (0, more)))
-        store(self._F, self._I, self._X, self._Xv, self._N, start, stop, *columns)
+    def _store(self, columns: tuple[Any, ...], start: int, stop: int) -> int:
+        """Keep the transitions start..stop-1, where there may have to be more room. How many are kept now."""
+        needed, room = int(self._count["stored"][0]) + stop - start, len(self._stored)
+        if needed > room:
+            parts = (self._X, self._Xv, self._stored)
+            self._X, self._Xv, self._stored = (_enlarged(array, max(needed, 2 * room)) for array in parts)
+        store(self._count, self._weights, self._X, self._Xv, self._stored, start, stop, *columns)
+        return needed
 
     def _state(self) -> dict[str, Array]:
-        n, parts = int(self._I[STORED]), super()._state()
-        return parts | {"X": self._X[:n], "Xv": self._Xv[:n], "N": self._N[:, :n]}
+        n, parts = int(self._count["stored"][0]), super()._state()
+        return parts | {name: parts[name][:n] for name in ("X", "Xv", *self.columns.split())}
 
     def _has_room(self, room: int, stored: int, head: int) -> bool:
         return stored == room and head == 0
+
+
+def _enlarged(array: Array, rows: int) -> Array:
+    larger = np.zeros((rows, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TimeRemainingColumn
-from rich.progress import Task as Bar
-from rich.text import Text
 
 from tdlambda.arrays import Floats, Ints, integer, real
 from tdlambda.interruption import Interrupted
 from tdlambda.tasks import TASKS, Task, make
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
 _SHOW_EVERY = 256
@@ -226,18 +226,10 @@ class _Tally:
         return Evaluation(self.steps, len(returns), returns, lengths, mean, learner)
 
 
-class _Speed(ProgressColumn):
-    """Steps per second."""
-
-    def render(self, task: Bar) -> Text:
-        """So far."""
-        return Text("" if task.speed is None else f"{task.speed:,.0f} steps/s")
-
-
 def _bar(steps: int) -> Progress:
-    bar = Progress(BarColumn(), MofNCompleteColumn(), _Speed(), TimeRemainingColumn())
-    bar.add_task("evaluate", total=steps)
-    return bar
+    from tdlambda.learners.progress import bar  # Rich is slow to import
+
+    return bar(steps)
 
 
 def _make(name: str) -> gym.Env[Any, Any]:

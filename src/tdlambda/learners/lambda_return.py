@@ -13,10 +13,11 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import compiled, kernel
+from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.episode import DISCOUNT, LAMBDA, RATIO, REWARD, V_NEXT, EpisodeLearner, learn
+from tdlambda.learners.base import Array
+from tdlambda.learners.episode import EpisodeLearner, learn
 from tdlambda.learners.step_size import OneOver
-from tdlambda.memory import dot
 
 
 @compiled
@@ -41,16 +42,17 @@ def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floa
 
 @kernel
 def learn_episode(
-    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, rho: Floats, G: Floats, V: Floats, hold: bool
+    count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
+    V: Floats, hold: bool,
 ) -> bool:  # fmt: skip
     """Updates forward; none after weights leave the bound. `V` is w·x at each step, with the weights held."""
     n, within = X.shape[1], True
     for t in range(G.size if hold else 0):
-        V[t] = dot(F[0], X[t], Xv[t], n)
+        V[t] = dot(weights, X[t], Xv[t], n)
     for t in range(G.size):
         if within:
-            error = G[t] - (V[t] if hold else dot(F[0], X[t], Xv[t], n))
-            within = learn(F, M, I, G[t], rho[t] * error, X[t], Xv[t])
+            error = G[t] - (V[t] if hold else dot(weights, X[t], Xv[t], n))
+            within = learn(count, number, weights, visits, G[t], stored[t].rho * error, X[t], Xv[t])
     return within
 
 
@@ -94,6 +96,6 @@ class LambdaReturn(EpisodeLearner):
         return super().get_params() | {"lam": self.rule, "hold": self.hold}
 
     def _finish(self, n: int) -> bool:
-        N = self._N[:, :n]
-        G = lambda_returns(N[V_NEXT], N[REWARD], N[DISCOUNT], N[LAMBDA], N[RATIO])
-        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, N[RATIO], G, np.empty(n), self.hold)
+        stored = self._stored[:n]
+        G = lambda_returns(stored["v_next"], stored["reward"], stored["gamma"], stored["lam"], stored["rho"])
+        return learn_episode(*self._arrays, G, np.empty(n), self.hold)

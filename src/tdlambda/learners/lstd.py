@@ -11,17 +11,14 @@
 from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from tdlambda.arrays import Bools, Floats, Ints, integer, not_negative
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
-from tdlambda.learners.episode import SEEN, BatchLearner
-from tdlambda.memory import DIVERGED_AT, add
+from tdlambda.learners.episode import BatchLearner, record
 
-GAMMA, LAM = range(2)
-"""What M holds: γ and λ of x_t."""
 _RANK_TOLERANCE = 1e-10
 TINY = 1e-200
 """A trace below this is 0: numbers so small that the processor keeps them with fewer digits are very slow."""
@@ -47,27 +44,30 @@ def _add_rows(A: Floats, e: Floats, factor: float, index: Ints, value: Floats) -
 
 @kernel
 def learn_rows(
-    A: Floats, b: Floats, e: Floats, M: Floats, I: Ints, bound: float, x: Ints, xv: Floats, y: Ints, yv: Floats,
-    reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools, truncated: Bools,
+    A: Floats, b: Floats, e: Floats, number: Array, count: Array, bound: float,
+    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+    terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
     """Transitions in order. A is kept transposed: each active feature adds a multiple of e to a row, not a column."""
+    at_x, c = number[0], count[0]
     for t in range(reward.size):
-        I[SEEN] += 1
+        c.seen += 1
         gamma_next = 0.0 if terminated[t] else gamma[t]
-        keep = rho[t] * M[GAMMA] * M[LAM]
+        keep = rho[t] * at_x.gamma * at_x.lam
         for f in range(e.size):
             decayed = e[f] * keep
             e[f] = decayed if abs(decayed) > TINY else 0.0
-        add(e, rho[t], x[t], xv[t], x.shape[1])
+        for j in range(x.shape[1]):
+            e[x[t, j]] += rho[t] * xv[t, j]
         largest = _largest(_largest(max(1.0, abs(reward[t])), xv[t]), yv[t])
         if not largest * _largest(0.0, e) <= bound:
-            I[DIVERGED_AT] = I[SEEN]
+            c.diverged_at = c.seen
             return False
         for f in range(e.size):
             b[f] += reward[t] * e[f]
         _add_rows(A, e, 1.0, x[t], xv[t])
         _add_rows(A, e, -gamma_next, y[t], yv[t])
-        M[GAMMA], M[LAM] = gamma_next, lam[t]
+        at_x.gamma, at_x.lam = gamma_next, lam[t]
         if terminated[t] or truncated[t]:
             e[:] = 0.0
     return True
@@ -80,7 +80,7 @@ def _solve(A: Floats, b: Floats, exact: bool) -> Floats:
             return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
         except np.linalg.LinAlgError:
             pass
-    return np.asarray(linalg.lstsq(A, b, cond=_RANK_TOLERANCE)[0], dtype=np.float64)
+    return np.asarray(scipy.linalg.lstsq(A, b, cond=_RANK_TOLERANCE)[0], dtype=np.float64)
 
 
 class LSTD(BatchLearner):
@@ -139,7 +139,7 @@ class LSTD(BatchLearner):
         self._A: Floats = np.zeros((size, size))
         self._b: Floats = np.zeros(size)
         self._e: Floats = np.zeros(size)
-        self._M: Floats = np.zeros(2)
+        self._number = record("f8", "gamma lam")  # of x_t
         self._w: Floats | None = None
 
     @property
@@ -176,16 +176,18 @@ class LSTD(BatchLearner):
     ) -> bool:  # fmt: skip
         self._w = None
         numbers = (reward, gamma, rho, lam, terminated, truncated)
-        return learn_rows(self._A, self._b, self._e, self._M, self._I, self.bound, x, xv, y, yv, *numbers)
+        return learn_rows(self._A, self._b, self._e, self._number, self._count, self.bound, x, xv, y, yv, *numbers)
 
     def _state(self) -> dict[str, Array]:
-        return {"A": self._A, "b": self._b, "e": self._e, "M": self._M, "I": self._I}
+        own = {"numbers": self._number.view(np.float64), "counts": self._count.view(np.int64)}
+        return {"A": self._A, "b": self._b, "e": self._e} | own
 
     def _restore(self, state: dict[str, Array]) -> None:
         new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in self._state().items()})
-        if not ((new["M"] >= 0) & (new["M"] <= 1)).all():
-            raise ValueError("state 'M' does not fit this learner: γ and λ must be in [0, 1]")
-        if new["I"][DIVERGED_AT] < 0 and not all(np.isfinite(new[name]).all() for name in "Abe"):
+        count = new["counts"].view(self._count.dtype)
+        if not ((new["numbers"] >= 0) & (new["numbers"] <= 1)).all():
+            raise ValueError("state 'numbers' does not fit this learner: γ and λ must be in [0, 1]")
+        if count["diverged_at"] < 0 and not all(np.isfinite(new[name]).all() for name in "Abe"):
             raise ValueError("state: A, b and e must be finite")
-        self._A, self._b, self._e, self._M, self._I = (new[name] for name in ("A", "b", "e", "M", "I"))
-        self._w = None
+        self._A, self._b, self._e = (new[name] for name in "Abe")
+        self._number, self._count, self._w = new["numbers"].view(self._number.dtype), count, None

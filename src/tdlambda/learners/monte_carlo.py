@@ -13,25 +13,28 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints, choice
 from tdlambda.compiled import kernel
+from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.episode import DISCOUNT, RATIO, REWARD, V_NEXT, EpisodeLearner, learn, refuse_lam
+from tdlambda.learners.base import Array
+from tdlambda.learners.episode import EpisodeLearner, learn, refuse_lam
 from tdlambda.learners.step_size import OneOver
-from tdlambda.memory import dot
 
 
 @kernel
 def learn_episode(
-    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, G: Floats, chosen: Bools
+    count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
+    chosen: Bools,
 ) -> bool:  # fmt: skip
     """Returns backward, into G; then updates forward at the steps chosen, none after weights leave the bound."""
-    g = N[V_NEXT, chosen.size - 1]
+    g = stored[chosen.size - 1].v_next
     for t in range(chosen.size - 1, -1, -1):
-        g = N[RATIO, t] * (N[REWARD, t] + N[DISCOUNT, t] * g)
+        g = stored[t].rho * (stored[t].reward + stored[t].gamma * g)
         G[t] = g
     within = True
     for t in range(chosen.size):
         if chosen[t] and within:
-            within = learn(F, M, I, G[t], G[t] - dot(F[0], X[t], Xv[t], X.shape[1]), X[t], Xv[t])
+            error = G[t] - dot(weights, X[t], Xv[t], X.shape[1])
+            within = learn(count, number, weights, visits, G[t], error, X[t], Xv[t])
     return within
 
 
@@ -95,4 +98,4 @@ class MonteCarlo(EpisodeLearner):
 
     def _finish(self, n: int) -> bool:
         chosen = np.ones(n, dtype=bool) if self.visit == "every" else first_visits(self._X[:n], self._Xv[:n])
-        return learn_episode(self._F, self._M, self._I, self._X, self._Xv, self._N, np.empty(n), chosen)
+        return learn_episode(*self._arrays, np.empty(n), chosen)

@@ -13,56 +13,49 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints, integer
 from tdlambda.compiled import kernel
+from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.episode import (
-    DISCOUNT,
-    HEAD,
-    RATIO,
-    REWARD,
-    SEEN,
-    STORED,
-    ReturnLearner,
-    learn,
-    refuse_lam,
-)  # fmt: skip
+from tdlambda.learners.base import Array
+from tdlambda.learners.episode import ReturnLearner, learn, refuse_lam
 from tdlambda.learners.step_size import OneOver
-from tdlambda.memory import DIVERGED_AT, dot
 
 
 @kernel
 def learn_rows(
-    F: Floats, M: Floats, I: Ints, X: Ints, Xv: Floats, N: Floats, G: Floats,
+    count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order, kept in a ring of n: I[STORED] of them from the oldest, I[HEAD], on."""
-    n = N.shape[1]
+    """Transitions in order, kept in a ring of n: `count.stored` of them from the oldest, `count.head`, on."""
+    c, n = count[0], len(stored)
     for t in range(reward.size):
         ended = terminated[t] or truncated[t]
-        g = 0.0 if terminated[t] else dot(F[0], y[t], yv[t], y.shape[1])
-        at = (I[HEAD] + I[STORED]) % n
+        g = 0.0 if terminated[t] else dot(weights, y[t], yv[t], y.shape[1])
+        at = (c.head + c.stored) % n
         for j in range(x.shape[1]):
             X[at, j], Xv[at, j] = x[t, j], xv[t, j]
-        N[REWARD, at], N[DISCOUNT, at], N[RATIO, at] = reward[t], gamma[t], rho[t]
-        I[STORED] += 1
-        I[SEEN] += 1
-        if not ended and I[STORED] < n:
+        step = stored[at]
+        step.reward, step.gamma, step.rho = reward[t], gamma[t], rho[t]
+        c.stored += 1
+        c.seen += 1
+        if not ended and c.stored < n:
             continue
-        for k in range(I[STORED] - 1, -1, -1):
-            at = (I[HEAD] + k) % n
-            g = N[RATIO, at] * (N[REWARD, at] + N[DISCOUNT, at] * g)
+        for k in range(c.stored - 1, -1, -1):
+            at = (c.head + k) % n
+            g = stored[at].rho * (stored[at].reward + stored[at].gamma * g)
             G[at] = g
         within = True
-        for _ in range(I[STORED] if ended else 1):
-            at = I[HEAD]
+        for _ in range(c.stored if ended else 1):
+            at = c.head
             if within:
-                within = learn(F, M, I, G[at], G[at] - dot(F[0], X[at], Xv[at], X.shape[1]), X[at], Xv[at])
-            I[HEAD] = (at + 1) % n
-            I[STORED] -= 1
+                error = G[at] - dot(weights, X[at], Xv[at], X.shape[1])
+                within = learn(count, number, weights, visits, G[at], error, X[at], Xv[at])
+            c.head = (at + 1) % n
+            c.stored -= 1
         if ended:
-            I[HEAD] = 0
+            c.head = 0
         if not within:
-            I[DIVERGED_AT] = I[SEEN]
+            c.diverged_at = c.seen
             return False
     return True
 
@@ -111,8 +104,7 @@ class NStepTD(ReturnLearner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,  # noqa: ARG002
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        state = (self._F, self._M, self._I, self._X, self._Xv, self._N, self._G)
-        return learn_rows(*state, x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+        return learn_rows(*self._arrays, self._G, x, xv, y, yv, reward, gamma, rho, terminated, truncated)
 
     def _has_room(self, room: int, stored: int, head: int) -> bool:
         return room == self.n and stored < self.n and head < self.n

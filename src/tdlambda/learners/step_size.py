@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from tdlambda import memory
 from tdlambda.arrays import Floats, choice, not_negative, positive, real
+from tdlambda.core.runtime import LARGEST
 
 
 class OneOver:
@@ -59,7 +59,7 @@ class OneOver:
 def initial_weights(initial: ArrayLike, size: int, dtype: str) -> Floats:
     """Weights at the start, one number or one for each feature, or an error that says what they must be."""
     start = real(initial, "initial")
-    most = memory.largest_weight(dtype)
+    most = LARGEST[dtype]
     if start.shape not in ((), (size,)) or not (abs(start) <= most).all():
         raise ValueError(f"initial must be a number within ±{most:g}, or {size} of them; got {initial!r}")
     return start

@@ -4,7 +4,7 @@
     <name>.npy    one for each array of the learner's state, as `numpy.savez` writes them
 
 Classes are looked up by name among the registered learners and among the encoders and rules that `tdlambda.features`
-and `tdlambda.lambdas` export. A file's claims are held against its own size before anything of that size is made.
+and `tdlambda.rules` export. A file's claims are held against its own size before anything of that size is made.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import os
 import secrets
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tdlambda
-from tdlambda import features, lambdas
+from tdlambda import features, rules
 from tdlambda.features import Custom, Encoder
-from tdlambda.lambdas import Rule
 from tdlambda.learners.base import LEARNERS, Array, Learner
 from tdlambda.learners.step_size import OneOver
+from tdlambda.rules import Rule
 
-FORMAT = 2
+FORMAT = 3
 _HEADER = "header.json"
 _LEAST_ALLOWANCE = 2**22
 """Numbers that parameters may ask for however small the file is: some encoders hold more than a learner's weights."""
@@ -108,7 +109,7 @@ def load(path: str | Path) -> Learner:
 def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, Encoder | Rule | OneOver):
-        if _parts().get(type(value).__name__) is not type(value):
+        if _part_named(type(value).__name__) is not type(value):
             raise TypeError(
                 f"{name}: {type(value).__name__} cannot be saved, it is code and not plain data. "
                 "Keep the weights instead, with numpy.save(path, learner.weights), and pass them as initial= later"
@@ -126,10 +127,22 @@ def _plain(name: str, value: Any) -> Any:
 
 def _parts() -> dict[str, Any]:
     """What a parameter may be made of, by name."""
-    exported = [getattr(module, name) for module in (features, lambdas) for name in module.__all__]
+    exported = [getattr(module, name) for module in (features, rules) for name in module.__all__]
     kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
-    allowed = [kind for kind in kinds if issubclass(kind, Encoder | Rule) and kind is not Custom]
-    return {kind.__name__: kind for kind in [*allowed, OneOver]}
+    encoders = [kind for kind in kinds if issubclass(kind, Encoder) and kind is not Custom]
+    complete = [kind for kind in kinds if issubclass(kind, Rule) and kind.is_complete()]
+    return {kind.__name__: kind for kind in [*encoders, *complete, OneOver]}
+
+
+def _part_named(name: Any) -> Any:
+    """Such a part; also of what remakes the thesis' numbers, which is imported only for those who use it."""
+    kind = (_parts().get(name) or _of_reproduction(name)) if isinstance(name, str) else None
+    return kind if inspect.isclass(kind) and issubclass(kind, Encoder | Rule | OneOver) else None
+
+
+def _of_reproduction(name: str) -> Any:
+    module = import_module("tdlambda.reproduction")
+    return getattr(module, name) if name in module.__all__ else None
 
 
 def _read(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -184,7 +197,10 @@ def _array(name: str, data: bytes) -> Array:
 
 def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     """A new learner as the header says, if the state is as large as such a learner's must be."""
-    kind = LEARNERS.get(header.get("learner", ""))
+    name = header.get("learner", "")
+    if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
+        getattr(tdlambda, name) if name in tdlambda.__all__ else _of_reproduction(name)
+    kind = LEARNERS.get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
         raise ValueError(f"no learner is called {header.get('learner')!r}; if it is your own, import its module first")
     held = sum(array.nbytes for array in state.values())
@@ -210,7 +226,7 @@ def _part(value: Any, allowance: int) -> Any:
     if not isinstance(value, dict):
         return value
     name, params = value.get("type"), value.get("params")
-    kind = _parts().get(name) if isinstance(name, str) else None
+    kind = _part_named(name)
     if kind is None or len(value) != 2 or not isinstance(params, dict):
         raise ValueError(f"its parameters have an unknown {name!r}")
     numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)

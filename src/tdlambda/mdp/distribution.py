@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
+import scipy
 
 from tdlambda.arrays import Floats, Ints, Matrix, choice
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
@@ -100,7 +99,7 @@ def _chain(mdp: FiniteMDP, pi: Floats) -> Matrix:
     P = transition_matrix(mdp, pi)
     reached = np.ones(mdp.n_states)
     reached[cannot_reach(P.T.tocsr(), mdp.start > 0)] = 0
-    P = sparse.csr_array(P.multiply(reached[:, None]))
+    P = scipy.sparse.csr_array(P.multiply(reached[:, None]))
     P.eliminate_zeros()
     return P
 
@@ -111,7 +110,7 @@ def _closed_classes(mdp: FiniteMDP, P: Matrix) -> list[Ints]:
     if not stuck.size:
         return []
     inside = P[stuck][:, stuck]
-    count, label = csgraph.connected_components(inside, directed=True, connection="strong")
+    count, label = scipy.sparse.csgraph.connected_components(inside, directed=True, connection="strong")
     origin, to = inside.tocoo().coords
     is_open = np.zeros(count, dtype=bool)
     is_open[label[origin[label[origin] != label[to]]]] = True

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix
 from tdlambda.mdp.overflow import in_range, quiet
@@ -49,7 +49,7 @@ class Outcomes:
 
     def matrix(self, entries: Floats) -> Matrix:
         """Sum a number for each outcome into a sparse [state, next state] matrix."""
-        return sparse.csr_array((entries, (self.state, self.next_state)), shape=(self.n_states, self.n_states))
+        return scipy.sparse.csr_array((entries, (self.state, self.next_state)), shape=(self.n_states, self.n_states))
 
 
 def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Bools) -> Outcomes:
@@ -104,7 +104,7 @@ def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[i
     n_states, n_actions = matrices[0].shape[0], len(matrices)
     columns = []
     for action, matrix in enumerate(matrices):
-        entries = sparse.coo_array(matrix)
+        entries = scipy.sparse.coo_array(matrix)
         s, n = (x.astype(np.int64) for x in entries.coords)
         mean = _entries(rewards, "rewards", n_states, n_actions, action, s, n)
         columns.append((s, np.full(s.size, action), n, mean, entries.data.astype(np.float64)))
@@ -186,7 +186,7 @@ def _check_table(table: Table) -> None:
 
 def _by_action(transitions: Any) -> list[Any]:
     """One [state, next state] matrix for each action."""
-    if sparse.issparse(transitions):
+    if scipy.sparse.issparse(transitions):
         transitions = [transitions]
     if not _is_sparse_list(transitions):
         dense = np.asarray(transitions, dtype=np.float64)
@@ -205,7 +205,7 @@ def _by_action(transitions: Any) -> list[Any]:
 
 
 def _is_sparse_list(given: Any) -> bool:
-    return isinstance(given, list | tuple) and len(given) > 0 and all(sparse.issparse(m) for m in given)
+    return isinstance(given, list | tuple) and len(given) > 0 and all(scipy.sparse.issparse(m) for m in given)
 
 
 def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, s: Ints, n: Ints) -> Floats:
@@ -214,11 +214,11 @@ def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, 
         if len(given) != n_actions:
             raise ValueError(f"{name} must hold one matrix for each of {n_actions} actions; got {len(given)}")
         given = given[action]
-    if sparse.issparse(given):
+    if scipy.sparse.issparse(given):
         if given.shape != (n_states, n_states):
             raise ValueError(f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}")
-        picked = sparse.csr_array(given)[s, n]
-        dense = picked.toarray() if sparse.issparse(picked) else picked  # SciPy has changed its mind on this
+        picked = scipy.sparse.csr_array(given)[s, n]
+        dense = picked.toarray() if scipy.sparse.issparse(picked) else picked  # SciPy has changed its mind on this
         return np.asarray(dense, dtype=np.float64).ravel()
     array = np.asarray(given, dtype=np.float64)
     if array.shape == (n_states, n_states) and n_actions == 1:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import linalg, sparse
+import scipy
 
 from tdlambda.arrays import Floats
 from tdlambda.mdp.distribution import state_distribution
@@ -72,7 +72,7 @@ class LinearSystem:
 
     def _root_of_inverse_covariance(self) -> Floats:
         s = self._scale()
-        eigenvalues, vectors = linalg.eigh(s[:, None] * self.C * s)
+        eigenvalues, vectors = scipy.linalg.eigh(s[:, None] * self.C * s)
         kept = eigenvalues > _RANK_TOLERANCE * eigenvalues.max()
         root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).T
         return root
@@ -91,7 +91,7 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
     d /= d.sum()
     P = transition_matrix(mdp, pi)
     bootstrap = X - P @ (mdp.discount[:, None] * X)
-    traces = Resolvent(sparse.csr_array(P.multiply(mdp.discount * lam)))
+    traces = Resolvent(scipy.sparse.csr_array(P.multiply(mdp.discount * lam)))
     if not traces.converges():
         require_proper(mdp, P)
     traced = traces.solve(np.column_stack((bootstrap, expected_reward(mdp, pi))))
@@ -102,8 +102,8 @@ def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> Lin
 
 def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:
     """The least w = s u among those whose u solves A u = b best."""
-    left, singular, right = linalg.svd(A, full_matrices=True)
+    left, singular, right = scipy.linalg.svd(A, full_matrices=True)
     rank = int((singular > _RANK_TOLERANCE * singular.max(initial=0.0)).sum())
     w: Floats = s * (right[:rank].T @ ((left.T @ b)[:rank] / singular[:rank]))
-    free = linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the directions of w that A does not see
+    free = scipy.linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the directions of w that A does not see
     return w - free @ (free.T @ w)

@@ -23,8 +23,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import minimize
+import scipy
 
 from tdlambda.arrays import Bools, Floats, choice
 from tdlambda.mdp.overflow import in_range, quiet
@@ -109,7 +108,7 @@ def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
     if horizon is None:
         second = G.second
         if G.diverges.any():  # in states that do not matter: their rows are never used
-            second = Resolvent(sparse.csr_array(second.matrix.multiply(problem.matters[:, None])))
+            second = Resolvent(scipy.sparse.csr_array(second.matrix.multiply(problem.matters[:, None])))
         y2 = second.solve_transposed(w)
         return G.first.solve_transposed(mean_worth + 2 * (cross @ y2)), y2
     y1, y2 = mean_worth, w
@@ -163,7 +162,7 @@ def best_lambda(problem: Problem) -> BestLambda:
 
     options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
     for start in (np.zeros(n), np.full(n, 0.5), np.ones(n), np.clip(greedy, 0, 1)):
-        found = minimize(fun, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * n, options=options)
+        found = scipy.optimize.minimize(fun, start, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * n, options=options)
         lam = np.clip(found.x, 0, 1)
         J = target_error(problem.at(lam))
         if best.target_error > J:

@@ -4,9 +4,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse import csgraph
-from scipy.sparse.linalg import bicgstab, splu
+import scipy
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix
 from tdlambda.mdp.overflow import in_range, quiet
@@ -55,7 +53,7 @@ class Resolvent:
 
     def _factored(self, b: Floats, trans: Literal["N", "T"]) -> Floats:
         x: Floats = (
-            linalg.lu_solve(self._dense, b, trans=int(trans == "T"), check_finite=False)
+            scipy.linalg.lu_solve(self._dense, b, trans=int(trans == "T"), check_finite=False)
             if self.method == "dense"
             else self._sparse.solve(b, trans=trans)
         )
@@ -66,7 +64,7 @@ class Resolvent:
         with np.errstate(all="ignore"):
             try:
                 lasting = self._solve(np.ones(self.n), "N")
-            except (RuntimeError, linalg.LinAlgError):  # exactly singular
+            except (RuntimeError, scipy.linalg.LinAlgError):  # exactly singular
                 lasting = np.full(self.n, np.inf)
         bad = ~((lasting >= 1 - 1e-6) & (lasting < _LONGEST))
         if bad.any():
@@ -80,7 +78,8 @@ class Resolvent:
         """Which of the three solvers serves this matrix."""
         if self.n <= _DENSE_BELOW or self.matrix.nnz > 0.1 * self.n**2:
             return "dense"
-        order = csgraph.reverse_cuthill_mckee(sparse.csr_array(self.matrix + self.matrix.T), symmetric_mode=True)
+        both_ways = scipy.sparse.csr_array(self.matrix + self.matrix.T)
+        order = scipy.sparse.csgraph.reverse_cuthill_mckee(both_ways, symmetric_mode=True)
         position = np.empty(self.n, dtype=np.int64)
         position[order] = np.arange(self.n)
         row, column = self.matrix.tocoo().coords
@@ -91,18 +90,18 @@ class Resolvent:
     def _dense(self) -> Any:
         system = np.eye(self.n) - self.matrix.toarray()
         if self.n == 0:
-            return linalg.lu_factor(system)
-        lu, pivots, zero_pivot = linalg.lapack.dgetrf(system)  # lu_factor would only warn
+            return scipy.linalg.lu_factor(system)
+        lu, pivots, zero_pivot = scipy.linalg.lapack.dgetrf(system)  # lu_factor would only warn
         if zero_pivot:
-            raise linalg.LinAlgError(f"I - M is singular: pivot {zero_pivot} is exactly zero")
+            raise scipy.linalg.LinAlgError(f"I - M is singular: pivot {zero_pivot} is exactly zero")
         return lu, pivots
 
     @cached_property
     def _sparse(self) -> Any:
-        system = sparse.csc_array(sparse.eye_array(self.n, format="csc") - self.matrix)
+        system = scipy.sparse.csc_array(scipy.sparse.eye_array(self.n, format="csc") - self.matrix)
         system.indices, system.indptr = system.indices.astype(np.int32), system.indptr.astype(np.int32)
         # the minimum degree of A + Aᵀ fills far less on walks and grids than SuperLU's default, that of AᵀA
-        return splu(system, permc_spec="MMD_AT_PLUS_A")
+        return scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A")
 
     @property
     def stored(self) -> int:
@@ -119,7 +118,7 @@ class Resolvent:
         with np.errstate(all="ignore"):
             try:
                 x = self._solve(np.ones(self.n), "N")
-            except (RuntimeError, linalg.LinAlgError):  # exactly singular
+            except (RuntimeError, scipy.linalg.LinAlgError):  # exactly singular
                 return False
         return bool(np.isfinite(x).all() and (x >= 1 - 1e-9).all() and x.max(initial=0.0) < 1e14)
 
@@ -129,13 +128,13 @@ def _refined_krylov(M: Matrix, b: Floats) -> Floats | None:
     if b.ndim == 2:
         columns = [_refined_krylov(M, column) for column in b.T]
         return None if any(c is None for c in columns) else np.column_stack(columns)  # type: ignore[arg-type]
-    operator = sparse.eye_array(M.shape[0], format="csr") - M
+    operator = scipy.sparse.eye_array(M.shape[0], format="csr") - M
     x = np.zeros_like(b)
     for _ in range(5):
         residual = b - operator @ x
         if np.abs(residual).max() <= 4e-15 * (np.abs(b).max() + np.abs(x).max()):
             return x
-        step, _ = bicgstab(operator, residual, rtol=1e-8, maxiter=500)
+        step, _ = scipy.sparse.linalg.bicgstab(operator, residual, rtol=1e-8, maxiter=500)
         if not np.isfinite(step).all():
             return None
         x = x + step
@@ -145,14 +144,14 @@ def _refined_krylov(M: Matrix, b: Floats) -> Floats | None:
 def cannot_reach(edges: Matrix, goal: Bools) -> Ints:
     """The states from which no path along non-zero `edges` leads to a state of `goal`."""
     n = edges.shape[0]
-    graph = sparse.coo_array(edges)
+    graph = scipy.sparse.coo_array(edges)
     origin, to = (index[graph.data != 0] for index in graph.coords)
     goals = np.flatnonzero(goal)
     # search backwards from one extra node that precedes every goal
     rows = np.concatenate((to, np.full(goals.size, n)))
     columns = np.concatenate((origin, goals))
-    reverse = sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
-    reached = csgraph.breadth_first_order(reverse, n, return_predecessors=False)
+    reverse = scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
+    reached = scipy.sparse.csgraph.breadth_first_order(reverse, n, return_predecessors=False)
     missing = np.ones(n + 1, dtype=bool)
     missing[reached] = False
     return np.flatnonzero(missing[:n])
@@ -162,7 +161,7 @@ def diverging(matrix: Matrix) -> Bools:
     """The states whose sum over futures, Σ(Mᵏ1)(s), is infinite: those that lead to a class with radius ≥ 1."""
     if Resolvent(matrix).converges():
         return np.zeros(matrix.shape[0], dtype=bool)
-    _, label = csgraph.connected_components(matrix, directed=True, connection="strong")
+    _, label = scipy.sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
     bad = matrix.diagonal() >= 1  # all there is to say of a class of one state
     size = np.bincount(label)
     classes = np.split(np.argsort(label, kind="stable"), np.cumsum(size)[:-1])

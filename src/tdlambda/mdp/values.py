@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
+import scipy
 
 from tdlambda.arrays import Floats, Ints, Matrix
 from tdlambda.mdp.overflow import in_range, quiet
@@ -55,7 +54,7 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
     P = transition_matrix(mdp, pi)
     require_proper(mdp, P)
     r = expected_reward(mdp, pi)
-    M = sparse.csr_array(P.multiply(mdp.discount))
+    M = scipy.sparse.csr_array(P.multiply(mdp.discount))
     if method == "direct":
         resolvent = Resolvent(M)
         resolvent.require_accurate()
@@ -114,8 +113,8 @@ def _proper_policy(mdp: FiniteMDP) -> Ints:
     goals = np.flatnonzero(mdp.discount < 1)
     # search backwards from one extra node that precedes every goal; who finds a state is its successor on the way there
     rows, columns = np.concatenate((o.next_state, np.full(goals.size, n))), np.concatenate((o.state, goals))
-    backwards = sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
-    _, closer = csgraph.breadth_first_order(backwards, n)
+    backwards = scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
+    _, closer = scipy.sparse.csgraph.breadth_first_order(backwards, n)
     policy = np.zeros(n, dtype=np.int64)
     on_the_way = np.flatnonzero(o.next_state == closer[o.state])
     on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # the likeliest last, so it stays

@@ -10,7 +10,7 @@ import numpy as np
 
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.wording import setting, settings_of
-from tdlambda.studies.reproduction import PROTOCOLS, methods_of, table_of, tuning_seeds
+from tdlambda.reproduction.tables import PROTOCOLS, methods_of, table_of, tuning_seeds
 from tdlambda.studies.statistics import Comparison, choose, compare, summary
 
 CLOSE, NEAR = 1.25, 1.1

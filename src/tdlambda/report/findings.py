@@ -11,7 +11,7 @@ from tdlambda.report.contest import FEW, MANY, Contest, contest, held_out
 from tdlambda.report.headline import headline
 from tdlambda.report.overview import PRINTED_STEPS, CellView, Overview, Printed
 from tdlambda.report.wording import AXES, explained, interval, measure_name, number, settings_of
-from tdlambda.studies.reproduction import PUBLISHED_RUNS, one_point_early
+from tdlambda.reproduction.tables import PUBLISHED_RUNS, one_point_early
 from tdlambda.studies.statistics import Comparison
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.lambdas import Greedy, Meta
+from tdlambda.rules import Greedy, Meta
 from tdlambda.tasks import TabularTask, Task
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from scipy.special import stdtrit
 
 from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
-from tdlambda.published import mountaincar_figure, thesis_tables
 from tdlambda.report.families import by_family
-from tdlambda.studies.reproduction import methods_of, table_of
+from tdlambda.reproduction.published import mountaincar_figure, thesis_tables
+from tdlambda.reproduction.tables import methods_of, table_of
 from tdlambda.studies.statistics import Comparison, compare, rank, sensitivity, summary
 from tdlambda.studies.store import load_results, load_study
 from tdlambda.studies.study import Study

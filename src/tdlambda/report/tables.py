@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from io import StringIO
 from pathlib import Path
 
-from tdlambda.studies.reproduction import Cell, Reproduction, tally
+from tdlambda.reproduction.tables import Cell, Reproduction, tally
 
 
 def write_tables(tables: Sequence[Reproduction], directory: Path) -> list[Path]:

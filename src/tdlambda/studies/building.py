@@ -6,20 +6,24 @@ import inspect
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from tdlambda import features, lambdas, learners
+from tdlambda import algorithms, features, learners, rules
 from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Softmax
 from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
+from tdlambda.rules import Rule
 from tdlambda.studies.sizes import check_encoder, check_memory
 from tdlambda.tasks.base import Task
 
-LEARNERS: dict[str, Any] = {name: getattr(learners, name) for name in learners.__all__} | {"AutoTD": AutoTD}
-RULES: dict[str, Any] = {name: getattr(lambdas, name) for name in lambdas.__all__} | lambdas.NAMED
+LEARNERS: dict[str, Any] = {
+    name: getattr(module, name) for module in (learners, algorithms) for name in module.__all__
+} | {"AutoTD": AutoTD}
+RULES: dict[str, Any] = {name: getattr(rules, name) for name in rules.__all__} | rules.NAMED
 SELF_TUNING = ("AutoTD",)
 """Learners that choose λ themselves."""
 
@@ -38,7 +42,7 @@ def build_learner(
     make_learner = _named(learner, LEARNERS, "learner")
     make_rule = None if rule is None else _named(rule, RULES, "rule")
     own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
-    rules: dict[str, Any] = {}
+    of_rule: dict[str, Any] = {}
     given: set[tuple[str, str]] = set()
     mine, theirs = _parameters(make_learner), set() if make_rule is None else _parameters(make_rule)
     if make_rule is not None:
@@ -46,11 +50,11 @@ def build_learner(
             raise ValueError(f"rule: {learner} takes none")
         mine -= {"lam"}
         if {"warm_up", "length"} <= theirs and warm_up[0] and not {"warm_up", "rule.warm_up"} & set(options):
-            rules |= {"warm_up": warm_up[0], "length": warm_up[1]}
+            of_rule |= {"warm_up": warm_up[0], "length": warm_up[1]}
     for name, value in options.items():
         where, _, rest = name.rpartition(".")
         owners = [
-            (kind, table) for kind, table, known in (("learner", own, mine), ("rule", rules, theirs))
+            (kind, table) for kind, table, known in (("learner", own, mine), ("rule", of_rule, theirs))
             if rest in known and where in ("", kind)
         ]  # fmt: skip
         if not owners:
@@ -63,8 +67,8 @@ def build_learner(
         given.add((kind, rest))
         table[rest] = _built(name, value)
     if make_rule is not None:
-        own["lam"] = make_rule(**rules)
-        if not isinstance(own["lam"], lambdas.Rule):
+        own["lam"] = make_rule(**of_rule)
+        if not isinstance(own["lam"], Rule):
             raise TypeError(f"rule: {rule} makes no rule for λ, but {own['lam']!r}")
     if "on_divergence" not in mine:
         del own["on_divergence"]
@@ -119,28 +123,9 @@ def build_truth(task: Task[Any], name: str) -> Truth:
     if name == "thesis":
         if task.mdp is None:
             raise ValueError(f'truth: {task.id} has no model, so none as published either; take "exact"')
-        return thesis_truth(task)
+        truth: Truth = import_module("tdlambda.reproduction").thesis_truth(task)
+        return truth
     return sampled_truth(task) if task.mdp is None else exact_truth(task)
-
-
-def thesis_truth(task: Task[Any]) -> Truth:
-    """The values that the published tables were measured against.
-
-    The model behind them kept, of several moves of an action into the same state, one alone: FrozenLake's corners lose
-    a third of some actions' probability, and v with it. Where no two moves coincide (RingWorld) it is the exact truth.
-    """
-    right = exact_truth(task)
-    mdp, o, n = task.mdp, task.mdp.outcomes, task.mdp.n_states
-    most = 1 / 3 if task.id == "FrozenLake-v0" and o.probability.max() < 1 else 1.0  # of a single move
-    kept = np.minimum(o.probability, most)
-    pair = np.repeat(np.arange(o.indptr.size - 1), np.diff(o.indptr))
-    state, action = np.divmod(pair, mdp.n_actions)
-    kept = kept * task.target.probabilities[state, action] * ~mdp.terminal[state]
-    P, r = np.zeros((n, n)), np.zeros(n)
-    np.add.at(P, (state, o.next_state), kept)
-    np.add.at(r, state, kept * o.reward)
-    v = np.linalg.solve(np.eye(n) - P * mdp.discount, r)
-    return Truth(right.observations, v[right.observations], right.weights, right.error)
 
 
 def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
@@ -150,7 +135,7 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
         found: Any = sys.modules[module]  # a study that is run has imported it
     else:
         first, _, path = path.partition(".")
-        found = ours.get(first)
+        found = ours.get(first) or getattr(import_module("tdlambda.reproduction"), first, None)
     for part in path.split(".") if path else ():
         found = getattr(found, part, None)
     if not callable(found):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import integer
-from tdlambda.lambdas import as_rule
+from tdlambda.rules import as_rule
 from tdlambda.studies.sizes import CELLS
 
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tdlambda.lambdas import NAMED
+from tdlambda.rules import NAMED
 from tdlambda.studies.building import SELF_TUNING, default_lam
 from tdlambda.studies.checks import check_text
 

@@ -24,8 +24,9 @@ import tdlambda
 
 COMPUTE = ("numpy", "numba", "llvmlite", "scipy")
 """Packages on whose version numbers may depend."""
-_BESIDE = ("cli", "report", "published", "studies")
-"""Folders of ours that compute no result; but for how a study builds its learners."""
+_BESIDE = ("cli", "report", "reproduction", "studies")
+"""Folders of ours that compute no result, but for `_COMPUTING`."""
+_COMPUTING = {Path("studies", "building.py"), Path("reproduction", "declarations.py"), Path("reproduction", "truth.py")}
 _INSTALLED = {
     Path(path).resolve()
     for path in (
@@ -91,7 +92,7 @@ def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root)
-        if place.parts[0] not in _BESIDE or place == Path("studies", "building.py"):
+        if place.parts[0] not in _BESIDE or place in _COMPUTING:
             digest.update(place.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

@@ -13,6 +13,7 @@ from tdlambda.mdp import Transitions
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.registry import task
+from tdlambda.tasks.world import World
 
 LOW, HIGH, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
 _FORCE, _GRAVITY = 0.001, 0.0025
@@ -119,6 +120,10 @@ class MountainCar(Task[Floats]):
         """Transitions under the behaviour policy, compiled."""
         return CarSampler(self, seed)
 
+    def world(self) -> World:
+        """The dynamics, for compiled code."""
+        return World(_begin, _act, np.array([self.noise]), size=2, actions=3, limit=self.limit or 0)
+
 
 class CarSampler:
     """A stream of MountainCar transitions under `PumpPolicy`, in chunks."""
@@ -161,6 +166,18 @@ def move(position: float, velocity: float, action: int) -> tuple[float, float]:
     if position == LOW and velocity < 0:
         velocity = 0.0
     return position, velocity
+
+
+def _begin(numbers: Floats, state: Floats, u: float) -> None:  # noqa: ARG001
+    """A new episode: see `World`."""
+    state[0], state[1] = start(u), 0.0
+
+
+def _act(numbers: Floats, state: Floats, action: int, u: float, w: float) -> tuple[float, float, bool]:
+    """One step: see `World`."""
+    state[0], state[1] = move(state[0], state[1], perturbed(action, numbers[0], u, w))
+    over = state[0] >= GOAL
+    return 0.0 if over else -1.0, 0.0 if over else 1.0, over
 
 
 @compiled

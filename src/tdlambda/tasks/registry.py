@@ -60,7 +60,8 @@ def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> C
             raise ValueError(f"name: a task {name!r} is registered already")
         build.id = name
         TASKS[name] = TaskEntry(name, build, dict(presets or {}))
-        gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
+        if f"{NAMESPACE}/{name}" not in gym.registry:  # ours are registered already, before their modules are imported
+            gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
         return build
 
     return register

@@ -14,7 +14,7 @@ from tdlambda.report.figures.choice import alphas_of, chosen_truth, finished, is
 from tdlambda.report.figures.style import PAGE, SMALL, check_measure, paper
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.wording import explained
-from tdlambda.studies.reproduction import colours
+from tdlambda.reproduction.tables import colours
 
 _ROW, _COLUMN = 0.2, 0.5
 """Inches of a cell."""

@@ -1,0 +1,122 @@
+"""TD(λ) with accumulating, replacing or Dutch traces (Sutton 1988; Singh & Sutton 1996; van Seijen et al. 2016).
+
+    δ  = r' + γ' w·x' - w·x
+    e  = ρ (γλ e + x)                       accumulating
+    e  = ρ (γλ e, or x where x ≠ 0)         replacing (for binary features)
+    e  = ρ (γλ e + (1 - αργλ x·e) x)        Dutch
+    w += α δ e
+
+γ, λ and ρ belong to x, γ' to x'.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tdlambda.arrays import choice
+from tdlambda.core import declare
+from tdlambda.features import Encoder
+from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.step_size import OneOver
+
+
+class TD(Algorithm):
+    """TD(λ): the classic, and TD(0) with `lam=0`.
+
+    Parameters
+    ----------
+    features, alpha, lam
+        See `Algorithm`.
+    trace
+        "accumulating", "replacing" (binary features) or "dutch".
+    options
+        The rest of `Algorithm`'s parameters.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = td.TD(td.OneHot(3), alpha=0.5, lam=0.0)
+    >>> v.update(0, 1.0, 1, gamma=0.9)
+    >>> v.predict(0)
+    0.5
+    """
+
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"decay": 0.0}
+    updates = """
+        e  = keep e + rho x
+        w += along e
+    """
+
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update."""
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep = rho * decay
+        decay = gamma_next * lam_next
+        return keep, along, decay
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 0.9,
+        trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
+        **options: Any,
+    ) -> None:
+        self.trace_kind = choice(trace, "trace", "accumulating", "replacing", "dutch")
+        super().__init__(features, alpha, lam, **options)
+
+    @property
+    def declaration(self) -> type[declare.Algorithm]:
+        """The declaration for this kind of trace."""
+        return {"accumulating": TD, "replacing": ReplacingTD, "dutch": DutchTD}[self.trace_kind]
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"trace": self.trace_kind}
+
+    def _own_params(self) -> list[str]:
+        return []
+
+
+class DutchTD(declare.Algorithm):
+    """TD(λ) with Dutch traces."""
+
+    dots = {"v": "w.x", "v_next": "w.x'", "ex": "e.x"}
+    keeps = {"decay": 0.0}
+    updates = """
+        e  = keep e + new x
+        w += along e
+    """
+
+    @staticmethod
+    def step(v, v_next, ex, decay, alpha, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update."""
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep = rho * decay
+        new = rho * (1 - alpha * keep * ex)
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+class ReplacingTD(declare.Algorithm):
+    """TD(λ) with replacing traces: not linear in the trace, so written for one feature."""
+
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"decay": 0.0}
+
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update."""
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep = rho * decay
+        decay = gamma_next * lam_next
+        return keep, along, decay
+
+    @staticmethod
+    def feature(w, e, x, keep, rho, along):
+        """One feature."""
+        e = rho * x if x != 0 else keep * e
+        w = w + along * e
+        return w, e

@@ -1,0 +1,148 @@
+"""The variance of the λ-return, learnt beside its value by true online TD.
+
+Three estimates run side by side on one stream: V, the value; J = E[G^λ], the mean of the λ-return that bootstraps from
+V; and its variance (direct VTD, Sherstan et al. 2018) or second moment (VTD, White & White 2016). With
+Ḡ = r' + γ' (1-λ') V(x') and δᴶ = Ḡ + γ'λ' J(x') - J(x),
+
+    V:     reward r',                      discount γ'
+    J:     reward Ḡ,                       discount γ'λ'
+    Var:   reward δᴶ²,                     discount (γ'λ')²           "target": as under the target policy
+           reward (ρ δᴶ + (ρ-1) J(x))²,    discount (ρ γ'λ')²         "corrected": of ρ (r' + γ' [...]), the return
+                                                                      that is really used as a target
+    E[G²]: reward Ḡ² + 2 γ'λ' Ḡ J(x'),     discount (γ'λ')²           "target"; "corrected": ρ² times both
+
+The first form is corrected by ρ like any value; the second is an expectation under the behaviour policy and is not.
+(The thesis writes the second moment where V belongs in Ḡ.)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tdlambda.algorithms.true_online_td import TrueOnlineTD
+from tdlambda.arrays import Floats, choice, fraction
+from tdlambda.core import declare
+from tdlambda.features import Encoder
+from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.base import Array
+from tdlambda.learners.step_size import OneOver
+from tdlambda.rules import Rule
+from tdlambda.rules.variance import Moments
+
+
+class VarianceLearner(Algorithm):
+    """Learns V, the mean J of the λ-return that bootstraps from V, and its variance.
+
+    Parameters
+    ----------
+    features, alpha
+        See `Algorithm`; all three estimates share them.
+    lam
+        λ of the λ-return (and of the learner of V); 1 for the full return.
+    of
+        "target": the variance that the λ-return has under the target policy. "corrected": that of the return with its
+        importance ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), as met by an off-policy learner.
+    trace_lam
+        The trace parameter of the learners of the mean and the variance.
+    options
+        The rest of `Algorithm`'s parameters.
+    """
+
+    form: ClassVar[str]
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 1.0,
+        of: Literal["target", "corrected"] = "target",
+        trace_lam: float = 0.9,
+        **options: Any,
+    ) -> None:
+        self.of, self.trace_lam = choice(of, "of", "target", "corrected"), fraction(trace_lam, "trace_lam")
+        self._moments = Moments(self.form, self.of, self.trace_lam)
+        super().__init__(features, alpha, lam, **options)
+        if self.rule.learns():
+            raise ValueError(f"lam: {type(self).__name__} needs a λ that stays as it is, not {self.rule!r}")
+
+    @property
+    def declaration(self) -> type[declare.Algorithm]:
+        """All three estimates learn by true online TD(λ)."""
+        return TrueOnlineTD
+
+    @property
+    def _beside(self) -> Rule | None:
+        return self._moments
+
+    @abstractmethod
+    def _variance(self, mean: Floats, second: Floats) -> Floats:
+        """The variance from the two learnt moments."""
+
+    def predict(self, obs: Any) -> float:
+        """The variance of the λ-return from here; never negative."""
+        x, xv = self.features.encode(obs)
+        _, mean, second = self._estimates(x[None], xv[None])
+        return float(np.maximum(0.0, self._variance(mean, second))[0])
+
+    def predict_many(self, observations: Any) -> Floats:
+        """The variance of the λ-return from each observation; never negative."""
+        _, mean, second = self.estimates(observations)
+        return np.maximum(0.0, self._variance(mean, second))
+
+    def values(self, observations: Any) -> Floats:
+        """V, the values that the λ-return bootstraps from."""
+        return self.estimates(observations)[0]
+
+    def means(self, observations: Any) -> Floats:
+        """J, the mean of the λ-return."""
+        return self.estimates(observations)[1]
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the second of the two moments learnt, as a view that cannot be written."""
+        return self.row("S_w")
+
+
+class VTD(VarianceLearner):
+    """VTD: learns the second moment; the variance is what it exceeds the squared mean by.
+
+    Parameters are those of `VarianceLearner`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> walk = td.make("RandomWalk-v0", n=3)
+    >>> variance = td.VTD(walk.features, alpha=td.OneOver("visits", power=0.8), lam=1.0)
+    >>> variance.update_many(walk.sampler(seed=1).take(200_000))
+    >>> variance.predict(2), walk.mdp.return_variance()[2]
+    (0.99..., np.float64(1.0))
+    """
+
+    form = "vtd"
+
+    def _variance(self, mean: Floats, second: Floats) -> Floats:
+        return second - mean**2
+
+
+class DirectVTD(VarianceLearner):
+    """Direct VTD: learns the variance itself, from squared errors of the mean; accurate where the mean is large.
+
+    Parameters are those of `VarianceLearner`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> walk = td.make("RandomWalk-v0", n=3)
+    >>> variance = td.DirectVTD(walk.features, alpha=td.OneOver("visits", power=0.8), lam=1.0)
+    >>> variance.update_many(walk.sampler(seed=1).take(200_000))
+    >>> variance.predict(2), walk.mdp.return_variance()[2]
+    (0.99..., np.float64(1.0))
+    """
+
+    form = "direct"
+
+    def _variance(self, mean: Floats, second: Floats) -> Floats:  # noqa: ARG002
+        return second

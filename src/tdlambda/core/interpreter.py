@@ -1,0 +1,190 @@
+"""A slow, obvious interpreter of declarations: the oracle that every generated schedule is held against.
+
+Vectors are dense NumPy arrays, rows are kept by name, and a step is read from top to bottom as the declaration has it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from tdlambda.core.declare import INPUTS, Model, words
+from tdlambda.core.equations import parse
+from tdlambda.core.source import returned
+
+
+class Interpreter:
+    """One learner of a model, over `size` features (and λ's features `z_size`)."""
+
+    def __init__(self, model: Model, size: int, numbers: dict[str, float], z_size: int | None = None) -> None:
+        self.model, self.a, self.rule = model, model.algorithm, model.rule
+        self.numbers = dict(numbers)
+        self.rows = {name: np.zeros(size) for name in model.rows}
+        width = size if z_size is None or model.over_x else z_size
+        self.own = {name: np.zeros(width) for name in model.own_rows}
+        self.kept: dict[str, float] = {}
+        self.visits, self.steps, self.since, self.most_reward, self.fresh = np.zeros(size), 0, 0, 0.0, True
+        self.lam_next = self.td_error = 0.0
+
+    def learn(
+        self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
+        terminated: bool = False, truncated: bool = False, z: Any = None,
+    ) -> None:  # fmt: skip
+        """One transition from x to x' = y; z are λ's features at x'."""
+        z = y if z is None else z
+        self.steps += 1
+        self.most_reward = max(self.most_reward, abs(reward))
+        known: dict[str, Any] = {"reward": reward, "gamma_next": 0.0 if terminated else gamma, "rho": rho, "one": 1.0}
+        known["ready"] = (not terminated or self.a.reads_terminal) and self.steps > self.numbers.get("warm_up", 0)
+        known |= {"lam_next": lam, "xx": x @ x, "zz": z @ z, "most_reward": self.most_reward}
+        if terminated:
+            z = z if self.a.reads_terminal else 0 * z
+            y = y if self.a.reads_terminal else 0 * y
+        sizes = self._sizes(x)
+        dots = {(k, name): self._dot(k, what, x, y) for k in self.model.estimates for name, what in self.a.dots.items()}
+        if self.fresh:
+            self._begin(dots)
+        first = words(self.a.weight_rows)[0]
+        v, v_next = self.rows[f"V_{first}"] @ x, self.rows[f"V_{first}"] @ y
+        after = []
+        if self.rule is not None:
+            known |= {**self.numbers, "alpha": sizes["alpha"]} | self._rule_dots(x, y, z)
+            known |= {keep: self.kept[keep] for keep in self.rule.keeps}
+            for phase in self.model.phases:
+                if phase.where in ("after x", "all"):
+                    after.append(phase)
+                else:
+                    self._phase(phase, known, x, y, z)
+            self._apply(self.own, "", self.rule.updates, known, x if self.model.over_x else z, y)
+            self.kept |= {keep: known[keep] for keep in self.rule.keeps}
+        for k, given in self.model.estimates.items():
+            self._estimate(k, given, known, dots, sizes, x, y)
+        for phase in after:
+            self._phase(phase, known, x, y, z, terminated or truncated)
+        self.lam_next, self.td_error = known["lam_next"], reward + known["gamma_next"] * v_next - v
+        self.fresh = bool(terminated or truncated)
+        if self.fresh:
+            traces = [f"{k}_{r}" for k in self.model.estimates for r in words(self.a.trace_rows)]
+            self.rows |= {name: 0 * self.rows[name] for name in traces}
+            self.own |= {r: 0 * self.own[r] for r in (words(self.rule.trace_rows) if self.rule is not None else [])}
+
+    def _sizes(self, x: Any) -> dict[str, float]:
+        """Step sizes at this step."""
+        sizes = {name: self.numbers[name] for name in words(self.a.sizes)}
+        if self.model.sizes_by == "constant":
+            return sizes
+        n = float(self.steps)
+        if self.model.sizes_by == "visits":
+            self.visits += x != 0
+            n = x**2 @ self.visits / (x @ x) if x @ x > 0 else 1.0
+        alpha = sizes["alpha"] / (self.numbers["offset"] + n) ** self.numbers["power"]
+        return {name: alpha if name == "alpha" else size * alpha for name, size in sizes.items()}
+
+    def _dot(self, k: str, what: str, x: Any, y: Any) -> float:
+        left, _, right = what.partition(".")
+        other = {"x": x, "x'": y}.get(right)
+        return float(self.rows[f"{k}_{left}"] @ (self.rows[f"{k}_{right}"] if other is None else other))
+
+    def _begin(self, dots: dict[tuple[str, str], float]) -> None:
+        """What an episode begins with."""
+        for k in self.model.estimates:
+            for keep, start in self.a.keeps.items():
+                self.kept[f"{k}_{keep}"] = dots[k, start] if isinstance(start, str) else start
+        for keep, start in self.rule.keeps.items() if self.rule is not None else ():
+            self.kept[keep] = float(start)
+
+    def _rule_dots(self, x: Any, y: Any, z: Any) -> dict[str, float]:
+        """Predictions, kept numbers and dot products that the rule asks for."""
+        assert self.rule is not None
+        found, first = {}, words(self.a.weight_rows)[0]
+        vectors = {"x": x, "x'": y, "z": z}
+        for name, what in self.rule.dots.items():
+            left, *rest = what.split(".")
+            if left in self.own:
+                found[name] = self.own[left] @ vectors[rest[0]]
+            elif rest[-1] in vectors:
+                found[name] = self.rows[f"{left}_{first if len(rest) == 1 else rest[0]}"] @ vectors[rest[-1]]
+            else:
+                pin = self.model.pinned(left, rest[0])
+                found[name] = self.kept[f"{left}_{rest[0]}"] if pin is None else pin
+        return found
+
+    def _phase(self, phase: Any, known: dict[str, Any], x: Any, y: Any, z: Any, ended: bool = False) -> None:
+        """One function of the rule: once, or at features."""
+        assert self.rule is not None
+        names = list(inspect.signature(phase.function).parameters) if callable(phase.function) else phase.arguments
+        function, results = _callable(phase.function), returned(phase.function)
+        known |= self.model.constants
+        unused = dict.fromkeys(set(names) - set(phase.arguments) - set(known), 0.0)  # in this form of the rule
+        call = lambda local: _named(results, function(**{n: (unused | local)[n] for n in names}))  # noqa: E731
+        if not phase.where:
+            known |= call(known)
+            return
+        vector = {"x": x, "after x": x, "x'": y, "z": z, "all": np.ones(len(x))}[phase.where]
+        if phase.where == "all":
+            self.since += 1
+            shared = [self.numbers[name] for name in words(self.rule.shared)]
+            if not self.rule.closes(self.since, len(x), ended, *shared):
+                return
+            self.since = 0
+        sums = dict.fromkeys([n for n in results if n not in self.own], 0.0)
+        first = words(self.a.weight_rows)[0]
+        for f in np.flatnonzero(vector):
+            local = known | {r: row[f] for r, row in self.own.items()} | {"x": vector[f]}
+            found = call(local | {f"{k}_w": self.rows[f"{k}_{first}"][f] for k in self.model.estimates})
+            for name, value in found.items():
+                if name in sums:
+                    sums[name] += value
+                else:
+                    self.own[name][f] = value
+        known |= sums | {f"{phase.name}_count": float(np.count_nonzero(vector))}
+
+    def _estimate(self, k: str, given: Any, known: Any, dots: Any, sizes: Any, x: Any, y: Any) -> None:
+        """One estimate learns from its own reward, discount, ratio and λ'."""
+        local = {name: known[source] for name, source in zip(INPUTS, given[:4], strict=True)}
+        local |= {name: dots[k, name] for name in self.a.dots}
+        local |= {size: known[given.pace] * value for size, value in sizes.items()}
+        for name in words(self.a.parameters):
+            local[name] = 0.0 if self.model.parameter(name, k) == "0.0" else self.numbers[name]
+        for keep in self.a.keeps:
+            pin = self.model.pinned(k, keep)
+            local[keep] = self.kept[f"{k}_{keep}"] if pin is None else pin
+        wanted = inspect.signature(self.a.step).parameters
+        local |= _named(returned(self.a.step), self.a.step(**{name: local[name] for name in wanted}))
+        self.kept |= {f"{k}_{keep}": local[keep] for keep in self.a.keeps}
+        if self.a.feature is None:
+            self._apply(self.rows, f"{k}_", self.a.updates, local, x, y)
+            return
+        wanted = inspect.signature(self.a.feature).parameters
+        for f in range(len(x)):
+            here = local | {row: self.rows[f"{k}_{row}"][f] for row in self.a.row_names()} | {"x": x[f]}
+            for row, value in _named(returned(self.a.feature), self.a.feature(**{n: here[n] for n in wanted})).items():
+                self.rows[f"{k}_{row}"][f] = value
+
+    def _apply(self, rows: dict[str, Any], prefix: str, updates: str, known: Any, x: Any, y: Any) -> None:
+        """Equations, line by line; a row that was assigned before is the new one."""
+        names = [name.removeprefix(prefix) for name in rows if name.startswith(prefix)]
+        for line in parse(updates, names):
+            old = rows[prefix + line.row]
+            new = 0.0 * old if line.own == "0" else (known[line.own] if line.own else 1.0) * old
+            for term in line.terms:
+                vector = {"x": x, "z": x, "x'": y}.get(term.vector)
+                vector = rows[prefix + term.vector] if vector is None else vector
+                size = known[term.coefficient] if term.coefficient else 1.0
+                new = new + (size if term.sign == "+" else -size) * vector
+            rows[prefix + line.row] = new
+
+
+def _callable(function: Any) -> Any:
+    """A function, from itself or from its source."""
+    if callable(function):
+        return function
+    room: dict[str, Any] = {}
+    exec(function, room)
+    return next(value for name, value in room.items() if name != "__builtins__")
+
+
+def _named(names: list[str], values: Any) -> dict[str, Any]:
+    return dict(zip(names, values if isinstance(values, tuple) else (values,), strict=True))

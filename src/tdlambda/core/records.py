@@ -1,0 +1,35 @@
+"""Numbers with names: compiled code reads `state[0].name`, and so must plain Python where compilation is off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tdlambda.compiled import numba
+
+
+class Named(np.void):  # type: ignore[misc]  # NumPy's types call it final
+    """A record with its fields as attributes; `np.record` would let `size` be NumPy's own."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """The field, if there is one of this name."""
+        own = np.void.__getattribute__(self, "dtype").fields
+        return self[name] if name in own else np.void.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set the field."""
+        self[name] = value
+
+
+def named(kind: Any) -> Any:
+    """The type of a record as the generated code needs it: unchanged unless compilation is off (NUMBA_DISABLE_JIT).
+
+    >>> np.zeros(1, named([("size", "i8")]))["size"]
+    array([0])
+    """
+    kind = np.dtype(kind)
+    if not numba.config.DISABLE_JIT:
+        return kind
+    fields: Any = [(name, named(kind[name]) if kind[name].names else kind[name]) for name in kind.names or ()]
+    return np.dtype((Named, fields))

@@ -1,0 +1,1 @@
+"""How declarations become loops: one learner, lanes, lazy. No algorithm is named here."""

@@ -1,0 +1,168 @@
+"""What an update does to the rows of features: live ones, those of x, those of x'; and which traces have died out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tdlambda.core.declare import words
+from tdlambda.core.equations import Forms
+from tdlambda.core.schedules.lanes.places import Places, indent
+from tdlambda.core.source import arguments, returned
+
+PRUNE = '''@inlined
+def prune(F_, N_, U_, order_, listed_, state_):
+    """Set a lane's traces of a feature to 0 where all are within its limit; drop features without a trace."""
+    s_ = state_[0]
+    for lane_ in range(N_.shape[1]):
+        N_[LIMIT, lane_] = N_[TOLERANCE, lane_]{scale} if s_.sparse else NEGLIGIBLE
+    i_ = 0
+    while i_ < s_.n_live:
+        f_ = order_[i_]
+        fill(N_[LARGEST], 0.0)
+{larger_rows}{larger_own}        above_ = count_above(N_[LARGEST], N_[LIMIT])
+        if above_ < N_.shape[1]:
+{clear_rows}{clear_own}            pass
+        if above_ == 0:
+            s_.n_live -= 1
+            listed_[f_] = 0
+            order_[i_] = order_[s_.n_live]
+        else:
+            i_ += 1
+
+
+@inlined
+def clear(F_, N_, U_, order_, listed_, state_):
+    """The end of an episode: every trace is 0."""
+    s_ = state_[0]
+    s_.under_way = 0
+    for i_ in range(s_.n_live):
+        f_ = order_[i_]
+{zero_rows}{traces_own}{drop}{tops}
+'''
+
+
+class RowLoops(Places):
+    """Loops over features."""
+
+    def live_pass(self, f: Forms) -> tuple[list[str], list[str], list[str]]:
+        """What the update does at live features, at those of x, at those of x': before, for and after all estimates.
+
+        Estimate by estimate: the coefficients of one stay in the first-level cache.
+        """
+        at_live, at_here, add_here = self.row_loops(f)
+        before: list[str] = []
+        lines: list[str] = []
+        after: list[str] = []
+        if f.live:
+            unmarked = "f_ != x_" if self.one_hot else "listed_[f_] < 2"
+            lines += [
+                "for i_ in range(n_live_):",
+                "    f_ = order_[i_]",
+                f"    if {unmarked}:",
+                f"        {at_live('f_')}",
+            ]
+        if not self.one_hot:
+            marks = ["if different_:", "    for j_ in range(n_):"]
+            before = ["different_ = apart(x_, n_)", *marks, "        listed_[x_[j_]] += 2"]
+            lines += ["for j_ in range(n_):", "    if different_:", f"        {at_here('x_[j_]')}"]
+            lines += ["    else:", f"        {add_here('x_[j_]')}"] if f.at_x else []
+            after = [*marks, "        listed_[x_[j_]] -= 2"]
+        for row in f.at_next:
+            y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
+            add = f"add_scaled({self.row(row, y)}, {self.number(f'{row}_at_next')}, {value})"
+            lines += ["for j_ in range(n_next_):", f"    {add}"]
+        return before, lines, after
+
+    def row_loops(self, f: Forms) -> tuple[Callable[[str], str], Callable[[str], str], Callable[[str], str]]:
+        """Loops at a live feature, at one of x, and what x adds to it alone; each as a function of the feature."""
+        rows = self.a.row_names()
+        free = [c for c in f.used if c not in self.live]  # one number for all lanes
+        loads = lambda line: re.sub(rf"\b({'|'.join(self.live) or '_'})\b", r"\g<1>_[lane_]", line)  # noqa: E731
+        arrays = [*f.touched, *self.live]
+        array = lambda n, where: self.row(n, where) if n in rows else self.number(n)  # noqa: E731
+
+        def call(name: str, some: list[str], more: list[str]) -> Callable[[str], str]:
+            return lambda where: (
+                f"{name}({', '.join([*(array(n, where) for n in some), *free, *(m.format(where) for m in more)])})"
+            )
+
+        body = [f"{row} = {row}_[lane_]" for row in f.touched] + [loads(line) for line in f.live]
+        if f.live:
+            head = [*(f"{n}_" for n in arrays), *free]
+            self.parts.append(
+                self.lanewise("at_live", head, [*body, *(f"{r}_[lane_] = {r}" for r in f.dirty)], f"{f.touched[0]}_")
+            )
+        at_live = call("at_live", arrays, [])
+        if self.one_hot:
+            return at_live, at_live, at_live
+        more = [r for r in f.at_x if r not in f.touched]
+        here = [*arrays, *more, *(f"{r}_at_x" for r in f.at_x)]
+        changed = dict.fromkeys([*f.dirty, *f.at_x])
+        add = lambda r: f" + {r}_at_x_[lane_] * by_" if r in f.at_x else ""  # noqa: E731
+        lines = [*body, *(f"{r} = {r}_[lane_]" for r in more), *(f"{r}_[lane_] = {r}{add(r)}" for r in changed)]
+        self.parts.append(self.lanewise("at_here", [*(f"{n}_" for n in here), *free, "by_"], lines, f"{here[0]}_"))
+        pairs = [n for r in f.at_x for n in (r, f"{r}_at_x")]
+        if pairs:
+            lines = [f"{r}_[lane_] += {r}_at_x_[lane_] * by_" for r in f.at_x]
+            self.parts.append(self.lanewise("add_here", [*(f"{n}_" for n in pairs), "by_"], lines, f"{pairs[0]}_"))
+        add_here = lambda where: f"add_here({', '.join([*(array(n, where) for n in pairs), 'xv_[j_]'])})"  # noqa: E731
+        return at_live, call("at_here", here, ["xv_[j_]"]), add_here
+
+    def feature_pass(self) -> tuple[list[str], list[str], list[str]]:
+        """The same by a function of one feature."""
+        a, rows = self.a, self.a.row_names()
+        given, out, weights = arguments(a.feature), returned(a.feature), words(a.weight_rows)
+        free = [n for n in given if n not in [*rows, "x"] and n not in self.live]
+        arrays = [*rows, *self.live]
+        value = lambda n: "x" if n == "x" else n if n in free else f"{n}_[lane_]"  # noqa: E731
+        body = [f"{', '.join(out)} = feature({', '.join(map(value, given))})", *(f"{r}_[lane_] = {r}" for r in out)]
+        body += [
+            f"top_[lane_] = max(top_[lane_], abs({r}) if abs({r}) <= 1e300 else 1e301)" for r in out if r in weights
+        ]
+        self.parts.append(
+            self.lanewise("at_feature", [*(f"{n}_" for n in arrays), *free, "top_", "x"], body, f"{rows[0]}_")
+        )
+        array = lambda n, where: self.row(n, where) if n in rows else self.number(n)  # noqa: E731
+
+        def call(where: str, x: str) -> str:
+            given = [*(array(n, where) for n in arrays), *free, self.number("weight_top"), x]
+            return f"at_feature({', '.join(given)})"
+
+        lines = [f"fill({self.number('weight_top')}, 0.0)", "for i_ in range(n_live_):", "    f_ = order_[i_]"]
+        lines += [f"    if {'f_ != x_' if self.one_hot else 'listed_[f_] < 2'}:", f"        {call('f_', '0.0')}"]
+        end = [f"beyond_ += count_beyond({self.number('weight_top')}, N_[BOUND])"]
+        if self.one_hot:
+            return [], [*lines, call("x_", "1.0"), *end], []
+        before = ["for j_ in range(n_):", "    if listed_[x_[j_]] < 2:", "        listed_[x_[j_]] += 2"]
+        lines += ["for j_ in range(n_):", "    if not repeated(x_, j_):"]
+        lines += [f"        {call('x_[j_]', 'gathered(x_, xv_, j_, n_)')}", *end]
+        after = ["for j_ in range(n_):", "    if listed_[x_[j_]] >= 2:", "        listed_[x_[j_]] -= 2"]
+        return before, lines, after
+
+    def pruning(self) -> str:
+        """Which rows die out, how small is small, and what an episode's end leaves."""
+        a, R, K = self.a, len(self.a.row_names()), len(self.model.estimates)
+        decaying = self.forms.decaying if self.forms is not None else []
+        lasting = [r for r in decaying if r in words(a.weight_rows)]
+        at = lambda some: tuple(k * R + a.row_names().index(r) for k in range(K) for r in some)  # noqa: E731
+        own = [self.model.own_rows.index(r) for r in (words(self.rule.trace_rows) if self.rule is not None else [])]
+        scale = [f"N_[OWN_{size.upper()}, lane_]" for size in words(a.trace_scale)]  # of the value
+        by = f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else ""
+        drop = [] if lasting else ["    listed_[f_] = 0", "s_.n_live = 0"]
+        tops = (
+            [f"for k_ in range({K}):", "    fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)"]
+            if self.forms is not None
+            else []
+        )
+        each = lambda rows, line, by: indent([f"for row_ in {rows!r}:", f"    {line}"], by) if rows else ""  # noqa: E731
+        fading, traces = at([*words(a.trace_rows), *lasting]), at(words(a.trace_rows))
+        return PRUNE.format(
+            scale=by, larger_rows=each(fading, "larger(N_[LARGEST], F_[f_, row_])", 8),
+            clear_rows=each(fading, "clear_small(F_[f_, row_], N_[LARGEST], N_[LIMIT])", 12),
+            zero_rows=each(traces, "fill(F_[f_, row_], 0.0)", 8),
+            larger_own=indent([f"larger(N_[LARGEST], U_[f_, {i}])" for i in own], 8),
+            clear_own=indent([f"clear_small(U_[f_, {i}], N_[LARGEST], N_[LIMIT])" for i in own], 12),
+            traces_own=indent([*(f"fill(U_[f_, {i}], 0.0)" for i in own), "pass"], 8),
+            drop=indent(drop, 4), tops=indent(tops, 4),
+        )  # fmt: skip

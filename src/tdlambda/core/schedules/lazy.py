@@ -1,0 +1,361 @@
+"""One learner whose cost per step does not grow with the number of live traces.
+
+A step decays every live trace and moves every weight along its trace, but reads only the features of x and x'. So rows
+are stored with what they have in common taken out (see `core.linear`): for the equations of true online TD
+
+    e = K ê,  w = ŵ + A ê
+    e ← keep e,  w ← w + along e                  is   K ← keep K,  A ← A + along K
+    e ← e + d x, at the features of x             is   ê ← ê + (d/K) x,  ŵ ← ŵ - A (d/K) x
+
+Dot products of two rows are carried along by their own recursions. When some K has become small, digits would be lost:
+then the estimate is settled, that is K = 1 and A = 0 and stored rows are what they stand for, and traces within the
+tolerance are dropped. The results are those of `one` up to rounding and to what is dropped there and here.
+
+All rows of a feature lie side by side, rows_[feature, row]: a step reads few features, but every row of them. The last
+three lines of that array are room for sums over x, over x', and for what is added at x. Each estimate has a list of
+live features of its own, live_[2 k] and live_[2 k + 1], since estimates are settled one by one. `lazy_arrays` makes
+these arrays from those of a learner.
+
+Weights are examined for divergence where a bound on them, which grows by the largest change that a step can make, has
+passed what they may be; and as they are after a step, where `one` also looks between its two parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from tdlambda.core.declare import Model, words
+from tdlambda.core.equations import Forms, parse
+from tdlambda.core.linear import Linear, Pair, added, product
+from tdlambda.core.schedules.one import _One, dot_name, indent
+
+ROOM = 3
+"""Lines of `rows_` beyond the features."""
+FEW = 8
+"""Up to so many rows, sums over x are kept in registers; more are summed as vectors."""
+HERE = "c_, rows_, first_, order_, listed_"
+"""An estimate: what its rows have in common, all rows, its first one, its live features."""
+
+ADD_FEW = '''@lanewise
+def add_(rows_, x_, xv_, n_, by_):
+    """Add a number to each row, at the features of x."""
+{read}    for j_ in range(n_):
+        row_ = rows_[x_[j_]]
+{add}'''
+
+# The loops over rows go to the size of an array: one of known length would be unrolled before it becomes a vector's.
+ADD_MANY = '''@lanewise
+def sums_(rows_, x_, xv_, n_, out_):
+    """The sum of each row over the features of x."""
+    for r_ in range(out_.size):
+        out_[r_] = 0.0
+    for j_ in range(n_):
+        row_ = rows_[x_[j_]]
+        for r_ in range(out_.size):
+            out_[r_] += {times}row_[r_]
+
+
+@lanewise
+def add_(rows_, x_, xv_, n_, by_):
+    """Add a number to each row, at the features of x."""
+    for j_ in range(n_):
+        row_ = rows_[x_[j_]]
+        for r_ in range(by_.size):
+            row_[r_] += {times}by_[r_]
+'''
+
+SETTLE = '''@inlined
+def settle_(rows_, first_, order_, listed_, n_live_, {mixtures}, least_, end_):
+    """Let rows be what they stand for, traces 0 at an episode's end; drop features with traces within `least_`."""
+    i_ = 0
+    while i_ < n_live_:
+        f_ = order_[i_]
+        row_ = rows_[f_]
+{mixed}        if max({sizes}) <= least_:
+{zero}            listed_[f_] = 0
+            n_live_ -= 1
+            order_[i_] = order_[n_live_]
+        else:
+            i_ += 1
+{write}    return n_live_
+'''
+
+MEASURE = '''@kernel
+def measure_({here}, bound_):
+    """Whether all weights are within their bound; new bounds on rows."""
+    within_ = True
+{settle}{zero}    for f_ in range(rows_.shape[0] - {room}):
+        row_ = rows_[f_]
+{tops}{within}    return within_
+'''
+
+ADVANCE = '''@inlined
+def advance_({here}, by_, {given}, x_, n_, y_, yv_, n_next_, x1_, y1_, xx_, least_, bound_):
+    """One transition but for what it adds at x, which is left in `by_`. Whether bounds hold."""
+{products}{mixtures}{settle}{at_x}{at_next}{bounds}    c_.n_live = enliven(order_, listed_, c_.n_live, x_, n_)
+    return {within}
+'''
+
+VALUE = '''@inlined
+def value_(state_, rows_, x_, xv_):
+    """V(x)."""
+    c_, total_ = state_[0].V_rows_, 0.0
+    for j_ in range(len(x_)):
+        row_ = rows_[x_[j_]]
+        total_ += {value}
+    return total_
+'''
+
+
+@cache
+def possible(model: Model) -> bool:
+    """Whether the equations allow it: rows that follow traces only, and products of rows that can be carried along."""
+    a, rule = model.algorithm, model.rule
+    if a.feature is not None or (rule is not None and (rule.over == "x" or rule.equations().live)):
+        return False
+    linear = linear_map(model)
+    if not linear.triangular:
+        return False
+    follows = {t.vector for terms in linear.terms.values() for t in terms}
+    pairs = linear.products(_wanted(model))
+    return (
+        follows <= {*words(a.trace_rows), *linear.forms.decaying}
+        and all(set(pair) & set(words(a.trace_rows)) for pair in pairs)
+        and not any(row in linear.forms.at_next for pair in pairs for row in pair)
+    )
+
+
+def generate(model: Model, binary: bool) -> str:
+    """The text of a module with `learn` and `value_`; `binary`: each active feature is 1, and none occurs twice."""
+    return Lazy(model, binary).text()
+
+
+def linear_map(model: Model) -> Linear:
+    """The algorithm's equations as a linear map."""
+    rows = model.algorithm.row_names()
+    return Linear(parse(model.algorithm.updates, rows), rows)
+
+
+def _wanted(model: Model) -> list[Pair]:
+    """The dot products of two rows that the algorithm asks for."""
+    pairs = [what.split(".", 1) for what in model.algorithm.dots.values()]
+    return [(left, right) for left, right in pairs if right not in ("x", "x'")]
+
+
+class Lazy(_One):
+    """The text of one module, part by part: where rows are read and written, they are mixtures of stored rows."""
+
+    def __init__(self, model: Model, binary: bool) -> None:
+        super().__init__(model, sparse=False)
+        self.binary, self.linear = binary, linear_map(model)
+        self.traces, self.weights = words(self.a.trace_rows), words(self.a.weight_rows)
+        self.fading = [r for r in self.linear.rows if r in self.traces or r in self.linear.forms.decaying]
+        self.pairs = self.linear.products(_wanted(model))
+        self.paired = list(dict.fromkeys(row for pair in self.pairs for row in pair))
+        self.dotted = list(dict.fromkeys(a for row in self.paired for a in self.linear.map[row]))
+        """Rows whose product with x the recursions read."""
+        self.bounded = [r for r in self.linear.forms.tops if any(r in self.linear.made_of[w] for w in self.weights)]
+        self.few = len(model.rows) <= FEW
+
+    def how(self) -> str:
+        """For people."""
+        return "with what rows have in common taken out"
+
+    def doors(self, encodes: bool) -> str:  # noqa: ARG002
+        """None: only a compiled loop over many steps is worth it."""
+        return ""
+
+    # ---- an estimate -----------------------------------------------------------------------------------------
+
+    def apply(self, prefix: str, f: Forms) -> str:
+        """What equations do to an estimate, and how it is settled."""
+        if prefix:
+            return super().apply(prefix, f)
+        head = "from tdlambda.core.runtime import SMALL, absolute, norm\n"
+        parts = [head, self.add(), self.settle(), self.forget(), self.measure(), self.advance(), self.value()]
+        return "\n\n".join(parts)
+
+    def add(self) -> str:
+        """What all estimates add at x."""
+        times = "" if self.binary else "xv_[j_] * "
+        if not self.few:
+            return ADD_MANY.format(times=times)
+        places = range(len(self.model.rows))
+        read, add = ([f"by_{i}_ = by_[{i}]" for i in places], [f"row_[{i}] += {times}by_{i}_" for i in places])
+        return ADD_FEW.format(read=indent(read), add=indent(add, 8))
+
+    def mixture(self, row: str, stored: Callable[[str], str], factor: str) -> str:
+        """A row as a mixture of stored rows, which are at `stored`; `factor` is a pattern."""
+        names = [(s, self.linear.mixture(row, s)) for s in self.linear.made_of[row]]
+        return added([("+", product(factor.format(m) if m else "", stored(s))) for s, m in names])
+
+    def settle(self) -> str:
+        """Stored rows become what they stand for."""
+        rows, mixed = self.linear.rows, [f"{r}_now_ = row_[first_ + {i}]" for i, r in enumerate(self.linear.rows)]
+        for r in reversed(self.linear.order):
+            stands_for = self.mixture(r, "{}_now_".format, "{}_")
+            mixed.append(f"{r}_now_ = {f'0.0 if end_ else {stands_for}' if r in self.traces else stands_for}")
+        return SETTLE.format(
+            mixtures=", ".join(f"{m}_" for m in self.linear.mixtures),
+            mixed=indent(mixed, 8),
+            sizes=", ".join([*(f"abs({r}_now_)" for r in self.fading), "0.0"]),
+            zero=indent([f"{r}_now_ = 0.0" for r in self.fading], 12),
+            write=indent([f"row_[first_ + {i}] = {r}_now_" for i, r in enumerate(rows)], 8),
+        )
+
+    def settled(self, least: str, end: bool) -> list[str]:
+        """The call, and what rows have in common then."""
+        names = [f"c_.{m}" for m in self.linear.mixtures]
+        call = f"settle_(rows_, first_, order_, listed_, c_.n_live, {', '.join([*names, least, str(end)])})"
+        return [f"c_.n_live = {call}", *(f"{name} = {alone}" for name, alone in zip(names, self.alone, strict=True))]
+
+    @property
+    def alone(self) -> list[str]:
+        """The mixtures of rows that are what they stand for."""
+        return ["1.0" if m in self.linear.factors else "0.0" for m in self.linear.mixtures]
+
+    def forget(self) -> str:
+        """The end of an episode."""
+        lines = self.settled("0.0", True) + [f"c_.{a}_{b}_dot = 0.0" for a, b in self.pairs]
+        lines += [f"c_.{r}_top = 0.0" for r in self.bounded if r in self.traces]
+        return f"@inlined\ndef forget_({HERE}):\n" + indent(lines)
+
+    def measure(self) -> str:
+        """A look at all weights."""
+        at = {r: f"abs(row_[first_ + {i}])" for i, r in enumerate(self.linear.rows) if r in self.bounded}
+        return MEASURE.format(
+            here=HERE,
+            room=ROOM,
+            settle=indent(self.settled("0.0", False)),
+            zero=indent([f"c_.{r}_top = 0.0" for r in at]),
+            tops=indent([f"c_.{r}_top = max(c_.{r}_top, {size})" for r, size in at.items()], 8),
+            within=indent([f"within_ &= {size} <= bound_" for r, size in at.items() if r in self.weights], 8),
+        )
+
+    def advance(self) -> str:
+        """One transition for one estimate, but for what it adds at x."""
+        linear, f = self.linear, self.linear.forms
+        products = [f"{r}_at_ = {by}" for r, by in f.at_x.items()]
+        products += [f"{r}_x_after_ = {linear.after(r, '{}_x_')}" for r in self.paired]
+        products += [f"{a}_{b}_dot_ = c_.{a}_{b}_dot" for a, b in self.pairs]
+        products += [f"c_.{a}_{b}_dot = {linear.renewed(a, b)}" for a, b in self.pairs]
+        mixtures = [f"{m}_ = c_.{m}" for m in linear.mixtures] + linear.steps()
+        mixtures += [f"c_.{m} = {m}_" for m in linear.mixtures]
+        settle = [*self.settled("least_", False), *(f"{m}_ = c_.{m}" for m in linear.mixtures)]
+        within = [f"SMALL <= abs({factor}_) <= 1 / SMALL" for factor in linear.factors]
+        at_x = dict(linear.inverse(f.at_x))
+        by = [f"by_[first_ + {i}] = {f'{r}_by_' if r in at_x else '0.0'}" for i, r in enumerate(linear.rows)]
+        tops = {r: f.tops[r].format(**{s: f"c_.{s}_top" for s in linear.rows}) for r in self.bounded}
+        return ADVANCE.format(
+            here=HERE,
+            given=", ".join([*f.coefficients, *(f"{a}_x_" for a in self.dotted)]),
+            products=indent(products),
+            mixtures=indent(mixtures),
+            settle=f"    if not ({' and '.join(within)}):\n{indent(settle, 8)}" if within else "",
+            at_x=indent([*(f"{r}_by_ = {more}" for r, more in at_x.items()), *by]),
+            at_next=indent(self.at_next()),
+            bounds=indent([f"{r}_top = {top}" for r, top in tops.items()] + [f"c_.{r}_top = {r}_top" for r in tops]),
+            within=" and ".join(f"{r}_top <= bound_" for r in tops if r in self.weights) or "True",
+        )
+
+    def at_next(self) -> list[str]:
+        """What is added at x'."""
+        at = self.linear.forms.at_next
+        found = dict(self.linear.inverse(at))
+        if not found:
+            return []
+        times = "" if self.binary else " * yv_[j_]"
+        lines = [f"{r}_at_ = {by}" for r, by in at.items()] + [f"{r}_by_ = {more}" for r, more in found.items()]
+        lines += [f"if {' or '.join(f'{r}_by_ != 0.0' for r in found)}:", "    for j_ in range(n_next_):"]
+        lines += [f"        rows_[y_[j_], first_ + {self.linear.rows.index(r)}] += {r}_by_{times}" for r in found]
+        if set(found) & set(self.fading):
+            lines.append("c_.n_live = enliven(order_, listed_, c_.n_live, y_, n_next_)")
+        return lines
+
+    def value(self) -> str:
+        """A prediction."""
+        each = self.mixture(self.first, lambda s: f"row_[{self.linear.rows.index(s)}]", "c_.{}")
+        return VALUE.format(value=each if self.binary else product("xv_[j_]", each))
+
+    # ---- one transition --------------------------------------------------------------------------------------
+
+    def place(self, k: str) -> str:
+        """An estimate, as the functions above take it."""
+        i = list(self.model.estimates).index(k)
+        first = f"{k}_c_.first" if len(self.model.estimates) > 1 else "0"  # for each literal, Numba compiles anew
+        return f"{k}_c_, rows_, {first}, live_[{2 * i}], live_[{2 * i + 1}]"
+
+    def clear(self) -> str:
+        """The end of an episode."""
+        lines = ["s_ = state_[0]", "s_.under_way = 0", *(f"{k}_c_ = s_.{k}_rows_" for k in self.model.estimates)]
+        lines += [f"forget_({self.place(k)})" for k in self.model.estimates]
+        return "@inlined\ndef clear(state_, rows_, own_, live_):\n" + indent(lines)
+
+    def places(self) -> list[str]:
+        """What rows have in common, and their sums over x and x', from which dot products are made."""
+        lines = [f"{k}_c_ = s_.{k}_rows_" for k in self.model.estimates]
+        lines.append("by_, calm_ = rows_[rows_.shape[0] - 1], True")
+        if self.binary:
+            lines.append("x1_, y1_, xx_ = 1.0, 1.0, float(n_)")
+        else:
+            xx = "norm(x_, xv_, n_)" if self.pairs else "0.0"
+            lines.append(f"x1_, y1_, xx_ = absolute(xv_, n_), absolute(yv_, n_next_), {xx}")
+        if not self.few:
+            lines.append("at_x_, at_next_ = rows_[rows_.shape[0] - 3], rows_[rows_.shape[0] - 2]")
+            return [*lines, "sums_(rows_, x_, xv_, n_, at_x_)", "sums_(rows_, y_, yv_, n_next_, at_next_)"]
+        for at, index, value, n in (("x", "x_", "xv_", "n_"), ("x'", "y_", "yv_", "n_next_")):
+            times = "" if self.binary else f"{value}[j_] * "
+            names = [(self.sum(k, r, at), i) for i, (k, r) in enumerate(self.places_of_rows) if r in self.summed(at)]
+            lines += [f"{name} = 0.0" for name, _ in names]
+            lines += [f"for j_ in range({n}):", f"    row_ = rows_[{index}[j_]]"]
+            lines += [f"    {name} += {times}row_[{i}]" for name, i in names]
+        return lines
+
+    @property
+    def places_of_rows(self) -> list[Pair]:
+        """Estimate and row, in the order they lie in memory."""
+        return [(k, r) for k in self.model.estimates for r in self.linear.rows]
+
+    def summed(self, at: str) -> set[str]:
+        """The rows of which sums over x or x' are read."""
+        read = {left for _, left, right in self.model.needed() if right == at} | set(self.dotted if at == "x" else [])
+        return {s for row in read for s in self.linear.made_of[row]}
+
+    def sum(self, k: str, row: str, at: str) -> str:
+        """Where the sum of a stored row over x or x' is."""
+        if self.few:
+            return f"{k}_{row}_at_{at}_".replace("'", "_next")
+        return f"{'at_x_' if at == 'x' else 'at_next_'}[{self.places_of_rows.index((k, row))}]"
+
+    def visits(self) -> str:
+        """Where visits are counted."""
+        return f"rows_[:, {len(self.model.rows)}]"
+
+    def sizes(self) -> None:
+        """Step sizes at this step."""
+        super().sizes()
+        self.body.append(f"least_ = {self.least()}")
+
+    def dot(self, k: str, left: str, right: str) -> list[str]:
+        """A dot product of an estimate's row."""
+        return [f"{dot_name(k, left, right)} = {self.dotted_with(k, left, right)}"]
+
+    def dotted_with(self, k: str, left: str, right: str) -> str:
+        """The same as an expression."""
+        if right not in ("x", "x'"):
+            return "{}_c_.{}_{}_dot".format(k, *self.linear.pair(left, right))
+        return self.mixture(left, lambda s: self.sum(k, s, right), f"{k}_c_.{{}}")
+
+    def applied(self, k: str, coefficients: list[str]) -> None:
+        """What the step does to the rows of an estimate."""
+        needed = self.model.needed()
+        dots = [dot_name(k, a, "x") if (k, a, "x") in needed else self.dotted_with(k, a, "x") for a in self.dotted]
+        more = "x_, n_, y_, yv_, n_next_, x1_, y1_, xx_, least_, s_.bound"
+        self.body.append(f"calm_ &= advance_({', '.join([self.place(k), 'by_', *coefficients, *dots, more])})")
+
+    def check(self) -> None:
+        """What all estimates add at x; whether weights, predictions and what the rule keeps are within reason."""
+        self.body += ["add_(rows_, x_, xv_, n_, by_)", "if not calm_:"]
+        self.body += [f"    within_ &= measure_({self.place(k)}, s_.bound)" for k in self.model.estimates]
+        super().check()

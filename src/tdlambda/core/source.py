@@ -1,0 +1,294 @@
+"""From functions to text and back.
+
+A generated module holds the source of everything it calls, so its machine code can never be stale: the file is named
+after a digest of its text, of the runtime it imports and of Numba's version. Numba keeps its machine code beside the
+file, and a second process finds it there.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import os
+import stat
+import sys
+import tempfile
+import textwrap
+import threading
+import types
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+PLAIN = (int, float, bool, tuple)
+"""Values of a global that can be written into a module."""
+_loading = threading.RLock()
+
+
+def tree(
+    function: Callable[..., Any] | str,
+    constants: Mapping[str, Any] | None = None,
+    wanted: Collection[str] | None = None,
+) -> ast.FunctionDef:
+    """A function's syntax without decorators, annotations and docstring.
+
+    With `constants` put in and the branches that they decide taken; with `wanted`, of its results these only, and
+    without the statements and arguments that these do not need.
+    """
+    text = function if isinstance(function, str) else inspect.getsource(function)
+    node = ast.parse(textwrap.dedent(text)).body[0]
+    if not isinstance(node, ast.FunctionDef):
+        raise TypeError(f"{text.strip().splitlines()[0]!r} must be a plain function (def …)")
+    node.decorator_list, node.returns = [], None
+    for argument in node.args.args:
+        argument.annotation = None
+    if ast.get_docstring(node):
+        node.body = node.body[1:]
+    if constants:
+        node.args.args = [a for a in node.args.args if a.arg not in constants]
+        node = _Decided(constants).visit(node)
+    if wanted is not None:
+        node.body, needed = _live([*node.body[:-1], _chosen(node.body[-1], wanted)], set())
+        node.args.args = [a for a in node.args.args if a.arg in needed]
+    last = node.body[-1]
+    if isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple) and len(last.value.elts) == 1:
+        node.body[-1] = ast.Return(last.value.elts[0])
+    return node
+
+
+def _chosen(statement: ast.stmt, wanted: Collection[str]) -> ast.stmt:
+    """A return of some of the names."""
+    assert isinstance(statement, ast.Return)
+    items = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+    some: list[ast.expr] = [item for item in items if isinstance(item, ast.Name) and item.id in wanted]
+    return ast.Return(ast.Tuple(some, ast.Load()))
+
+
+def _names(*nodes: ast.AST | None) -> set[str]:
+    return {n.id for node in nodes if node is not None for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _live(body: list[ast.stmt], live: set[str]) -> tuple[list[ast.stmt], set[str]]:
+    """The statements that matter to the names `live` after them, and the names that matter before them."""
+    kept: list[ast.stmt] = []
+    for statement in reversed(body):
+        if isinstance(statement, ast.If):
+            then, before = _live(statement.body, set(live))
+            other, before_other = _live(statement.orelse, set(live))
+            if not then and not other:
+                continue
+            live = before | before_other | _names(statement.test)
+            statement = ast.If(statement.test, then or [ast.Pass()], other)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            if statement.targets[0].id not in live:
+                continue
+            live = (live - {statement.targets[0].id}) | _names(statement.value)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Tuple):
+            targets = statement.targets[0].elts
+            if not _names(statement.targets[0]) & live:
+                continue
+            if isinstance(statement.value, ast.Tuple):
+                pairs = [(t, v) for t, v in zip(targets, statement.value.elts, strict=True) if _names(t) & live]
+                targets = [t for t, _ in pairs]
+                value: ast.expr = ast.Tuple([v for _, v in pairs], ast.Load())
+                target: ast.expr = ast.Tuple(targets, ast.Store())
+                if len(pairs) == 1:
+                    target, value = pairs[0]
+                statement = ast.Assign([target], value, lineno=statement.lineno)
+            live = (live - {n for t in targets for n in _names(t)}) | _names(statement.value)
+        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            if statement.target.id not in live:
+                continue
+            live = live | _names(statement.value)
+        else:
+            live = live | _names(statement)
+        kept.append(statement)
+    return kept[::-1], live
+
+
+class _Decided(ast.NodeTransformer):
+    """Puts constants in the place of names, and keeps the branch that they decide."""
+
+    def __init__(self, constants: Mapping[str, Any]) -> None:
+        self.constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(self.constants[node.id]) if node.id in self.constants else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        return self._known(node, node.left, *node.comparators)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._known(node, node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        ends = isinstance(node.op, ast.Or)  # `or` ends at True, `and` at False
+        values = []
+        for value in node.values:
+            if not isinstance(value, ast.Constant):
+                values.append(value)
+            elif bool(value.value) is ends:
+                return value if not values else node
+        if not values:
+            return ast.Constant(not ends)
+        return values[0] if len(values) == 1 else ast.BoolOp(node.op, values)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def _known(self, node: ast.expr, *parts: ast.expr) -> ast.expr:
+        if not all(isinstance(part, ast.Constant) for part in parts):
+            return node
+        return ast.Constant(eval(compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval"), {}))
+
+
+def arguments(
+    function: Callable[..., Any] | str,
+    constants: Mapping[str, Any] | None = None,
+    wanted: Collection[str] | None = None,
+) -> list[str]:
+    """The names of its arguments, in this form."""
+    return [argument.arg for argument in tree(function, constants, wanted).args.args]
+
+
+def returned(function: Callable[..., Any] | str) -> list[str]:
+    """The names in its one `return`, which must be the last statement and give nothing but names."""
+    node = tree(function)
+    name = node.name if isinstance(function, str) else function.__qualname__
+    returns = [n for n in ast.walk(node) if isinstance(n, ast.Return)]
+    value = returns[0].value if len(returns) == 1 and node.body[-1] is returns[0] else None
+    items = value.elts if isinstance(value, ast.Tuple) else [value]
+    names = [item.id for item in items if isinstance(item, ast.Name)]
+    if not names or len(names) < len(items) or len(set(names)) < len(names):
+        raise TypeError(f"{name} must end with its only return, a list of different names: `return keep, new, along`")
+    return names
+
+
+def embed(
+    function: Callable[..., Any] | str,
+    name: str,
+    done: dict[str, str],
+    constants: Mapping[str, Any] | None = None,
+    wanted: Collection[str] | None = None,
+) -> None:
+    """Put a function's source into `done`, after that of the functions, modules and numbers it uses."""
+    node = tree(function, constants, wanted)
+    node.name = name
+    outer = getattr(function, "py_func", function)
+    known, renamed = getattr(outer, "__globals__", {}), {}
+    for used in sorted(_names(node) & set(known)):
+        what = known[used]
+        if used == name:
+            continue
+        if isinstance(what, types.FunctionType) or hasattr(what, "py_func"):
+            own: dict[str, str] = {}
+            embed(what, used, own)
+        elif isinstance(what, types.ModuleType):
+            own = {used: f"import {what.__name__} as {used}"}
+        elif isinstance(what, PLAIN):
+            own = {used: f"{used} = {what!r}"}
+        else:
+            continue
+        if any(done.get(part, text) != text for part, text in own.items()):  # another file's helper of the same name
+            renamed[used] = f"{name}_{used}"
+            embed(what, renamed[used], done) if callable(what) else done.update(
+                {renamed[used]: f"{renamed[used]} = {what!r}"}
+            )
+        else:
+            done |= {part: text for part, text in own.items() if part not in done}
+    node = _Renamed(renamed).visit(node) if renamed else node
+    decorator = "lanewise" if getattr(function, "lanewise", False) else "inlined"
+    done[name] = f"@{decorator}\n" + ast.unparse(ast.fix_missing_locations(node))
+
+
+class _Renamed(ast.NodeTransformer):
+    """Other names for what a function uses."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
+
+
+def load(name: str, text: str) -> types.ModuleType:
+    """The module of this text: from this process, from disk, or written and imported now."""
+    full = f"tdlambda.generated.{name}_{hashlib.sha256((_runtime() + text).encode()).hexdigest()[:16]}"
+    with _loading:
+        if full in sys.modules:
+            return sys.modules[full]
+        module = types.ModuleType(full)
+        path = _written(full.rpartition(".")[2], text)
+        if path is not None:
+            spec = importlib.util.spec_from_file_location(full, path)
+            assert spec is not None
+            module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        try:
+            exec(compile(text, str(path or f"<{full}>"), "exec"), module.__dict__)
+        except BaseException:
+            del sys.modules[full]
+            raise
+    return module
+
+
+@cache
+def _runtime() -> str:
+    """What every generated text means depends on: the runtime, how it is compiled, and Numba."""
+    here = Path(__file__)
+    files = [here.with_name("runtime.py"), here.parent.parent / "compiled.py"]
+    return numba.__version__ + sys.version + "".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def _written(name: str, text: str) -> Path | None:
+    """The file with this text, in a folder that can be written; None if there is none."""
+    folder = folder_of_generated()
+    if folder is None:
+        return None
+    path = folder / f"{name}.py"
+    try:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+    except (OSError, UnicodeError):
+        return None
+    return path
+
+
+@cache
+def folder_of_generated() -> Path | None:
+    """Where generated modules are kept with their machine code: TDLAMBDA_CACHE, the user's cache, else temporary."""
+    given = os.environ.get("TDLAMBDA_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    own = Path(tempfile.gettempdir()) / f"tdlambda-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    for folder in (Path(given or home) / "tdlambda", own):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            continue
+        if folder is own and hasattr(os, "getuid"):  # anybody could have made it: code from there is run
+            made = folder.lstat()
+            if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.getuid() or made.st_mode & 0o022:
+                continue
+        return folder
+    return None

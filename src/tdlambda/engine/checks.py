@@ -1,0 +1,279 @@
+"""Checks of declarations: every generated schedule against the interpreter, and the usual mistakes told apart.
+
+def test_mine():
+    td.check_algorithm(Mine, cap=0.5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from tdlambda.algorithms import TrueOnlineTD
+from tdlambda.core.interpreter import Interpreter
+from tdlambda.core.source import arguments
+from tdlambda.engine.plan import Block, Group
+from tdlambda.engine.stream import contiguous
+from tdlambda.features import Encoder, OneHot, Table
+from tdlambda.learners.algorithm import Algorithm
+from tdlambda.mdp import Transitions
+from tdlambda.rules import Rule
+
+STATES = 12
+CONVENTIONS = ("reset", "gamma", "lambda", "rho", "credit")
+_TOLERANCE = 1e-9
+
+
+def check_algorithm(
+    algorithm: type[Algorithm], lam: Any = 0.8, *, skip: Collection[str] = (), seed: int = 0, **numbers: Any
+) -> None:
+    """Raise AssertionError at the first thing that a declared algorithm does wrong.
+
+    The interpreter of declarations and every schedule that is generated (one learner, dense and with a list of live
+    features; lanes, one-hot and with active features) learn from streams in which γ, λ and ρ differ at every step, with
+    episodes that terminate, are truncated, and go on; they must agree. Then small cases tell the usual mistakes apart:
+    traces that survive an episode, γ or λ of the wrong step, ρ twice or not at all, credit lost on termination.
+
+    Parameters
+    ----------
+    algorithm
+        A subclass of `td.Algorithm`.
+    lam
+        λ of the learners, as for any learner: a number, or a rule.
+    skip
+        Conventions that the algorithm does not follow on purpose: "reset", "gamma", "lambda", "rho", "credit".
+    seed
+        Of the random streams.
+    numbers
+        Step sizes and parameters; α is 0.05 if it is not given.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> td.check_algorithm(td.TrueOnlineTD)
+    """
+    unknown = set(skip) - set(CONVENTIONS)
+    if unknown:
+        raise ValueError(f"skip: choose from {', '.join(CONVENTIONS)}; got {', '.join(sorted(unknown))}")
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        raise TypeError(f"algorithm must be a subclass of td.Algorithm; got {algorithm!r}")
+    given = {"alpha": 0.05} | numbers
+    make = lambda features: algorithm(features, lam=lam, on_divergence="flag", **given)  # noqa: E731
+    plain = algorithm(OneHot(6), lam=1.0, on_divergence="flag", **given)
+    if "lam_next" in arguments(plain.declaration.step):
+        for name in CONVENTIONS:
+            if name not in skip:
+                _CONVENTIONS[name](plain)
+    _check_schedules(make, seed)
+
+
+def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: int = 0, **numbers: Any) -> None:
+    """Raise AssertionError at the first thing that a declared rule for λ does wrong.
+
+    As `check_algorithm`, the interpreter against every schedule; λ' must stay in [0, 1] at every step, and λ at an
+    observation too.
+
+    Parameters
+    ----------
+    rule
+        An instance of a subclass of `td.Rule` that learns.
+    algorithm
+        The algorithm that it runs with.
+    seed
+        Of the random streams.
+    numbers
+        Step sizes and parameters of the algorithm; α is 0.02 if it is not given.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> td.check_rule(td.Meta(kappa=0.01))
+    """
+    if not isinstance(rule, Rule) or not rule.learns():
+        raise TypeError(f"rule must be an instance of a td.Rule with a step; got {rule!r}")
+    given = {"alpha": 0.02} | numbers
+    make = lambda features: algorithm(features, lam=rule, on_divergence="flag", **given)  # noqa: E731
+    _check_schedules(make, seed)
+    learner, c = make(OneHot(STATES)), _stream(seed, 300)
+    for t in range(len(c)):
+        learner.update(
+            int(c.obs[t]), float(c.reward[t]), int(c.next_obs[t]), float(c.gamma[t]), float(c.rho[t]),
+            bool(c.terminated[t]), bool(c.truncated[t]),
+        )  # fmt: skip
+        lam = float(learner._record["last_lam"][0])
+        _require(0 <= lam <= 1, f"lam_next must be in [0, 1]; at step {t + 1} it is {lam}")
+    values = learner.lambdas(range(STATES))
+    good = bool(((values >= 0) & (values <= 1)).all())
+    _require(good, f"λ at an observation must be in [0, 1]; it is {values}: give the rule a method values(seen)")
+
+
+# ---- every schedule ------------------------------------------------------------------------------------------------
+
+
+def _stream(seed: int, steps: int) -> Transitions:
+    """Transitions among `STATES` states in which γ and ρ differ at every step; episodes end, are cut, and go on."""
+    rng = np.random.default_rng(seed)
+    states = rng.integers(STATES, size=steps + 1)
+    states[5::17] = states[4::17][: len(states[5::17])]  # a state may follow itself
+    gamma = np.where(rng.random(steps) < 0.1, rng.choice([0.0, 1.0], steps), rng.uniform(0.3, 1, steps))
+    rho = np.where(rng.random(steps) < 0.1, 0.0, rng.uniform(0.2, 1.6, steps))
+    ends = rng.random((2, steps)) < [[0.06], [0.05]]
+    return Transitions(
+        states[:-1], np.zeros(0, np.int64), rng.normal(size=steps), states[1:], gamma, rho, ends[0], ends[1]
+    )  # fmt: skip
+
+
+def _features(seed: int) -> dict[str, Encoder]:
+    """Encoders for each schedule: one-hot, several active features (some of them twice), and more than are dense."""
+    rng = np.random.default_rng(seed + 1)
+    few = rng.normal(size=(STATES, 7)) * (rng.random((STATES, 7)) < 0.6) / 2
+    many = np.zeros((STATES, 150))
+    for s in range(STATES):
+        many[s, rng.choice(150, 6, replace=False)] = rng.normal(size=6) / 2
+    return {"one-hot": OneHot(STATES), "active": Table(few), "sparse": Table(many)}
+
+
+def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
+    for name, features in _features(seed).items():
+        c, X = _stream(seed, 250), features.matrix(range(STATES))
+        learner = make(features)
+        lam = learner._lam_many(c.next_obs, len(c)) if learner._lam is None else np.full(len(c), learner._lam)
+        truth = _interpreted(learner, X, c, lam)
+        learner.update_many(c)
+        _require(learner.diverged_at is None, "the learner diverged on a mild stream: give a smaller alpha")
+        _compare(learner, truth, f"one learner, {name} features")
+        single = make(features)
+        for t in range(60):
+            single.update(
+                int(c.obs[t]), float(c.reward[t]), int(c.next_obs[t]), float(c.gamma[t]), float(c.rho[t]),
+                bool(c.terminated[t]), bool(c.truncated[t]),
+            )  # fmt: skip
+        _compare(single, _interpreted(single, X, c, lam, 60), f"update, one by one, {name} features")
+        _compare(_in_lanes(make(features), c), truth, f"lanes, {name} features")
+
+
+def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: int | None = None) -> Interpreter:
+    numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
+    Z = learner._lam_features.matrix(range(STATES))
+    plain = Interpreter(learner.model, learner.features.size, numbers, learner._lam_features.size)
+    for t in range(len(c) if steps is None else steps):
+        s, n = c.obs[t], c.next_obs[t]
+        ends = bool(c.terminated[t]), bool(c.truncated[t])
+        plain.learn(X[s], X[n], c.reward[t], c.gamma[t], c.rho[t], lam[t], *ends, Z[n])
+    return plain
+
+
+def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
+    """The learner after it has run as a lane."""
+    block = Block(Group((learner,), (0,)))
+    x = contiguous(learner.features, np.arange(STATES))
+    z = x if learner._lam_features is learner.features else contiguous(learner._lam_features, np.arange(STATES))
+    lam, begin = block.group.lam_table(np.arange(STATES)), 0
+    while begin < len(c):
+        columns: Any = (c.obs, c.next_obs, c.reward, c.gamma, c.rho, c.terminated, c.truncated)
+        begin = block.module.advance(*block.memory, *x, *z, lam, *columns, begin, len(c))
+        block.take_tops()
+    return block.learner(0)
+
+
+def _compare(learner: Algorithm, truth: Interpreter, what: str) -> None:
+    rows = {name: (learner.row(name), truth.rows[name]) for name in learner.model.rows}
+    rows |= {name: (learner.row(name), truth.own[name]) for name in learner.model.own_rows}
+    for name, (ours, theirs) in rows.items():
+        gap = np.abs(ours - theirs).max() / max(1.0, float(np.abs(theirs).max()))
+        _require(gap < _TOLERANCE, f"{what}: row {name} differs from the interpreter's by {gap:.2g}")
+    _require(not np.isnan(truth.td_error), f"{what}: δ is not a number")
+
+
+# ---- conventions ---------------------------------------------------------------------------------------------------
+# Small cases in a table of states, by the interpreter. Constant γ, λ and ρ would hide all of these mistakes.
+
+Step = tuple[int, float, int, float, float]
+"""s, r, s', γ', ρ."""
+
+
+def _weights(learner: Algorithm, *steps: Step, lam: Any = (1.0,) * 6, end: int = -1) -> list[Any]:
+    """The weights after each of these transitions; the one at `end` terminates."""
+    numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
+    plain, found, X = Interpreter(learner.model, 6, numbers), [], np.eye(6)
+    for t, (s, reward, after, gamma, rho) in enumerate(steps):
+        plain.learn(X[s], X[after], reward, gamma, rho, lam[after], t == end)
+        found.append(plain.rows[learner.model.rows[0]].copy())
+    return found
+
+
+def _reset(learner: Algorithm) -> None:
+    first, _, last = _weights(learner, (0, 1.0, 1, 1.0, 1.0), (2, 1.0, 3, 1.0, 1.0), (3, 1.0, 4, 1.0, 1.0), end=0)
+    _require(
+        np.array_equal(first[:2], last[:2]),
+        "reset: weights change at states that this episode has not met. A trace survives the end of an episode: is it "
+        "among weight_rows instead of trace_rows?",
+    )
+
+
+def _gamma(learner: Algorithm) -> None:
+    cut, after = _weights(learner, (0, 0.0, 1, 0.0, 1.0), (1, 1.0, 2, 1.0, 1.0))
+    _require(
+        np.isclose(cut[0], after[0]),
+        "gamma: entering state 1 had γ' = 0, and yet its reward changed the value of state 0. The trace must decay by "
+        "the γ of the state it leaves: keep decay = gamma_next * lam_next for the next step",
+    )
+    whole, half = (_weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, gamma, 1.0))[1][0] for gamma in (1.0, 0.5))
+    _require(
+        np.isclose(whole, half),
+        "gamma: what state 0 learns from the reward after state 1 depends on the γ' of entering state 2. The trace "
+        "decays by gamma_next of this step, where the one of the step before belongs",
+    )
+
+
+def _lambda(learner: Algorithm) -> None:
+    steps = (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 1.0)
+    cut, after = _weights(learner, *steps, lam=(1, 0, 1, 1, 1, 1))
+    _require(
+        np.isclose(cut[0], after[0]),
+        "lambda: λ of state 1 is 0, and yet its reward changed the value of state 0. The trace must decay by the λ of "
+        "the state it leaves: keep decay = gamma_next * lam_next for the next step",
+    )
+    whole, half = (_weights(learner, *steps, lam=(1, 1, lam, 1, 1, 1))[1][0] for lam in (1.0, 0.5))
+    _require(
+        np.isclose(whole, half),
+        "lambda: what state 0 learns from the reward after state 1 depends on the λ of state 2. The trace decays by "
+        "lam_next of this step, where the one of the step before belongs",
+    )
+
+
+def _rho(learner: Algorithm) -> None:
+    once, twice, none = (_weights(learner, (0, 1.0, 1, 0.5, rho))[0][0] for rho in (0.5, 1.0, 0.0))
+    _require(
+        np.isclose(none, 0.0), "rho: with ρ = 0 the step counts for nothing, and yet the value of its state changed"
+    )
+    ratio = twice / once if once else np.inf
+    found = (
+        "ρ is applied twice" if np.isclose(ratio, 4) else "ρ is not applied" if np.isclose(ratio, 1) else "it is not"
+    )
+    _require(
+        np.isclose(ratio, 2.0), f"rho: a step's change must be in proportion to its ρ; {found} (ratio {ratio:.3g})"
+    )
+    before, after = _weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 0.0))
+    _require(np.isclose(before[0], after[0]), "rho: a step with ρ = 0 changed the value of the state before it")
+
+
+def _credit(learner: Algorithm) -> None:
+    before, after = _weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 1.0), end=1)
+    _require(
+        not np.isclose(before[0], after[0]),
+        "credit: the reward of the last step did not reach the state before it. Traces are cleared after the update of "
+        "a terminal step, not before; and gamma_next = 0 there says nothing about this step's trace",
+    )
+
+
+_CONVENTIONS: dict[str, Callable[[Algorithm], None]] = {
+    "reset": _reset, "gamma": _gamma, "lambda": _lambda, "rho": _rho, "credit": _credit,
+}  # fmt: skip
+
+
+def _require(condition: Any, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)

@@ -1,0 +1,571 @@
+"""Learners with eligibility traces: a declaration (`core.declare`) and the object a user holds, in one class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache, partial
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
+from tdlambda.compiled import entry
+from tdlambda.core import declare, runtime
+from tdlambda.core.declare import Model, words
+from tdlambda.core.records import named
+from tdlambda.core.schedules import one
+from tdlambda.core.source import load
+from tdlambda.features import Encoder, OneHot
+from tdlambda.features.base import as_vector
+from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.step_size import OneOver, initial_weights
+from tdlambda.mdp import Transitions
+from tdlambda.rules import Fixed, Rule
+from tdlambda.rules.base import Seen
+
+_PLAIN = (float, np.float64)
+_ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
+_ANY = np.zeros((2, 2))[:, 0]
+"""A vector of any stride, to compile for."""
+_COMMON = ("features", "alpha", "lam", "initial", "trace_tolerance", "bound", "on_divergence", "dtype")
+
+
+@cache
+def _model(algorithm: Any, form: Any, sizes_by: str) -> Model:
+    return Model(algorithm, None if form is None else form.rule, sizes_by)
+
+
+class _Form:
+    """What of a rule decides the generated code; equal forms share a model."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        parts = (rule.constants(), rule.estimates, rule.keeps, rule.phases, rule.pins)
+        self.key = (type(rule), rule.corrected, *(tuple(part.items()) for part in parts))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Form) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@cache
+def _module(model: Model, sparse: bool, encode: Any) -> ModuleType:
+    return load(f"one_{'sparse' if sparse else 'dense'}_{model.name}", one.generate(model, sparse, encode))
+
+
+class Algorithm(Learner, declare.Algorithm):
+    """An algorithm with eligibility traces, declared by its equations: `td.TD`, `td.TrueOnlineTD`, or one of your own.
+
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    alpha
+        Step size α: a number, or a schedule such as `td.OneOver("visits")`.
+    lam
+        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.ValueErrorGreedy()`, "meta"
+        `td.Meta()`, "greedy" `td.Greedy()`.
+    initial
+        Weights at the start: one number or one for each feature.
+    trace_tolerance
+        With more than 128 features, traces are kept for those features only where some trace exceeds this (times α
+        for traces that carry α); 0 keeps all that are not exactly 0. A dropped trace would have changed a weight by
+        at most tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
+    bound
+        How many times a prediction may exceed the largest value that rewards and discounts so far allow (the largest
+        reward over 1 - γ, or over ten of the longest episodes); beyond, it is divergence. Of a variance, its square.
+    on_divergence
+        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+    dtype
+        "float64", or "float32" for weights and traces at half the memory.
+    numbers
+        Further step sizes and parameters that the declaration names (`sizes`, `parameters`); a class attribute of the
+        same name is the default.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> class CappedTD(td.Algorithm):
+    ...     '''TD(λ) with errors cut at ±cap.'''
+    ...     parameters = "cap"
+    ...     dots = {"v": "w.x", "v_next": "w.x'"}
+    ...     keeps = {"decay": 0.0}
+    ...     updates = '''
+    ...         e  = keep e + rho x
+    ...         w += along e
+    ...     '''
+    ...
+    ...     @staticmethod
+    ...     def step(v, v_next, decay, cap, alpha, reward, gamma_next, rho, lam_next):
+    ...         delta = reward + gamma_next * v_next - v
+    ...         along = alpha * min(max(delta, -cap), cap)
+    ...         keep, decay = rho * decay, gamma_next * lam_next
+    ...         return keep, along, decay
+    >>> v = CappedTD(td.OneHot(3), alpha=0.5, lam=0.9, cap=1.0)
+    >>> v.update(0, 10.0, 1, gamma=0.9)
+    >>> v.predict(0)
+    0.5
+    """
+
+    takes_adaptive = True
+    alpha: float | OneOver
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Show the declaration's numbers in the signature."""
+        super().__init_subclass__(**options)
+        if "__init__" not in vars(cls) and vars(Algorithm)["__init__"] is cls.__init__:
+            names = [*words(cls.sizes)[1:], *words(cls.parameters)]
+            shown = [p for p in inspect.signature(Algorithm.__init__).parameters.values() if p.kind != p.VAR_KEYWORD]
+            more = [
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name, inspect.Parameter.empty)
+                )
+                for name in names
+            ]
+            cls.__signature__ = inspect.Signature([*shown[1:], *more])  # type: ignore[attr-defined]
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 0.9,
+        *,
+        initial: ArrayLike = 0.0,
+        trace_tolerance: float = 1e-8,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
+        **numbers: float,
+    ) -> None:
+        super().__init__(features, lam)
+        if not hasattr(self.declaration, "step"):
+            raise TypeError(f"{type(self).__name__} declares no step; take td.TrueOnlineTD, say, or declare one")
+        choice(on_divergence, "on_divergence", "raise", "flag")
+        choice(dtype, "dtype", "float64", "float32")
+        if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
+            raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
+        start = initial_weights(initial, features.size, dtype)
+        self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
+        self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
+        self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
+        self._take_numbers(numbers)
+        self._lam = self.rule.lam if isinstance(self.rule, Fixed) else None
+        self._lam_features = features
+        if self.rule.learns():
+            own = self.rule.features
+            self._lam, self._lam_features = 1.0, features if own is None or own == features else own
+        self._one_hot = type(features) is OneHot and self._lam_features is features
+        self._kernel = features.kernel if self._lam_features is features else None
+        self._allocate(start)
+
+    def _take_numbers(self, given: dict[str, Any]) -> None:
+        """The declaration's further numbers, from arguments or class attributes."""
+        kind = type(self)
+        names = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            known = ", ".join([*_COMMON, *names])
+            raise TypeError(f"{kind.__name__} has no argument {', '.join(unknown)}; its arguments are {known}")
+        for name in names:
+            value = given.get(name, getattr(kind, name, None))
+            if value is None:
+                raise TypeError(f"{kind.__name__} needs {name}: give {name}=…, or a class attribute as its default")
+            setattr(self, name, number(value, name))
+
+    def _allocate(self, start: Floats) -> None:
+        """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
+        sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
+        declaration: Any = self.declaration
+        self.model = model = _model(declaration, None if self._beside is None else _Form(self._beside), sizes_by)
+        size, width = self.features.size, self._lam_features.size
+        by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
+        self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
+        room = size + (-size % 4 if size <= runtime.DENSE_SIZE else (64 - size) % 512)
+        # Rows are a little wider than the features: few fill whole vectors of four, and many avoid rows whose addresses
+        # differ by a multiple of 4096 bytes, which would push each other out of the processor's cache.
+        self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
+        self._rows[0, :size] = start
+        self._own: Floats = np.zeros((len(model.own_rows), width))
+        self._live: Ints = np.zeros((2, room if self._sparse else 0), dtype=np.int64)
+        self._record: Array = np.zeros(1, named(one.state_type(model)))
+        for name, value in self._constants(start).items():
+            self._record[name] = value
+        self._bind()
+
+    def _constants(self, start: Floats) -> dict[str, float]:
+        """The numbers that do not change, by name."""
+        names = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        found: dict[str, float] = {name: getattr(self, name) for name in names}
+        found |= {"tolerance": self.trace_tolerance, "bound": runtime.LARGEST[self.dtype], "factor": self.bound}
+        found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
+        found |= {"z_size": self._lam_features.size, "last_lam": 1.0}
+        found["dimensions"] = 0 if self._kernel is None else self._kernel.dimensions
+        if isinstance(self.alpha, OneOver):
+            found |= {"alpha": self.alpha.scale, "offset": self.alpha.offset, "power": self.alpha.power}
+        else:
+            found["alpha"] = self.alpha
+        if (rule := self._beside) is not None:
+            found |= rule.numbers(None if isinstance(self.alpha, OneOver) else self.alpha)
+            found["warm_up"] = rule.warm_up_steps
+        return found
+
+    @property
+    def declaration(self) -> type[declare.Algorithm]:
+        """The declaration that this learner runs."""
+        return type(self)
+
+    @property
+    def _beside(self) -> Rule | None:
+        """The rule by which further estimates are learnt."""
+        return self.rule if self.rule.learns() else None
+
+    @property
+    def module(self) -> ModuleType:
+        """The generated module for this learner alone."""
+        return _module(self.model, self._sparse, None if self._kernel is None else self._kernel.encode)
+
+    @property
+    def _memory(self) -> tuple[Any, ...]:
+        more = {"own_": self._own, "live_": self._live}
+        return self._record, self._rows, *(more[name] for name in one.memory(self.model, self._sparse))
+
+    def _bind(self) -> None:
+        """Find the machine code at the first update: at half a microsecond an update, looking it up would count."""
+        self._update: Callable[..., int] = self._first_update
+        self._update_index: Callable[..., int] = self._first_update_index
+        self._update_vector: Callable[..., int] = self._first_update_vector
+        self._predict_vector: Callable[..., float] = self._first_predict_vector
+
+    def _encoding(self) -> tuple[Array, Ints]:
+        """Room for the values of x and x', then the encoder's numbers; and room for their indices."""
+        assert self._kernel is not None
+        active = self.features.active
+        return np.concatenate([np.zeros(2 * active), self._kernel.numbers]), np.zeros((2, active), dtype=np.int64)
+
+    def _first_update_vector(self, *step: Any) -> int:
+        memory = (*self._memory, *self._encoding())
+        example = (*memory, 0.0, _ANY, _ANY, 0.0, 0.0, 0.0, 0)
+        enter = partial(entry(self.module.update_vector, *example), *memory)
+        if self._lam is None:
+            self._update_vector = lambda obs, after, *numbers: enter(self._lam_at(after), obs, after, *numbers)
+        else:
+            self._update_vector = partial(enter, self._lam)
+        return self._update_vector(*step)
+
+    def _first_predict_vector(self, obs: Any) -> float:
+        memory = (self._record, self._rows, *self._encoding())
+        self._predict_vector = partial(entry(self.module.predict_vector, *memory, _ANY), *memory)
+        return self._predict_vector(obs)
+
+    def _first_update(self, *step: Any) -> int:
+        self._update = partial(entry(self.module.update, *self._memory, *step), *self._memory)
+        return self._update(*step)
+
+    def _first_update_index(self, *step: Any) -> int:
+        enter = partial(entry(self.module.update_index, *self._memory, 0.0, 0, 0, 0.0, 0.0, 0.0, 0), *self._memory)
+        if self._lam is None:
+            self._update_index = lambda s, s_next, *numbers: enter(self._lam_at(s_next), s, s_next, *numbers)
+        else:
+            self._update_index = partial(enter, self._lam)
+        return self._update_index(*step)
+
+    def predict(self, obs: Any) -> float:
+        """V(obs)."""
+        if self._one_hot and type(obs) is int and 0 <= obs < self.features.size:
+            return self._rows.item(0, obs)
+        if self._kernel is not None:
+            if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
+                obs = self._vector(obs)
+            value = self._predict_vector(obs)
+            if value == value:
+                return value
+        return super().predict(obs)
+
+    def _vector(self, obs: Any) -> Array:
+        """An observation as compiled code may read it."""
+        assert self._kernel is not None
+        if type(obs) is _ARRAY and obs.dtype is _SINGLE and obs.ndim == 1:
+            return obs.astype(_FLOAT)
+        return as_vector(obs, self._kernel.dimensions)
+
+    def update(
+        self,
+        obs: Any,
+        reward: float,
+        next_obs: Any,
+        gamma: float = 1.0,
+        rho: float = 1.0,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one transition: see `Learner.update`."""
+        ended = 0
+        if terminated is not False and flag(terminated, "terminated"):
+            ended = 1
+        if truncated is not False and flag(truncated, "truncated"):
+            ended += 2
+        try:
+            try:
+                plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN
+            except (TypeError, OverflowError):  # text, say, which adds to no number
+                plain_numbers = False
+            if not plain_numbers:
+                reward, gamma, rho = check_numbers(reward, gamma, rho)
+            if type(obs) is int and type(next_obs) is int and self._one_hot:
+                status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
+            elif self._kernel is not None:
+                # compiled code may read just these, of any stride; the length is looked at there
+                if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
+                    obs = self._vector(obs)
+                if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
+                    next_obs = self._vector(next_obs)
+                status = self._update_vector(obs, next_obs, reward, gamma, rho, ended)
+            else:
+                x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
+                z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
+                lam = self._lam_at(next_obs) if self._lam is None else self._lam
+                status = self._update(*x, y, yv, z, zv, float(reward), float(gamma), float(rho), lam, ended)
+        except (TypeError, ValueError, OverflowError):
+            check_numbers(reward, gamma, rho)
+            self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
+            raise
+        if status:
+            self._refuse(status, obs, reward, next_obs, gamma, rho)
+
+    def _learn_many(self, c: Transitions) -> None:
+        self._record["busy"] = 1  # until it is done, `update` refuses other threads
+        try:
+            self._learn_columns(c)
+        finally:
+            self._record["busy"] = 0
+
+    def _learn_columns(self, c: Transitions) -> None:
+        lam = self._lam_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
+        numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        obs, next_obs = c.obs, c.next_obs
+        if not len(c):
+            return
+        if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
+            indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
+            status, t = self.module.update_many_indices(*self._memory, *indices, *numbers)
+        else:
+            after = self.features.encode_batch(next_obs)
+            same = self._lam_features is self.features
+            z = after if same else self._lam_features.encode_batch(next_obs)
+            encoded: Any = (*self.features.encode_batch(obs), *after, *z)
+            status, t = self.module.update_many(*self._memory, *encoded, *numbers)
+        if status:
+            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
+
+    def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = "") -> None:
+        """Raise what a status says."""
+        if status == runtime.DIVERGED:
+            if self.on_divergence == "raise":
+                raise Diverged(int(self._record["diverged_at"][0]))
+            return
+        if status == runtime.IN_USE:
+            self._guard.refuse()
+        if self._kernel is not None and not where:
+            self.features.encode(obs), self.features.encode(next_obs)  # says what is wrong
+        size = self.features.size
+        raise ValueError(
+            {
+                runtime.REWARD: f"reward must be finite; got {reward}",
+                runtime.GAMMA_RANGE: f"gamma must be in [0, 1]; got {gamma}",
+                runtime.RHO_RANGE: f"rho must be finite and not negative; got {rho}",
+                runtime.OBS: f"obs: a feature index must be from 0 to {size - 1}; got {obs}",
+                runtime.NEXT_OBS: f"next_obs: a feature index must be from 0 to {size - 1}; got {next_obs}",
+                runtime.OBS_VALUES: f"obs: feature values must be finite, |x|² too; got {obs}",
+                runtime.NEXT_OBS_VALUES: f"next_obs: feature values must be finite, |x|² too; got {next_obs}",
+            }[status]
+            + where
+        )
+
+    def lambda_at(self, obs: Any) -> float:
+        """The λ in use at this observation."""
+        if not self.rule.learns():
+            return super().lambda_at(obs)
+        x, xv = self.features.encode(obs)
+        z, zv = self._lam_features.encode(obs)
+        return float(self.rule.values(self._seen(x[None], xv[None], z[None], zv[None]))[0])
+
+    def lambdas(self, observations: Any) -> Floats:
+        """The λ in use at each of these observations."""
+        if not self.rule.learns():
+            return self._lam_many(rows(observations, "observations"), len(observations))
+        x, z = self.features.encode_batch(observations), self._lam_features.encode_batch(observations)
+        return self.rule.values(self._seen(*x, *z))
+
+    def _seen(self, x: Ints, xv: Floats, z: Ints, zv: Floats) -> Seen:
+        """What the rule may look at, at some observations."""
+        record, model = self._record[0], self.model
+        estimates = dict(zip(model.estimates, self._estimates(x, xv), strict=False))
+        own = {name: self._own[i] for i, name in enumerate(model.own_rows)}
+        numbers = {name: float(record[name]) for name in self._record.dtype.names or ()}
+        return Seen(estimates, own, z, zv, numbers, bool(record["steps"] > record["warm_up"]))
+
+    def estimates(self, observations: Any) -> Floats:
+        """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
+
+        `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ]. `td.ValueErrorGreedy`: E[G] as it is
+        learnt, and averaged.
+        """
+        return self._estimates(*self.features.encode_batch(observations))
+
+    def _estimates(self, index: Ints, value: Floats) -> Floats:
+        first = words(self.declaration.weight_rows)[0]
+        found = [self._rows[self.model.rows.index(f"{k}_{first}")] for k in self.model.estimates]
+        found += [
+            self._own[self.model.own_rows.index(name)] for name in (self._beside.reported if self._beside else ())
+        ]
+        return np.stack([(value * row[index]).sum(axis=1) for row in found]).astype(np.float64)
+
+    @property
+    def weights(self) -> Array:
+        """The weights w, as a view that cannot be written."""
+        return self.row(self.model.rows[0])
+
+    @property
+    def trace(self) -> Array:
+        """The eligibility trace e, as a view that cannot be written."""
+        return self.row(f"V_{words(self.declaration.trace_rows)[0]}")
+
+    def row(self, name: str) -> Array:
+        """A row by its name: "V_w", the value's weights; "V_e", its trace; "u", of the rule. It cannot be written."""
+        if name in self.model.own_rows:
+            view = self._own[self.model.own_rows.index(name)]
+        elif name in self.model.rows:
+            view = self._rows[self.model.rows.index(name), : self.features.size]
+        else:
+            raise KeyError(f"there is no row {name!r}; rows are {', '.join([*self.model.rows, *self.model.own_rows])}")
+        view = view.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def td_error(self) -> float:
+        """δ of the last update."""
+        return float(self._record["td_error"][0])
+
+    @property
+    def trace_decay(self) -> float | None:
+        """γλ of the state just entered, by which the trace will decay; None if the algorithm keeps no such number."""
+        return float(self._record["V_decay"][0]) if "V_decay" in self.model.kept else None
+
+    @property
+    def steps(self) -> int:
+        """Updates so far."""
+        return int(self._record["steps"][0])
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The update, counted from 1, at which the learner diverged; None if it has not."""
+        step = int(self._record["diverged_at"][0])
+        return None if step < 0 else step
+
+    def reset(self) -> None:
+        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        with self._guard:
+            traces = words(self.declaration.trace_rows)
+            for k in self.model.estimates:
+                for name in traces:
+                    self._rows[self.model.rows.index(f"{k}_{name}")] = 0.0
+            for name in words(self._beside.trace_rows) if self._beside is not None else ():
+                self._own[self.model.own_rows.index(name)] = 0.0
+            self._record["under_way"] = 0
+            if self._sparse:
+                live = np.flatnonzero(self._fading().any(axis=0))
+                self._list(live)
+
+    def _fading(self) -> Array:
+        """Rows whose features stay live while they are not 0 [row, feature]."""
+        lasting = one.lasting(self.declaration)
+        names = [f"{k}_{r}" for k in self.model.estimates for r in [*words(self.declaration.trace_rows), *lasting]]
+        found = [self._rows[self.model.rows.index(name)] for name in names]
+        return np.array(found or [np.zeros(self._rows.shape[1])])
+
+    def _list(self, live: Ints) -> None:
+        """Let these features be the live ones."""
+        self._live[:] = 0
+        self._live[0, : live.size], self._live[1, live] = live, 1
+        self._record["n_live"] = live.size
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        given = {
+            "features": self.features,
+            "alpha": self.alpha,
+            "lam": self.rule,
+            "initial": self.initial.tolist(),
+            "trace_tolerance": self.trace_tolerance,
+            "bound": self.bound,
+            "on_divergence": self.on_divergence,
+            "dtype": self.dtype,
+        }
+        return given | {name: getattr(self, name) for name in self._own_params()}
+
+    def _own_params(self) -> list[str]:
+        """Names of further arguments: of this constructor, and of those that it passes the rest on to."""
+        found: list[str] = []
+        for kind in type(self).__mro__:
+            if kind is Algorithm:
+                break
+            given = inspect.signature(vars(kind)["__init__"]).parameters.values() if "__init__" in vars(kind) else ()
+            rest = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+            found += [p.name for p in given if p.kind not in rest and p.name not in ("self", *_COMMON, *found)]
+        numbers = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        return [*found, *(name for name in numbers if name not in found)]
+
+    # ---- storage ---------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Array]:
+        names = self._record.dtype.names or ()
+        kinds = {name: self._record.dtype[name].kind for name in names}
+        numbers = np.array([self._record[name][0] for name in names if kinds[name] == "f"])
+        counts = np.array([self._record[name][0] for name in names if kinds[name] == "i"], dtype=np.int64)
+        return {"rows": self._rows, "own": self._own, "live": self._live, "numbers": numbers, "counts": counts}
+
+    def _restore(self, state: dict[str, Array]) -> None:
+        own = self._state()
+        for name, array in own.items():
+            given = state.get(name)
+            if given is None or given.shape != array.shape or given.dtype != array.dtype:
+                raise ValueError(f"state {name!r} does not fit this learner")
+        if set(state) != set(own):
+            raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
+        record = self._record.copy()
+        names = record.dtype.names or ()
+        numbers, counts = iter(state["numbers"]), iter(state["counts"])
+        for name in names:
+            record[name] = next(numbers if record.dtype[name].kind == "f" else counts)
+        self._require_sense(record[0], state)
+        self._rows, self._own, self._live, self._record = state["rows"], state["own"], state["live"], record
+        self._bind()
+
+    def _require_sense(self, new: Any, state: dict[str, Array]) -> None:
+        """Refuse other constants, and counts or indices that compiled code would follow out of its arrays."""
+        moving = {"most_reward", "most_gamma", "most_rho", "td_error", "last_lam", *self.model.kept}
+        counters = {"steps", "under_way", "n_live", "diverged_at", "since", "length", "longest"}
+        for name in self._record.dtype.names or ():
+            if name not in moving | counters and new[name] != self._record[name][0]:
+                raise ValueError(f"state does not fit this learner: its {name} is another")
+        order, listed = state["live"]
+        n, marks = int(new["n_live"]), np.zeros(listed.size, dtype=np.int64)
+        live = order[: max(0, n)]
+        good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
+        if good:
+            marks[live] = 1
+        if not good or marks.sum() != n or not np.array_equal(marks, listed):
+            raise ValueError("state: the list of live traces is not consistent")
+        if (
+            any(new[name] < 0 for name in counters - {"diverged_at"})
+            or not all(new[name] >= 0 for name in ("most_reward", "most_gamma", "most_rho"))
+            or new["most_gamma"] > 1
+            or (self.model.sizes_by == "visits" and not (state["rows"][-1] >= 0).all())
+        ):
+            raise ValueError("state: a count is negative, or a largest number is out of its range")

@@ -1,0 +1,20 @@
+"""The thesis (Zhao 2020): its tables, and what its published numbers were made with."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tdlambda.reproduction.declarations import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
+    from tdlambda.reproduction.truth import thesis_truth
+
+__all__ = ["PublishedGreedy", "PublishedMeta", "PublishedTrueOnlineGTD", "thesis_truth"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Imported on first use: the tables' names alone need no Numba."""
+        if name not in __all__:
+            raise AttributeError(f"module 'tdlambda.reproduction' has no attribute {name!r}")
+        return getattr(
+            import_module(f"tdlambda.reproduction.{'truth' if name == 'thesis_truth' else 'declarations'}"), name
+        )

@@ -1,0 +1,27 @@
+"""Where λ comes from: a number, a table over states, or a rule that learns it."""
+
+from tdlambda.rules.base import Adaptive, Rule, Seen, WithEstimates
+from tdlambda.rules.counting import Counting
+from tdlambda.rules.fixed import Fixed, PerState
+from tdlambda.rules.greedy import Greedy
+from tdlambda.rules.meta import Meta
+from tdlambda.rules.naming import NAMED, as_rule
+from tdlambda.rules.offline import OfflineMeta, offline_meta
+from tdlambda.rules.value_error_greedy import ValueErrorGreedy
+
+__all__ = [
+    "NAMED",
+    "Adaptive",
+    "Counting",
+    "Fixed",
+    "Greedy",
+    "Meta",
+    "OfflineMeta",
+    "PerState",
+    "Rule",
+    "Seen",
+    "ValueErrorGreedy",
+    "WithEstimates",
+    "as_rule",
+    "offline_meta",
+]

@@ -1,0 +1,233 @@
+"""What every rule for λ offers: its declaration, its parameters, and λ at an observation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negative, number, positive
+from tdlambda.core import declare
+from tdlambda.core.declare import words
+from tdlambda.features import Encoder
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a learner knows at some observations, for a rule to say λ there."""
+
+    estimates: Mapping[str, Floats]
+    """Predictions [observation] of each estimate."""
+    rows: Mapping[str, Floats]
+    """The rule's own rows."""
+    index: Ints
+    value: Floats
+    """λ's features [observation, active]."""
+    numbers: Mapping[str, float]
+    """Parameters and kept numbers, by name."""
+    ready: bool
+    """Whether the warm-up is over."""
+
+
+class Rule(declare.Rule):
+    """Where λ comes from: `td.Fixed`, `td.PerState`, or a rule that learns λ beside the value.
+
+    A rule of your own that does not learn says λ at an observation (`at`, `at_many`). One that learns is a declaration:
+    further estimates, dot products, and `step`, a pure function that returns λ' (see docs/extending.md).
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> class ByError(td.Rule):
+    ...     '''λ is high where the last errors were large.'''
+    ...     parameters = "rate"
+    ...     dots = {"v": "V.x", "v_next": "V.x'"}
+    ...     keeps = {"size": 0.0}
+    ...
+    ...     @staticmethod
+    ...     def step(v, v_next, size, rate, reward, gamma_next):
+    ...         size = size + rate * (abs(reward + gamma_next * v_next - v) - size)
+    ...         lam_next = size / (1 + size)
+    ...         return lam_next, size
+    >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1, lam=ByError(rate=0.5))
+    >>> v.update(0, 2.0, 1, gamma=0.9)
+    >>> v.weights
+    array([0.2, 0. , 0. ])
+    """
+
+    features: Encoder | None = None
+    """Encoder that λ is a function of; the learner's own if None."""
+    warm_up_steps: int = 0
+    """Updates before λ first moves."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Show the declaration's numbers in the signature."""
+        super().__init_subclass__(**options)
+        if cls.__init__ is Rule.__init__:
+            kind, names = inspect.Parameter.KEYWORD_ONLY, [*words(cls.parameters), *words(cls.shared)]
+            given = [inspect.Parameter(n, kind, default=getattr(cls, n, inspect.Parameter.empty)) for n in names]
+            cls.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+
+    def __init__(self, **numbers: float) -> None:
+        names = [*words(self.parameters), *words(self.shared)]
+        unknown = sorted(set(numbers) - set(names))
+        missing = [name for name in names if name not in numbers and not hasattr(self, name)]
+        if unknown or missing:
+            wrong = f"no {', '.join(unknown)}" if unknown else f"{', '.join(missing)} is missing"
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names) or 'no numbers'}; {wrong}")
+        for name, value in numbers.items():
+            setattr(self, name, number(value, name))
+
+    @classmethod
+    def is_complete(cls) -> bool:
+        """Whether the class says where λ comes from: by `step`, by `at` or by `at_many`."""
+        return cls.learns() or cls.at is not Rule.at or cls.at_many is not Rule.at_many
+
+    def at(self, obs: Any) -> float:  # noqa: ARG002
+        """λ at one observation, of a rule that does not learn."""
+        raise TypeError("lam: this rule learns with a learner; ask the learner's lambda_at")
+
+    def at_many(self, observations: Any, n: int) -> Floats:
+        """λ at n observations, of a rule that does not learn."""
+        if self.learns():
+            return np.ones(n)  # placeholders: compiled code computes λ
+        return np.array([self.at(observation) for observation in observations])
+
+    def values(self, seen: Seen) -> Floats:
+        """λ at observations, of a rule that learns: by default what `step` would say on staying there for nothing."""
+        return np.array([self._peek(seen, k) for k in range(len(seen.index))])
+
+    def _peek(self, seen: Seen, k: int) -> float:
+        """λ' of a transition from the k-th observation to itself, with reward 0, γ' = 1 and ρ = 1."""
+        index, value = seen.index[k], seen.value[k]
+        known: dict[str, Any] = dict(seen.numbers) | dict.fromkeys(("gamma_next", "rho", "one"), 1.0)
+        known |= {"reward": 0.0, "ready": seen.ready, "xx": float(value @ value), "zz": float(value @ value)}
+        for name, what in self.dots.items():
+            left, *rest = what.split(".")
+            if left in seen.rows:
+                known[name] = float(value @ seen.rows[left][index])
+            elif left in seen.estimates:
+                known[name] = (
+                    float(seen.estimates[left][k]) if rest[0] in ("x", "x'") else known.get(f"{left}_{rest[0]}", 0.0)
+                )
+        for name, where in self.phases.items():
+            function, active = self.function(name), index[value != 0]
+            wanted = [a for a in inspect.signature(function).parameters if a not in self.constants()]
+            if where in ("after x", "all"):
+                continue
+            rounds = [known] if not where else [known | {r: seen.rows[r][f] for r in seen.rows} for f in active]
+            known[f"{name}_count"] = float(len(active))
+            for result in (function(**{a: given[a] for a in wanted}, **self._fixed(function)) for given in rounds):
+                _gather(known, self, name, result, bool(where))
+        return float(known["lam_next"])
+
+    def _fixed(self, function: Any) -> dict[str, Any]:
+        return {k: v for k, v in self.constants().items() if k in inspect.signature(function).parameters}
+
+    def numbers(self, alpha: float | None) -> dict[str, float]:  # noqa: ARG002
+        """The parameters by name; α is the value's step size, None with a schedule."""
+        return {name: getattr(self, name) for name in [*words(self.parameters), *words(self.shared)]}
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments as plain data."""
+        named = [p.name for p in inspect.signature(type(self).__init__).parameters.values() if p.kind != p.VAR_KEYWORD]
+        names = named[1:] or [*words(self.parameters), *words(self.shared)]
+        return {name: getattr(self, name) for name in names}
+
+    def __eq__(self, other: object) -> bool:
+        """Same kind, same parameters."""
+        return type(self) is type(other) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        """Equal rules hash alike."""
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"{type(self).__name__}({', '.join(map(repr, self.get_params().values()))})"
+
+
+def _gather(known: dict[str, Any], rule: Rule, name: str, result: Any, summed: bool) -> None:
+    from tdlambda.core.source import returned
+
+    names = returned(rule.function(name))
+    for what, number_ in zip(names, result if isinstance(result, tuple) else (result,), strict=True):
+        if what not in rule.row_names():
+            known[what] = known.get(what, 0.0) + number_ if summed else number_
+
+
+class Adaptive(Rule):
+    """A rule that learns, with a warm-up.
+
+    Parameters
+    ----------
+    warm_up
+        Updates before λ first moves from 1: a number of steps or, with `length` given, a fraction of it.
+    length
+        The number of updates to come, if it is known.
+    """
+
+    def __init__(self, warm_up: float = 0, length: int | None = None) -> None:
+        self.warm_up, self.length = warm_up, length
+        if length is not None:
+            integer(length, "length", 1)
+            if not 0 <= number(warm_up, "warm_up") < 1:
+                raise ValueError(f"warm_up must be a fraction of length, in [0, 1); got {warm_up}")
+            self.warm_up_steps = int(warm_up * length)
+        else:
+            if not not_negative(warm_up, "warm_up").is_integer():
+                raise ValueError(f"warm_up must be a number of steps (or give length for a fraction); got {warm_up}")
+            self.warm_up_steps = int(warm_up)
+
+
+class WithEstimates(Adaptive):
+    """An adaptive rule that needs the mean and the variance of a return, learnt beside the value.
+
+    The auxiliary learners are of the value learner's own kind, on its features.
+
+    Parameters
+    ----------
+    ratio
+        Step size of the auxiliary learners, as a multiple of the value learner's; not used with `aux_alpha`.
+    aux_alpha
+        Step size of the auxiliary learners, as a number of its own. In gradient methods their β is then
+        β · aux_alpha / α: just `aux_alpha` where β is α. Needs a constant α.
+    trace_lam
+        λ of the auxiliary learners' own traces.
+    of
+        Off-policy: the variance that the return has under the "target" policy, or the "corrected" return's.
+    """
+
+    def __init__(
+        self,
+        ratio: float,
+        trace_lam: float,
+        of: str,
+        warm_up: float,
+        length: int | None,
+        aux_alpha: float | None,
+    ) -> None:
+        super().__init__(warm_up, length)
+        choice(of, "of", "target", "corrected")
+        self.ratio, self.trace_lam, self.of = positive(ratio, "ratio"), fraction(trace_lam, "trace_lam"), of
+        self.aux_alpha = None if aux_alpha is None else positive(aux_alpha, "aux_alpha")
+        self.corrected = of == "corrected"
+        if self.corrected:  # an expectation under the behaviour policy
+            last = list(self.estimates)[-1]
+            reward, discount, _, lam, pace = self.estimates[last]
+            self.estimates = {**self.estimates, last: (reward, discount, "one", lam, pace)}
+
+    def numbers(self, alpha: float | None) -> dict[str, float]:
+        """The parameters by name."""
+        if self.aux_alpha is not None and alpha is None:
+            raise ValueError("aux_alpha: beside a schedule for alpha give ratio, a factor on it, instead")
+        pace = self.ratio if self.aux_alpha is None or alpha is None else self.aux_alpha / alpha
+        rest = [name for name in words(self.parameters) if name != "pace"]
+        return {"pace": pace} | {name: getattr(self, name) for name in rest}
+
+    def constants(self) -> dict[str, Any]:
+        """The form of the rule."""
+        return {"corrected": self.corrected}

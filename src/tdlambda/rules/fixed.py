@@ -1,0 +1,63 @@
+"""Rules that do not learn: one λ for all, or one for each state."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, integer, per_state, real
+from tdlambda.rules.base import Rule
+
+
+class Fixed(Rule):
+    """The same λ everywhere.
+
+    >>> Fixed(0.9).at(3)
+    0.9
+    """
+
+    def __init__(self, lam: float) -> None:
+        self.lam = float(per_state(lam, 1, "lam", 0, 1)[0])
+
+    def at(self, obs: Any) -> float:  # noqa: ARG002, the same everywhere
+        """λ."""
+        return self.lam
+
+    def at_many(self, observations: Any, n: int) -> Floats:  # noqa: ARG002
+        """λ, n times."""
+        return np.full(n, self.lam)
+
+    def get_params(self) -> dict[str, Any]:
+        """The λ."""
+        return {"lam": self.lam}
+
+
+class PerState(Rule):
+    """A λ for each state; observations are the states' numbers.
+
+    >>> PerState([1.0, 0.5, 0.0]).at(1)
+    0.5
+    """
+
+    def __init__(self, lam: ArrayLike) -> None:
+        array = np.atleast_1d(real(lam, "lam"))
+        self.lam = per_state(array, array.size, "lam", 0, 1)
+
+    def at(self, obs: Any) -> float:
+        """λ of this state."""
+        return float(self.lam[integer(obs, "obs (of a λ for each state)", 0, self.lam.size - 1)])
+
+    def at_many(self, observations: Any, n: int) -> Floats:
+        """λ of these states."""
+        states = np.asarray(observations) if n else np.zeros(0, dtype=np.int64)
+        if not np.issubdtype(states.dtype, np.integer) or states.shape != (n,):
+            raise TypeError(f"obs: a λ for each state needs integer states; got {states.dtype} of shape {states.shape}")
+        if n and (states.min() < 0 or states.max() >= self.lam.size):
+            raise ValueError(
+                f"obs: there is a λ for states 0 to {self.lam.size - 1}; got {states.min()} to {states.max()}"
+            )
+        return self.lam[states]
+
+    def get_params(self) -> dict[str, Any]:
+        """The table."""
+        return {"lam": self.lam.tolist()}

@@ -1,0 +1,92 @@
+"""λ-greedy (White & White 2016): the λ that would be best for the next target if the full return followed it.
+
+    λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
+
+M is learnt as a value of its own. The variance is learnt by direct VTD from M's errors,
+
+    Var:  reward (r' + γ' M(x') - M(x))²,  discount γ'²
+
+or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less M². Off-policy, `of="corrected"` is the
+variance of the return with its importance ratios: see `td.DirectVTD`.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tdlambda.arrays import Floats, choice
+from tdlambda.rules.base import Seen, WithEstimates
+from tdlambda.rules.moments import of_second_moment, of_variance
+
+
+class Greedy(WithEstimates):
+    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learnt beside the value.
+
+    Parameters
+    ----------
+    variance
+        "direct" (direct VTD) or "vtd" (the second moment).
+    ratio, trace_lam, of, aux_alpha
+        See `WithEstimates`.
+    warm_up, length
+        See `Adaptive`; until then λ = 1.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Greedy())
+    >>> v.update_many(ring.sampler(seed=1).take(50_000))
+    >>> bool(v.lambda_at(5) < 0.2)
+    True
+    """
+
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        "M": ("reward", "gamma_next", "rho", "trace_lam", "pace"),
+        "S": ("square", "shrink", "rho", "trace_lam", "pace"),
+    }
+    squares = ("S",)
+    parameters = "trace_lam pace"
+    dots = {"v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "s_next": "S.x'"}
+    options = ("corrected", "variance")
+
+    def __init__(
+        self,
+        variance: Literal["direct", "vtd"] = "direct",
+        ratio: float = 2.0,
+        trace_lam: float = 1.0,
+        of: Literal["target", "corrected"] = "target",
+        warm_up: float = 0,
+        length: int | None = None,
+        aux_alpha: float | None = None,
+    ) -> None:
+        super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
+        self.variance = choice(variance, "variance", "direct", "vtd")
+
+    def constants(self) -> dict[str, Any]:
+        """The form of the rule."""
+        return super().constants() | {"variance": self.variance}
+
+    @staticmethod
+    def step(v_next, m, m_next, s_next, reward, gamma_next, rho, ready, corrected, variance):
+        """λ' from estimates of before this step; 1 for 0/0: where nothing is known, V is not to be trusted."""
+        spread = s_next
+        if variance == "vtd":
+            spread = s_next - m_next**2
+            square, shrink = of_second_moment(reward, gamma_next, m_next, rho, corrected)
+        else:
+            square, shrink = of_variance(reward, gamma_next, m, m_next, rho, corrected)
+        bias = (v_next - m_next) ** 2
+        below = bias + max(spread, 0.0)
+        lam_next = bias / below if below > 0 and ready else 1.0
+        return lam_next, square, shrink
+
+    def values(self, seen: Seen) -> Floats:
+        """λ from the estimates so far."""
+        v, mean, second = (seen.estimates[k] for k in "VMS")
+        if not seen.ready:
+            return np.ones_like(v)
+        variance = np.maximum(0, second if self.variance == "direct" else second - mean**2)
+        bias = (v - mean) ** 2
+        return np.divide(bias, bias + variance, out=np.ones_like(v), where=bias + variance > 0)

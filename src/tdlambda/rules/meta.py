@@ -1,0 +1,230 @@
+"""META: λ(x) by gradient descent on the overall target error (thesis chapter 4).
+
+With V, L = E[G^λ], M = E[G] and S = Var[G^λ] at x', estimated by learners that run beside the value learner, the
+partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' = λ(x') is, what lies further ahead held fixed,
+
+    exact    γ' { (L-V) (r' + γ'V - M(x)) + γ'λ' [(L-V)² + S] }        M(x) stands for v(s_t), the reward for its mean
+    derived  γ'² [ λ' ((V-L)² + S) - (V-L) (V-M) ]                     the thesis' objective: target against r' + γ'M
+
+λ(x) = 1 - u·z, clipped to [0, 1], with u = 0 at the start. One step is, with ρ_acc = ρ₀⋯ρ_t since the episode began,
+
+    gradient  λ' -= κ ρ_acc · derivative
+    newton    λ' += κ (λ* - λ'),  λ* the zero of the derivative, clipped to [0, 1]; κ has no unit
+
+The exact derivative can also reach further: λ' matters to the λ-returns of all states before it. Cut the adjoint series
+of `FiniteMDP.target_error_gradient` to one path, and the adjoints of the mean and the variance at x_t are two numbers
+that are carried along like a trace,
+
+    y₂ = 1 + c² y₂,   y₁ = 2 (L(x) - M(x)) + c y₁ + 2 δ c y₂,    c = γλ of x_t, δ of the step into x_t
+    derivative = ½ y₁ γ'(L-V) + y₂ [ δ γ'(L-V) + γ'²λ' S ]
+
+`trace=True` carries them through the episode (the full gradient, in expectation). `horizon=n` counts only the λ-returns
+of the last n states; `horizon=1` is the one-step form.
+"""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tdlambda.arrays import Floats, choice, flag, integer, not_negative, positive
+from tdlambda.features import Encoder
+from tdlambda.rules.base import Seen, WithEstimates
+from tdlambda.rules.moments import of_mean, of_variance
+
+
+def clip(lam: float) -> float:
+    """λ into [0, 1]."""
+    return min(max(lam, 0.0), 1.0)
+
+
+def encoder_or_none(features: Any) -> Encoder | None:
+    """Validate λ's features."""
+    if features is not None and not isinstance(features, Encoder):
+        raise TypeError(f"features must be an encoder or None; got {features!r}")
+    return features
+
+
+class Meta(WithEstimates):
+    """META: λ(x) that descends the overall target error, online.
+
+    Parameters
+    ----------
+    kappa
+        Step size of λ: without a unit for "newton", that of 1/value² for "gradient".
+    gradient
+        "exact" or "derived": see `rules.meta`.
+    step
+        "newton" (a share κ of the way to the minimiser) or "gradient" (the thesis' step, with ρ_acc).
+    features
+        What λ is a function of: the learner's own features (None), or another encoder, such as one-hot states.
+    horizon
+        Number of steps over which the meta-gradient is propagated (more than 1 needs the "exact" gradient).
+    trace
+        Propagate the meta-gradient through the whole episode: an unbounded horizon at the cost of two numbers.
+    ratio, trace_lam, of, aux_alpha
+        See `WithEstimates`.
+    floor
+        Leave λ where the estimated variance is not above this times the square of the largest reward so far.
+    rho_clip
+        A bound on ρ_acc, or None.
+    in_range
+        Keep 1 - u·z itself in [0, 1] where it is moved; else only its value is clipped.
+    warm_up, length
+        See `Adaptive`; until then λ = 1.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Meta(kappa=1e-2))
+    >>> v.lambda_at(5)
+    1.0
+    >>> v.update_many(ring.sampler(seed=1).take(50_000))
+    >>> bool(v.lambda_at(5) < 0.5)
+    True
+    """
+
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        "M": ("reward", "gamma_next", "rho", "trace_lam", "pace"),
+        "L": ("ahead", "kept", "rho", "trace_lam", "pace"),
+        "S": ("square", "shrink", "rho", "trace_lam", "pace"),
+    }
+    squares = ("S",)
+    weight_rows = "u"
+    updates = "u -= change z"
+    parameters = "kappa floor rho_clip trace_lam pace"
+    dots = {
+        "v": "V.x", "v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "l": "L.x", "l_next": "L.x'", "s_next": "S.x'",
+        "uz": "u.z",
+    }  # fmt: skip
+    keeps = {"rho_acc": 1.0, "worth": 0.0, "spread": 0.0, "c": 0.0, "delta": 0.0}
+    options = ("corrected", "gradient", "newton", "reach", "in_range", "older_worth", "older_spread")
+
+    def __init__(
+        self,
+        kappa: float = 1e-3,
+        gradient: Literal["exact", "derived"] = "exact",
+        step: Literal["newton", "gradient"] = "newton",
+        features: Encoder | None = None,
+        horizon: int = 1,
+        trace: bool = False,
+        ratio: float = 2.0,
+        trace_lam: float = 1.0,
+        of: Literal["target", "corrected"] = "target",
+        floor: float = 1.5e-8,
+        rho_clip: float | None = None,
+        in_range: bool = True,
+        warm_up: float = 0,
+        length: int | None = None,
+        aux_alpha: float | None = None,
+    ) -> None:
+        super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
+        choice(gradient, "gradient", "exact", "derived")
+        choice(step, "step", "newton", "gradient")
+        trace = flag(trace, "trace")
+        if integer(horizon, "horizon", 1) > 1 and trace:
+            raise ValueError(f"horizon: a trace has no horizon; give one or the other, not {horizon} and trace=True")
+        if (trace or horizon > 1) and gradient != "exact":
+            name = "trace" if trace else "horizon"
+            raise ValueError(f'{name}: only the "exact" gradient reaches further than one step, not "{gradient}"')
+        self.kappa, self.gradient, self.how = positive(kappa, "kappa"), gradient, step
+        self.features = encoder_or_none(features)
+        self.horizon, self.trace = int(horizon), trace
+        self.floor = not_negative(floor, "floor")
+        self.rho_clip = None if rho_clip is None else positive(rho_clip, "rho_clip")
+        self.in_range = flag(in_range, "in_range")
+        self.keeps = {} if step == "newton" else {"rho_acc": 1.0}
+        if trace or self.horizon > 1:
+            self.keeps |= {"c": 0.0, "delta": 0.0}
+        if trace:
+            self.keeps |= {"worth": 0.0, "spread": 0.0}
+        if self.horizon > 1:
+            self.keeps |= dict.fromkeys([f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")], 0.0)
+            self.phases = {"carry": "", "step": ""}
+
+    @classmethod
+    def thesis(cls, kappa: float, **options: Any) -> Self:
+        """As the thesis describes it, with the right sign: gradient steps, ρ_acc, weights that are not clipped."""
+        return cls(kappa, "derived", "gradient", in_range=False, **options)
+
+    def constants(self) -> dict[str, Any]:
+        """The form of the rule."""
+        reach = "trace" if self.trace else "horizon" if self.horizon > 1 else "one"
+        form = {"gradient": self.gradient, "newton": self.how == "newton", "reach": reach, "in_range": self.in_range}
+        none = {} if self.horizon > 1 else {"older_worth": 0.0, "older_spread": 0.0}
+        return super().constants() | form | none
+
+    def numbers(self, alpha: float | None) -> dict[str, float]:
+        """The parameters by name."""
+        clip = np.finfo(np.float64).max if self.rho_clip is None else self.rho_clip
+        return super().numbers(alpha) | {"rho_clip": float(clip)}
+
+    def function(self, name: str) -> Any:
+        """One of the phases' functions: for a horizon, `carry` is written out for each of its steps."""
+        return self._carry() if name == "carry" else super().function(name)
+
+    def _carry(self) -> str:
+        """(y₁, y₂) of the λ-returns of the last n - 1 states, carried over the step into x_t."""
+        last = range(self.horizon - 1, 0, -1)
+        names = [f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")]
+        lines = [f"def carry({', '.join(names)}, l, m, c, delta):"]
+        for k in last:  # the k-th state back was the (k-1)-th one a step ago; the newest begins with its own terms
+            lines += [f"    worth{k}, spread{k} = c * worth{k} + 2 * delta * c * spread{k}, c**2 * spread{k}"]
+        lines += [f"    older_worth = {' + '.join(f'worth{k}' for k in last)}"]
+        lines += [f"    older_spread = {' + '.join(f'spread{k}' for k in last)}"]
+        lines += [f"    worth{k}, spread{k} = worth{k - 1}, spread{k - 1}" for k in last if k > 1]
+        lines += ["    worth1, spread1 = 2 * (l - m), 1.0"]
+        return "\n".join([*lines, f"    return older_worth, older_spread, {', '.join(names)}"])
+
+    @staticmethod
+    def step(
+        v_next, m, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reward, gamma_next, rho, ready,
+        most_reward, rho_acc, worth, spread, c, delta, older_worth, older_spread,
+        corrected, gradient, newton, reach, in_range,
+    ):  # fmt: skip
+        """Move λ' by estimates of before this step, then say what the estimates learn."""
+        rho_acc = min(rho_acc * rho, rho_clip)
+        if reach == "trace":
+            worth, spread = 2 * (l - m) + (c * worth + 2 * delta * c * spread), 1.0 + c**2 * spread
+        elif reach == "horizon":
+            worth, spread = 2 * (l - m) + older_worth, 1.0 + older_spread
+        value, gap = 1.0 - uz, v_next - l_next
+        lam = clip(value)
+        slope = gamma_next**2 * (gap**2 + s_next)
+        if gradient == "exact":
+            offset = gamma_next * gap * (reward + gamma_next * v_next - m)
+        else:
+            offset = gamma_next**2 * gap * (v_next - m_next)
+        derivative = slope * lam - offset
+        if reach != "one":
+            gain = gamma_next * (l_next - v_next)
+            error = reward + gamma_next * (v_next + lam * (l_next - v_next)) - l
+            derivative = worth * gain / 2 + spread * (error * gain + gamma_next**2 * lam * s_next)
+            slope = slope * spread
+        per_norm = 1.0 / zz if zz > 0 else 0.0
+        if newton:
+            best = clip(lam - derivative / slope) if slope > 0 else lam
+            by = kappa * (best - lam) * per_norm
+        else:
+            by = -kappa * rho_acc * derivative
+        after = clip(value + by * zz)
+        if in_range:
+            by = (after - value) * per_norm
+        go = ready and s_next > floor * most_reward**2
+        change = by if go else 0.0
+        lam_next = after if go else lam
+        ahead, kept = of_mean(v_next, lam_next, reward, gamma_next)
+        c, delta = kept, ahead + kept * l_next - l
+        square, shrink = of_variance(ahead, kept, l, l_next, rho, corrected)
+        return lam_next, change, ahead, kept, square, shrink, rho_acc, worth, spread, c, delta
+
+    def values(self, seen: Seen) -> Floats:
+        """1 - u·z, clipped."""
+        return np.clip(1 - (seen.value * seen.rows["u"][seen.index]).sum(axis=1), 0, 1)
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        names = "kappa gradient how features horizon trace ratio trace_lam of floor rho_clip in_range"
+        names += " warm_up length aux_alpha"
+        return {("step" if name == "how" else name): getattr(self, name) for name in names.split()}

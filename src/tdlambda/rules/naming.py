@@ -1,0 +1,54 @@
+"""λ as a user writes it: a number, one for each state, a rule, or the name of one."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import number
+from tdlambda.rules.base import Rule
+from tdlambda.rules.fixed import Fixed, PerState
+from tdlambda.rules.greedy import Greedy
+from tdlambda.rules.meta import Meta
+from tdlambda.rules.value_error_greedy import ValueErrorGreedy
+
+NAMED: dict[str, type[Rule]] = {"auto": ValueErrorGreedy, "meta": Meta, "greedy": Greedy}
+"""Rules that can be given by name, with their default settings."""
+
+
+def as_rule(lam: Any) -> Rule:
+    """A rule from a rule, its name, a number, or a number for each state.
+
+    >>> as_rule(0.9), as_rule("auto") == ValueErrorGreedy()
+    (Fixed(0.9), True)
+    >>> as_rule("atuo")
+    Traceback (most recent call last):
+    ValueError: lam must be in [0, 1], "auto", "meta", "greedy" or a rule; got 'atuo' (did you mean "auto"?)
+    """
+    if isinstance(lam, Rule):
+        if not lam.is_complete():
+            raise TypeError(f"lam: {type(lam).__name__} says no λ; a rule has at(obs), or a step that learns it")
+        return lam
+    if isinstance(lam, str):
+        if lam in NAMED:
+            return NAMED[lam]()
+        near = get_close_matches(lam.lower(), NAMED, n=1)
+        raise ValueError(_message(lam, f'did you mean "{near[0]}"?' if near else ""))
+    if isinstance(lam, type) and issubclass(lam, Rule):
+        raise TypeError(_message(lam, f"did you mean {lam.__name__}()?"))
+    if np.ndim(lam) > 0:
+        return PerState(lam)
+    try:
+        size = number(lam, "lam")
+    except TypeError:
+        raise TypeError(_message(lam)) from None
+    if not 0 <= size <= 1:
+        raise ValueError(_message(lam))
+    return Fixed(size)
+
+
+def _message(lam: Any, hint: str = "") -> str:
+    names = ", ".join(f'"{name}"' for name in NAMED)
+    return f"lam must be in [0, 1], {names} or a rule; got {lam!r}{f' ({hint})' if hint else ''}"

@@ -1,0 +1,183 @@
+"""Value-error greedy: the λ that leaves the value, not its target, with the smallest error after the update.
+
+With e the eligibility trace just after x was added to it (step size and ρ included), all that is still to come of the
+λ-return adds γ'λ'Y e to the weights, where Y is the corrected λ-return of x' less V(x'): E[Y] = L' - V', and Y has the
+return's variance. So one update from now, at x,
+
+    V⁺ - v = (V - v) + g γ'λ' Y,        g = e·x                           what an error of 1 moves V(x) by
+    E[(V⁺ - v)²] = (V - v)² + 2 c λ' (V - v) (L' - V') + (c λ')² [ (L' - V')² + Var' ],        c = γ' g
+
+least at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). λ' belongs to x' and has many predecessors: the best for
+all of them weighs each by c², and so is, with A[·] an average over visits,
+
+    λ' = ( A[ c (V - v) (V' - v') ] - doubt · A[c²] Var' ) / ( A[c²] [ (V' - v')² + Var' ] ),      clipped to [0, 1]
+
+where v and L', which are not known, are both the mean M: that of full returns, learnt beside the value. Steps of size c
+keep up a variance of c Var' / 2 in V itself. Noise that V and V' share is not bias, so a larger λ cannot remove it:
+doubt = ½ takes it away from what counts as a common error. (The part of this update that does not wait for λ', g δ,
+would belong to V - v. It is left out: λ' would follow the noise of a single reward, which costs more than the term of
+order α is worth.)
+
+    m    the value again, by the learner's own algorithm, with a step size of its own after n visits,
+         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
+    M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
+    Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
+         weight; Σ u_i² over the visits of i in those stretches counts each visit with all that it has in common with
+         others. A stretch ends with an episode (of one that is shorter than there are features, with a later one), or
+         after `stretch` steps: nothing here needs episodes.
+
+Were M right, u would have mean 0. If over the last stretches it surely has not, the target has moved: the visits of
+that feature count from 0 again, so that m and M learn as at the start.
+
+Where to look for the reasons of each number: docs/how-we-chose.md.
+"""
+
+import numpy as np
+
+from tdlambda.arrays import Floats, fraction, integer, not_negative, number, positive
+from tdlambda.rules.base import Adaptive, Seen
+from tdlambda.rules.meta import clip
+
+RECENT, SURE = 0.02, 5.0
+"""Weight of a stretch in the last two; standard errors from 0 at which the mean of u says that M is wrong."""
+
+
+class ValueErrorGreedy(Adaptive):
+    """λ that makes the value's own error smallest, one update ahead; nothing to tune, whatever α is.
+
+    λ is high where V and the mean of the returns differ, in the same direction at a state and after it, by more than
+    noise would add, and low where they agree. `lam="auto"` in any learner is this rule.
+
+    Parameters
+    ----------
+    doubt
+        How much of the error that a value and the next have in common is put down to noise, in units of what one
+        update's noise adds to the variance: ½ is what updates keep up in the long run, 0 looks one update ahead only.
+    memory
+        How many visits the mean of the returns remembers, in units of 1/(α|x|²), the value's own memory: where the
+        target moves, fewer.
+    rate
+        Weight of the last visit in A[·].
+    trace_lam
+        λ of the mean's own traces, before importance ratios are cut.
+    stretch
+        The most steps that noise is summed over, where episodes are longer or never end.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.ValueErrorGreedy())
+    >>> v.update_many(ring.sampler(seed=1).take(50_000))
+    >>> bool(v.lambdas(range(1, 10)).mean() < 0.5)
+    True
+    """
+
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        "m": ("reward", "gamma_next", "rho", "mean_lam", "mean_pace"),
+    }
+    over = "x"
+    weight_rows = "mean noise visits seen squares counted aim weight drift power"
+    trace_rows = "trace"
+    reported = ("mean",)
+    row_bound = 1e140  # its square, and sums of it, are numbers too
+    parameters = "rate doubt trace_lam forgetting"
+    shared = "stretch"
+    dots = {
+        "v": "V.x", "v_next": "V.x'", "mu": "mean.x", "mu_next": "mean.x'", "ex": "V.e.x", "decay": "V.decay",
+    }  # fmt: skip
+    options = ("carries_alpha",)
+    phases = {"enter": "x", "aims": "", "meet": "x'", "step": "", "leave": "after x", "close": "all"}
+    updates = """
+        trace  = keep trace + rho x
+        noise += delta trace
+    """
+
+    def __init__(
+        self,
+        doubt: float = 0.5,
+        memory: float = 100.0,
+        rate: float = 0.1,
+        trace_lam: float = 0.8,
+        stretch: int = 1000,
+    ) -> None:
+        super().__init__()
+        if not 0 < number(rate, "rate") <= 1:
+            raise ValueError(f"rate must be in (0, 1]; got {rate}")
+        self.doubt, self.memory, self.rate = not_negative(doubt, "doubt"), positive(memory, "memory"), float(rate)
+        self.trace_lam, self.forgetting = fraction(trace_lam, "trace_lam"), 1 / self.memory
+        self.stretch = integer(stretch, "stretch", 1)
+
+    @staticmethod
+    def enter(visits, seen):
+        """Count the visit of a feature of x."""
+        visits, seen = visits + 1, seen + 1
+        count = visits
+        return visits, seen, count
+
+    @staticmethod
+    def aims(count, enter_count, xx, alpha, ex, decay, v, v_next, mu, mu_next, gamma_next, rho, carries_alpha):
+        """The factor on m's step size, c, and c (V - v) (V' - v')."""
+        scaled = alpha * xx
+        pace = max(0.1 * min(1.0, scaled), 0.5 / np.sqrt(1 + 0.5 * (count / max(enter_count, 1.0))))
+        mean_pace = pace / scaled if scaled > 0 else 1.0
+        kept = rho * decay * ex
+        reach = kept + rho * alpha * (1 - kept) * xx if carries_alpha else alpha * (kept + rho * xx)
+        c = gamma_next * reach
+        product = c * (v_next - mu_next) * (v - mu)
+        return mean_pace, c, product
+
+    @staticmethod
+    def meet(aim, weight, visits, squares, counted, rate, c, product):
+        """Move the averages A[·] of a feature of x', and add what it says to the sums."""
+        by = max(rate, 1 / (visits + 1))
+        aim, weight = aim + by * (product - aim), weight + by * (c * c - weight)
+        above, total = aim, weight
+        variance = squares / counted if counted > 0 else 0.0
+        return aim, weight, above, total, variance
+
+    @staticmethod
+    def step(above, total, variance, meet_count, v_next, mu, mu_next, decay, doubt, trace_lam, reward, gamma_next, rho):
+        """λ' from the averages; 1 for 0/0: where nothing is known, V is not to be trusted."""
+        spread = variance / meet_count if meet_count > 0 else 0.0
+        gap = v_next - mu_next
+        below = total * (gap * gap + spread)
+        lam_next = clip((above - doubt * total * spread) / below) if below > 0 else 1.0
+        mean_lam = trace_lam * (1.0 / rho if rho > 1.0 else 1.0)
+        keep, delta = rho * decay, reward + gamma_next * mu_next - mu
+        return lam_next, mean_lam, keep, delta
+
+    @staticmethod
+    def leave(mean, m_w, visits, alpha, xx, forgetting):
+        """Average m at a feature of x, after it has learnt."""
+        mean = mean + max(3 / (visits + 3), forgetting * min(1.0, alpha * xx)) * (m_w - mean)
+        return mean
+
+    @staticmethod
+    def close(squares, counted, noise, seen, drift, power, visits):
+        """The end of a stretch: its noise joins the sums; if its mean is surely not 0, visits count from 0 again."""
+        squares, counted = squares + noise**2, counted + seen
+        if seen > 0:
+            drift, power = drift + RECENT * (noise - drift), power + RECENT * (noise**2 - power)
+            if drift * drift > SURE * SURE * RECENT / 2 * power:  # independent u have means of variance RECENT/2 E[u²]
+                drift, visits = 0.0, 0.0
+        noise, seen = 0.0, 0.0
+        return squares, counted, noise, seen, drift, power, visits
+
+    @staticmethod
+    def closes(since, size, ended, stretch):
+        """Whether a stretch is over."""
+        return since >= (size if ended else max(size, stretch))
+
+    def values(self, seen: Seen) -> Floats:
+        """λ from the estimates and averages so far."""
+        used, index, rows = seen.value != 0, seen.index, seen.rows
+        counted = rows["counted"][index]
+        each = np.divide(rows["squares"][index], counted, out=np.zeros_like(seen.value), where=counted > 0)
+        variance = (each * used).sum(axis=1) / np.maximum(1, used.sum(axis=1))
+        above, weight = (rows["aim"][index] * used).sum(axis=1), (rows["weight"][index] * used).sum(axis=1)
+        mean = (seen.value * rows["mean"][index]).sum(axis=1)
+        below = weight * ((seen.estimates["V"] - mean) ** 2 + variance)
+        above -= self.doubt * weight * variance
+        return np.clip(np.divide(above, below, out=np.ones_like(below), where=below > 0), 0, 1)

@@ -1,0 +1,50 @@
+"""The moments of a λ-return as estimates beside its value: what `td.VTD` and `td.DirectVTD` learn."""
+
+from typing import Any
+
+from tdlambda.rules.base import Rule
+from tdlambda.rules.moments import of_mean, of_second_moment, of_variance
+
+
+class Moments(Rule):
+    """J = E[G^λ] and its variance (or second moment S), beside V; λ' is given.
+
+    Parameters
+    ----------
+    variance
+        "direct": S is the variance (direct VTD); "vtd": the second moment.
+    of
+        Off-policy: of the return under the "target" policy, or of the "corrected" return.
+    trace_lam
+        λ of the traces of J and S.
+    """
+
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        "J": ("ahead", "kept", "rho", "trace_lam"),
+        "S": ("square", "shrink", "rho", "trace_lam"),
+    }
+    squares = ("S",)
+    decides = False
+    parameters = "trace_lam"
+    dots = {"v_next": "V.x'", "j": "J.x", "j_next": "J.x'"}
+    options = ("corrected", "variance")
+
+    def __init__(self, variance: str, of: str, trace_lam: float) -> None:
+        self.variance, self.of, self.trace_lam, self.corrected = variance, of, trace_lam, of == "corrected"
+        if self.corrected:
+            self.estimates = {**self.estimates, "S": ("square", "shrink", "one", "trace_lam")}
+
+    def constants(self) -> dict[str, Any]:
+        """The form of the rule."""
+        return {"corrected": self.corrected, "variance": self.variance}
+
+    @staticmethod
+    def step(v_next, j, j_next, reward, gamma_next, rho, lam_next, corrected, variance):
+        """The rewards and discounts of J and of S."""
+        ahead, kept = of_mean(v_next, lam_next, reward, gamma_next)
+        if variance == "vtd":
+            square, shrink = of_second_moment(ahead, kept, j_next, rho, corrected)
+        else:
+            square, shrink = of_variance(ahead, kept, j, j_next, rho, corrected)
+        return ahead, kept, square, shrink

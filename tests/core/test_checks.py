@@ -1,0 +1,147 @@
+# mypy: disable-error-code="no-untyped-def"
+"""`td.check_algorithm` and `td.check_rule`: what is right passes, and each usual mistake is told by its name."""
+
+from typing import Any
+
+import pytest
+
+import tdlambda as td
+from tdlambda.algorithms.td import DutchTD, ReplacingTD
+
+
+class Mine(td.Algorithm):
+    """TD(λ), to be broken."""
+
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"decay": 0.0}
+    updates = """
+        e  = keep e + new x
+        w += along e
+    """
+
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * decay, rho
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+class GammaOfTheWrongStep(Mine):
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * gamma_next * decay, rho
+        decay = lam_next
+        return keep, new, along, decay
+
+
+class LambdaOfTheWrongStep(Mine):
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * decay * lam_next, rho
+        decay = gamma_next
+        return keep, new, along, decay
+
+
+class RhoTwice(Mine):
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = rho * alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * decay, rho
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+class WithoutRho(Mine):
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * decay, 1.0
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+class TraceSurvives(Mine):
+    """The trace among the weights, and a decay that an episode's start does not set back."""
+
+    weight_rows, trace_rows = "w e", ""
+
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * 0.9, rho
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+class CreditLost(Mine):
+    @staticmethod
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep, new = rho * decay if gamma_next > 0 else 0.0, rho
+        decay = gamma_next * lam_next
+        return keep, new, along, decay
+
+
+@pytest.mark.parametrize("kind", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, Mine])
+def test_what_is_right_passes(kind: Any) -> None:
+    td.check_algorithm(kind)
+
+
+@pytest.mark.parametrize("trace", ["dutch", "replacing"])
+def test_other_traces_pass(trace: str) -> None:
+    assert {"dutch": DutchTD, "replacing": ReplacingTD}[trace] is td.TD(td.OneHot(2), 0.1, trace=trace).declaration  # type: ignore[arg-type]
+    td.check_algorithm(td.TD, trace=trace)
+
+
+@pytest.mark.parametrize(
+    ("kind", "convention", "message"),
+    [
+        (GammaOfTheWrongStep, "gamma", "gamma: "),
+        (LambdaOfTheWrongStep, "lambda", "lambda: "),
+        (RhoTwice, "rho", "ρ is applied twice"),
+        (WithoutRho, "rho", "with ρ = 0 the step counts for nothing"),
+        (TraceSurvives, "reset", "A trace survives the end of an episode"),
+        (CreditLost, "credit", "the reward of the last step did not reach"),
+    ],
+)
+def test_each_mistake_is_told_by_its_name(kind: Any, convention: str, message: str) -> None:
+    with pytest.raises(AssertionError, match=message) as caught:
+        td.check_algorithm(kind)
+    assert str(caught.value).startswith(convention)
+
+
+def test_a_convention_can_be_left_out_on_purpose() -> None:
+    td.check_algorithm(RhoTwice, skip=["rho"])
+    with pytest.raises(ValueError, match="skip: choose from"):
+        td.check_algorithm(Mine, skip=["ratio"])
+
+
+@pytest.mark.parametrize(
+    "rule", [td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)], ids=lambda r: type(r).__name__
+)
+def test_rules_pass(rule: td.Rule) -> None:
+    td.check_rule(rule)
+
+
+class OutOfRange(td.Rule):
+    dots = {"v_next": "V.x'"}
+
+    @staticmethod
+    def step(v_next):
+        lam_next = 1.0 + abs(v_next)
+        return lam_next
+
+
+def test_a_lambda_out_of_range_is_told() -> None:
+    with pytest.raises(AssertionError, match=r"lam_next must be in \[0, 1\]"):
+        td.check_rule(OutOfRange(), alpha=0.001)
+
+
+def test_what_is_no_declaration_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"subclass of td\.Algorithm"):
+        td.check_algorithm(td.LSTD)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"td\.Rule with a step"):
+        td.check_rule(td.Fixed(0.5))

@@ -1,0 +1,198 @@
+# mypy: disable-error-code="no-untyped-def"
+"""A declaration that cannot work is refused when the class is made, naming the name."""
+
+from typing import Any
+
+import pytest
+
+import tdlambda as td
+from tdlambda.core import source
+from tdlambda.core.equations import forms, parse
+
+
+def declared(base: Any = td.Algorithm, **changes: Any) -> Any:
+    """TD(λ), or ByError, with some parts changed."""
+
+    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * (reward + gamma_next * v_next - v)
+        keep = rho * decay
+        decay = gamma_next * lam_next
+        return keep, along, decay
+
+    parts: dict[str, Any] = {
+        "dots": {"v": "w.x", "v_next": "w.x'"},
+        "keeps": {"decay": 0.0},
+        "updates": "e = keep e + rho x\nw += along e",
+        "step": staticmethod(step),
+    }
+    return type("Mine", (base,), parts | changes)
+
+
+def unknown_argument(v, momentum, decay, alpha):
+    keep, along = decay, alpha * v * momentum
+    return keep, along, decay
+
+
+def loses_decay(v, alpha, rho):
+    keep, along = rho, alpha * v
+    return keep, along
+
+
+def returns_an_expression(v, alpha, decay):
+    keep = decay
+    return keep, alpha * v, decay
+
+
+def returns_early(v, alpha, decay):
+    if v > 0:
+        return v, alpha, decay
+    keep, along = decay, alpha
+    return keep, along, decay
+
+
+def has_defaults(v, decay, alpha=0.5):
+    keep, along = decay, alpha * v
+    return keep, along, decay
+
+
+def takes_self(self, v, decay, alpha):
+    keep, along = decay, alpha * v
+    return keep, along, decay
+
+
+def reserved_result(v, decay, alpha):
+    keep, along, lane = decay, alpha * v, 1.0
+    return keep, along, decay, lane
+
+
+def no_along(v, decay):
+    keep = decay
+    return keep, decay
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"step": staticmethod(unknown_argument)}, "step asks for 'momentum'"),
+        ({"step": staticmethod(loses_decay)}, "step must return what it keeps, decay"),
+        ({"step": staticmethod(returns_an_expression)}, "list of different names"),
+        ({"step": staticmethod(returns_early)}, "its only return"),
+        ({"step": staticmethod(has_defaults)}, "no defaults"),
+        ({"step": staticmethod(takes_self)}, "staticmethod"),
+        ({"step": staticmethod(reserved_result)}, "'lane': generated code needs this name"),
+        ({"step": staticmethod(no_along)}, "updates: 'along' is neither returned by step nor an input"),
+        ({"step": lambda v, decay: (v, decay)}, "plain function"),
+        ({"updates": "e = keep * e + rho x\nw += along e"}, "cannot read"),
+        ({"updates": "e keep e + rho x"}, "cannot read 'e keep e"),
+        ({"updates": "q = keep e + rho x"}, "assigns to 'q', which is no row"),
+        ({"updates": "e = keep e\ne += rho x"}, "a second time"),
+        ({"updates": "w += along z"}, "z are the features of a rule"),
+        ({"updates": ""}, "say how rows change"),
+        ({"dots": {"v": "w.x", "v_next": "w.y"}}, "cannot read 'v_next': 'w.y'"),
+        ({"dots": {"v": "w.x", "v_next": "w.x'", "rho": "e.x"}}, "rho: a name means one thing"),
+        ({"keeps": {"decay": "nothing"}}, "keeps: 'decay' must begin with"),
+        ({"weight_rows": "w w"}, "w: a name means one thing"),
+        ({"weight_rows": "w_"}, "'w_': a name is letters"),
+        ({"weight_rows": ""}, "weight_rows"),
+        ({"sizes": "beta"}, "sizes must begin with alpha"),
+        ({"trace_scale": "beta"}, "beta: not among sizes"),
+    ],
+)
+def test_what_no_schedule_could_use_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match="Mine: ") as caught:
+        declared(**changes)
+    assert message in str(caught.value)
+
+
+def no_lambda(v, v_next):
+    lam = v + v_next
+    return lam
+
+
+def plain_lambda(v_next):
+    lam_next = min(max(v_next, 0.0), 1.0)
+    return lam_next
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dots": {"v": "V.x", "v_next": "V.x'"}, "step": staticmethod(no_lambda)}, "must return lam_next"),
+        ({"dots": {"v_next": "W.x'"}, "step": staticmethod(plain_lambda)}, "cannot read 'v_next': \"W.x'\""),
+        ({"estimates": {"M": ("reward", "gamma_next", "rho", "lam_next")}}, "must begin with V"),
+        ({"estimates": {"V": ("reward", "gamma_next", "rho")}}, "must have a reward"),
+        ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "is given square"),
+        ({"phases": {"step": "everywhere"}}, "phases: 'everywhere'"),
+    ],
+)
+def test_rules_are_refused_by_name_too(changes: dict[str, Any], message: str) -> None:
+    parts: dict[str, Any] = {"dots": {"v_next": "V.x'"}, "step": staticmethod(plain_lambda)}
+    with pytest.raises(TypeError, match="Mine: ") as caught:
+        type("Mine", (td.Rule,), parts | changes)
+    assert message in str(caught.value)
+
+
+def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet() -> None:
+    class WithoutDecay(td.Algorithm):
+        dots = {"v": "w.x"}
+        updates = "w += along x"
+        trace_rows = ""
+
+        @staticmethod
+        def step(v, alpha, reward):
+            along = alpha * (reward - v)
+            return (along,)
+
+    assert WithoutDecay(td.OneHot(3), alpha=0.5).update(0, 1.0, 1) is None
+    with pytest.raises(TypeError, match="ValueErrorGreedy needs 'e' of the algorithm, which WithoutDecay does not have"):
+        WithoutDecay(td.OneHot(3), alpha=0.5, lam="auto")
+
+
+def test_equations_are_taken_apart() -> None:
+    f = forms(parse("e = keep e + new x\nw += along e + back x - correct x'", ["w", "e"]))
+    assert f.live == ["e = keep * e", "w = w + along * e"]
+    assert f.at_x == {"e": "new", "w": "along * new + back"}
+    assert f.at_next == {"w": "-correct"}
+    assert f.decaying == ["e"]
+    assert f.tops["w"] == "{w} + abs(along) * e_top + abs(back) * x1_ + abs(correct) * y1_"
+    assert set(f.coefficients) == {"keep", "new", "along", "back", "correct"}
+
+
+def branches(a, b, c, kind, far):
+    first, second = a + b, a * c
+    if kind == "sum":
+        third = first
+    elif far:
+        third = second + c
+    else:
+        third = second
+    unused = b**2
+    return first, third, unused
+
+
+def test_constants_decide_branches_and_what_is_not_wanted_is_left_out() -> None:
+    import ast
+
+    text = ast.unparse(source.tree(branches, {"kind": "sum", "far": True}, ["third"]))
+    assert text == "def branches(a, b):\n    first = a + b\n    third = first\n    return third"
+    assert source.arguments(branches, {"kind": "product", "far": False}, ["third"]) == ["a", "c"]
+    assert source.arguments(branches, {"kind": "product"}, ["third"]) == ["a", "c", "far"]
+
+
+def test_two_helpers_of_one_name_stay_two() -> None:
+    room: dict[str, Any] = {}
+    for name, body in (("one", "return 1.0"), ("two", "return 2.0")):
+        scope: dict[str, Any] = {}
+        lines = [f"def helper(): {body}", f"def {name}(): return helper()"]
+        import linecache
+
+        file = f"<{name}>"
+        linecache.cache[file] = (0, None, [f"{line}\n" for line in lines], file)
+        exec(compile("\n".join(lines), file, "exec"), scope)
+        room[name] = scope[name]
+    done: dict[str, str] = {}
+    for name, function in room.items():
+        source.embed(function, name, done)
+    scope = {"inlined": lambda f: f}
+    exec("\n\n".join(done.values()), scope)
+    assert (scope["one"](), scope["two"]()) == (1.0, 2.0)

@@ -1,0 +1,241 @@
+"""The lazy schedule is the ordinary one, up to rounding: γ, λ and ρ differ at every step, indices occur twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+from tdlambda.algorithms.td import DutchTD, ReplacingTD
+from tdlambda.core import declare
+from tdlambda.core.declare import Model
+from tdlambda.core.equations import parse
+from tdlambda.core.linear import Linear
+from tdlambda.core.runtime import DIVERGED, OK
+from tdlambda.core.schedules import lazy, lazy_arrays, one
+from tdlambda.core.source import load
+
+SIZE, ACTIVE, WIDTH = 150, 4, 152
+NUMBERS = {
+    "alpha": 0.02, "beta": 0.01, "mu": 0.5, "bound": 1e6, "factor": 1e6, "size": SIZE, "z_size": SIZE,
+    "diverged_at": -1, "offset": 10.0, "power": 0.5, "kappa": 0.1, "trace_lam": 0.9, "pace": 2.0, "rho_clip": 2.0,
+}  # fmt: skip
+
+
+class Momentum(declare.Algorithm):
+    """A trace that follows another, and weights that follow it."""
+
+    trace_rows, parameters = "e m", "mu"
+    dots = {"v": "w.x", "v_next": "w.x'", "em": "e.m"}
+    keeps = {"decay": 0.0}
+    updates = """
+        e  = keep e + rho x
+        m  = mu m + along e
+        w += m
+    """
+
+    @staticmethod
+    def step(v, v_next, em, decay, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        along = alpha * (reward + gamma_next * v_next - v + 0.01 * em)
+        keep, decay = rho * decay, gamma_next * lam_next
+        return keep, along, decay
+
+
+class Lasting(Momentum):
+    """The same row as a weight, which outlives episodes; and each line uses rows of before the step."""
+
+    weight_rows, trace_rows = "w m", "e"
+    updates = """
+        w += m
+        m  = mu m + along e
+        e  = keep e + rho x
+    """
+
+
+class Regularised(declare.Algorithm):
+    """TDC with weights h that decay (TDRC), written with a minus and a bare vector."""
+
+    weight_rows, sizes = "w h", "alpha beta"
+    dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h"}
+    keeps = {"decay": 0.0}
+    updates = """
+        e  = keep e + rho x
+        w += along e - correct x'
+        h  = shrink h + along_h e - back_h x
+    """
+
+    @staticmethod
+    def step(v, v_next, hx, eh, decay, alpha, beta, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        delta = reward + gamma_next * v_next - v
+        keep, shrink = rho * decay, 1 - beta
+        correct = alpha * gamma_next * (1 - lam_next) * (keep * eh + rho * hx)
+        along, along_h, back_h = alpha * delta, beta * delta, beta * hx
+        decay = gamma_next * lam_next
+        return keep, along, correct, along_h, back_h, decay, shrink
+
+
+class WithNext(declare.Algorithm):
+    """Traces and weights that follow two traces, one of which is fed by x' too."""
+
+    weight_rows, trace_rows = "w u", "e k"
+    dots = {"v": "w.x", "v_next": "w.x'", "ux": "u.x'", "ek": "e.k"}
+    keeps = {"decay": 0.0}
+    updates = """
+        w += along e - half k
+        e  = keep e + rho x
+        k  = keep k - half e
+        u += along k + half e + half x'
+    """
+
+    @staticmethod
+    def step(v, v_next, ux, ek, decay, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        along = alpha * (reward + gamma_next * v_next - v + 0.1 * ux - 0.01 * ek)
+        keep, half, decay = rho * decay, 0.1 * alpha, gamma_next * lam_next
+        return keep, along, decay, half
+
+
+MODELS = {
+    "TD": Model(td.TD), "dutch": Model(DutchTD), "TrueOnlineTD": Model(td.TrueOnlineTD), "GTD": Model(td.GTD),
+    "TrueOnlineGTD": Model(td.TrueOnlineGTD), "momentum": Model(Momentum), "lasting": Model(Lasting),
+    "regularised": Model(Regularised), "with next": Model(WithNext), "visits": Model(td.TrueOnlineTD, None, "visits"),
+    "greedy": Model(td.GTD, td.Greedy()), "META": Model(td.TrueOnlineGTD, td.Meta()),
+}  # fmt: skip
+
+
+def learner(model: Model, **numbers: float) -> tuple[Any, Any]:
+    state = np.zeros(1, one.state_type(model))
+    for name, value in (NUMBERS | numbers).items():
+        if name in state.dtype.names:
+            state[name] = value
+    rows = np.zeros((len(model.rows) + (model.sizes_by == "visits"), WIDTH))
+    rows[0, :SIZE] = 0.1 * np.random.default_rng(5).normal(size=SIZE)
+    return state, rows
+
+
+def stream(seed: int, n: int, binary: bool) -> Iterator[Any]:
+    """Transitions between feature vectors: with values of 1, or any values and indices that occur twice."""
+    rng = np.random.default_rng(seed)
+
+    def draw() -> Any:
+        if binary:
+            return rng.choice(SIZE, ACTIVE, replace=False), np.ones(ACTIVE)
+        index = rng.integers(0, SIZE, ACTIVE)
+        index[1] = index[rng.integers(2)]
+        return index, rng.normal(size=ACTIVE)
+
+    def number(top: float) -> float:
+        return float(rng.choice([0.0, 1.0, top * rng.random()], p=[0.03, 0.37, 0.6]))
+
+    x = draw()
+    for _ in range(n):
+        y, ended = draw(), int(rng.choice(3, p=[0.96, 0.02, 0.02]))
+        yield (*x, *y, *y, rng.normal(), number(1.0), number(2.0), number(1.0), ended == 1, ended == 2)
+        x = draw() if ended else y
+
+
+class Pair:
+    """Both schedules of one model, from the same start."""
+
+    def __init__(self, model: Model, binary: bool, **numbers: float) -> None:
+        self.model, self.width = model, len(model.own_rows)
+        self.one = load("test_one", one.generate(model, sparse=True))
+        self.lazy = load("test_lazy", lazy.generate(model, binary))
+        self.state, self.rows = learner(model, **numbers)
+        self.live = np.zeros((2, WIDTH), dtype=np.int64)
+        self.own, self.lazy_own = np.zeros((2, self.width, WIDTH))
+        self.open(self.state, self.rows)
+
+    def open(self, state: Any, rows: Any) -> None:
+        self.memory = lazy_arrays.opened(self.model, state, rows)
+
+    def closed(self) -> tuple[Any, Any, Any]:
+        found = np.zeros_like(self.state), np.zeros_like(self.rows), np.zeros_like(self.live)
+        lazy_arrays.closed(self.model, *self.memory[:2], *found)
+        return found
+
+    def step(self, transition: Any) -> tuple[int, int]:
+        state, rows, lists = self.memory
+        return (
+            self.one.step_active(self.state, self.rows, self.own, self.live, *transition),
+            self.lazy.step_active(state, rows, self.lazy_own, lists, *transition),
+        )
+
+    def compare(self) -> None:
+        state, rows, _ = self.closed()
+        np.testing.assert_allclose(rows, self.rows, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(self.lazy_own, self.own, rtol=1e-9, atol=1e-12)
+        for name in set(self.state.dtype.names) - {"n_live"}:
+            np.testing.assert_allclose(state[name], self.state[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_the_ordinary_schedule(name: str, binary: bool) -> None:
+    assert lazy.possible(MODELS[name])
+    pair = Pair(MODELS[name], binary)
+    for t, transition in enumerate(stream(1, 800, binary)):
+        assert pair.step(transition) == (OK, OK)
+        if t % 40 == 39:
+            pair.compare()
+        if t % 200 == 199:  # in the middle of an episode
+            pair.open(*pair.closed()[:2])
+    assert pair.state["n_live"][0] > 0
+
+
+@pytest.mark.parametrize("name", ["TD", "TrueOnlineGTD", "META"])
+def test_divergence_is_noticed_at_the_same_step(name: str) -> None:
+    for bound in (0.3, 0.6, 1.5):
+        pair = Pair(MODELS[name], False, bound=bound, alpha=0.3, factor=1e300)
+        statuses = [pair.step(transition) for transition in stream(3, 400, False)]
+        assert all(a == b for a, b in statuses)
+        assert statuses.count((DIVERGED, DIVERGED)) == 1
+        pair.compare()
+
+
+def test_traces_within_the_tolerance_are_dropped() -> None:
+    pair = Pair(MODELS["TrueOnlineTD"], True, tolerance=1e-6)
+    for transition in stream(2, 600, True):
+        pair.step((*transition[:7], 0.9, 1.0, 0.9, False, False))
+    state, rows, _ = pair.closed()
+    np.testing.assert_allclose(rows[0], pair.rows[0], atol=1e-6)
+    assert state["n_live"][0] < SIZE
+
+
+def test_what_it_cannot_do_is_known() -> None:
+    class OfWeights(Momentum):
+        dots = {"v": "w.x", "v_next": "w.x'", "em": "w.w"}
+
+    class Dropped(Momentum):
+        updates = """
+            e  = keep e + rho x
+            m  = along e
+            w += m
+        """
+
+    class Circle(Momentum):
+        updates = """
+            e  = keep e + mu m + rho x
+            m  = mu m + along e
+            w += m
+        """
+
+    class AlongAWeight(Regularised):
+        updates = """
+            e  = keep e + rho x
+            h += along_h e - back_h x
+            w += along h - correct x' + shrink e
+        """
+
+    assert not any(lazy.possible(Model(kind)) for kind in (ReplacingTD, OfWeights, Dropped, Circle, AlongAWeight))
+    assert not lazy.possible(Model(td.TrueOnlineTD, td.ValueErrorGreedy()))
+
+
+def test_rows_that_decay_alike_share_a_factor() -> None:
+    def factors(text: str) -> list[str]:
+        return Linear(parse(text, ["w", "e", "k"]), ["w", "e", "k"]).factors
+
+    assert factors("e = keep e + x\nk = keep k + x\nw += e") == ["K_keep"]
+    assert factors("e = keep e + x\nw += k\nk = keep k + x") == ["K_e", "K_k"]  # w follows k as it was

@@ -1,0 +1,293 @@
+# mypy: disable-error-code="arg-type, unused-ignore, assignment, var-annotated"
+"""Value-error greedy against exact moments, against its equations in plain NumPy, and the edges of its behaviour."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tdlambda as td
+from tdlambda.core.source import returned
+from tdlambda.learners.checks import check_learner
+
+Vector = NDArray[np.float64]
+
+
+def moments_of_what_is_to_come(
+    P: Vector, r: Vector, gamma: Vector, lam: Vector, ratio: Vector, b: Vector, V: Vector
+) -> tuple[Vector, Vector]:
+    """E[Y] and E[Y²] of Y = ρ (r + γ'V' - V + γ'λ'Y'), by two linear systems; P[a, s, s'], r[s, s']."""
+    n = len(V)
+    first, second, A, B = np.zeros(n), np.zeros(n), np.eye(n), np.eye(n)
+    weigh = [b[:, a, None] * P[a] for a in range(len(P))]
+    delta = r + gamma * V - V[:, None]
+    for a, p in enumerate(weigh):
+        rho = ratio[:, a, None]
+        first += (p * rho * delta).sum(axis=1)
+        A -= p * rho * gamma * lam
+    mean: Vector = np.linalg.solve(A, first)
+    for a, p in enumerate(weigh):
+        rho = ratio[:, a, None]
+        second += (p * rho**2 * (delta**2 + 2 * delta * gamma * lam * mean)).sum(axis=1)
+        B -= p * rho**2 * (gamma * lam) ** 2
+    squares: Vector = np.linalg.solve(B, second)
+    return mean, squares
+
+
+def best_lambda(above: float, weight: float, gap: float, variance: float) -> float:
+    """λ' by the declaration itself, without doubt: from A[c (V - v) (V' - v')], A[c²], V' - v' and Var'."""
+    known = dict.fromkeys(inspect.signature(td.ValueErrorGreedy.step).parameters, 0.0)
+    known |= {"above": above, "total": weight, "variance": variance, "meet_count": 1.0, "v_next": gap}
+    return float(td.ValueErrorGreedy.step(**known)[returned(td.ValueErrorGreedy.step).index("lam_next")])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_best_lambda_is_least_in_error_one_update_ahead(seed: int) -> None:
+    """Off-policy random MDPs, γ, λ and step sizes of every state its own: the exact error, and finite differences."""
+    rng = np.random.default_rng(seed)
+    n, actions = 5, 2
+    P, r = rng.dirichlet(np.ones(n), size=(actions, n)), rng.normal(size=(n, n))
+    gamma, lam = rng.uniform(0.3, 0.8, n), rng.uniform(0, 1, n)
+    pi, b = rng.dirichlet(np.full(actions, 3.0), n), rng.dirichlet(np.full(actions, 9.0), n)
+    ratio, V, g, d = pi / b, rng.normal(size=n), rng.uniform(0.01, 0.5, n), rng.dirichlet(np.ones(n))
+    into = np.einsum("sa,ast->st", pi, P)
+    v = np.linalg.solve(np.eye(n) - into * gamma, (into * r).sum(axis=1))
+    mean, square = moments_of_what_is_to_come(P, r, gamma, lam, ratio, b, V)
+    for s in range(n):
+        p = d[:, None] * np.array([b[:, a] * P[a][:, s] for a in range(actions)]).T  # over predecessors and actions
+        c = gamma[s] * g[:, None] * ratio
+
+        def error(here: float, s: int = s, p: Vector = p, c: Vector = c) -> float:
+            bias = (V - v)[:, None]
+            return float((p * (bias**2 + 2 * c * here * bias * mean[s] + (c * here) ** 2 * square[s])).sum())
+
+        above, weight = (p * c * (V - v)[:, None]).sum() * -mean[s], (p * c**2).sum()
+        best = best_lambda(above, weight, -mean[s], square[s] - mean[s] ** 2)
+        grid = np.linspace(0, 1, 201)
+        assert error(best) <= min(map(error, grid)) + 1e-12
+        for here in (0.1, 0.5, 0.9):
+            slope = (error(here + 1e-6) - error(here - 1e-6)) / 2e-6
+            assert abs(slope) < 1e-7 or np.sign(slope) == np.sign(here - above / (weight * square[s]))
+
+
+class Reference:
+    """True online TD with the rule, in plain NumPy; whole vectors, no lists of live features."""
+
+    def __init__(self, size: int, alpha: float, lam: td.ValueErrorGreedy) -> None:
+        self.alpha, self.lam, self.size = alpha, lam, size
+        (
+            self.w, self.e, self.m, self.em, self.M, self.ebar, self.n, self.u, self.k, self.A, self.K, self.z, self.c2,
+            self.drift, self.power,
+        ) = np.zeros((15, size))  # fmt: skip
+        self.decay = self.decay_m = 0.0
+        self.w_old = self.m_old = None
+        self.since, self.lams, self.restarts = 0, [], 0
+
+    @staticmethod
+    def true_online(
+        w: Vector, e: Vector, old: Any, x: Vector, y: Vector, alpha: float, r: float, g: float, rho: float, decay: float
+    ) -> tuple[Vector, Vector]:
+        old = w if old is None else old
+        delta = r + g * w @ y - w @ x
+        e = rho * (decay * e + alpha * (1 - rho * decay * x @ e) * x)
+        return w + delta * e + (w @ x - old @ x) * (e - alpha * rho * x), e
+
+    def step(self, x: Vector, y: Vector, r: float, g: float, rho: float, end: bool, cut: bool) -> None:
+        o, norm, used, after = self.lam, x @ x, x != 0, y != 0
+        if end:
+            y, g, after = 0 * y, 0.0, after & False
+        self.n[used] += 1
+        self.k[used] += 1
+        a = float(min(1.0, self.alpha * norm))
+        pace = max(a / 10, 0.5 / np.sqrt(1 + 0.5 * self.n[used].mean())) / norm
+        v, v_next, mean, mean_next = self.w @ x, self.w @ y, self.M @ x, self.M @ y
+        w, e = self.true_online(self.w, self.e, self.w_old, x, y, self.alpha, r, g, rho, self.decay)
+        c = g * (e @ x)
+        lam_next = 1.0
+        if after.any():
+            rate = np.maximum(o.rate, 1 / (self.n + 1))[after]
+            self.z[after] += rate * (c * (v - mean) * (v_next - mean_next) - self.z[after])
+            self.c2[after] += rate * (c**2 - self.c2[after])
+            variance = np.divide(self.A, self.K, out=np.zeros(self.size), where=self.K > 0)[after].mean()
+            weight = self.c2[after].sum()
+            above, below = (
+                self.z[after].sum() - o.doubt * weight * variance,
+                weight * ((v_next - mean_next) ** 2 + variance),
+            )
+            lam_next = float(np.clip(above / below, 0, 1)) if below > 0 else 1.0
+        self.ebar = rho * (self.decay * self.ebar + x)
+        self.u += (r + g * mean_next - mean) * self.ebar
+        m, em = self.true_online(self.m, self.em, self.m_old, x, y, pace, r, g, rho, self.decay_m)
+        self.w, self.w_old, self.e, self.m, self.m_old, self.em = w, self.w, e, m, self.m, em
+        self.M[used] += (np.maximum(3 / (self.n + 3), a / o.memory) * (self.m - self.M))[used]
+        self.decay, self.decay_m = g * lam_next, g * o.trace_lam * min(1.0, 1 / rho)
+        self.since += 1
+        if self.since >= (self.size if end or cut else max(self.size, o.stretch)):
+            self.A += self.u**2
+            self.K += self.k
+            met = self.k > 0
+            self.drift[met] += 0.02 * (self.u - self.drift)[met]
+            self.power[met] += 0.02 * (self.u**2 - self.power)[met]
+            anew = met & (self.drift**2 > 0.25 * self.power)
+            self.n[anew] = self.drift[anew] = 0.0
+            self.restarts += anew.sum()
+            self.u, self.k, self.since = np.zeros(self.size), np.zeros(self.size), 0
+        if end or cut:
+            self.e, self.em, self.ebar, self.w_old, self.m_old = 0 * self.e, 0 * self.em, 0 * self.ebar, None, None
+            self.decay = self.decay_m = 0.0
+        self.lams.append(lam_next)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_same_as_its_equations(seed: int) -> None:
+    """γ, λ and ρ differ at every step; the stream ends, is cut, and goes on; half-way the target moves."""
+    rng = np.random.default_rng(seed)
+    steps, size = 1000, 5
+    X = rng.normal(size=(steps + 1, size)) * (rng.random((steps + 1, size)) < 0.7)
+    X[:, 0] = 1.0
+    reward, gamma, rho = rng.normal(size=steps), rng.uniform(0, 1, steps), rng.uniform(0.05, 2, steps)
+    reward[steps // 2 :] += 5.0
+    end, cut = rng.random(steps) < 0.03, rng.random(steps) < 0.03
+    short = seed % 2 == 0  # a mean that forgets so fast need not begin anew
+    made = td.ValueErrorGreedy(
+        doubt=0.3, memory=3.0 if short else 300.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 20))
+    )
+    own = td.TrueOnlineTD(td.Dense(size), alpha=0.02, lam=made)
+    plain = Reference(size, 0.02, made)
+    moved = 0
+    for t in range(steps):
+        plain.step(X[t], X[t + 1], reward[t], gamma[t], rho[t], end[t], cut[t])
+        own.update(X[t], reward[t], X[t + 1], gamma[t], rho[t], bool(end[t]), bool(cut[t]))
+        lam = float(own._record["last_lam"][0])
+        assert lam == pytest.approx(plain.lams[-1], abs=1e-9)
+        moved += 0.01 < lam < 0.99
+    np.testing.assert_allclose(own.weights, plain.w, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(own.row("mean"), plain.M, rtol=1e-9, atol=1e-11)
+    assert moved > 20
+    assert short or plain.restarts > 0
+
+
+def test_the_mean_against_the_exact_value() -> None:
+    """Off-policy RingWorld: M is a much better estimate than V at a step size that keeps V noisy."""
+    ring = td.make("RingWorld-v0")
+    learner = td.TrueOnlineTD(ring.features, 0.1, "auto")
+    learner.update_many(ring.sampler(seed=5).take(200_000))
+    V, _, M = learner.estimates(range(11))
+    assert ring.mdp.value_error(M, ring.target) < 0.1 * ring.mdp.value_error(V, ring.target)
+
+
+def test_the_mean_notices_that_the_target_moved() -> None:
+    """All rewards change sign after 10⁵ steps: M is right again long before its memory of 100/α visits is over."""
+    ring: Any = td.make("RingWorld-v0")
+    learner = td.TrueOnlineTD(ring.features, 0.001, "auto")
+    before, after = (ring.sampler(seed=seed).take(100_000) for seed in (5, 6))
+    learner.update_many(before)
+    was = learner.estimates(range(11))[2]
+    assert ring.mdp.value_error(was, ring.target) < 1e-4
+    columns = (after.obs, -after.reward, after.next_obs, after.gamma, after.rho, after.terminated, after.truncated)
+    learner.update_many(*columns)
+    assert ring.mdp.value_error(-learner.estimates(range(11))[2], ring.target) < 1e-3
+
+
+def test_the_variance_against_the_exact_one() -> None:
+    """In the last state before the end no λ matters: there the variance of the return is that of the reward."""
+    rows = [(0, 0, 1, 0.0, 1.0), (1, 0, 2, 1.0, 0.3), (1, 0, 2, -1.0, 0.7)]
+    mdp = td.FiniteMDP.from_rows(rows, discount=0.9, terminal=[2], start=0)
+    learner = td.TD(td.OneHot(3), 0.01, td.ValueErrorGreedy())
+    learner.update_many(mdp.sampler(seed=2).take(100_000))
+    variance = learner.row("squares")[1] / learner.row("counted")[1]
+    assert variance == pytest.approx(mdp.return_variance()[1], rel=0.03)
+
+
+def pairs(own: Any, ours: Any) -> Any:
+    """The rule's rows, one by one, and all numbers of the two learners; lanes share one list of live features."""
+    for name in own.model.own_rows:
+        yield name, own.row(name), ours.row(name)
+    for name in set(own._record.dtype.names) - {"n_live"}:
+        yield name, own._record[name], ours._record[name]
+
+
+@pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0"])
+def test_engine_is_the_learners_themselves(name: str) -> None:
+    """One-hot, shared, continuing, and many features; every algorithm; two lengths of stretch in one run."""
+    task = td.make(name, limit=200) if name == "MountainCar-v0" else td.make(name)
+    scale, learners = 1.0 / task.features.active, {}
+    for kind in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD):
+        for alpha in (0.003, 0.1, td.OneOver("visits", scale=0.3 * scale, offset=5.0, power=0.6)):
+            size = alpha * scale if isinstance(alpha, float) else alpha
+            for stretch in (40, 1000):
+                lam = td.ValueErrorGreedy(stretch=stretch)
+                learners[f"{kind.__name__}, {alpha}, {stretch}"] = kind(task.features, size, lam, on_divergence="flag")
+    truth = None if task.mdp is not None else td.engine.sampled_truth(task, 20, 20_000)
+    found = td.engine.run(task, learners, [7], 1500, points=[1500], truth=truth, keep=("learners", "lambdas"))
+    stream = task.sampler(7).take(1500)
+    between = 0
+    for k, (label, learner) in enumerate(learners.items()):
+        own, ours = learner.clone(), found.learners[k][0]
+        own.update_many(stream)
+        assert own.diverged_at == ours.diverged_at, label
+        if own.diverged_at is None:
+            for name_, mine, theirs in (("rows", own._rows, ours._rows), *pairs(own, ours)):
+                atol = 1e-12 * max(1.0, float(np.abs(mine).max()))
+                np.testing.assert_allclose(theirs, mine, rtol=0, atol=atol, err_msg=f"{label}, {name_}")
+            np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(found.observations), atol=1e-9, err_msg=label)
+            between += bool(((own.lambdas(found.observations) > 0) & (own.lambdas(found.observations) < 1)).any())
+    assert between > len(learners) / 2
+
+
+@pytest.mark.parametrize("features", [td.OneHot(6), td.OneHot(300), td.Table(np.eye(6)[:, :4] + 0.1), td.Dense(4)])
+@pytest.mark.parametrize("kind", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD])
+def test_keeps_the_contract(kind: Any, features: td.Encoder) -> None:
+    check_learner(lambda: kind(features, 0.02, td.ValueErrorGreedy(stretch=30)))
+
+
+def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    garnet = td.make("Garnet-v0", seed=4)  # continuing: no end ever closes a stretch
+    learner = td.TrueOnlineGTD(garnet.features, 0.01, td.ValueErrorGreedy(stretch=70))
+    sampler = garnet.sampler(seed=1)
+    learner.update_many(sampler.take(1037))
+    learner.save(tmp_path / "middle")
+    other: Any = td.load(tmp_path / "middle")
+    more = sampler.take(500)
+    for one in (learner, other):
+        one.update_many(more)
+    np.testing.assert_array_equal(learner._rows, other._rows)
+    np.testing.assert_array_equal(learner._own, other._own)
+    assert learner._record == other._record
+    assert learner.row("counted").sum() == 1537 // 70 * 70
+    other.save(tmp_path / "later")
+    with pytest.raises(ValueError, match="does not fit"):
+        td.TrueOnlineGTD(garnet.features, 0.01, td.ValueErrorGreedy(stretch=71))._restore(other._state())
+
+
+def test_auto_is_this_rule() -> None:
+    learner = td.TrueOnlineTD(td.OneHot(3), 0.1, "auto")
+    assert isinstance(learner.rule, td.ValueErrorGreedy)
+    assert learner.rule.get_params() == td.ValueErrorGreedy().get_params()
+    with pytest.raises(ValueError, match="cannot take ValueErrorGreedy"):
+        td.LambdaReturn(td.OneHot(3), 0.1, "auto")
+
+
+def test_before_anything_is_known_lambda_is_one() -> None:
+    assert td.TrueOnlineTD(td.OneHot(3), 0.1, "auto").lambda_at(1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"doubt": -0.1}, "doubt must be finite and not negative"),
+        ({"doubt": np.nan}, "doubt must be finite and not negative"),
+        ({"memory": -1.0}, "memory must be positive"),
+        ({"memory": np.inf}, "memory must be positive"),
+        ({"rate": 0.0}, "rate must be in"),
+        ({"rate": 1.5}, "rate must be in"),
+        ({"trace_lam": 1.1}, "trace_lam must be in"),
+        ({"stretch": 0}, "stretch must be"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        td.ValueErrorGreedy(**options)
