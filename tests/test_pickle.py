@@ -26,8 +26,8 @@ class ByError(td.Rule):
     """λ is high where the last errors were large."""
 
     parameters = "rate"
-    dots = {"v": "V.x", "v_next": "V.x'"}  # noqa: RUF012
-    keeps = {"error": 0.0}  # noqa: RUF012
+    dots = {"v": "V.x", "v_next": "V.x'"}
+    keeps = {"error": 0.0}
 
     @staticmethod
     def step(v, v_next, error, rate, reward, gamma_next):  # type: ignore[no-untyped-def]
@@ -40,8 +40,8 @@ class Capped(td.Algorithm):
     """TD(λ) with errors cut at ±cap."""
 
     parameters = "cap"
-    dots = {"v": "w.x", "v_next": "w.x'"}  # noqa: RUF012
-    keeps = {"decay": 0.0}  # noqa: RUF012
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"decay": 0.0}
     updates = """
         e  = keep e + rho x
         w += along e

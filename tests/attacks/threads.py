@@ -15,12 +15,12 @@ import numpy as np
 from attacks.harness import Attack, Failed, Say
 from attacks.hostile import SAME
 from attacks.judging import brief
-from attacks.subjects import OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
+from attacks.subjects import FEW, OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
 
 BUSY = "in use by another thread"
 KINDS: dict[str, Any] = TRACES | OTHERS | PLAIN
 FEATURES = ("OneHot(5)", "OneHot(300)", "TileCoder")
-RULES = (0.9, "auto", "meta")
+RULES = (0.9, "meta") if FEW else (0.9, "auto", "meta")
 
 
 def case(rng: RNG, say: Say) -> None:

@@ -120,7 +120,9 @@ def test_a_convention_can_be_left_out_on_purpose() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)], ids=lambda r: type(r).__name__
+    "rule",
+    [td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)],
+    ids=lambda r: type(r).__name__,
 )
 def test_rules_pass(rule: td.Rule) -> None:
     td.check_rule(rule)

@@ -15,7 +15,8 @@ import pytest
 
 import tdlambda as td
 from tdlambda.engine import stream as streams
-from tdlambda.engine.plan import Block, plan
+from tdlambda.engine.block import Block
+from tdlambda.engine.plan import plan
 from tdlambda.reproduction import PublishedMeta, PublishedTrueOnlineGTD
 
 
@@ -93,7 +94,7 @@ def test_a_small_bound_is_watched_at_every_step() -> None:
 def test_a_weight_that_is_no_number_is_noticed_wherever_it_is() -> None:
     groups, _ = plan([td.TrueOnlineGTD(td.OneHot(5), 0.1, td.Meta()) for _ in range(8)])
     for row, feature in ((0, 0), (0, 4), (5, 2), (16, 3)):
-        block = Block(groups[0])
+        block = Block(groups[0], share=False)
         block.F[:, :2] = 1.0
         block.F[feature, row, 3] = np.nan
         assert block.diverged().tolist() == [False] * 3 + [True] + [False] * 4

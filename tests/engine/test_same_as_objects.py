@@ -1,6 +1,7 @@
 """The engine and the learners themselves: the same numbers for every learner × rule, on every kind of features."""
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,14 @@ def a_task(name: str) -> Any:
     return td.make(name)
 
 
+def rounding_error(learner: Any, own: Any, stream: td.Transitions) -> float:
+    """What a rounding error in one early reward comes to: with many features, sums are taken in another order in lanes."""
+    twin, reward = learner.clone(), stream.reward.copy()
+    reward[10] *= 1 + 2.0**-50
+    twin.update_many(replace(stream, reward=reward))
+    return float(np.abs(twin._rows - own._rows).max())
+
+
 TASKS = ["RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "real", "MountainCar-v0"]
 
 
@@ -114,10 +123,12 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
             assert found.error[k, 0, -1] < np.inf, label
         scale = max(1.0, float(np.abs(own._rows).max()))
         if own.diverged_at is None:
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-12 * scale, err_msg=label)
+            grown = 10 * rounding_error(learner, own, stream) if task.features.size > 128 else 0.0
+            atol = max(1e-12 * scale, grown)
+            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=atol, err_msg=label)
             np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
-            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
-            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
+            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=atol, err_msg=label)
+            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=10 * atol)
             moved += bool(np.abs(own.weights - learner.weights).max() > 1e-3)
             more = task.sampler(8).take(50)
             for going_on in (own, ours):
@@ -125,7 +136,8 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
                     going_on.update_many(more)
             assert own.diverged_at == ours.diverged_at, label
             scale = max(1.0, float(np.abs(own._rows).max()))
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on")
+            atol = max(1e-11 * scale, 10 * grown)
+            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=atol, err_msg=label + ", going on")
     assert moved > 0.9 * (len(learners) - (found.diverged_at >= 0).sum())
 
 

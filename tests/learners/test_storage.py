@@ -245,7 +245,10 @@ HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "newer": (lambda h: h.update(format=4, tdlambda="9.9"), "format 4, from tdlambda 9.9.*upgrade"),
     "no format": (lambda h: h.pop("format"), "no format"),
     "an older format": (lambda h: h.update(format=1), "format 1, in which learners kept other numbers"),
-    "the format of 0.1": (lambda h: h.update(format=2, tdlambda="0.1"), "format 2, in which .* load it with tdlambda 0.1"),
+    "the format of 0.1": (
+        lambda h: h.update(format=2, tdlambda="0.1"),
+        "format 2, in which .* load it with tdlambda 0.1",
+    ),
     "format is no number": (lambda h: h.update(format=True), "no format"),
     "format 0": (lambda h: h.update(format=0), "format 0, in which"),
     "no params": (lambda h: h.pop("params"), "not complete"),

@@ -23,8 +23,8 @@ from tdlambda.report import serving
 from tdlambda.report.findings import findings
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page import page
-from tdlambda.studies import compare, summary
 from tdlambda.reproduction.tables import colours
+from tdlambda.studies import compare, summary
 
 TOOLS: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "screenshots.py"))
 

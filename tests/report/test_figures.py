@@ -16,13 +16,13 @@ from scipy.stats import t as student
 
 import tdlambda as td
 from tdlambda.engine.truth import sampled_truth
-from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.report import figures
 from tdlambda.report.figures.style import SMALL, save
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.palette import colour
-from tdlambda.studies import compare, sensitivity, summary
+from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.reproduction.tables import colours
+from tdlambda.studies import compare, sensitivity, summary
 
 ALPHAS, LAMS, KAPPAS = [0.01, 0.05, 0.1], [0.0, 0.9], [1e-4, 1e-2]
 METHODS = {

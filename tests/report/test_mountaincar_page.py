@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.report.overview import CellView, Measured, Overview, overview
+from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.studies import compare, summary
 from tdlambda.studies.statistics import Comparison
 

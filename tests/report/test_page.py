@@ -12,15 +12,15 @@ import pytest
 from scipy.stats import t as student
 
 import tdlambda as td
-from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.report import motion
 from tdlambda.report.contest import groups, held_out
 from tdlambda.report.findings import agreement, findings, z_of
 from tdlambda.report.overview import CellView, Measured, Overview, overview
 from tdlambda.report.page import embedded, page
 from tdlambda.report.page_data import page_data
-from tdlambda.studies import compare, summary
+from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.reproduction.tables import methods_of, reproduce
+from tdlambda.studies import compare, summary
 
 
 @pytest.fixture(scope="module")

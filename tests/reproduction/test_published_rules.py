@@ -32,9 +32,7 @@ def test_greedy_is_its_equations(s: Rows, trace_lam: float, warm_up: int, last: 
 
 
 @given(rows(), st.floats(0, 1), st.sampled_from([None, 0.5, 2.0]), st.integers(0, 5), LAST)
-def test_meta_is_its_equations(
-    s: Rows, trace_lam: float, clip: float | None, warm_up: int, last: float | None
-) -> None:
+def test_meta_is_its_equations(s: Rows, trace_lam: float, clip: float | None, warm_up: int, last: float | None) -> None:
     make, form = learner_and_form(last)
     rule = PublishedMeta(
         0.3, ratio=1.5, trace_lam=trace_lam, floor=1e-3, rho_clip=clip, warm_up=warm_up, last_discount=last or 0.0
@@ -89,7 +87,9 @@ def test_what_cannot_be_is_refused_by_name(build: Any, message: str) -> None:
         build()
 
 
-@pytest.mark.parametrize("rule", [PublishedMeta(0.1, rho_clip=2.0), PublishedMeta(features=td.OneHot(5)), PublishedGreedy()])
+@pytest.mark.parametrize(
+    "rule", [PublishedMeta(0.1, rho_clip=2.0), PublishedMeta(features=td.OneHot(5)), PublishedGreedy()]
+)
 @pytest.mark.parametrize("learner", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, PublishedTrueOnlineGTD])
 def test_they_keep_the_contract(rule: Any, learner: Any) -> None:
     """Parameters, clone, save and load."""

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import tdlambda as td
+from tdlambda.report.tables import as_csv, as_page, write_tables
 from tdlambda.reproduction import thesis_truth
 from tdlambda.reproduction.published import TABLES, thesis_tables
-from tdlambda.report.tables import as_csv, as_page, write_tables
 from tdlambda.reproduction.tables import PROTOCOLS, colours, methods_of, reproduce, table_named, tally
 
 

@@ -19,7 +19,7 @@ from tdlambda.compiled import entry
 from tdlambda.core import declare
 from tdlambda.core.declare import words
 from tdlambda.core.runtime import DENSE_SIZE
-from tdlambda.engine.plan import aligned
+from tdlambda.engine.block import aligned
 from tdlambda.features import Encoder
 from tdlambda.learners.base import LEARNERS, Array, Diverged
 from tdlambda.learners.episode import BatchLearner

@@ -16,7 +16,8 @@ import numpy as np
 from tdlambda.algorithms import TrueOnlineGTD, TrueOnlineTD
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel, lanewise
-from tdlambda.engine.plan import WIDTH, aligned
+from tdlambda.engine.block import aligned
+from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.running import run
 from tdlambda.features import OneHot
 from tdlambda.learners.base import Learner

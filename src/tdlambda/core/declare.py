@@ -360,10 +360,16 @@ class Phase(NamedTuple):
 class Model:
     """An algorithm with a rule (None: λ' is given) and a schedule of step sizes: all that a schedule of loops needs."""
 
-    def __init__(self, algorithm: type[Algorithm], rule: Rule | None = None, sizes_by: str = "constant") -> None:
-        self.algorithm, self.rule, self.sizes_by = algorithm, rule, sizes_by
+    def __init__(
+        self,
+        algorithm: type[Algorithm],
+        rule: Rule | None = None,
+        sizes_by: str = "constant",
+        apart: tuple[str, ...] = (),
+    ) -> None:
+        self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
         given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
-        self.estimates = {name: Estimate(*what) for name, what in given.items()}
+        self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.constants = {} if rule is None else rule.constants()
         if rule is not None and "carries_alpha" in rule.options:
             self.constants["carries_alpha"] = bool(words(algorithm.trace_scale))
@@ -443,6 +449,11 @@ class Model:
     def results(self) -> list[str]:
         """What the rule's functions return, rows left out."""
         return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
+
+    def independent(self) -> tuple[str, ...]:
+        """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
+        free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
+        return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:
         """Where an estimate finds a parameter of the algorithm: "0.0" if it is the value's alone."""

@@ -247,6 +247,13 @@ def product(out, a, b):
 
 
 @lanewise
+def spread(out, row, where):
+    """out[lane] = row[where[lane]]: what several lanes share."""
+    for l in range(out.size):
+        out[l] = row[where[l]]
+
+
+@lanewise
 def add_scaled(out, row, scale):
     """out += scale · row."""
     for l in range(out.size):

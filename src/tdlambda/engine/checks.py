@@ -14,7 +14,8 @@ import numpy as np
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.core.interpreter import Interpreter
 from tdlambda.core.source import arguments
-from tdlambda.engine.plan import Block, Group
+from tdlambda.engine.block import Block
+from tdlambda.engine.plan import Group
 from tdlambda.engine.stream import contiguous
 from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.learners.algorithm import Algorithm
@@ -173,7 +174,7 @@ def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
     lam, begin = block.group.lam_table(np.arange(STATES)), 0
     while begin < len(c):
         columns: Any = (c.obs, c.next_obs, c.reward, c.gamma, c.rho, c.terminated, c.truncated)
-        begin = block.module.advance(*block.memory, *x, *z, lam, *columns, begin, len(c))
+        begin = block.advance(*x, *z, lam, *columns, begin, len(c))
         block.take_tops()
     return block.learner(0)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from tdlambda.arrays import Floats
 from tdlambda.core.runtime import read_errors
+from tdlambda.engine.block import Block
 from tdlambda.engine.job import Job
-from tdlambda.engine.plan import Block, Group
+from tdlambda.engine.plan import Group
 from tdlambda.engine.stream import Chunk, Encoded, contiguous
 from tdlambda.learners.base import Diverged
 
@@ -62,20 +63,18 @@ class Lanes:
         while begin < len(c):
             due = self.points[self.point] - block.steps if self.point < self.points.size else len(c)
             stop = min(len(c), begin + int(due))
-            begin = block.module.advance(
-                *block.memory, *x, *z, self.lam, chunk.at, chunk.next_at,
+            begin = block.advance(
+                *x, *z, self.lam, chunk.at, chunk.next_at,
                 c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, stop,
             )  # fmt: skip
-            stopped = begin < stop or bool(block.number("out").any())
             if self.point < self.points.size and block.steps == self.points[self.point]:
                 read_errors(self.errors[self.point], block.F, block.number("largest"), *self.test)
                 self.point += 1
-            if stopped or (begin == len(c) and block.beyond().any()):
-                for lane in np.flatnonzero(block.diverged(stopped)):
+            if begin < stop or block.stopped or (begin == len(c) and block.beyond().any()):
+                for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
                     self.lam[:, lane] = 0.0
                     lost += int(lane < self.n)
-                block.number("out")[:] = 0.0
         return lost
 
     def result(self) -> dict[int, Lane]:

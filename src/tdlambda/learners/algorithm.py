@@ -201,7 +201,9 @@ class Algorithm(Learner, declare.Algorithm):
         """The numbers that do not change, by name."""
         names = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
         found: dict[str, float] = {name: getattr(self, name) for name in names}
-        found |= {"tolerance": self.trace_tolerance, "bound": runtime.LARGEST[self.dtype], "factor": self.bound}
+        few = self.features.size <= runtime.DENSE_SIZE  # then no trace is dropped, listed or not, that is any number
+        found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
+        found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
         found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
         found |= {"z_size": self._lam_features.size, "last_lam": 1.0}
         found["dimensions"] = 0 if self._kernel is None else self._kernel.dimensions

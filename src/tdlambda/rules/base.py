@@ -45,13 +45,13 @@ class Rule(declare.Rule):
     ...     '''λ is high where the last errors were large.'''
     ...     parameters = "rate"
     ...     dots = {"v": "V.x", "v_next": "V.x'"}
-    ...     keeps = {"size": 0.0}
+    ...     keeps = {"recent": 0.0}
     ...
     ...     @staticmethod
-    ...     def step(v, v_next, size, rate, reward, gamma_next):
-    ...         size = size + rate * (abs(reward + gamma_next * v_next - v) - size)
-    ...         lam_next = size / (1 + size)
-    ...         return lam_next, size
+    ...     def step(v, v_next, recent, rate, reward, gamma_next):
+    ...         recent = recent + rate * (abs(reward + gamma_next * v_next - v) - recent)
+    ...         lam_next = recent / (1 + recent)
+    ...         return lam_next, recent
     >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1, lam=ByError(rate=0.5))
     >>> v.update(0, 2.0, 1, gamma=0.9)
     >>> v.weights

@@ -371,7 +371,10 @@ class _One:
             return [f"{name} = dot({row}, x_, xv_, n_)"]
         if right == "x'":
             return [f"{name} = dot({row}, y_, yv_, n_next_)"]
-        return [f"{name} = 0.0", *over_live(row, [f"{name} += {row}[f_] * {k}_{right}[f_]"], self.sparse)]
+        over = (
+            ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if self.sparse else [f"for f_ in range({row}.size):"]
+        )
+        return [f"{name} = 0.0", *over, f"    {name} += {row}[f_] * {k}_{right}[f_]"]  # in the order that lanes have
 
     def keeps(self) -> None:
         """Kept numbers, or what an episode begins with."""

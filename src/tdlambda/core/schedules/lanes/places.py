@@ -60,6 +60,7 @@ class Places:
         if rule is not None:
             common += [*words(rule.parameters), *rule.keeps, *model.results]
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.own_rows and not self._row_dot(w)]
+            common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.apart]  # given from outside
             common += [] if rule.decides else ["lam_next"]
         common += ["zeros"] if "gamma_next" in per_lane else []
         self.common = list(dict.fromkeys(common))

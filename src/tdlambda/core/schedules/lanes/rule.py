@@ -57,6 +57,8 @@ class RuleLoops(Places):
                     if self._row_dot(rule.dots[name])
                     else self.of_all(name)
                 )
+            elif left in model.apart:
+                array = self.of_all(name)
             elif rest[-1] in ("x", "x'"):
                 row = self.first if len(rest) == 1 else rest[0]
                 dot = f"{row}_{rest[-1]}".replace("'", "_next")

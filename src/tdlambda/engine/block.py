@@ -1,0 +1,178 @@
+"""A block of lanes at work on one stream: its memory with names, divergence, and the way back to learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.core.declare import words
+from tdlambda.core.records import named
+from tdlambda.core.runtime import DENSE_SIZE
+from tdlambda.core.schedules import lanes
+from tdlambda.engine import sharing
+from tdlambda.engine.plan import COUNTERS, LINE, Group, module_of
+from tdlambda.features import OneHot
+from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.base import Array
+
+
+def aligned(array: Floats) -> Floats:
+    """A copy that begins where a line of the cache does: vectors across two lines are slow."""
+    room = np.empty(array.size + LINE)
+    begin = -(room.ctypes.data // 8) % LINE
+    copy = room[begin : begin + array.size].reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+class Block:
+    """The lanes of a group, at work on one stream.
+
+    Estimates that learn alike in several lanes, such as META's E[G] in lanes that differ in κ only, are learnt once, in
+    lanes of their own (`apart`), and their predictions are spread.
+    """
+
+    def __init__(self, group: Group, share: bool = True) -> None:
+        self.group, first = group, group.learners[0]
+        found = sharing.found(group) if share else None
+        self.apart = None if found is None else Block(found.group, share=False)
+        self.shared = found
+        self.model, size = first.model if found is None else found.model, group.features.size
+        one_hot = type(group.features) is OneHot
+        one_z = one_hot if self.model.over_x else type(group.lam_features) is OneHot
+        self.module = module_of(self.model, one_hot, one_z)
+        self.places = [first.model.rows.index(name) for name in self.model.rows]
+        self.F: Floats = aligned(np.stack([one._rows[self.places, :size].T for one in group.lanes], axis=2))
+        self.U: Floats = aligned(np.stack([one._own.T for one in group.lanes], axis=2))
+        self.N: Floats = aligned(np.zeros((len(self.module.NAMES), len(group.lanes))))
+        self.visits: Floats = np.array(first._rows[-1, :size]) if self.model.sizes_by == "visits" else np.zeros(0)
+        self.order: Ints = np.zeros(size, dtype=np.int64)
+        self.listed: Ints = np.zeros(size, dtype=np.int64)
+        self.state: Array = np.zeros(1, named(lanes.state_type(self.model)))
+        for name in self.state.dtype.names or ():
+            if name in (first._record.dtype.names or ()):
+                self.state[name] = first._record[name]
+        self.state["under_way"] = self.state["n_live"] = 0
+        self.state["sparse"], self.state["scale"] = size > DENSE_SIZE, -1.0
+        self.state["started"] = any(one._record["start"][0] > 0 for one in group.learners)
+        for name in self.module.NAMES:
+            self.number(name)[:] = [_number(one, name) for one in group.lanes]
+        self.frozen: dict[int, tuple[Array, Array, Floats, int]] = {}
+        self._advance = self.module.advance
+        if self.apart is not None and found is not None:
+            self._advance = sharing.module_of_both(self.module, self.apart.module, self.model, one_hot, one_z).advance
+        self.take_tops()
+
+    def advance(self, *stretch: Any) -> int:
+        """Learn from a stretch of a stream; where to go on: at its end, or after a step that left the bounds."""
+        if self.apart is None or self.shared is None:
+            return int(self._advance(*self.memory, *stretch))
+        return int(self._advance(*self.memory, *self.apart.memory, self.shared.where, self.shared.lam, *stretch))
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        """What the generated module works on."""
+        return self.F, self.N, self.U, self.order, self.listed, self.state, self.visits
+
+    @property
+    def steps(self) -> int:
+        """Transitions so far."""
+        return int(self.state["steps"][0])
+
+    def number(self, name: str) -> Floats:
+        """A number by name, [lane]."""
+        return self.N[self.module.NAMES.index(name)]
+
+    def row(self, name: str) -> Floats:
+        """A row by name, [feature, lane]."""
+        return self.F[:, self.model.rows.index(name)]
+
+    def take_tops(self) -> None:
+        """Set the bounds on traces and weights to the largest of each."""
+        algorithm = self.model.algorithm
+        for k in self.model.estimates:
+            for what, rows in (("trace", words(algorithm.trace_rows)), ("weight", words(algorithm.weight_rows))):
+                if rows and f"{k}_{what}_top" in self.module.NAMES:
+                    most = np.max([np.abs(self.row(f"{k}_{r}")).max(axis=0) for r in rows], axis=0)
+                    self.number(f"{k}_{what}_top")[:] = most
+
+    def beyond(self) -> Bools:
+        """Lanes whose bound on the weights has passed what it may be, or whose rule has made what is no number."""
+        tops = [self.number(f"{k}_weight_top") for k in self.model.estimates]
+        within = (np.array(tops) <= self.number("bound")).all(axis=0)
+        names = [] if self.model.rule is None else [*self.model.rule.keeps, *self.model.results]
+        for name in names:
+            within &= np.isfinite(self.number(name))
+        if self.U.size:
+            within &= np.isfinite(self.U).all(axis=(0, 1))
+            if self.model.rule is not None:
+                within &= (np.abs(self.U) <= self.model.rule.row_bound).all(axis=(0, 1))
+        found: Bools = ~within & (self.number("bound") < np.inf)
+        if self.apart is not None and self.shared is not None:
+            found |= self.apart.beyond()[self.shared.where] & (self.number("bound") < np.inf)
+        return found
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last step had a prediction out of bounds."""
+        return bool(self.number("out").any()) or (self.apart is not None and self.apart.stopped)
+
+    def diverged(self) -> Bools:
+        """Lanes of which a weight is out of bounds, or a prediction of the last step."""
+        self.F[:, :, list(self.frozen)] = 0.0  # what goes on there may in time leave all bounds, to nobody's harm
+        self.take_tops()
+        found = self.beyond() | ((self.number("out") > 0) & (self.number("bound") < np.inf))
+        self.number("out")[:] = 0.0
+        if self.apart is not None and self.shared is not None:
+            found |= self.apart.diverged()[self.shared.where] & (self.number("bound") < np.inf)
+        return found
+
+    def freeze(self, lane: int) -> None:
+        """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
+        self.frozen[lane] = (self.F[:, :, lane].copy(), self.U[:, :, lane].copy(), self.N[:, lane].copy(), self.steps)
+        if self.apart is not None and self.shared is not None:
+            self.shared.keep(lane, self.apart)
+            place = self.shared.where[lane]
+            if place not in self.apart.frozen and {*np.flatnonzero(self.shared.where == place)} <= {*self.frozen}:
+                self.apart.freeze(int(place))
+        self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane] = 0.0, 0.0, 0.0
+        self.number("bound")[lane] = np.inf
+        self.take_tops()
+
+    def learner(self, lane: int) -> Algorithm:
+        """A learner in this lane's state, which can go on by itself."""
+        twin, size = self.group.learners[lane].clone(), self.group.features.size
+        F, U, N, steps = self.frozen.get(lane, (self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane], -1))
+        twin._rows[self.places, :size], twin._own[:] = F.T, U.T
+        if self.apart is not None and self.shared is not None:
+            self.shared.restore(lane, self.apart, twin)
+        if self.visits.size:
+            twin._rows[-1, :size] = self.visits
+        numbers = dict(zip(self.module.NAMES, N, strict=True))
+        for name in [*self.model.kept, "td_error"]:
+            if name in numbers:
+                twin._record[name] = numbers[name]
+        for name in [*COUNTERS, *lanes.SHARED_FLOATS, "under_way"]:
+            twin._record[name] = self.state[name]
+        twin._record["last_lam"] = numbers.get("lam_next", twin._record["last_lam"][0])
+        twin._record["steps"] = self.steps if steps < 0 else steps
+        twin._record["diverged_at"] = steps
+        if twin._sparse and steps < 0:
+            twin._list(self.order[: int(self.state["n_live"][0])])
+        return twin
+
+
+def _number(learner: Algorithm, name: str) -> float:
+    """What a lane begins with."""
+    record, model = learner._record[0], learner.model
+    known = learner._record.dtype.names or ()
+    if name in known and name not in model.results:
+        return float(record[name])
+    k, _, own = name.partition("_")
+    if own in words(model.algorithm.sizes) and k in model.estimates:
+        pace = model.estimates[k].pace
+        factor = float(record[pace]) if pace in known and pace not in model.results else 1.0
+        return factor * float(record[own])
+    return np.inf if name.startswith("allowed") else 0.0
