@@ -50,7 +50,7 @@ class CompileNotice(event.Listener):
         self._said = True
         how_often = ", once on this machine" if kept else ""
         print(
-            f"tdlambda: compiling{how_often}: up to a minute or so (TDLAMBDA_QUIET=1 hides this line) …",
+            f"tdlambda: compiling{how_often}: some seconds (TDLAMBDA_QUIET=1 hides this line) …",
             file=sys.stderr, flush=True,
         )  # fmt: skip
 

@@ -109,16 +109,7 @@ class VarianceLearner(Algorithm):
 class VTD(VarianceLearner):
     """VTD: learns the second moment; the variance is what it exceeds the squared mean by.
 
-    Parameters are those of `VarianceLearner`.
-
-    Examples
-    --------
-    >>> import tdlambda as td
-    >>> walk = td.make("RandomWalk-v0", n=3)
-    >>> variance = td.VTD(walk.features, alpha=td.OneOver("visits", power=0.8), lam=1.0)
-    >>> variance.update_many(walk.sampler(seed=1).take(200_000))
-    >>> variance.predict(2), walk.mdp.return_variance()[2]
-    (0.99..., np.float64(1.0))
+    Parameters are those of `VarianceLearner`; it is used as `DirectVTD` is.
     """
 
     form = "vtd"

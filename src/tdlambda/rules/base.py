@@ -201,6 +201,11 @@ class WithEstimates(Adaptive):
         Off-policy: the variance that the return has under the "target" policy, or the "corrected" return's.
     """
 
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        "M": ("reward", "gamma_next", "rho", "trace_lam", "pace"),
+    }
+
     def __init__(
         self,
         ratio: float,

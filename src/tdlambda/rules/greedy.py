@@ -42,8 +42,7 @@ class Greedy(WithEstimates):
     """
 
     estimates = {
-        "V": ("reward", "gamma_next", "rho", "lam_next"),
-        "M": ("reward", "gamma_next", "rho", "trace_lam", "pace"),
+        **WithEstimates.estimates,
         "S": ("square", "shrink", "rho", "trace_lam", "pace"),
     }
     squares = ("S",)

@@ -85,8 +85,7 @@ class Meta(WithEstimates):
     """
 
     estimates = {
-        "V": ("reward", "gamma_next", "rho", "lam_next"),
-        "M": ("reward", "gamma_next", "rho", "trace_lam", "pace"),
+        **WithEstimates.estimates,
         "L": ("ahead", "kept", "rho", "trace_lam", "pace"),
         "S": ("square", "shrink", "rho", "trace_lam", "pace"),
     }

@@ -28,7 +28,8 @@ from functools import cache
 from tdlambda.core.declare import Model, words
 from tdlambda.core.equations import Forms, parse
 from tdlambda.core.linear import Linear, Pair, added, product
-from tdlambda.core.schedules.one import _One, dot_name, indent
+from tdlambda.core.schedules.one import _One, dot_name
+from tdlambda.core.schedules.text import indent
 
 ROOM = 3
 """Lines of `rows_` beyond the features."""

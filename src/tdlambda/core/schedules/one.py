@@ -11,7 +11,8 @@ from typing import Any
 
 from tdlambda.core.declare import INPUTS, Model, Phase, words
 from tdlambda.core.equations import Forms
-from tdlambda.core.source import arguments, embed, returned
+from tdlambda.core.schedules.text import functions, indent
+from tdlambda.core.source import arguments, returned
 
 HEAD = '''"""{title}: one learner, {how}.
 
@@ -200,11 +201,6 @@ def always_sparse(model: Model) -> bool:
     return model.algorithm.feature is not None
 
 
-def indent(lines: list[str], by: int = 4) -> str:
-    """Lines of a function's body."""
-    return "".join(f"{' ' * by}{line}\n" for line in lines)
-
-
 def lasting(algorithm: type[Any]) -> list[str]:
     """Weights that decay by themselves: their features stay live until they are negligible."""
     decaying = algorithm.equations().decaying if algorithm.feature is None else []
@@ -223,17 +219,8 @@ class _One:
 
     def text(self, encode: Any = None) -> str:
         """The whole module."""
-        done: dict[str, str] = {}
-        if encode is not None:
-            embed(encode, "encode", done)
-        embed(self.a.step, "step", done)
-        if self.a.feature is not None:
-            embed(self.a.feature, "feature", done)
-        for phase in self.model.phases:
-            embed(phase.function, f"rule_{phase.name}", done, self.model.constants, phase.results)
-        if self.rule is not None and self.rule.closes is not None:
-            embed(self.rule.closes, "rule_closes", done)
-        parts = [*done.values(), self.apply("", self.a.equations()) if self.a.feature is None else self.apply_feature()]
+        apply = self.apply("", self.a.equations()) if self.a.feature is None else self.apply_feature()
+        parts = [*functions(self.model, encode), apply]
         if self.rule is not None and self.rule.updates:
             parts.append(self.apply("rule_", self.rule.equations()))
         parts += [self.clear(), self.learn(), STEP, self.doors(encode is not None)]

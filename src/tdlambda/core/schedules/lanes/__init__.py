@@ -22,10 +22,10 @@ import numpy as np
 from tdlambda.core.declare import Model, words
 from tdlambda.core.runtime import COUNTERS
 from tdlambda.core.schedules.lanes.estimates import Estimates
-from tdlambda.core.schedules.lanes.places import SHARED_FLOATS, indent
+from tdlambda.core.schedules.lanes.places import SHARED_FLOATS
 from tdlambda.core.schedules.lanes.rows import RowLoops
 from tdlambda.core.schedules.lanes.rule import RuleLoops
-from tdlambda.core.source import embed
+from tdlambda.core.schedules.text import functions, indent
 
 __all__ = ["SHARED_FLOATS", "generate", "state_type"]
 
@@ -99,18 +99,10 @@ class _Lanes(Estimates, RuleLoops, RowLoops):
 
     def text(self) -> str:
         """The whole module."""
-        done: dict[str, str] = {}
-        embed(self.a.step, "step", done)
-        if self.a.feature is not None:
-            embed(self.a.feature, "feature", done)
-        for phase in self.model.phases:
-            embed(phase.function, f"rule_{phase.name}", done, self.model.constants, phase.results)
-        if self.rule is not None and self.rule.closes is not None:
-            embed(self.rule.closes, "rule_closes", done)
         calls = self.estimates()
         learn = self.learn(calls)
         head = HEAD.format(title=self.model.title, form="one-hot" if self.one_hot else "active features")
-        parts = [*done.values(), *self.parts, self.pruning(), learn, self.advance()]
+        parts = [*functions(self.model), *self.parts, self.pruning(), learn, self.advance()]
         return "\n\n".join([head + self.layout(), *(f"{part.rstrip()}\n" for part in parts)])
 
     def learn(self, calls: list[str]) -> str:

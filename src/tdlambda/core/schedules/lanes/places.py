@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from tdlambda.core.declare import INPUTS, Model, words
 from tdlambda.core.equations import Forms
+from tdlambda.core.schedules.text import indent
 from tdlambda.core.source import arguments
 
 VALUES = {"x_": "xv_", "y_": "yv_", "z_": "zv_"}
 SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "one")
 SHARED_FLOATS = ("most_reward", "most_gamma", "most_rho")
 """Numbers that all lanes of a block share."""
-
-
-def indent(lines: list[str], by: int = 4) -> str:
-    """Lines of a function's body."""
-    return "".join(f"{' ' * by}{line}\n" for line in lines)
 
 
 class Places:

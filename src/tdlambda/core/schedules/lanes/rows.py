@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from tdlambda.core.declare import words
 from tdlambda.core.equations import Forms
-from tdlambda.core.schedules.lanes.places import Places, indent
+from tdlambda.core.schedules.lanes.places import Places
+from tdlambda.core.schedules.text import indent
 from tdlambda.core.source import arguments, returned
 
 PRUNE = '''@inlined
