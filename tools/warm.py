@@ -1,11 +1,12 @@
-"""Compile the package's large kernels, two at a time: processes that start together later find them in the cache.
+"""Compile the models that most tests use, in two processes: those that start together later find them in the cache.
 
     python tools/warm.py
 
-Without it each worker of the tests would compile them for itself. What is compiled already takes no time.
+Without it each worker of the tests would compile them for itself. What is compiled already is only loaded.
 """
 
 import multiprocessing
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -14,19 +15,29 @@ import numpy as np
 
 import tdlambda as td
 
-
-def control() -> None:
-    """Agents: in the engine, and one by one."""
-    car = td.make("MountainCar-v0", limit=100)
-    agent = td.ActorCritic(td.TrueOnlineTD(car.features, 0.01, 0.9), td.Softmax(3), eta=0.01)
-    td.control.run(car, [agent], seeds=1, steps=10, points=1)
-    td.train(car, agent, steps=10)
+Job = tuple[Callable[..., None], tuple[Any, ...]]
 
 
-def engine() -> None:
-    """Lanes."""
-    ring = td.make("RingWorld-v0")
-    td.engine.run(ring, [td.TrueOnlineTD(ring.features, 0.01, 0.9)], seeds=1, steps=10, points=1)
+def one(kind: str, lam: Any = 0.9, dtype: Any = "float64") -> None:
+    """A learner by itself: one-hot states, a table of features, vectors."""
+    make: Any = getattr(td, kind)
+    _learn(make(td.OneHot(3), 0.1, lam, dtype=dtype), range(3))
+    _learn(make(td.Table(np.eye(3)), 0.1, lam, dtype=dtype), range(3))
+    _learn(make(td.Dense(2), 0.1, lam, dtype=dtype), np.eye(2))
+
+
+def many(kind: str, lam: Any = 0.9) -> None:
+    """A learner with a list of live features."""
+    make: Any = getattr(td, kind)
+    _learn(make(td.OneHot(200), 0.1, lam), range(3))
+    _learn(make(td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8), 0.1, lam), np.eye(2))
+
+
+def lanes(kind: str, *lams: Any) -> None:
+    """Lanes of the engine, one-hot and with several active features."""
+    make: Any = getattr(td, kind)
+    for task in (td.make("RingWorld-v0"), td.make("FrozenLake-v0")):
+        td.engine.run(task, [make(task.features, 0.01, lam) for lam in lams], seeds=1, steps=10, points=1)
 
 
 def bank() -> None:
@@ -35,32 +46,46 @@ def bank() -> None:
     _learn(td.AutoTD(td.Dense(2)), np.eye(2))
 
 
-def learners(dtype: Any = "float64") -> None:
-    """Learners with traces, one by one."""
-    _learn(td.TrueOnlineTD(td.OneHot(3), 0.1, 0.5, dtype=dtype), range(3))
-    _learn(td.TrueOnlineTD(td.Dense(2), 0.1, 0.5, dtype=dtype), np.eye(2))
-
-
-def float32() -> None:
-    """The same in single precision."""
-    learners("float32")
+def control(kind: str, lam: Any) -> None:
+    """Agents: in the engine, and one by one."""
+    car = td.make("MountainCar-v0", limit=100)
+    agent = td.ActorCritic(getattr(td, kind)(car.features, 0.01, lam), td.Softmax(3), eta=0.01)
+    td.control.run(car, [agent], seeds=1, steps=10, points=1)
+    td.train(car, agent, steps=10)
 
 
 def _learn(learner: td.Learner, observations: Any) -> None:
     """A few transitions, singly and together."""
     learner.update(observations[0], 1.0, observations[1], gamma=0.9)
+    learner.predict(observations[0])
     learner.update_many(observations[:-1], np.ones(len(observations) - 1), observations[1:], gamma=0.9)
 
 
-FAMILIES: tuple[Callable[[], None], ...] = (control, engine, bank, learners, float32)
+JOBS: tuple[Job, ...] = (
+    (control, ("TrueOnlineGTD", "meta")), (bank, ()), (control, ("TrueOnlineTD", 0.9)),
+    (lanes, ("TrueOnlineGTD", "meta", 0.9)), (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineTD", "auto")),
+    (lanes, ("GTD", 0.9)), (lanes, ("TD", 0.9)), (lanes, ("DirectVTD", 0.9)),
+    (one, ("TrueOnlineGTD", "meta")), (one, ("TrueOnlineTD", "meta")), (one, ("TrueOnlineTD", "auto")),
+    (one, ("TrueOnlineTD", "greedy")), (one, ("TrueOnlineTD", td.Counting())), (one, ("VTD",)), (one, ("DirectVTD",)),
+    (many, ("TrueOnlineGTD",)), (many, ("TrueOnlineTD",)), (one, ("TrueOnlineGTD",)), (one, ("GTD",)),
+    (one, ("TrueOnlineTD",)), (one, ("TD",)), (one, ("TrueOnlineTD", 0.9, "float32")),
+)  # fmt: skip
 """The slowest first."""
+
+
+def timed(job: Job) -> tuple[str, float]:
+    """Do one; its name, and how long it took."""
+    begun, (function, given) = time.perf_counter(), job
+    function(*given)
+    return f"{function.__name__}({', '.join(map(str, given))})", time.perf_counter() - begun
 
 
 def main() -> None:
     """Compile them all."""
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        for done in [pool.submit(family) for family in FAMILIES]:
-            done.result()
+        for name, seconds in pool.map(timed, JOBS):
+            if seconds > 1:
+                print(f"{name:<40} {seconds:5.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The engine and the learners themselves: the same numbers for every learner × rule, on every kind of features."""
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
     x, scale = task.features, 1.0 / task.features.active
     states = td.OneHot(task.mdp.n_states) if task.mdp is not None else None
     found: dict[str, td.Learner] = {}
+    listed = x.size > 128
 
     def add(name: str, make: Any) -> None:
         for alpha in (0.003, 0.02, 0.1):
@@ -50,23 +50,23 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
             rules["meta np"] = lambda: td.Meta(0.02, features=states)
             rules["per state"] = lambda: td.PerState(np.linspace(0, 1, task.mdp.n_states))
         for name, rule in rules.items():
-            if not every and kind != _HOME.get(name, "TrueOnlineTD"):
+            if not every and (kind != _HOME.get(name, "TrueOnlineTD") or (listed and name not in _LISTED)):
                 continue
             add(f"{kind}, {name}", lambda a, learner=learner, rule=rule: learner(x, a, rule()))
-        for by in ("steps", "visits") if every or kind == "GTD" else ():
+        for by in ("steps", "visits") if every or (kind == "GTD" and not listed) else ():
             schedule = OneOver(by, scale=0.3 * scale, offset=5.0, power=0.6)
             found[f"{kind}, {by}"] = learner(x, schedule, 0.8)
             found[f"{kind}, {by}, meta"] = learner(x, schedule, td.Meta(0.02))
     for trace in ("replacing", "dutch"):
         add(f"TD {trace}", lambda a, trace=trace: td.TD(x, a, 0.9, trace=trace))
-    for of in ("target", "corrected"):
+    for of in ("target", "corrected") if every or not listed else ():
         add(f"DirectVTD {of}", lambda a, of=of: td.DirectVTD(x, a, 0.8, of=of))
         add(f"VTD {of}", lambda a, of=of: td.VTD(x, a, 0.8, of=of, trace_lam=0.9))
     if states is not None:
         add("DirectVTD per state", lambda a: td.DirectVTD(x, a, td.PerState(np.linspace(0, 1, task.mdp.n_states))))
     last: dict[str, Any] = {"fixed": 0.4, "greedy": td.Greedy(), "greedy published": PublishedGreedy()}
     last["meta published"] = PublishedMeta(0.1, last_discount=0.9)
-    for name, rule in last.items():
+    for name, rule in last.items() if every or not listed else ():
         add(f"last discount, {name}", lambda a, rule=rule: PublishedTrueOnlineGTD(x, a, rule, last_discount=0.9))
     add("initial", lambda a: td.TrueOnlineTD(x, a, 0.5, initial=np.linspace(-1, 1, x.size)))
     return found
@@ -74,6 +74,8 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
 
 _HOME = {"meta": "TrueOnlineGTD", "greedy": "GTD", "counting": "TD", "meta thesis": "TrueOnlineGTD"}
 """The algorithm that a rule is tested with, if it is not TrueOnlineTD."""
+_LISTED = ("value error", "meta", "counting")
+"""Rules that are tested where live features are listed."""
 
 
 def a_task(name: str) -> Any:
@@ -86,20 +88,15 @@ def a_task(name: str) -> Any:
     return td.make(name)
 
 
-def rounding_error(learner: Any, own: Any, stream: td.Transitions) -> float:
-    """What a rounding error in one early reward comes to: with many features, sums are taken in another order in lanes."""
-    twin, reward = learner.clone(), stream.reward.copy()
-    reward[10] *= 1 + 2.0**-50
-    twin.update_many(replace(stream, reward=reward))
-    return float(np.abs(twin._rows - own._rows).max())
-
-
 TASKS = ["RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "real", "MountainCar-v0"]
 
 
 @pytest.mark.parametrize(
     ("name", "every"),
-    [*((n, False) for n in TASKS), *(pytest.param(n, True, marks=pytest.mark.slow) for n in TASKS)],
+    [
+        *((n, False) for n in ("RingWorld-v0", "real", "MountainCar-v0")),  # one-hot, active, and listed features
+        *(pytest.param(n, True, marks=pytest.mark.slow) for n in TASKS),
+    ],
 )
 def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
     task = a_task(name)
@@ -123,12 +120,10 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
             assert found.error[k, 0, -1] < np.inf, label
         scale = max(1.0, float(np.abs(own._rows).max()))
         if own.diverged_at is None:
-            grown = 10 * rounding_error(learner, own, stream) if task.features.size > 128 else 0.0
-            atol = max(1e-12 * scale, grown)
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=atol, err_msg=label)
+            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-12 * scale, err_msg=label)
             np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
-            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=atol, err_msg=label)
-            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=10 * atol)
+            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
+            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
             moved += bool(np.abs(own.weights - learner.weights).max() > 1e-3)
             more = task.sampler(8).take(50)
             for going_on in (own, ours):
@@ -136,8 +131,7 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
                     going_on.update_many(more)
             assert own.diverged_at == ours.diverged_at, label
             scale = max(1.0, float(np.abs(own._rows).max()))
-            atol = max(1e-11 * scale, 10 * grown)
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=atol, err_msg=label + ", going on")
+            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on")
     assert moved > 0.9 * (len(learners) - (found.diverged_at >= 0).sum())
 
 

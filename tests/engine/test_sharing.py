@@ -16,8 +16,7 @@ def learners(task: Any, rule: Any) -> list[Any]:
     return [td.TrueOnlineGTD(task.features, a, rule(k), on_divergence="flag") for a in alphas for k in kappas]
 
 
-@pytest.mark.parametrize("rule", [td.Meta, PublishedMeta])
-@pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0"])
+@pytest.mark.parametrize(("name", "rule"), [("RingWorld-v0", PublishedMeta), ("FrozenLake-v0", td.Meta)])
 def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rule: Any) -> None:
     task = td.make(name)
     some = learners(task, rule)
