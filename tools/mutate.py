@@ -21,6 +21,8 @@ from pathlib import Path
 from mutants import EQUIVALENT, MUTANTS, TESTS, Mutant
 
 ROOT = Path(__file__).parent.parent
+PATIENCE = 1800
+"""Seconds that the tests of a mutant may take."""
 
 
 def places(source: Path, place: str) -> list[Path]:
@@ -54,14 +56,15 @@ def survives(source: Path, mutant: Mutant) -> str | None:
 
 
 def passes(source: Path, tests: list[str]) -> str | None:
-    """What tests say that pass on this source, interpreted; None if some fail, or the package cannot be imported."""
+    """What tests say that pass on this source, interpreted; None if some fail, or do not end, or none can be run."""
     own = {"PYTHONPATH": str(source), "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     own |= {"TDLAMBDA_CACHE": str(source.parent / "cache"), "TDLAMBDA_QUIET": "1"}
     options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-W", "ignore::RuntimeWarning"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *tests],
-        cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command, env = [sys.executable, "-m", "pytest", *options, *tests], {**os.environ, **own}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:  # a loop that does not end
+        return None
     if done.returncode in (1, 2):  # 2: a declaration that is refused when it is made
         return None
     return "all tests pass" if done.returncode == 0 else done.stdout[-2000:] + done.stderr[-2000:]

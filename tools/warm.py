@@ -62,13 +62,12 @@ def _learn(learner: td.Learner, observations: Any) -> None:
 
 
 JOBS: tuple[Job, ...] = (
-    (control, ("TrueOnlineGTD", "meta")), (bank, ()), (control, ("TrueOnlineTD", 0.9)),
-    (lanes, ("TrueOnlineGTD", "meta", 0.9)), (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineTD", "auto")),
-    (lanes, ("GTD", 0.9)), (lanes, ("TD", 0.9)), (lanes, ("DirectVTD", 0.9)),
-    (one, ("TrueOnlineGTD", "meta")), (one, ("TrueOnlineTD", "meta")), (one, ("TrueOnlineTD", "auto")),
-    (one, ("TrueOnlineTD", "greedy")), (one, ("TrueOnlineTD", td.Counting())), (one, ("VTD",)), (one, ("DirectVTD",)),
-    (many, ("TrueOnlineGTD",)), (many, ("TrueOnlineTD",)), (one, ("TrueOnlineGTD",)), (one, ("GTD",)),
-    (one, ("TrueOnlineTD",)), (one, ("TD",)), (one, ("TrueOnlineTD", 0.9, "float32")),
+    (one, ("TrueOnlineGTD", "meta")), (control, ("TrueOnlineGTD", "meta")), (bank, ()),
+    (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineGTD", "meta", 0.9)),
+    (lanes, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "meta")),
+    (one, ("TrueOnlineTD", "greedy")), (lanes, ("GTD", 0.9)), (lanes, ("TD", 0.9)), (many, ("TrueOnlineGTD",)),
+    (one, ("DirectVTD",)), (control, ("TrueOnlineTD", 0.9)), (one, ("TrueOnlineGTD",)), (one, ("GTD",)),
+    (one, ("TrueOnlineTD",)), (one, ("TD",)), (many, ("TrueOnlineTD",)), (one, ("TrueOnlineTD", 0.9, "float32")),
 )  # fmt: skip
 """The slowest first."""
 

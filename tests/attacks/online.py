@@ -225,7 +225,7 @@ def copies(subject: Subject, rng: RNG, say: Say) -> None:
 
 def in_the_engine(rng: RNG, say: Say) -> None:
     """`engine.run` of a learner on features that are wrong after a while."""
-    name = str(rng.choice(["TD accumulating", "TrueOnlineTD", "LSTD", "AutoTD"]))
+    name = str(rng.choice([next(iter(TRACES)), "TrueOnlineTD", "LSTD", "AutoTD"]))
     liar = Liar(str(rng.choice(list(ENCODINGS))), int(rng.integers(8)))
     must, features = required(liar.fault, ENCODINGS), liar if name not in TRACES or rng.integers(2) else td.OneHot(11)
     lam: Any = 0.9 if features is liar else td.Meta(features=liar)

@@ -7,8 +7,8 @@ from pathlib import Path
 import tdlambda as td
 
 ROOT = Path(__file__).parent.parent.parent
-WITHOUT_EXAMPLE = {"Learner", "Task"}
-"""Abstract: shown by those that are built on them."""
+WITHOUT_EXAMPLE = {"Learner", "Task", "VTD"}
+"""Abstract, and shown by those that are built on them; VTD is used as `DirectVTD`, and has an example on its page."""
 
 
 def test_pages_name_only_what_exists() -> None:

@@ -19,7 +19,8 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
         0.0, 0.8, td.PerState(np.linspace(0, 1, task.mdp.n_states)), td.Counting(2.0), td.Greedy(), td.Greedy("vtd"),
         td.Greedy(of="corrected"), td.Meta(0.3), PublishedMeta(0.3, floor=0.0), td.Meta.thesis(0.3, floor=0.0),
         td.Meta(0.3, of="corrected", features=states), td.Meta(0.3, horizon=3), td.Meta(0.3, trace=True),
-        td.Meta(0.3, "derived", "gradient"), td.ValueErrorGreedy(stretch=20), PublishedGreedy(), td.Greedy("vtd", of="corrected"),
+        td.Meta(0.3, "derived", "gradient"), td.ValueErrorGreedy(stretch=20), PublishedGreedy(),
+        td.Greedy("vtd", of="corrected"),
     ]  # fmt: skip
     found: dict[str, td.Learner] = {}
     for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD"):

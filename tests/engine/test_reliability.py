@@ -241,7 +241,6 @@ print(found.error.sum(), sum(lanes.advance.stats.cache_hits.values()))
 """
 
 
-@pytest.mark.slow  # it compiles the engine once more
 def test_where_nothing_can_be_written_beside_the_source_the_cache_goes_elsewhere_and_does_not_grow(
     tmp_path: Path,
 ) -> None:
@@ -260,7 +259,8 @@ def test_where_nothing_can_be_written_beside_the_source_the_cache_goes_elsewhere
         "HOME": str(tmp_path),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    environment.pop("NUMBA_CACHE_DIR", None)
+    for name in ("NUMBA_CACHE_DIR", "TDLAMBDA_CACHE", "TDLAMBDA_QUIET"):
+        environment.pop(name, None)
     environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     outcomes = []
     for _ in range(2):

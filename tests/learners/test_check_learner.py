@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
+from pairing import pairs
 
 import tdlambda as td
 from tdlambda.learners.checks import check_learner
@@ -42,8 +43,12 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
 }
 
 
-@pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("learner", LEARN)
+QUICK = ("TrueOnlineTD", "META", "value error", "TD replacing", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD")
+
+
+@pytest.mark.parametrize(
+    ("learner", "features"), pairs(LEARN, FEATURES, lambda a, x: x in ("OneHot", "Table") or a in QUICK)
+)
 def test_our_own_learners(learner: str, features: str) -> None:
     if learner == "LSTD" and FEATURES[features].size > 128:
         pytest.skip("a matrix is dense, and solving it at each prediction is slow")

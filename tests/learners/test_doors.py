@@ -236,7 +236,7 @@ def test_the_kernels_check_features_of_lambda_themselves() -> None:
     """The second lock: an encoder of ours that was tampered with."""
     features = td.OneHot(5)
     v = td.TrueOnlineTD(td.OneHot(5), 0.1, td.Meta(features=td.OneHot(2)))
-    v.rule.features.size = 5  # type: ignore[attr-defined]
+    v.rule.features.size = 5  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="next_obs"):
         v.update(0, 1.0, 4)
     with pytest.raises(ValueError, match="next_obs"):

@@ -35,7 +35,7 @@ class FromMeanErrors(PublishedMeta):
     """The same, but for the variance: learnt from the errors of E[G^λ], as described."""
 
     @staticmethod
-    def step(  # type: ignore[no-untyped-def]
+    def step(  # type: ignore[no-untyped-def, override]
         v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reach_at_end, reward, gamma_next,  # noqa: E741
         rho, ready, rho_acc, corrected,
     ):  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 import tdlambda as td
 from tdlambda.reproduction import PublishedMeta
 
-LEARNERS = [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD]
+LEARNERS = [td.TrueOnlineTD, td.GTD]
 RULES = [td.Meta, td.Greedy]
 
 
@@ -61,7 +61,7 @@ def test_bad_step_sizes_are_named(rule: Any, bad: float) -> None:
 
 
 @pytest.mark.parametrize("rule", [td.Meta(0.1, aux_alpha=0.03), PublishedMeta(0.1), td.Greedy(aux_alpha=0.03)])
-@pytest.mark.parametrize("learner", [td.TrueOnlineTD, td.TrueOnlineGTD])
+@pytest.mark.parametrize("learner", [td.TrueOnlineTD])
 def test_it_keeps_the_contract(rule: Any, learner: Any) -> None:
     """Parameters, clone, save and load."""
     assert type(rule)(**rule.get_params()) == rule

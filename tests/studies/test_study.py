@@ -103,7 +103,7 @@ def test_learners_are_those_that_are_declared() -> None:
     ]  # fmt: skip
     found = lake().learners("META")
     assert [repr(learner) for learner in found] == [repr(learner) for learner in wanted]
-    assert {learner.rule.warm_up_steps for learner in found} == {750}  # type: ignore[attr-defined]
+    assert {learner.rule.warm_up_steps for learner in found} == {750}
     (falling,) = lake().learners("falling")
     step = td.OneOver("steps", scale=0.5)
     assert repr(falling) == repr(td.TD(task.features, step, 0.5, on_divergence="flag"))
@@ -115,7 +115,7 @@ def test_a_warm_up_of_the_methods_own_goes_first() -> None:
         "none": td.Method("TD", "Counting", ("alpha",), {"rule.warm_up": 0}),
     }
     study = small(methods=methods, steps=1000, warm_up=0.5)
-    assert [study.learners(name)[0].rule.warm_up_steps for name in methods] == [7, 0]  # type: ignore[attr-defined]
+    assert [study.learners(name)[0].rule.warm_up_steps for name in methods] == [7, 0]
 
 
 def test_the_published_truth_is_that_of_a_model_that_forgets_moves() -> None:
@@ -377,9 +377,9 @@ def test_the_bundled_learners_can_all_be_built_and_wait_a_tenth() -> None:
             assert len(built) == len(study.cells(method))
             assert {type(learner).__name__ for learner in built} == {declared.learner}
             if declared.rule is not None:
-                assert {learner.rule.warm_up_steps for learner in built} == {100_000}  # type: ignore[attr-defined]
+                assert {learner.rule.warm_up_steps for learner in built} == {100_000}
             if method in ("META_np", "META_np_derived"):
-                assert {learner.rule.features.size for learner in built} == {16}  # type: ignore[attr-defined]
+                assert {learner.rule.features.size for learner in built} == {16}  # type: ignore[union-attr]
 
 
 # ---- what is one's own -----------------------------------------------------------------------------------------
