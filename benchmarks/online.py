@@ -16,17 +16,13 @@ from typing import Any
 import numpy as np
 
 import tdlambda as td
-from tdlambda import memory
-from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import brief, entry
-from tdlambda.learners import driver
 
 
 @brief
 def empty(
-    F: Floats, M: Floats, I: Ints, lam: float, s: int, s_next: int,
-    reward: float, gamma: float, rho: float, ended: int,
-) -> int:  # fmt: skip
+    state: Any, rows: Any, lam: float, s: int, s_next: int, reward: float, gamma: float, rho: float, ended: int
+) -> int:
     """What it costs to enter compiled code with a learner's state and a transition, and leave again."""
     return 0
 
@@ -128,7 +124,7 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
         for s, r, s_next, g, rho, end in rows:
             learner.update(s, r, s_next, g, rho, end)
 
-    state = (learner._F, learner._M, learner._I, 0.9)
+    state = (learner._record, learner._rows, 0.9)
     enter = partial(entry(empty, *state, 0, 0, 0.0, 0.0, 0.0, 0), *state)
 
     def nothing() -> None:
@@ -179,11 +175,11 @@ def measure_sizes(
         x, xv = coder.encode_batch(steps.obs)
         y, yv = coder.encode_batch(steps.next_obs)
         lam = np.full(n, 0.9)
-        state: Any = (learner._F, learner._M, learner._I, x, xv, y, yv, y, yv)
+        state: Any = (*learner._memory, x, xv, y, yv, y, yv)
 
-        def run(state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
+        def run(learner: Any = learner, state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
             numbers: Any = (steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)
-            driver.update_many(*state, *numbers)
+            learner.module.update_many(*state, *numbers)
 
         work[str(size)], live[str(size)] = run, learner
         run()
@@ -192,7 +188,7 @@ def measure_sizes(
     return [
         {
             "features": live[str(size)].features.size,
-            "live_traces": int(live[str(size)]._I[memory.N_LIVE]),
+            "live_traces": int(live[str(size)]._record["n_live"][0]),
             "ns_per_update": 1e9 * times[str(size)] / n,
             "against_smallest": times[str(size)] / first,
         }
