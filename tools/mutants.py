@@ -37,7 +37,7 @@ TESTS: dict[str, list[str]] = {
     "rules/base": [*RULES, "tests/rules/test_aux_alpha.py"],
     "rules/": [*RULES, *PAPERS],
     "reproduction/": PUBLISHED,
-    "core/equations": ["tests/core/test_declarations.py", *CHECKS, *RULES, *PAPERS],
+    "core/equations": ["tests/core/test_forms.py", "tests/core/test_declarations.py", *CHECKS, *RULES, *PAPERS],
     "core/source": ["tests/core/test_declarations.py", *CHECKS, *RULES],
     "core/declare": ["tests/core/test_declarations.py", *PUBLISHED, *CHECKS],
     "core/schedules/one": [*CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],

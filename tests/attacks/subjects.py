@@ -133,13 +133,16 @@ TRACES = {
 }
 """With a λ that may be learnt."""
 if FEW:
-    TRACES = {name: TRACES[name] for name in ("TD replacing", "TrueOnlineTD")}
+    TRACES = {name: TRACES[name] for name in ("TrueOnlineTD",)}
+    WORLDS = {name: WORLDS[name] for name in ("OneHot(5)", "OneHot(300)", "Table", "Custom", "Dense", "TileCoder")}
 OTHERS = {
     "VTD": lambda x, lam, **o: td.VTD(x, 0.1, lam, **o),
     "DirectVTD": lambda x, lam, **o: td.DirectVTD(x, 0.1, lam, **o),
     "LambdaReturn": lambda x, lam, **o: td.LambdaReturn(x, 0.1, lam, **o),
     "LSTD": lambda x, lam, **o: td.LSTD(x, lam, **o),
 }
+if FEW:
+    OTHERS = {name: OTHERS[name] for name in ("LambdaReturn", "LSTD")}
 PLAIN = {
     "MonteCarlo": lambda x, **o: td.MonteCarlo(x, 0.1, **o),
     "MonteCarlo first": lambda x, **o: td.MonteCarlo(x, 0.1, "first", **o),
