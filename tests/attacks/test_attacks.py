@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = {"online": 500, "files": 200, "kills": 2, "threads": 16}
+SMALL = {"online": 200, "files": 100, "kills": 2, "threads": 8}
 LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000}
 
 

@@ -4,9 +4,9 @@
 from typing import Any
 
 import pytest
+from interpreted import interpreted
 
 import tdlambda as td
-from tdlambda.algorithms.td import DutchTD, ReplacingTD
 
 
 class Mine(td.Algorithm):
@@ -85,15 +85,23 @@ class CreditLost(Mine):
         return keep, new, along, decay
 
 
-@pytest.mark.parametrize("kind", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, Mine])
+@pytest.mark.parametrize("kind", [td.TrueOnlineTD, td.TrueOnlineGTD])
 def test_what_is_right_passes(kind: Any) -> None:
     td.check_algorithm(kind)
 
 
-@pytest.mark.parametrize("trace", ["dutch", "replacing"])
-def test_other_traces_pass(trace: str) -> None:
-    assert {"dutch": DutchTD, "replacing": ReplacingTD}[trace] is td.TD(td.OneHot(2), 0.1, trace=trace).declaration  # type: ignore[arg-type]
-    td.check_algorithm(td.TD, trace=trace)
+def all_that_is_right() -> None:
+    for kind in (td.TD, td.GTD, Mine):
+        td.check_algorithm(kind)
+    for trace in ("dutch", "replacing"):
+        td.check_algorithm(td.TD, trace=trace)
+    td.check_algorithm(RhoTwice, skip=["rho"])
+    for rule in (td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)):
+        td.check_rule(rule)
+
+
+def test_others_pass_too() -> None:
+    interpreted(all_that_is_right)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +121,9 @@ def test_each_mistake_is_told_by_its_name(kind: Any, convention: str, message: s
     assert str(caught.value).startswith(convention)
 
 
-def test_a_convention_can_be_left_out_on_purpose() -> None:
-    td.check_algorithm(RhoTwice, skip=["rho"])
+def test_a_convention_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="skip: choose from"):
         td.check_algorithm(Mine, skip=["ratio"])
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)],
-    ids=lambda r: type(r).__name__,
-)
-def test_rules_pass(rule: td.Rule) -> None:
-    td.check_rule(rule)
 
 
 class OutOfRange(td.Rule):
@@ -137,9 +135,13 @@ class OutOfRange(td.Rule):
         return lam_next
 
 
-def test_a_lambda_out_of_range_is_told() -> None:
+def out_of_range_is_told() -> None:
     with pytest.raises(AssertionError, match=r"lam_next must be in \[0, 1\]"):
         td.check_rule(OutOfRange(), alpha=0.001)
+
+
+def test_a_lambda_out_of_range_is_told() -> None:
+    interpreted(out_of_range_is_told)
 
 
 def test_what_is_no_declaration_is_refused() -> None:

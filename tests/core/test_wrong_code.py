@@ -1,12 +1,13 @@
 # mypy: disable-error-code="no-untyped-def"
 """A schedule that generates wrong code is noticed by the checks of declarations, and told by its name."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from interpreted import interpreted
 
 import tdlambda as td
-from tdlambda.core.schedules import lanes, one
 
 
 class Plain(td.Algorithm):
@@ -37,37 +38,44 @@ class HalfWay(td.Rule):
         return lam_next
 
 
-def wrong(monkeypatch: pytest.MonkeyPatch, schedule: Any, old: str, new: str) -> None:
-    """Let a schedule write something else."""
-    generate = schedule.generate
+def check_wrong(schedule: str, of: str, old: str, new: str, said: str) -> None:
+    """Let a schedule write something else, and check an algorithm or a rule."""
+    module: Any = import_module(f"tdlambda.core.schedules.{schedule}")
+    generate = module.generate
 
     def changed(*arguments: Any, **options: Any) -> str:
         text: str = generate(*arguments, **options)
         assert old in text
         return text.replace(old, new)
 
-    monkeypatch.setattr(schedule, "generate", changed)
+    kind: Any = type("Wrong", (Plain if of == "algorithm" else HalfWay,), {})  # another class: models are remembered
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "generate", changed)
+        with pytest.raises(AssertionError, match=said):
+            td.check_algorithm(kind) if of == "algorithm" else td.check_rule(kind(), alpha=0.3)
 
 
 @pytest.mark.parametrize(
-    ("schedule", "old", "new", "said"),
+    "given",
     [
-        (one, "s_.V_decay = V_decay", "s_.V_decay = 0.9 * V_decay", "one learner, one-hot features: row V_"),
-        (lanes, "decay_[lane_] = decay", "decay_[lane_] = 0.9 * decay", "lanes, one-hot features: row V_"),
+        (
+            "one",
+            "algorithm",
+            "s_.V_decay = V_decay",
+            "s_.V_decay = 0.9 * V_decay",
+            "one learner, one-hot features: row V_",
+        ),
+        (
+            "lanes",
+            "algorithm",
+            "decay_[lane_] = decay",
+            "decay_[lane_] = 0.9 * decay",
+            "lanes, one-hot features: row V_",
+        ),
+        ("one", "rule", "0.5)", "0.6)", "one learner, one-hot features: row V_"),
+        ("lanes", "rule", "0.5)", "0.6)", "lanes, one-hot features: row V_"),
     ],
+    ids=lambda given: f"{given[1]}, {given[0]}",
 )
-def test_wrong_code_of_an_algorithm(
-    monkeypatch: pytest.MonkeyPatch, schedule: Any, old: str, new: str, said: str
-) -> None:
-    wrong(monkeypatch, schedule, old, new)
-    kind = type("Wrong", (Plain,), {})  # another class: models are remembered
-    with pytest.raises(AssertionError, match=said):
-        td.check_algorithm(kind)
-
-
-@pytest.mark.parametrize(("schedule", "said"), [(one, "one learner, one-hot"), (lanes, "lanes, one-hot")])
-def test_wrong_code_of_a_rule(monkeypatch: pytest.MonkeyPatch, schedule: Any, said: str) -> None:
-    wrong(monkeypatch, schedule, "0.5)", "0.6)")
-    kind: Any = type("Wrong", (HalfWay,), {})
-    with pytest.raises(AssertionError, match=said):
-        td.check_rule(kind(), alpha=0.3)
+def test_it_is_told_by_its_name(given: tuple[str, ...]) -> None:
+    interpreted(check_wrong, *given)

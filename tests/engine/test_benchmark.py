@@ -20,6 +20,7 @@ def found() -> dict[str, Any]:
     return measured
 
 
+@pytest.mark.slow  # it compiles a dozen models
 def test_every_row_is_a_ratio_with_a_verdict(found: dict[str, Any]) -> None:
     assert len(found["rows"]) >= 14
     for row in found["rows"]:
@@ -52,6 +53,7 @@ def test_control_c_ends_the_bench_and_nothing_is_printed_of_it(monkeypatch: pyte
     assert "interrupted; nothing is kept" in told.stderr
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_json(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "bench", lambda *_: found)
     told = CliRunner().invoke(app, ["bench", "--quick"])

@@ -43,7 +43,7 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
 }
 
 
-QUICK = ("TrueOnlineTD", "META", "value error", "TD replacing", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD")
+QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD")
 
 
 @pytest.mark.parametrize(

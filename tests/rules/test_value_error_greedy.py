@@ -214,7 +214,6 @@ def side_by_side(own: Any, ours: Any) -> Any:
 @pytest.mark.parametrize(
     ("kinds", "name"),
     [
-        ((td.TrueOnlineGTD,), "RingWorld-v0"), ((td.TrueOnlineTD,), "MountainCar-v0"),
         *(pytest.param((td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD), name, marks=pytest.mark.slow)
           for name in ("RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0")),
     ],
