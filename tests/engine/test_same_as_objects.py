@@ -69,11 +69,24 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
     for name, rule in last.items() if every or not listed else ():
         add(f"last discount, {name}", lambda a, rule=rule: PublishedTrueOnlineGTD(x, a, rule, last_discount=0.9))
     add("initial", lambda a: td.TrueOnlineTD(x, a, 0.5, initial=np.linspace(-1, 1, x.size)))
-    return found
+    kind = "listed" if listed else "one-hot" if isinstance(x, td.OneHot) else "active"
+    return {name: one for name, one in found.items() if every or name.startswith(_QUICK[kind])}
 
 
 _HOME = {"meta": "TrueOnlineGTD", "greedy": "GTD", "counting": "TD", "meta thesis": "TrueOnlineGTD"}
 """The algorithm that a rule is tested with, if it is not TrueOnlineTD."""
+_QUICK = {
+    "one-hot": ("TrueOnlineTD(", "TrueOnlineGTD, meta,", "TrueOnlineTD, value error", "TD replacing", "GTD, visits,"),
+    "active": (
+        "TrueOnlineGTD(",
+        "TrueOnlineTD, meta corrected",
+        "DirectVTD corrected",
+        "last discount, meta",
+        "initial",
+    ),
+    "listed": ("TrueOnlineTD(", "TrueOnlineTD, value error", "TD, counting"),
+}
+"""What the quick run takes, for each kind of features; `test_few_steps` takes every pair, interpreted."""
 _LISTED = ("value error", "meta", "counting")
 """Rules that are tested where live features are listed."""
 
