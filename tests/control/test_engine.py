@@ -209,7 +209,8 @@ def test_neither_threads_nor_order_nor_company_matter(found: Any) -> None:
 def test_chunks_do_not_matter(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tdlambda.control.engine.CHUNK", 7)
     monkeypatch.setattr("tdlambda.control.engine.PIECE", 1)
-    other = td.control.run(CAR, AGENTS, seeds=[3], steps=STEPS, points=9, keep=("theta", "episodes"))
+    same = {name: AGENTS[name] for name in found.names}
+    other = td.control.run(CAR, same, seeds=[3], steps=STEPS, points=9, keep=("theta", "episodes"))
     np.testing.assert_array_equal(other.returns, found.returns[:, :1])
     assert all((a[0] == b[0]).all() for a, b in zip(other.theta, found.theta, strict=True))
     assert all((a[0] == b[0]).all() for a, b in zip(other.episodes, found.episodes, strict=True))
