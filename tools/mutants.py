@@ -8,10 +8,11 @@ RULES = [
     "tests/rules/test_adaptive_rules.py::test_greedy_is_its_equations",
     "tests/rules/test_adaptive_rules.py::test_meta_is_its_equations",
 ]
+SELDOM = ["tests/core/test_kept_numbers.py", "tests/core/test_seldom.py"]
 CHECKS = [
     "tests/core/test_checks.py::test_what_is_right_passes",
-    "tests/core/test_checks.py::test_rules_pass",
-    "tests/core/test_checks.py::test_other_traces_pass",
+    *SELDOM,
+    "tests/core/test_checks.py::test_others_pass_too",
 ]
 FEW_STEPS = ["tests/engine/test_few_steps.py"]
 PUBLISHED = [
@@ -40,15 +41,8 @@ TESTS: dict[str, list[str]] = {
     "core/equations": ["tests/core/test_forms.py", "tests/core/test_declarations.py", *CHECKS, *RULES, *PAPERS],
     "core/source": ["tests/core/test_declarations.py", *CHECKS, *RULES],
     "core/declare": ["tests/core/test_declarations.py", *PUBLISHED, *CHECKS],
-    "core/schedules/one": [
-        "tests/core/test_kept_numbers.py",
-        "tests/core/test_seldom.py",
-        *CHECKS,
-        *PAPERS,
-        *PUBLISHED,
-        *DIVERGENCE,
-    ],
-    "core/schedules/lanes": ["tests/core/test_kept_numbers.py", "tests/core/test_seldom.py", *CHECKS, *FEW_STEPS],
+    "core/schedules/one": [*CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
+    "core/schedules/lanes": [*SELDOM, *FEW_STEPS, *CHECKS],
     "core/schedules/lazy": ["tests/core/test_lazy.py"],
     "core/linear": ["tests/core/test_lazy.py"],
     "core/runtime": [*CHECKS, *DIVERGENCE, *PAPERS, *FEW_STEPS],

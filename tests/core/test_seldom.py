@@ -1,4 +1,4 @@
-"""What few learners meet, in every schedule: further step sizes under a schedule, features that occur twice."""
+"""What few learners meet, in every schedule: β by a schedule, features that occur twice, a terminal x' that counts."""
 
 from typing import Any, Literal
 
@@ -7,6 +7,7 @@ import pytest
 from interpreted import interpreted
 
 import tdlambda as td
+from tdlambda.reproduction import PublishedTrueOnlineGTD
 
 TWICE = np.array([[0, 0, 2], [1, 3, 1], [2, 3, 0], [3, 3, 3], [4, 1, 4]])
 VALUES = np.array([[0.5, 0.5, 1.0], [1.0, -0.5, 0.25], [1.0, 1.0, 1.0], [0.25, 0.5, 0.25], [1.0, 1.0, 1.0]])
@@ -36,6 +37,14 @@ def test_further_step_sizes_follow_a_schedule(by: str) -> None:
 
 def check_schedule(by: Literal["visits", "steps"]) -> None:
     td.check_algorithm(td.GTD, alpha=td.OneOver(by, scale=0.3, offset=2.0), beta=0.4)
+
+
+def test_on_termination_the_discount_is_0_though_its_features_are_read() -> None:
+    interpreted(check_terminal)
+
+
+def check_terminal() -> None:
+    td.check_algorithm(PublishedTrueOnlineGTD, last_discount=0.7)
 
 
 @pytest.mark.parametrize("trace", ["accumulating", "replacing", "dutch"])
