@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import tdlambda as td
 from tdlambda.auto.layout import ALPHAS, LAMBDAS
 from tdlambda.engine.job import checked
@@ -38,7 +40,7 @@ def measured(task: Any, steps: int, repeats: int) -> dict[str, float]:
     chunk = Stream(task, 1).take(steps)
 
     def engine() -> Callable[[], Any]:
-        lanes = Lanes(job, plan(job.learners)[0][0], Encoded())
+        lanes = Lanes(job, plan(job.learners)[0][0], Encoded(), np.array([steps]))
         return lambda: lanes.feed(chunk)
 
     def objects() -> Callable[[], Any]:

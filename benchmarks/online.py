@@ -1,6 +1,7 @@
 """The online learners: cost of an update beside a plain NumPy version and an empty compiled call, and by features.
 
     python benchmarks/online.py [--json]
+    python benchmarks/online.py --steps         step sizes that adapt, alone
 
 Every ratio is of two processor times measured in this run, alternating, the best of several rounds each: on a busy
 machine the wall clock would count other programs too.
@@ -17,6 +18,10 @@ import numpy as np
 
 import tdlambda as td
 from tdlambda.compiled import brief, entry
+
+KINDS = (
+    "TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD", "GTD2", "TDRC", "HTD", "ETD", "TrueOnlineETD", "VTD", "DirectVTD",
+)  # fmt: skip
 
 
 @brief
@@ -35,7 +40,7 @@ class Plain:
         self.X = np.eye(size)
         self.w, self.h, self.e, self.g, self.eh, self.w_old = (np.zeros(size) for _ in range(6))
         self.j, self.ej, self.s, self.es, self.j_old, self.s_old = (np.zeros(size) for _ in range(6))
-        self.gamma = 0.0
+        self.gamma = self.follow = 0.0
         self.rho_prev = 1.0
 
     def _true_online(
@@ -60,6 +65,26 @@ class Plain:
             correction = a * gamma * (1 - self.lam) * (self.e @ self.h) * y
             self.w = self.w + a * delta * self.e - correction
             self.h = self.h + b * (delta * self.e - (self.h @ x) * x)
+        elif self.kind in ("GTD2", "TDRC"):
+            self.e = rho * (gl * self.e + x)
+            correction = gamma * (1 - self.lam) * (self.e @ self.h) * y
+            ahead = (self.h @ x) * x if self.kind == "GTD2" else delta * self.e
+            self.w = self.w + a * (ahead - correction)
+            self.h = self.h + b * (delta * self.e - (self.h @ x) * x - (self.kind == "TDRC") * self.h)
+        elif self.kind == "HTD":
+            self.e, self.g = rho * (gl * self.e + x), gl * self.g + x
+            self.w = self.w + a * (delta * self.e + (x - gamma * y) * ((self.e - self.g) @ self.h))
+            self.h = self.h + b * (delta * self.e - (x - gamma * y) * (self.g @ self.h))
+        elif self.kind in ("ETD", "TrueOnlineETD"):
+            self.follow = self.rho_prev * self.gamma * self.follow + 1
+            m = self.lam + (1 - self.lam) * self.follow
+            if self.kind == "ETD":
+                self.e = rho * (gl * self.e + m * x)
+                self.w = self.w + a * delta * self.e
+            else:
+                self.e = rho * (gl * self.e + a * m * (1 - rho * gl * (x @ self.e)) * x)
+                change = delta * self.e + (self.w @ x - self.w_old @ x) * (self.e - a * m * rho * x)
+                self.w_old, self.w = self.w, self.w + change
         elif self.kind == "TrueOnlineGTD":
             new_w, self.e, _ = self._true_online(self.w, self.e, self.w_old, x, y, reward, gamma, rho, gl)
             self.g = rho * (gl * self.g + x)
@@ -270,11 +295,52 @@ def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
     return found
 
 
+def measure_steps(n: int = 50_000) -> list[dict[str, Any]]:
+    """What step sizes that adapt cost in `update_many`, beside the same learner with a number."""
+    ring = td.make("RingWorld-v0")
+    streams: dict[str, tuple[td.Encoder, td.Transitions]] = {
+        "ring": (ring.features, ring.sampler(seed=0).take(n)),
+        "tiles": tile_stream(10_000, n),
+    }
+    s: Any = td.steps
+    kinds = ("Implicit", "Intentional", "ObGD", "AdaGrad", "TIDBD", "Autostep")
+    cases = [("TD", "", 0.005), *(("TD", name, getattr(s, name)(0.005)) for name in kinds)]
+    cases += [("TrueOnlineTD", "", 0.005), ("TrueOnlineTD", "Swift", s.Swift(0.005))]
+    found: list[dict[str, Any]] = []
+    for kind, name, alpha in cases:
+        line: dict[str, Any] = {"learner": kind, "alpha": name}
+        for where, (encoder, steps) in streams.items():
+            learner = getattr(td, kind)(encoder, alpha, 0.9)
+            seconds = best({"many": partial(learner.update_many, steps)}, 5)["many"]
+            plain = next((x for x in found if x["learner"] == kind and not x["alpha"]), None)
+            line[f"{where}_ns"] = 1e9 * seconds / n
+            line["live_traces"] = int(learner._record["n_live"][0])
+            line[f"{where}_against_number"] = line[f"{where}_ns"] / plain[f"{where}_ns"] if plain else 1.0
+        found.append(line)
+    return found
+
+
+def show_steps(rows: list[dict[str, Any]]) -> None:
+    """Print that table."""
+    print(
+        "\nstep sizes, ns a step of update_many:   11 one-hot   against a number   10 of 10⁴ tiles   against a number"
+    )
+    for r in rows:
+        title = f"{r['learner']}, {r['alpha'] or 'a number'}"
+        ring, tiles = ((f"{r[f'{w}_ns']:.0f}", f"{r[f'{w}_against_number']:.2f}×") for w in ("ring", "tiles"))
+        print(f"{title:<37}{ring[0]:>13}{ring[1]:>19}{tiles[0]:>18}{tiles[1]:>19}")
+
+
 def main() -> None:
-    rows = [measure(kind) for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD", "VTD", "DirectVTD")]
-    features, sizes, rules = measure_features(), measure_sizes(), measure_rules()
+    if "--steps" in sys.argv:
+        show_steps(measure_steps())
+        return
+    rows = [measure(kind) for kind in KINDS]
+    features, sizes, rules, steps = measure_features(), measure_sizes(), measure_rules(), measure_steps()
     if "--json" in sys.argv:
-        print(json.dumps({"update": rows, "features": features, "sizes": sizes, "rules": rules}, indent=2))
+        print(
+            json.dumps({"update": rows, "features": features, "sizes": sizes, "rules": rules, "steps": steps}, indent=2)
+        )
         return
     print(
         "11 one-hot features      µs an update   NumPy / ours   ours / empty call   update_many: ns a step   NumPy / it"
@@ -296,6 +362,7 @@ def main() -> None:
     print("\nλ that tunes itself, against the same learner with a fixed λ:    update   update_many")
     for r in rules:
         print(f"{r['learner']:<58}{r['update_against_fixed']:>10.2f}×{r['update_many_against_fixed']:>12.2f}×")
+    show_steps(steps)
 
 
 if __name__ == "__main__":

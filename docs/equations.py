@@ -17,6 +17,9 @@ from types import ModuleType
 from typing import Any
 
 import tdlambda as td
+from tdlambda.algorithms.differential import MeanRewardTD
+from tdlambda.algorithms.gtd import GradientTraceGTD
+from tdlambda.algorithms.gtd2 import GradientTraceGTD2
 from tdlambda.algorithms.td import DutchTD, ReplacingTD
 from tdlambda.core import mathematics, source
 from tdlambda.rules.variance import Moments
@@ -25,7 +28,10 @@ DOCS = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- equations: ([\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN: dict[str, Any] = {
     "TD": td.TD, "DutchTD": DutchTD, "ReplacingTD": ReplacingTD, "TrueOnlineTD": td.TrueOnlineTD, "GTD": td.GTD,
-    "TrueOnlineGTD": td.TrueOnlineGTD, "Counting": td.Counting(), "Greedy": td.Greedy(), "Meta": td.Meta(),
+    "TrueOnlineGTD": td.TrueOnlineGTD, "GradientTraceGTD": GradientTraceGTD, "GTD2": td.GTD2,
+    "GradientTraceGTD2": GradientTraceGTD2, "PGTD2": td.PGTD2,
+    "DifferentialTD": td.DifferentialTD, "MeanRewardTD": MeanRewardTD, "TDRC": td.TDRC, "HTD": td.HTD, "ETD": td.ETD,
+    "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.Counting(), "Greedy": td.Greedy(), "Meta": td.Meta(),
     "ValueErrorGreedy": td.ValueErrorGreedy(), "VTD": Moments("vtd", "target", 0.9),
     "DirectVTD": Moments("direct", "target", 0.9), "rules.moments": import_module("tdlambda.rules.moments"),
 }  # fmt: skip

@@ -92,13 +92,22 @@ def rows(steps: td.Transitions, begin: int, end: int) -> td.Transitions:
     return td.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
 
 
-def curve(build: Build, task: Any, at: Iterable[int], seeds: Iterable[int], measure: Measure) -> Array:
-    """[seed, point]: what is measured after these numbers of steps."""
+def curve(
+    build: Build,
+    task: Any,
+    at: Iterable[int],
+    seeds: Iterable[int],
+    measure: Measure,
+    change: Callable[[td.Transitions], Any] = lambda _: None,
+) -> Array:
+    """[seed, point]: what is measured after these numbers of steps, each changed in place by `change`."""
     out = []
     for seed in seeds:
         learner, sampler, last, line = build(), task.sampler(seed=seed), 0, []
         for n in at:
-            learner.update_many(sampler.take(int(n) - last))
+            steps = sampler.take(int(n) - last)
+            change(steps)
+            learner.update_many(steps)
             last = int(n)
             line.append(measure(learner))
         out.append(line)
@@ -198,14 +207,36 @@ def picks(values: Sequence[float], *wanted: float) -> list[int]:
 
 def baird(scale: Scale) -> tuple[Any, str]:
     """Baird's counterexample: TD diverges, gradient TD does not."""
+    kinds: dict[str, tuple[Any, dict[str, float]]] = {
+        "TD": (td.TD, {"alpha": 0.005}),
+        "TrueOnlineTD": (td.TrueOnlineTD, {"alpha": 0.005}),
+        "GTD, β = 10 α": (td.GTD, {"alpha": 0.005, "beta": 0.05}),
+        "TrueOnlineGTD, β = 10 α": (td.TrueOnlineGTD, {"alpha": 0.005, "beta": 0.05}),
+    }
+    return on_baird(scale, kinds)
+
+
+def baird_family(scale: Scale) -> tuple[Any, str]:
+    """Baird's counterexample: the other gradient methods and emphatic TD."""
+    kinds: dict[str, tuple[Any, dict[str, float]]] = {
+        "GTD, α = 0.005, β = 10 α": (td.GTD, {"alpha": 0.005, "beta": 0.05}),
+        "GTD2, α = 0.005, β = 10 α": (td.GTD2, {"alpha": 0.005, "beta": 0.05}),
+        "PGTD2, α = 0.005, β = 10 α": (td.PGTD2, {"alpha": 0.005, "beta": 0.05}),
+        "TDRC, α = 0.03": (td.TDRC, {"alpha": 0.03}),
+        "HTD, α = 0.005": (td.HTD, {"alpha": 0.005}),
+        "ETD, α = 0.005": (td.ETD, {"alpha": 0.005}),
+        "ETD, α = 0.005, β_F = 0.5": (td.ETD, {"alpha": 0.005, "beta_f": 0.5}),
+    }
+    return on_baird(scale, kinds)
+
+
+def on_baird(scale: Scale, kinds: dict[str, tuple[Any, dict[str, float]]]) -> tuple[Any, str]:
+    """Learners with λ = 0 on Baird's counterexample: medians and quartiles of the values and of the MSPBE."""
     task = td.make("Baird-v0")
     at, seeds = scale.until(100_000, 10, 40), scale.seeds(20)
     start: Any = {"initial": task.initial_weights, "on_divergence": "flag", "bound": 1e12}  # to see it grow
     learners: dict[str, Build] = {
-        "TD": lambda: td.TD(task.features, 0.005, 0.0, **start),
-        "TrueOnlineTD": lambda: td.TrueOnlineTD(task.features, 0.005, 0.0, **start),
-        "GTD, β = 10 α": lambda: td.GTD(task.features, 0.005, 0.0, beta=0.05, **start),
-        "TrueOnlineGTD, β = 10 α": lambda: td.TrueOnlineGTD(task.features, 0.005, 0.0, beta=0.05, **start),
+        name: partial(kind, task.features, lam=0.0, **numbers, **start) for name, (kind, numbers) in kinds.items()
     }
     X = task.features.matrix(np.arange(7))
     system = task.mdp.linear_system(X, 0.0, task.target, task.behavior)
@@ -214,7 +245,7 @@ def baird(scale: Scale) -> tuple[Any, str]:
     def measure(learner: Any) -> tuple[float, float]:
         return value(learner), system.mspbe(learner.weights)
 
-    begun = measure(learners["TD"]())
+    begun = measure(next(iter(learners.values()))())
     runs = [curve(build, task, at, seeds, measure) for build in learners.values()]
     fig, panels = figure(2)
     shown = picks(at, 1000, 10_000, at[-1])
@@ -344,6 +375,217 @@ def true_online_gtd(scale: Scale) -> tuple[Any, str]:
     return fig, table(["learner", "λ", *(f"α = {alphas[j]}" for j in picks(alphas, 0.01, 0.1, 0.2))], body)
 
 
+def second_weights(scale: Scale) -> tuple[Any, str]:
+    """The gradient methods with β = α: error against the step size."""
+    learners = {"TD": td.TD, "GTD": td.GTD, "GTD2": td.GTD2, "PGTD2": td.PGTD2, "TDRC": td.TDRC, "HTD": td.HTD}
+    return by_step_size(scale, {name: partial(kind, lam=0.5) for name, kind in learners.items()}, "β = α, λ = 0.5")
+
+
+def emphatic(scale: Scale) -> tuple[Any, str]:
+    """Emphatic TD beside TD: error against the step size."""
+    learners: dict[str, Any] = {
+        "TrueOnlineTD": partial(td.TrueOnlineTD, lam=0.5),
+        "ETD": partial(td.ETD, lam=0.5),
+        "ETD, β_F = 0.5": partial(td.ETD, lam=0.5, beta_f=0.5),
+        "TrueOnlineETD": partial(td.TrueOnlineETD, lam=0.5),
+        "TrueOnlineETD, β_F = 0.5": partial(td.TrueOnlineETD, lam=0.5, beta_f=0.5),
+    }
+    return by_step_size(scale, learners, "λ = 0.5")
+
+
+def by_step_size(scale: Scale, learners: dict[str, Any], said: str) -> tuple[Any, str]:
+    """Error on FrozenLake off-policy after 20 000 steps, against the step size."""
+    lake, seeds = td.make("FrozenLake-v0"), scale.seeds(20)
+    n = scale.until(20_000)[-1:]
+    alphas = scale.points(0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
+    fig, ax = figure()
+    body = []
+    for k, (name, build) in enumerate(learners.items()):
+        runs = np.concatenate(
+            [lake_runs(partial(build, lake.features, a, on_divergence="flag"), lake, n, seeds) for a in alphas], axis=1
+        )
+        draw(ax, alphas, runs, k, name, marker="o", markersize=3.5)
+        best = int(np.argmin(runs.mean(axis=0)))
+        shown = (pm(runs[:, j]) for j in picks(alphas, 0.001, 0.01, 0.1))
+        body.append((name, *shown, f"{pm(runs[:, best])} (α = {alphas[best]:g})"))
+    ax.set(xscale="log", yscale="log", ylim=(8e-3, 2), xlabel="step size α", ylabel="RMS error")
+    ax.set_title(f"FrozenLake off-policy, 12 binary features, {said}, after {n[0]} steps")
+    ax.legend()
+    return fig, table(["learner", *(f"α = {alphas[j]:g}" for j in picks(alphas, 0.001, 0.01, 0.1)), "least"], body)
+
+
+STEP_SIZES: dict[str, Callable[[float], Any]] = {
+    "TD": lambda a: a,
+    "Implicit": td.steps.Implicit,
+    "Intentional": td.steps.Intentional,
+    "ObGD": td.steps.ObGD,
+    "AdaGrad": td.steps.AdaGrad,
+    "TIDBD": td.steps.TIDBD,
+    "Autostep": td.steps.Autostep,
+    "Swift": lambda a: td.steps.Swift(a, eta=max(a, 0.1)),
+}
+
+
+def with_signs(steps: td.Transitions, states: int, signs: Array) -> tuple[Any, ...]:
+    """Columns for `update_many`: one feature for each state, and random signs that say nothing."""
+    seen, after = (np.eye(states)[s] for s in (steps.obs, steps.next_obs))
+    seen, after = np.hstack([seen, signs[:-1]]), np.hstack([after, signs[1:]])
+    return seen, steps.reward, after, steps.gamma, steps.rho, steps.terminated
+
+
+def step_sizes(scale: Scale) -> tuple[Any, str]:
+    """Step sizes that adapt: error against the one they begin with, with useful features and with useless ones too."""
+    walk, seeds, n = td.make("RandomWalk-v0"), scale.seeds(10), 1000 if scale.quick else 20_000
+    alphas = scale.points(0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+    states, v, d = walk.mdp.n_states, walk.mdp.v(walk.target), walk.mdp.error_weights(walk.target)
+    fig, panels = figure(2, height=4.6, sharey=True)
+    body: list[list[str]] = [[name] for name in STEP_SIZES]
+    for ax, useless in zip(panels, (0, 20), strict=True):
+        streams = []
+        for seed in seeds:
+            signs = np.random.default_rng(seed).choice([-1.0, 1.0], (n + 1, useless))
+            streams.append(with_signs(walk.sampler(seed=seed).take(n), states, signs))
+        for k, (name, build) in enumerate(STEP_SIZES.items()):
+            kind, encoder = td.TrueOnlineTD if name == "Swift" else td.TD, td.Dense(states + useless)
+            errors = np.empty((len(seeds), len(alphas)))
+            for j, alpha in enumerate(alphas):
+                for i, stream in enumerate(streams):
+                    learner = kind(encoder, build(alpha), 0.9, on_divergence="flag")
+                    with np.errstate(all="ignore"):
+                        learner.update_many(*stream)
+                        w = learner.weights
+                        # signs that are as often + as -: the mean over them is exact
+                        errors[i, j] = min(np.sqrt(d @ (w[:states] - v) ** 2 + w[states:] @ w[states:]), 1e6)
+            grey = {"color": "#777777"} if name == "TD" else {"color": COLOURS[k - 1]}
+            draw(ax, alphas, errors, k % len(DASHES), name, marker="o", markersize=3, **grey)
+            means = errors.mean(axis=0)
+            best = int(np.argmin(means))
+            good = [a for a, m in zip(alphas, means, strict=True) if m < 2 * means[best]]
+            body[k] += [f"{pm(errors[:, best])} (α = {alphas[best]:g})", f"{good[0]:g} to {good[-1]:g}"]
+        title = "19 states, one feature each" if not useless else f"and {useless} random signs beside them"
+        ax.set(xscale="log", yscale="log", ylim=(0.02, 3), xlabel="step size that learning begins with", title=title)
+    panels[0].set_ylabel(f"RMS error after {n} steps")
+    panels[1].legend(ncols=2)
+    named = [
+        "one feature a state: least error",
+        "α within twice that",
+        "with useless ones: least error",
+        "within twice",
+    ]
+    return fig, table(["step sizes", *named], body)
+
+
+def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
+    """The step sizes of useful and of useless features as they are learnt."""
+    walk, seeds, useless = td.make("RandomWalk-v0"), scale.seeds(10), 20
+    at, states = scale.until(100_000, 100, 25), walk.mdp.n_states
+    rules = {"TIDBD": td.steps.TIDBD(0.01), "Autostep": td.steps.Autostep(0.01), "Swift": td.steps.Swift(0.01)}
+    fig, ax = figure()
+    body = []
+    for k, (name, alpha) in enumerate(rules.items()):
+        kind = td.TrueOnlineTD if name == "Swift" else td.TD
+        found = np.empty((len(seeds), len(at), 2))
+        for i, seed in enumerate(seeds):
+            v, sampler, last = kind(td.Dense(states + useless), alpha, 0.9), walk.sampler(seed=seed), 0
+            signs = np.random.default_rng(seed).choice([-1.0, 1.0], (at[-1] + 1, useless))
+            for j, n in enumerate(at):
+                v.update_many(*with_signs(sampler.take(int(n) - last), states, signs[last : n + 1]))
+                last = int(n)
+                sizes = alpha.alpha * v.row("V_a")
+                found[i, j] = np.median(sizes[1 : states - 1]), np.median(sizes[states:])
+        draw(ax, at, found[:, :, 0], k, f"{name}, a state's feature")
+        draw(ax, at, found[:, :, 1], k, f"{name}, a random sign", linestyle=":")
+        body.append((name, *(f"{found[:, j, m].mean():.3g}" for j in picks(at, 1000, at[-1]) for m in (0, 1))))
+    ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="median step size")
+    ax.set_title("19 states, one feature each, and 20 random signs")
+    ax.legend(ncols=2)
+    when = [f"{what}, {at[j]} steps" for j in picks(at, 1000, at[-1]) for what in ("states", "signs")]
+    return fig, table(["median step size", *when], body)
+
+
+def differential_td(scale: Scale) -> tuple[Any, str]:
+    """The average reward as it is learnt, on- and off-policy; and what centring does to discounted values."""
+    seeds, at = scale.seeds(20), scale.until(100_000, 100, 25)
+    shown = picks(at, 1000, 10_000, at[-1])
+
+    def one_more(steps: td.Transitions) -> None:
+        steps.reward[:] += 1
+
+    def undiscounted(steps: td.Transitions) -> None:
+        one_more(steps)
+        steps.gamma[:] = 1
+
+    fig, (left, right) = figure(2)
+    body = []
+    for k, (preset, rate) in enumerate((("on-policy", "td"), ("on-policy", "mean"), ("continuing", "td"))):
+        task = td.make("Garnet-v0", preset)
+        gain = task.mdp.average_reward(task.target).gain + 1
+        name = f'{"on" if task.on_policy else "off"}-policy, rate="{rate}"'
+        build = partial(td.DifferentialTD, task.features, 0.02, 0.5, 0.1, rate)
+        runs = curve(build, task, at, seeds, lambda v, g=gain: abs(v.reward_rate - g), undiscounted)
+        draw(left, at, runs, k, name)
+        body.append((f"γ = 1, {name}", *(pm(runs[:, j]) for j in shown)))
+    left.set(xscale="log", yscale="log", xlabel="steps", ylabel="|r̄ - r(π)|", title="average reward, λ = 0.5, α = 0.02")
+    left.legend()
+    for k, discount in enumerate((0.9, 0.99, 0.999)):
+        task = td.make("Garnet-v0", "on-policy", discount=discount)
+        v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.state_distribution()
+
+        def measure(learner: Any, v: Array = v, d: Array = d, left: float = 1 - discount) -> float:
+            constant = getattr(learner, "reward_rate", 0.0) / left
+            return left * float(np.sqrt(d @ (learner.predict_many(range(30)) + constant - v) ** 2))
+
+        for kind, dash in ((td.TD, "--"), (td.DifferentialTD, "-")):
+            build = partial(kind, task.features, 0.05, 0.5, **({} if kind is td.TD else {"eta": 0.1}))
+            found = curve(build, task, at, seeds, measure, one_more)
+            name = f"{'TD' if kind is td.TD else 'centred'}, γ = {discount:g}"
+            draw(right, at, found, k, name, linestyle=dash)
+            body.append((f"(1-γ) RMS error, {name}", *(pm(found[:, j]) for j in shown)))
+    right.set(xscale="log", yscale="log", xlabel="steps", ylabel="(1-γ) RMS error", title="discounted values, α = 0.05")
+    right.set_ylim(4e-3)
+    right.legend(ncols=2, loc="lower left")
+    return fig, table(["", *(f"after {at[j]} steps" for j in shown)], body)
+
+
+def trace_corrections(scale: Scale) -> tuple[Any, str]:
+    """TD(0.9) with each trace coefficient: error against the step size, and the exact error of each fixed point."""
+    task, seeds, n = td.make("Garnet-v0", features=12), scale.seeds(20), int(scale.until(20_000)[-1])
+    alphas, X = scale.points(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03), task.features.matrix(np.arange(30))
+    largest = np.maximum(task.mdp.policy(task.target), task.mdp.policy(task.behavior))
+    corrections = {name: td.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
+    corrections["abtd"] = td.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
+    v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
+    fig, ax = figure()
+    body = []
+    for k, (name, correction) in enumerate(corrections.items()):
+        lam = 1.0 if name == "abtd" else 0.9
+        exact = task.mdp.linear_system(X, lam, task.target, task.behavior, correction=correction).td_fixed_point()
+        runs = np.empty((len(seeds), len(alphas)))
+        for i, seed in enumerate(seeds):
+            steps = task.sampler(seed=seed).take(n)
+            for j, alpha in enumerate(alphas):
+                learner = td.TD(task.features, alpha, lam, correction=correction, on_divergence="flag")
+                with np.errstate(all="ignore"):
+                    learner.update_many(steps)
+                    runs[i, j] = min(rms(task)(learner), 1e6)
+        draw(ax, alphas, runs, k, name, marker="o", markersize=3.5)
+        floor, best = float(np.sqrt(d @ (X @ exact - v) ** 2)), int(np.argmin(runs.mean(axis=0)))
+        shown = (pm(runs[:, j]) for j in picks(alphas, 0.0003, 0.001, 0.01))
+        body.append((name, *shown, f"{pm(runs[:, best])} (α = {alphas[best]:g})", f"{floor:.4f}"))
+    ax.set(xscale="log", yscale="log", ylim=(0.2, 20), xlabel="step size α", ylabel="RMS error")
+    ax.set_title(f"Garnet off-policy, 30 states, 12 binary features, after {n} steps")
+    ax.legend()
+    return fig, table(
+        [
+            "correction",
+            *(f"α = {alphas[j]:g}" for j in picks(alphas, 0.0003, 0.001, 0.01)),
+            "least",
+            "exact fixed point",
+        ],
+        body,
+    )
+
+
 def lambda_return(scale: Scale) -> tuple[Any, str]:
     """The off-line λ-return algorithm, weights held or not, and true online TD(λ), against the step size."""
     walk, seeds = td.make("RandomWalk-v0"), scale.seeds(30)
@@ -395,6 +637,139 @@ def lstd(scale: Scale) -> tuple[Any, str]:
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, 13 states, 4 features")
     ax.legend()
     return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 100, 1000, at[-1]))], body)
+
+
+def recursive_lstd(scale: Scale) -> tuple[Any, str]:
+    """Recursive LSTD with and without forgetting, where all rewards change their sign half way."""
+    boyan, seeds, half = td.make("BoyanChain-v0"), scale.seeds(20), 200 if scale.quick else 5000
+    at = np.unique(np.concatenate([np.geomspace(30, half, 12), half + np.geomspace(30, half, 20)]).astype(int))
+    learners: dict[str, Build] = {
+        "RecursiveLSTD, μ = 1": lambda: td.RecursiveLSTD(boyan.features, 0.4),
+        "RecursiveLSTD, μ = 0.999": lambda: td.RecursiveLSTD(boyan.features, 0.4, forgetting=0.999),
+        "RecursiveLSTD, μ = 0.99": lambda: td.RecursiveLSTD(boyan.features, 0.4, forgetting=0.99),
+        "TrueOnlineTD(0.4), α = 0.1": lambda: td.TrueOnlineTD(boyan.features, 0.1, 0.4),
+    }
+    states, v = np.arange(boyan.mdp.n_states), boyan.mdp.v(boyan.target)
+    d = boyan.mdp.error_weights(boyan.target)
+    fig, ax = figure()
+    body = []
+    for k, (name, build) in enumerate(learners.items()):
+        runs = []
+        for seed in seeds:
+            learner, steps, last, line = build(), boyan.sampler(seed=seed).take(int(at[-1])), 0, []
+            steps.reward[half:] *= -1
+            for n in at:
+                learner.update_many(rows(steps, last, int(n)))
+                last = int(n)
+                sign = 1 if n <= half else -1
+                line.append(np.sqrt(d @ (learner.predict_many(states) - sign * v) ** 2))
+            runs.append(line)
+        draw(ax, at, np.array(runs), k, name)
+        body.append((name, *(pm(np.array(runs)[:, j]) for j in picks(at, half, half + 300, half + 1000, at[-1]))))
+    ax.set(yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, rewards change their sign half way")
+    ax.legend()
+    named = [f"error after {at[j]} steps" for j in picks(at, half, half + 300, half + 1000, at[-1])]
+    return fig, table(["learner", *named], body)
+
+
+def lspe(scale: Scale) -> tuple[Any, str]:
+    """LSPE(λ) beside LSTD(λ) on the same streams."""
+    boyan, seeds = td.make("BoyanChain-v0"), scale.seeds(20)
+    at = scale.until(10_000, 30, 20)
+    learners: dict[str, Build] = {
+        "LSPE(0)": lambda: td.LSPE(boyan.features, 0.0),
+        "LSPE(0.9)": lambda: td.LSPE(boyan.features, 0.9),
+        "LSPE(0.9), step 0.1": lambda: td.LSPE(boyan.features, 0.9, 0.1),
+        "LSTD(0.9)": lambda: td.LSTD(boyan.features, 0.9),
+    }
+    fig, ax = figure()
+    body = []
+    for k, (name, build) in enumerate(learners.items()):
+        runs = curve(build, boyan, at, seeds, rms(boyan))
+        draw(ax, at, runs, k, name)
+        body.append((name, *(pm(runs[:, j]) for j in picks(at, 30, 100, 1000, at[-1]))))
+    ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, 13 states, 4 features")
+    ax.legend()
+    return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 30, 100, 1000, at[-1]))], body)
+
+
+def allstd(scale: Scale) -> tuple[Any, str]:
+    """The λ that leaving trajectories out chooses, beside every fixed λ, with features of two kinds."""
+    walk, seeds, lams = td.make("RandomWalk-v0"), scale.seeds(40), scale.points(*np.linspace(0, 1, 11))
+    n, states = (10 if scale.quick else 30), np.arange(walk.mdp.n_states)
+    coarse = np.zeros((len(states), 4))
+    coarse[states, np.minimum(states * 4 // len(states), 3)] = 1.0
+    fig, ax = figure()
+    body = []
+    for k, (name, encoder) in enumerate({"one feature a state": walk.features, "4 groups": td.Table(coarse)}.items()):
+        errors, chosen, found_lams = [], [], []
+        for seed in seeds:
+            steps = walk.sampler(seed=seed).take(400 * n)
+            steps = rows(steps, 0, int(np.flatnonzero(steps.terminated)[n - 1]) + 1)
+            line = []
+            for lam in lams:
+                learner = td.LSTD(encoder, lam)
+                learner.update_many(steps)
+                line.append(rms(walk)(learner))
+            errors.append(line)
+            found = td.choose_lambda(steps, encoder)
+            chosen.append(rms(walk)(found.learner))
+            found_lams.append(found.lam)
+        runs = np.array(errors)
+        draw(ax, lams, runs, k, name)
+        ax.axhline(np.mean(chosen), color=COLOURS[k], linewidth=1, linestyle=":")
+        best = int(runs.mean(axis=0).argmin())
+        body.append(
+            (
+                name,
+                pm(runs[:, 0]),
+                pm(runs[:, len(lams) // 2]),
+                pm(runs[:, -1]),
+                f"{pm(runs[:, best])} (λ = {lams[best]:.1f})",
+            )
+        )
+        body[-1] += (pm(np.array(chosen)), f"{np.median(found_lams):.2f}")
+    ax.set(xlabel="λ", ylabel="RMS error", title=f"LSTD(λ) after {n} episodes; dotted: λ chosen by leaving out")
+    ax.legend()
+    middle = f"λ = {lams[len(lams) // 2]:.1f}"
+    return fig, table(["features", "λ = 0", middle, "λ = 1", "best λ in hindsight", "λ chosen", "median of it"], body)
+
+
+def expected_trace(scale: Scale) -> tuple[Any, str]:
+    """ET(λ, η) against TD(λ): early error on the walk over step sizes."""
+    walk, seeds, alphas = td.make("RandomWalk-v0"), scale.seeds(30), scale.points(*ALPHAS)
+    fig, ax = figure()
+    body = []
+    for k, eta in enumerate((0.0, 0.5, 1.0)):
+        name = {0.0: "ET(0.9), η = 0", 1.0: "TD(0.9), η = 1"}.get(eta, f"ET(0.9, η), η = {eta:g}")
+        runs = np.stack(
+            [
+                early(
+                    lambda a=a, eta=eta: td.ExpectedTrace(
+                        walk.features, a, 0.9, td.OneOver("visits"), eta, on_divergence="flag"
+                    ),
+                    walk,
+                    seeds,
+                )
+                for a in alphas
+            ],
+            axis=1,
+        )
+        draw(ax, alphas, runs, k, name)
+        best = int(np.argmin(runs.mean(axis=0)))
+        body.append(
+            (
+                name,
+                *(pm(runs[:, j]) for j in picks(alphas, 0.1, 0.2, 0.4, 0.8)),
+                f"{pm(runs[:, best])} (α = {alphas[best]:g})",
+            )
+        )
+    ax.set(
+        xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="Expected traces, random walk of 19 states, λ = 0.9"
+    )
+    ax.legend()
+    named = [f"α = {alphas[j]:g}" for j in picks(alphas, 0.1, 0.2, 0.4, 0.8)]
+    return fig, table([f"{EARLY}", *named, "least over α"], body)
 
 
 def monte_carlo(scale: Scale) -> tuple[Any, str]:
@@ -731,12 +1106,23 @@ FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "monte-carlo": monte_carlo,
     "td": td_traces,
     "baird": baird,
+    "baird-family": baird_family,
     "n-step-td": n_step_td,
     "true-online-td": true_online_td,
     "gtd": gtd,
     "true-online-gtd": true_online_gtd,
+    "second-weights": second_weights,
+    "emphatic": emphatic,
+    "step-sizes": step_sizes,
+    "learnt-step-sizes": learnt_step_sizes,
+    "differential-td": differential_td,
+    "corrections": trace_corrections,
     "lambda-return": lambda_return,
     "lstd": lstd,
+    "recursive-lstd": recursive_lstd,
+    "lspe": lspe,
+    "allstd": allstd,
+    "expected-trace": expected_trace,
     "vtd": vtd,
     "direct-vtd": direct_vtd,
     "large-means": large_means,

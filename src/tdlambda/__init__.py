@@ -11,30 +11,59 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, rules, studies
-    from tdlambda.algorithms import GTD, TD, VTD, DirectVTD, TrueOnlineGTD, TrueOnlineTD
+    from tdlambda import engine, rules, steps, studies
+    from tdlambda.algorithms import (
+        ETD,
+        GTD,
+        GTD2,
+        HTD,
+        PGTD2,
+        TD,
+        TDRC,
+        VTD,
+        DifferentialTD,
+        DirectVTD,
+        TrueOnlineETD,
+        TrueOnlineGTD,
+        TrueOnlineTD,
+    )
     from tdlambda.auto import AutoTD
     from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
     from tdlambda.engine import check_algorithm, check_rule
     from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
     from tdlambda.interruption import Interrupted
     from tdlambda.learners import (
+        LSPE,
         LSTD,
         Algorithm,
         Diverged,
         Evaluation,
+        ExpectedTrace,
+        LambdaChoice,
+        LambdaDiscrepancy,
         LambdaReturn,
         Learner,
         MonteCarlo,
         NStepTD,
         OneOver,
+        RecursiveLSTD,
         check_learner,
+        choose_lambda,
         evaluate,
         from_log,
         lambda_returns,
         load,
     )
-    from tdlambda.mdp import FiniteMDP, LambdaMoments, TabularPolicy, Transitions
+    from tdlambda.mdp import (
+        AverageReward,
+        FiniteMDP,
+        LambdaMoments,
+        LinearSystem,
+        TabularPolicy,
+        TraceCorrection,
+        TraceOperator,
+        Transitions,
+    )
     from tdlambda.report import History, follow
     from tdlambda.rules import (
         Counting,
@@ -53,53 +82,71 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
 __version__ = "0.1.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
-    "algorithms": ("GTD", "TD", "VTD", "DirectVTD", "TrueOnlineGTD", "TrueOnlineTD"),
+    "algorithms": (
+        "ETD", "GTD", "GTD2", "HTD", "PGTD2", "TD", "TDRC", "VTD", "DifferentialTD", "DirectVTD", "TrueOnlineETD",
+        "TrueOnlineGTD", "TrueOnlineTD",
+    ),
     "arrays": (),
     "auto": ("AutoTD",),
     "compiled": (),
-    "core": (),
     "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "core": (),
     "engine": ("check_algorithm", "check_rule"),
     "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
     "interruption": ("Interrupted",),
     "learners": (
-        "LSTD", "Algorithm", "Diverged", "Evaluation", "LambdaReturn", "Learner", "MonteCarlo", "NStepTD", "OneOver",
-        "check_learner", "evaluate", "from_log", "lambda_returns", "load",
+        "LSPE", "LSTD", "Algorithm", "Diverged", "Evaluation", "ExpectedTrace", "LambdaChoice", "LambdaDiscrepancy",
+        "LambdaReturn",
+        "Learner", "MonteCarlo", "NStepTD", "OneOver", "RecursiveLSTD", "check_learner", "choose_lambda", "evaluate",
+        "from_log", "lambda_returns", "load",
     ),
-    "mdp": ("FiniteMDP", "LambdaMoments", "TabularPolicy", "Transitions"),
+    "mdp": (
+        "AverageReward", "FiniteMDP", "LambdaMoments", "LinearSystem", "TabularPolicy", "TraceCorrection",
+        "TraceOperator", "Transitions",
+    ),
     "randomness": (),
     "report": ("History", "follow"),
     "reproduction": (),
     "rules": (
         "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
     ),
+    "steps": (),
     "studies": ("Method", "Study", "load_results", "run_study"),
     "tasks": ("TASKS", "Task", "make", "task"),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _TASKS = (
-    "Baird-v0", "BoyanChain-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0", "RandomWalk-v0", "RingWorld-v0",
-    "TwoState-v0",
+    "Aliased-v0", "Baird-v0", "BoyanChain-v0", "Collision-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0",
+    "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
 )  # fmt: skip
 """Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
 __all__ = [
+    "ETD",
     "GTD",
+    "GTD2",
+    "HTD",
+    "LSPE",
     "LSTD",
+    "PGTD2",
     "TASKS",
     "TD",
+    "TDRC",
     "VTD",
     "ActorCritic",
     "Algorithm",
     "AutoTD",
+    "AverageReward",
     "Counting",
     "Custom",
     "Dense",
+    "DifferentialTD",
     "DirectVTD",
     "Diverged",
     "Encoder",
     "Evaluation",
+    "ExpectedTrace",
     "FiniteMDP",
     "Fixed",
     "Fourier",
@@ -108,10 +155,13 @@ __all__ = [
     "GridTilings",
     "History",
     "Interrupted",
+    "LambdaChoice",
+    "LambdaDiscrepancy",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
     "LearningCurve",
+    "LinearSystem",
     "Meta",
     "Method",
     "MonteCarlo",
@@ -120,6 +170,7 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "RecursiveLSTD",
     "Rule",
     "Softmax",
     "Study",
@@ -127,13 +178,17 @@ __all__ = [
     "TabularPolicy",
     "Task",
     "TileCoder",
+    "TraceCorrection",
+    "TraceOperator",
     "Transitions",
+    "TrueOnlineETD",
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
     "check_algorithm",
     "check_learner",
     "check_rule",
+    "choose_lambda",
     "engine",
     "evaluate",
     "follow",
@@ -146,6 +201,7 @@ __all__ = [
     "offline_meta",
     "rules",
     "run_study",
+    "steps",
     "studies",
     "task",
     "train",

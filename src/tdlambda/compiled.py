@@ -18,6 +18,8 @@ from tdlambda.compile_notice import CompileNotice
 numba: Any = _numba  # its types know neither `_nrt` nor `config`
 event.register("numba:compile", CompileNotice())
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+IS_COMPILED = not numba.config.DISABLE_JIT
+"""Whether functions become machine code at all: not with NUMBA_DISABLE_JIT=1."""
 GENERATED = "tdlambda.generated."
 """Modules that hold the source of all they call and are named after a digest of it: they are never stale."""
 

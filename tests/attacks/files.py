@@ -67,6 +67,8 @@ def archives() -> dict[str, tuple[bytes, str]]:
         "TD": td.TD(dense, 0.1), "TrueOnlineTD": td.TrueOnlineTD(sparse, td.OneOver("visits"), lam="auto"),
         "TrueOnlineGTD": td.TrueOnlineGTD(dense, 0.1, lam="meta"), "VTD": td.VTD(dense, 0.1),
         "MonteCarlo": td.MonteCarlo(dense, 0.1), "NStepTD": td.NStepTD(sparse, 0.1, 3), "LSTD": td.LSTD(dense),
+        "RecursiveLSTD": td.RecursiveLSTD(dense, forgetting=0.9), "LSPE": td.LSPE(dense),
+        "ExpectedTrace": td.ExpectedTrace(dense, 0.1, beta=td.OneOver("visits")),
         "LambdaReturn": td.LambdaReturn(dense, 0.1, [0.5] * 4), "AutoTD": td.AutoTD(dense),
         "Meta": td.TD(dense, 0.1, td.Meta(features=td.Table(np.eye(4, 2)), horizon=3)),
         "agent": td.ActorCritic(td.TrueOnlineTD(dense, 0.1, "greedy"), td.Softmax(2), 0.1, behavior=[0.5, 0.5]),

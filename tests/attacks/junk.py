@@ -38,6 +38,13 @@ BUILDS: dict[str, partial[Any]] = {
     "NStepTD": partial(td.NStepTD, features=FEATURES, alpha=0.1, n=3, initial=0.0),
     "LambdaReturn": partial(td.LambdaReturn, features=FEATURES, alpha=0.1, lam=0.9, hold=True),
     "LSTD": partial(td.LSTD, features=FEATURES, lam=0.9, ridge=1e-6, max_size=10, bound=1e6),
+    "RecursiveLSTD": partial(
+        td.RecursiveLSTD, features=FEATURES, lam=0.9, ridge=1e-6, forgetting=0.9, emphatic=True, interest=2.0
+    ),
+    "LSPE": partial(td.LSPE, features=FEATURES, lam=0.9, step=0.5, ridge=0.1, initial=0.0, max_size=10, bound=1e6),
+    "ExpectedTrace": partial(
+        td.ExpectedTrace, features=FEATURES, alpha=0.1, lam=0.9, beta=0.1, eta=0.5, initial=0.0, max_size=10, bound=1e6
+    ),
     "AutoTD": partial(td.AutoTD, features=FEATURES),
     "OneOver": partial(td.OneOver, by="visits", scale=1.0, offset=0.0, power=1.0),
     "Meta": partial(td.Meta, kappa=0.1, trace=True, warm_up=0, length=None, features=FEATURES, ratio=1.0),

@@ -204,7 +204,7 @@ def copies(subject: Subject, rng: RNG, say: Say) -> None:
     """Clone, pickle, save and load: the same state, or a refusal of what is code."""
     way = str(rng.choice(["clone", "pickle", "save", "reset"]))
     say(f"{subject.name}.{way}")
-    one, ours = subject.learner, subject.name.count("L") == subject.name.count("LSTD") + subject.name.count("LambdaR")
+    one, ours = subject.learner, subject.name.count("L") == len(re.findall("LSTD|LSPE|LambdaR", subject.name))
     if way == "reset":
         judge("reset", subject, ANY, lambda one: one.reset())
         return

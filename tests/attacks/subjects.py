@@ -140,9 +140,13 @@ OTHERS = {
     "DirectVTD": lambda x, lam, **o: td.DirectVTD(x, 0.1, lam, **o),
     "LambdaReturn": lambda x, lam, **o: td.LambdaReturn(x, 0.1, lam, **o),
     "LSTD": lambda x, lam, **o: td.LSTD(x, lam, **o),
+    "RecursiveLSTD": lambda x, lam, **o: td.RecursiveLSTD(x, lam, **o),
+    "RecursiveLSTD emphatic": lambda x, lam, **o: td.RecursiveLSTD(x, lam, forgetting=0.9, emphatic=True, **o),
+    "LSPE": lambda x, lam, **o: td.LSPE(x, lam, **o),
+    "ExpectedTrace": lambda x, lam, **o: td.ExpectedTrace(x, 0.1, lam, eta=0.5, **o),
 }
 if FEW:
-    OTHERS = {name: OTHERS[name] for name in ("LambdaReturn", "LSTD")}
+    OTHERS = {name: OTHERS[name] for name in ("LambdaReturn", "LSTD", "RecursiveLSTD", "LSPE", "ExpectedTrace")}
 PLAIN = {
     "MonteCarlo": lambda x, **o: td.MonteCarlo(x, 0.1, **o),
     "MonteCarlo first": lambda x, **o: td.MonteCarlo(x, 0.1, "first", **o),

@@ -93,10 +93,12 @@ def test_mistakes_are_told_before_anything_is_written(study: Path, arguments: li
 
 def test_reproduce_prints_json_as_promised(tmp_path: Path) -> None:
     small = ["--alphas", "0.01,0.1", "--seeds", "4", "--steps", "2000"]
-    found: Any = json.loads(run(tmp_path, "reproduce", "frozenlake", *small, "--json", "--save", "kept").stdout)
+    found: Any = json.loads(
+        run(tmp_path, "reproduce", "ringworld-0.40-0.35", *small, "--json", "--save", "kept").stdout
+    )
     (table,) = found["tables"]
-    assert (table["table"], table["protocol"]) == ("frozenlake", "published")
-    assert len(table["cells"]) == 2 * (8 + 3)
+    assert (table["table"], table["protocol"]) == ("ringworld_04_035", "published")
+    assert len(table["cells"]) == 2 * (8 + 2)
     promised = [
         "alpha",
         "method",
@@ -119,6 +121,11 @@ def test_reproduce_prints_json_as_promised(tmp_path: Path) -> None:
         apart = cell["std"] ** 2 / cell["n"] + cell["published_std"] ** 2 / 240
         assert cell["z"] == pytest.approx((cell["mean"] - cell["published_mean"]) / apart**0.5)
     assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_the_protocol_like_for_like_says_what_holds(tmp_path: Path) -> None:
+    small = ["--alphas", "0.01,0.1", "--seeds", "4", "--steps", "2000"]
     shown = run(tmp_path, "reproduce", "frozenlake", *small, "--protocol", "like-for-like").stdout
     assert "META_default beats λ-greedy" in shown.replace("\n", " ")
     assert "the thesis has 1,000,000 steps, not 2,000" in shown.replace("\n", " ")

@@ -91,10 +91,18 @@ def test_what_is_right_passes(kind: Any) -> None:
 
 
 def all_that_is_right() -> None:
+    kind: Any
     for kind in (td.TD, td.GTD, Mine):
         td.check_algorithm(kind)
     for trace in ("dutch", "replacing"):
         td.check_algorithm(td.TD, trace=trace)
+    for kind in (td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD):
+        td.check_algorithm(kind)
+    for form in ("correction", "gradient"):
+        td.check_algorithm(td.GTD, form=form)
+        td.check_algorithm(td.GTD2, form=form, skip=["rho", "credit"])  # w moves only once h has: one step later
+    for kind in (td.ETD, td.TrueOnlineETD):
+        td.check_algorithm(kind, beta_f=0.5)
     td.check_algorithm(RhoTwice, skip=["rho"])
     for rule in (td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)):
         td.check_rule(rule)

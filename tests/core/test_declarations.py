@@ -70,6 +70,41 @@ def no_along(v, decay):
     return keep, decay
 
 
+def at_feature(w, e, x, keep, rho, along):
+    e = keep * e + rho * x
+    w = w + along * e
+    return w, e
+
+
+def returns_a_number(w, e, x, keep, along):
+    e, change = keep * e, along * x
+    return w, e, change
+
+
+def length(x):
+    size = x * x
+    return size
+
+
+def length_ahead(x, x_next):
+    size = x * x_next
+    return size
+
+
+def changes_what_is_summed(w, x, v):
+    w = w + v * x
+    return w
+
+
+def of_a_result(x, along):
+    size = x * along
+    return size
+
+
+FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
+"""In place of the equations."""
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -96,12 +131,46 @@ def no_along(v, decay):
         ({"weight_rows": ""}, "weight_rows"),
         ({"sizes": "beta"}, "sizes must begin with alpha"),
         ({"trace_scale": "beta"}, "beta: not among sizes"),
+        ({"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.w"}}, "cannot read 'xx': 'x.w'; write row.x"),
+        (
+            {"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.x"}, "keeps": {"decay": "xx"}},
+            "keeps: 'decay' must begin with a number or a dot product of a row; got 'xx'",
+        ),
+        ({"dots": {"v": "w.x", "v_next": "w.x'", "yx": "x'.x"}}, "write row.x, row.x', row.row, x.x, x.x' or x'.x'"),
+        ({"holds": {"mean": 0.0}}, "step must return what it keeps, mean"),
+        ({"holds": {"decay": 0.0}}, "decay: a name means one thing"),
+        ({"starts": {"e": 1.0}}, "e: lasting_rows and starts are about weight_rows"),
+        ({"lasting_rows": "u e"}, "e, u: lasting_rows and starts are about weight_rows"),
+        ({"feature": staticmethod(at_feature)}, "say how rows change"),
+        ({**FEATURE, "feature": staticmethod(returns_a_number)}, "feature must return rows; it returns change"),
+        ({"before": staticmethod(length)}, "before goes with feature"),
+        ({**FEATURE, "before": staticmethod(length), "before_at": "z"}, 'before_at must be "x" or "live"; got \'z\''),
+        ({**FEATURE, "before": staticmethod(length_ahead)}, 'before asks for x_next; write before_at = "live"'),
+        (
+            {**FEATURE, "before": staticmethod(changes_what_is_summed)},
+            "before asks for a dot product of w, which it changes",
+        ),
+        ({**FEATURE, "before": staticmethod(of_a_result)}, "before asks for 'along', which is not declared"),
     ],
 )
 def test_what_no_schedule_could_use_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match="Mine: ") as caught:
         declared(**changes)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {**FEATURE, "before": staticmethod(length)},
+        {**FEATURE, "before": staticmethod(length_ahead), "before_at": "live"},
+        {**FEATURE, "weight_rows": "w a", "starts": {"a": 1.0}, "lasting_rows": "a"},
+        {"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.x", "xy": "x.x'", "yy": "x'.x'"}},
+    ],
+    ids=["before", "before, live", "starts", "dots"],
+)
+def test_what_a_schedule_can_use_is_not_refused(changes: dict[str, Any]) -> None:
+    assert declared(**changes).row_names()[0] == "w"
 
 
 def no_lambda(v, v_next):

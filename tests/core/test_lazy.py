@@ -12,9 +12,9 @@ from pairing import pairs
 import tdlambda as td
 from tdlambda.algorithms.td import DutchTD, ReplacingTD
 from tdlambda.core import declare
-from tdlambda.core.declare import Model
 from tdlambda.core.equations import parse
 from tdlambda.core.linear import Linear
+from tdlambda.core.model import Model
 from tdlambda.core.runtime import DIVERGED, OK
 from tdlambda.core.schedules import lazy, lazy_arrays, one
 from tdlambda.core.source import load

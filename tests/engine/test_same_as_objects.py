@@ -184,6 +184,7 @@ def test_learners_without_lanes_run_as_themselves() -> None:
     x = ring.features
     learners = {
         "mc": td.MonteCarlo(x, 0.01), "n-step": td.NStepTD(x, 0.01, 4), "lstd": td.LSTD(x, 0.9),
+        "recursive": td.RecursiveLSTD(x, 0.9), "lspe": td.LSPE(x, 0.9), "expected": td.ExpectedTrace(x, 0.01, 0.9),
         "λ-return": td.LambdaReturn(x, 0.01, 0.5), "float32": td.TrueOnlineTD(x, 0.01, 0.9, dtype="float32"),
         "lanes": td.TrueOnlineTD(x, 0.01, 0.9),
     }  # fmt: skip

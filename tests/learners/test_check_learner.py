@@ -34,6 +34,11 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
     "NStepTD": lambda x: td.NStepTD(x, 0.05, 3),
     "LambdaReturn": lambda x: td.LambdaReturn(x, 0.05, 0.9),
     "LSTD": lambda x: td.LSTD(x, 0.9),
+    "RecursiveLSTD": lambda x: td.RecursiveLSTD(x, 0.9),
+    "RecursiveLSTD, forgetting": lambda x: td.RecursiveLSTD(x, 0.9, 0.1, forgetting=0.95, emphatic=True),
+    "LSTD, forgetting": lambda x: td.LSTD(x, 0.9, 0.1, forgetting=0.95, emphatic=True),
+    "LSPE": lambda x: td.LSPE(x, 0.9, 0.5, 1.0),
+    "ExpectedTrace": lambda x: td.ExpectedTrace(x, 0.05, 0.9, eta=0.5),
     "counting": lambda x: td.TrueOnlineTD(x, 0.05, td.Counting(3.0)),
     "greedy": lambda x: td.TrueOnlineGTD(x, 0.02, td.Greedy()),
     "META": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.1, of="corrected")),
@@ -43,14 +48,17 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
 }
 
 
-QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD")
+ONCE = ("OneHot", "Table")
+"""Each learner with one kind of features in the quick run: another kind is another module to compile."""
+SQUARES = ("RecursiveLSTD", "RecursiveLSTD, forgetting", "LSTD, forgetting", "LSPE", "ExpectedTrace")
+QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD", *SQUARES)
 
 
 @pytest.mark.parametrize(
-    ("learner", "features"), pairs(LEARN, FEATURES, lambda a, x: x in ("OneHot", "Table") or a in QUICK)
+    ("learner", "features"), pairs(LEARN, FEATURES, lambda a, x: a in QUICK or x == ONCE[list(LEARN).index(a) % 2])
 )
 def test_our_own_learners(learner: str, features: str) -> None:
-    if learner == "LSTD" and FEATURES[features].size > 128:
+    if "LSTD" in learner and FEATURES[features].size > 128:
         pytest.skip("a matrix is dense, and solving it at each prediction is slow")
     check_learner(lambda: LEARN[learner](FEATURES[features]))
 

@@ -18,6 +18,9 @@ LEARNERS: dict[str, Callable[[], td.Learner]] = {
     "many features": lambda: td.TrueOnlineTD(td.Table(np.eye(11, 300)), 0.1, 0.9),
     "Monte Carlo": lambda: td.MonteCarlo(X, 0.1),
     "LSTD": lambda: td.LSTD(X, 0.5),
+    "recursive LSTD": lambda: td.RecursiveLSTD(X, 0.5, forgetting=0.99, emphatic=True),
+    "LSPE": lambda: td.LSPE(X, 0.5),
+    "expected traces": lambda: td.ExpectedTrace(X, 0.1, beta=td.OneOver("visits")),
     "AutoTD": lambda: td.AutoTD(X),
 }
 

@@ -17,6 +17,7 @@ GOOD: dict[str, Any] = {
 LEARNERS: list[Any] = [
     td.TrueOnlineTD, td.TD, td.GTD, td.TrueOnlineGTD, td.VTD, td.DirectVTD, td.MonteCarlo, td.LambdaReturn,
     lambda x, _: td.NStepTD(x, 0.1, 2), lambda x, _: td.LSTD(x), lambda x, _: td.AutoTD(x),
+    lambda x, _: td.RecursiveLSTD(x), lambda x, _: td.LSPE(x), td.ExpectedTrace,
 ]  # fmt: skip
 
 
@@ -244,7 +245,7 @@ def test_the_kernels_check_features_of_lambda_themselves() -> None:
     assert features.states == 5
 
 
-@pytest.mark.parametrize("make", [td.TrueOnlineTD, td.LSTD, td.AutoTD])
+@pytest.mark.parametrize("make", [td.TrueOnlineTD, td.LSTD, td.RecursiveLSTD, td.LSPE, td.AutoTD])
 def test_the_engine_passes_the_same_door(make: Any) -> None:
     ring = td.make("RingWorld-v0")
 

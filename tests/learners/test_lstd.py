@@ -246,11 +246,11 @@ def test_constructor_and_parameters() -> None:
     with pytest.raises(ValueError, match="bound"):
         LSTD(td.OneHot(2), bound=-1.0)
     with pytest.raises(ValueError, match="on_divergence"):
-        LSTD(td.OneHot(2), on_divergence="stop")  # type: ignore[arg-type]
+        LSTD(td.OneHot(2), on_divergence="stop")
     with pytest.raises(TypeError, match="features"):
         LSTD(2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="max_size"):
-        LSTD(td.OneHot(2), max_size=2.5)  # type: ignore[arg-type]
+        LSTD(td.OneHot(2), max_size=2.5)
     v = LSTD(td.OneHot(2), [0.1, 0.2], 0.5, max_size=7, bound=9.0, on_divergence="flag")
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()

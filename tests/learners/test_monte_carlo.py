@@ -163,6 +163,22 @@ def test_it_converges_off_policy() -> None:
     assert np.abs(v.predict_many(range(1, 10)) - truth[1:10]).max() < 0.1
 
 
+@pytest.mark.parametrize("on_policy", [True, False])
+def test_with_shared_features_it_goes_to_the_least_mean_squared_error(on_policy: bool) -> None:
+    """XᵀDX w = XᵀDv, with D how often states are visited: not a fixed point of TD, which bootstraps."""
+    ring: Any = td.make("RingWorld-v0", behavior_left=0.4, target_left=0.4 if on_policy else 0.35)
+    X = np.random.default_rng(3).normal(size=(11, 3))
+    v, live = MonteCarlo(td.Table(X), td.OneOver("steps", 20.0, 500.0)), slice(1, 10)
+    steps = ring.sampler(seed=2).take(300_000)
+    v.update_many(steps)
+    d, truth = np.bincount(steps.obs.astype(int), minlength=11), ring.mdp.v(ring.target)
+    exact = np.linalg.solve((X[live].T * d[live]) @ X[live], (X[live].T * d[live]) @ truth[live])
+    biased = ring.mdp.td_fixed_point(X, 0.0, ring.target, ring.behavior)
+    off = np.abs(X[live] @ (v.weights - exact)).max()
+    assert off < 0.05
+    assert off < 0.3 * np.abs(X[live] @ (biased - exact)).max()
+
+
 def test_first_visits_knows_padding_order_and_signed_zero() -> None:
     X = np.array([[0, 1], [1, 0], [3, 1], [1, 0], [1, 2]])
     Xv = np.array([[0.0, 2.0], [2.0, -0.0], [0.0, 2.0], [2.0, 1.0], [2.0, 1.0]])

@@ -17,7 +17,8 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "MonteCarlo": lambda: td.MonteCarlo(td.OneHot(11), 0.01),
     "LambdaReturn": lambda: td.LambdaReturn(td.OneHot(11), 0.01),
     "NStepTD": lambda: td.NStepTD(td.OneHot(11), 0.01, 3), "LSTD": lambda: td.LSTD(td.OneHot(11)),
-    "AutoTD": lambda: td.AutoTD(td.OneHot(11)),
+    "RecursiveLSTD": lambda: td.RecursiveLSTD(td.OneHot(11)), "LSPE": lambda: td.LSPE(td.OneHot(11), 0.9, 0.01),
+    "ExpectedTrace": lambda: td.ExpectedTrace(td.OneHot(11), 0.01), "AutoTD": lambda: td.AutoTD(td.OneHot(11)),
 }  # fmt: skip
 
 
@@ -38,7 +39,8 @@ class Slow(td.OneHot):
     "make",
     [
         lambda x: td.TrueOnlineTD(x, 0.1), lambda x: td.MonteCarlo(x, 0.1), lambda x: td.LambdaReturn(x, 0.1),
-        lambda x: td.NStepTD(x, 0.1, 2), td.LSTD, td.AutoTD,
+        lambda x: td.NStepTD(x, 0.1, 2), td.LSTD, td.RecursiveLSTD, td.LSPE,
+        lambda x: td.ExpectedTrace(x, 0.1), td.AutoTD,
     ],
 )  # fmt: skip
 def test_a_second_thread_is_refused_while_the_first_is_at_work(make: Any) -> None:

@@ -37,6 +37,9 @@ SUMS: dict[str, Callable[[td.FiniteMDP], Any]] = {
     "A, b, C": lambda m: m.linear_system(100 * X, 1.0),
     "TD fixed point": lambda m: m.td_fixed_point(100 * X, 1.0),
     "GTD fixed point": lambda m: m.gtd_fixed_point(100 * X, 1.0),
+    "ETD fixed point": lambda m: m.etd_fixed_point(100 * X, 1.0),
+    "fixed point of an operator": lambda m: m.trace_operator(0.5, correction="tree"),
+    "fixed point of an operator, actions": lambda m: m.trace_operator(0.5, correction="tree", values="action"),
 }
 
 

@@ -1,5 +1,6 @@
 """The three linear solvers agree, and large models stay cheap."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,14 @@ def test_whole_mdp_through_each_path(path: str, monkeypatch: pytest.MonkeyPatch)
         system = mdp.linear_system(X, lam, pi, b)
         moments = mdp.lambda_return(V, lam, pi, b)
         gradient = mdp.target_error_gradient(V, lam, pi, b)
-        return [mdp.v(pi), mdp.state_distribution(pi), moments.mean, moments.variance, gradient, system.A, system.b]
+        old = [mdp.v(pi), mdp.state_distribution(pi), moments.mean, moments.variance, gradient, system.A, system.b]
+        emphatic = mdp.linear_system(X, lam, pi, b, method="etd")
+        cut = mdp.linear_system(X, lam, pi, b, correction="tree")
+        pickle.loads(pickle.dumps(cut))  # whatever factors were kept
+        average, trace = mdp.average_reward(pi), mdp.expected_trace(X, lam, pi, b)
+        differential = mdp.differential_fixed_point(X, lam, pi, b)
+        new = [emphatic.A, emphatic.key_matrix(), cut.A, cut.b, average.bias, trace, differential.weights]
+        return old + new + [mdp.trace_operator(lam, pi, b, correction="retrace", values="action").Z]
 
     expected = answers(walk())
     force(monkeypatch, path)

@@ -205,7 +205,7 @@ def test_final_lambdas_on_a_chain_and_on_the_lake(ring: Seen, tmp_path: Path) ->
 
 
 def test_final_lambdas_of_a_car(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tdlambda.studies.study.build_truth", lambda task, _: sampled_truth(task, 30, 5000))
+    monkeypatch.setattr("tdlambda.studies.study.build_truth", lambda task, *_: sampled_truth(task, 30, 5000))
     study = td.Study("car", "MountainCar-v0", {"m": td.Method("TD", rule="Meta", options={"alpha": 0.01})},
                      **SIZE | {"seeds": 1})  # fmt: skip
     view, results = seen(study, tmp_path)

@@ -1,9 +1,30 @@
 """One declaration a file: an algorithm as its equations, and the learner that runs it."""
 
+from tdlambda.algorithms.differential import DifferentialTD
+from tdlambda.algorithms.etd import ETD, TrueOnlineETD
 from tdlambda.algorithms.gtd import GTD
+from tdlambda.algorithms.gtd2 import GTD2
+from tdlambda.algorithms.htd import HTD
+from tdlambda.algorithms.pgtd2 import PGTD2
 from tdlambda.algorithms.td import TD
+from tdlambda.algorithms.tdrc import TDRC
 from tdlambda.algorithms.true_online_gtd import TrueOnlineGTD
 from tdlambda.algorithms.true_online_td import TrueOnlineTD
 from tdlambda.algorithms.variance import VTD, DirectVTD, VarianceLearner
 
-__all__ = ["GTD", "TD", "VTD", "DirectVTD", "TrueOnlineGTD", "TrueOnlineTD", "VarianceLearner"]
+__all__ = [
+    "ETD",
+    "GTD",
+    "GTD2",
+    "HTD",
+    "PGTD2",
+    "TD",
+    "TDRC",
+    "VTD",
+    "DifferentialTD",
+    "DirectVTD",
+    "TrueOnlineETD",
+    "TrueOnlineGTD",
+    "TrueOnlineTD",
+    "VarianceLearner",
+]

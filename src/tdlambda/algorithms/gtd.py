@@ -2,23 +2,21 @@
 
     δ  = r' + γ' w·x' - w·x
     e  = ρ (γλ e + x)
-    w += α [ δ e - γ' (1-λ') (e·h) x' ]
+    w += α [ δ e - γ' (1-λ') (e·h) x' ]                     form="correction"
+    w += α [ δ e - (h·x) x + (e·h) (x - γ' x') ]            form="gradient" (Elelimy et al. 2025)
     h += β [ δ e - (h·x) x ]
 
-h estimates the part of δ that the features can explain; both changes use h from before the step.
+h estimates the part of δ that the features can explain; both changes use h from before the step. The two forms have the
+same mean, b - A w - (C - Aᵀ) h with C = E[x xᵀ], because E[γ'λ' e x'ᵀ] = E[e xᵀ] - C.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from tdlambda.arrays import positive
-from tdlambda.features import Encoder
-from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.step_size import OneOver
+from tdlambda.algorithms.second_weights import TwoForms
+from tdlambda.core import declare
 
 
-class GTD(Algorithm):
+class GTD(TwoForms):
     """GTD(λ): off-policy TD(λ) that converges with linear features, by gradient descent on the MSPBE.
 
     Parameters
@@ -27,6 +25,8 @@ class GTD(Algorithm):
         See `Algorithm`.
     beta
         Step size of the second weights: a number; α itself by default. With a schedule for α, a factor on α.
+    form
+        "correction", or "gradient" for the gradient-trace form. Both have the same mean update.
     options
         The rest of `Algorithm`'s parameters.
 
@@ -40,7 +40,6 @@ class GTD(Algorithm):
     True
     """
 
-    weight_rows, sizes = "w h", "alpha beta"
     dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h"}
     keeps = {"decay": 0.0}
     updates = """
@@ -59,10 +58,27 @@ class GTD(Algorithm):
         decay = gamma_next * lam_next
         return keep, along, correct, along_h, back_h, decay
 
-    def __init__(
-        self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, beta: float | None = None, **options: Any
-    ) -> None:
-        super().__init__(features, alpha, lam, beta=1.0 if beta is None else positive(beta, "beta"), **options)
-        self.beta = None if beta is None else float(beta)
-        if beta is None and not isinstance(self.alpha, OneOver):  # with a schedule, β is a factor on α
-            self._record["beta"] = self.alpha
+
+class GradientTraceGTD(declare.Algorithm):
+    """GTD(λ) in its gradient-trace form."""
+
+    weight_rows, sizes, dots, keeps = "w h", "alpha beta", GTD.dots, GTD.keeps
+    updates = """
+        e  = keep e + rho x
+        w += along e + back x + correct x'
+        h += along_h e + back_h x
+    """
+
+    @staticmethod
+    def step(v, v_next, hx, eh, decay, alpha, beta, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update; push is α e·h with the new trace."""
+        delta = reward + gamma_next * v_next - v
+        keep = rho * decay
+        push = alpha * (keep * eh + rho * hx)
+        back, correct = push - alpha * hx, -gamma_next * push
+        along, along_h, back_h = alpha * delta, beta * delta, -beta * hx
+        decay = gamma_next * lam_next
+        return keep, along, back, correct, along_h, back_h, decay
+
+
+GTD.gradient_form = GradientTraceGTD

@@ -17,7 +17,7 @@ from tdlambda.arrays import choice
 from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.step_size import OneOver, StepSize
 
 
 class TD(Algorithm):
@@ -59,7 +59,7 @@ class TD(Algorithm):
     def __init__(
         self,
         features: Encoder,
-        alpha: float | OneOver,
+        alpha: float | OneOver | StepSize,
         lam: Any = 0.9,
         trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
         **options: Any,
@@ -68,9 +68,8 @@ class TD(Algorithm):
         super().__init__(features, alpha, lam, **options)
 
     @property
-    def declaration(self) -> type[declare.Algorithm]:
-        """The declaration for this kind of trace."""
-        return {"accumulating": TD, "replacing": ReplacingTD, "dutch": DutchTD}[self.trace_kind]
+    def _declared(self) -> type[declare.Algorithm]:
+        return {"accumulating": type(self), "replacing": ReplacingTD, "dutch": DutchTD}[self.trace_kind]
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -103,16 +102,8 @@ class DutchTD(declare.Algorithm):
 class ReplacingTD(declare.Algorithm):
     """TD(λ) with replacing traces: not linear in the trace, so written for one feature."""
 
-    dots = {"v": "w.x", "v_next": "w.x'"}
-    keeps = {"decay": 0.0}
-
-    @staticmethod
-    def step(v, v_next, decay, alpha, reward, gamma_next, rho, lam_next):
-        """Coefficients of the update."""
-        along = alpha * (reward + gamma_next * v_next - v)
-        keep = rho * decay
-        decay = gamma_next * lam_next
-        return keep, along, decay
+    dots, keeps = TD.dots, TD.keeps
+    step = staticmethod(TD.step)
 
     @staticmethod
     def feature(w, e, x, keep, rho, along):

@@ -10,10 +10,10 @@
 γ, λ and ρ belong to x, ρ⁻ to the step before; x' = 0 on termination. With h = 0 this is true online TD(λ).
 """
 
-from tdlambda.algorithms.gtd import GTD
+from tdlambda.algorithms.second_weights import SecondWeights
 
 
-class TrueOnlineGTD(GTD):
+class TrueOnlineGTD(SecondWeights):
     """True online GTD(λ): safe off-policy with linear features, and as exact as true online TD(λ) on-policy.
 
     Parameters

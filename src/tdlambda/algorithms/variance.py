@@ -69,7 +69,7 @@ class VarianceLearner(Algorithm):
             raise ValueError(f"lam: {type(self).__name__} needs a λ that stays as it is, not {self.rule!r}")
 
     @property
-    def declaration(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.Algorithm]:
         """All three estimates learn by true online TD(λ)."""
         return TrueOnlineTD
 

@@ -17,7 +17,7 @@ from tdlambda.auto.mixing import weigh
 from tdlambda.auto.modules import lanes_type, module_of
 from tdlambda.compiled import entry
 from tdlambda.core import declare
-from tdlambda.core.declare import words
+from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
 from tdlambda.engine.block import aligned
 from tdlambda.features import Encoder

@@ -8,7 +8,8 @@ from typing import Any
 
 from tdlambda.auto import bank, mixing
 from tdlambda.core import declare
-from tdlambda.core.declare import Model, words
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.schedules import lanes
 from tdlambda.core.source import embed, load
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from tdlambda.algorithms import TrueOnlineGTD, TrueOnlineTD
+from tdlambda.algorithms import ETD, GTD, GTD2, HTD, TDRC, TrueOnlineETD, TrueOnlineGTD, TrueOnlineTD
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel, lanewise
 from tdlambda.engine.block import aligned
@@ -117,6 +117,25 @@ def _two(e: Floats, w: Floats, keep: Floats, along: Floats) -> None:
 
 
 @lanewise
+def _three(e: Floats, w: Floats, h: Floats, keep: Floats, along: Floats) -> None:
+    for k in range(e.size):
+        now = e[k] * keep[k]
+        e[k] = now
+        w[k] += along[k] * now
+        h[k] += along[k] * now
+
+
+@lanewise
+def _four(e: Floats, w: Floats, e_b: Floats, h: Floats, keep: Floats, along: Floats) -> None:
+    for k in range(e.size):
+        now = e[k] * keep[k]
+        e[k] = now
+        w[k] += along[k] * now
+        h[k] += along[k] * now
+        e_b[k] *= keep[k]
+
+
+@lanewise
 def _five(e: Floats, w: Floats, g: Floats, e_h: Floats, h: Floats, keep: Floats, along: Floats) -> None:
     for k in range(e.size):
         now = e[k] * keep[k]
@@ -136,6 +155,20 @@ def _pass_two(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) ->
 
 
 @kernel
+def _pass_three(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -> None:
+    for _ in range(steps):
+        for f in live:
+            _three(F[f, 2], F[f, 0], F[f, 1], keep, along)
+
+
+@kernel
+def _pass_four(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -> None:
+    for _ in range(steps):
+        for f in live:
+            _four(F[f, 2], F[f, 0], F[f, 3], F[f, 1], keep, along)
+
+
+@kernel
 def _pass_five(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -> None:
     for _ in range(steps):
         for f in live:
@@ -146,7 +179,7 @@ def _bound(features: int, rows: int, n: int, steps: int) -> float:
     """Seconds a lane-step of the bare pass: decay the traces, add them to the weights, all features, nothing else."""
     F, keep, along = map(aligned, (np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)))
     live = np.arange(features)
-    bare = _pass_two if rows == 2 else _pass_five
+    bare = {2: _pass_two, 3: _pass_three, 4: _pass_four, 5: _pass_five}[rows]
     begun = time.perf_counter()
     bare(F, keep, along, live, steps)
     return (time.perf_counter() - begun) / steps / n
@@ -159,6 +192,12 @@ def _bounds(share: float) -> Iterable[Row]:
     cases = (
         ("true online TD, 11 one-hot", ring, TrueOnlineTD, 2, 0.65),
         ("true online GTD, 12 features, 4 active", lake, TrueOnlineGTD, 5, 0.55),
+        ("GTD, 12 features, 4 active", lake, GTD, 3, 0.55),
+        ("GTD2, 12 features, 4 active", lake, GTD2, 3, 0.55),
+        ("TDRC, 12 features, 4 active", lake, TDRC, 3, 0.55),
+        ("HTD, 12 features, 4 active", lake, HTD, 4, 0.55),
+        ("ETD, 11 one-hot", ring, ETD, 2, 0.65),
+        ("true online ETD, 11 one-hot", ring, TrueOnlineETD, 2, 0.65),
     )
     for name, task, kind, rows, wanted in cases:
         learners = _fixed(task, kind, 2 * WIDTH)

@@ -30,6 +30,7 @@ def run(
     quick: Annotated[bool, typer.Option("--quick", help="The study's own small version.")] = False,
     seeds: Seeds = None,
     steps: Steps = None,
+    episodes: Annotated[int | None, typer.Option(help="Of each run, in place of steps.", show_default=False)] = None,
     alphas: Alphas = None,
     grid: Annotated[
         list[str] | None,
@@ -53,7 +54,7 @@ def run(
     if listing or study is None:
         _list(json)
         return
-    chosen = resized(td.Study.load(study), quick, seeds, steps, alphas, grid)
+    chosen = resized(td.Study.load(study), quick, seeds, steps, alphas, grid, episodes)
     names = None if methods is None else methods.split(",")
     try:
         told = None if json else announce
@@ -73,11 +74,14 @@ def run(
 
 def resized(
     study: td.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
-    grid: list[str] | None = None,
+    grid: list[str] | None = None, episodes: int | None = None,
 ) -> td.Study:  # fmt: skip
     """The study, as small as its options ask for."""
     study = study.small() if quick else study
+    if steps is not None and study.episodes is not None:
+        raise ValueError(f"--steps: {study.name} runs for episodes; take --episodes")
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
+    changes |= {} if episodes is None else {"episodes": episodes}
     if seeds is not None:
         first, colon, last = seeds.partition(":")
         try:
@@ -105,7 +109,7 @@ def announce(plan: td.studies.Plan) -> None:
         for name, declared in study.methods.items()
     ]  # fmt: skip
     print_table(
-        f"{study.name}: {escape(study.title or study.task)}, {study.seeds} seeds × {study.steps:,} steps",
+        f"{study.name}: {escape(study.title or study.task)}, {study.seeds} seeds × {study.length:,} {study.unit}",
         ["method", "learner", "rule", "cells", "done", ""], rows,
     )  # fmt: skip
     if plan.units:

@@ -14,7 +14,7 @@ import typer
 from tdlambda.cli.output import print_json
 
 if TYPE_CHECKING:
-    from tdlambda.core.declare import Model
+    from tdlambda.core.model import Model
 
 
 def show(
@@ -29,8 +29,9 @@ def show(
 
     Example: tdlambda show TrueOnlineTD --rule Meta --lanes
     """
-    from tdlambda.core.declare import Algorithm, Model
+    from tdlambda.core.declare import Algorithm
     from tdlambda.core.mathematics import equations
+    from tdlambda.core.model import Model
     from tdlambda.core.schedules import lanes as lane_schedule
     from tdlambda.core.schedules import one
 

@@ -23,7 +23,7 @@ def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = 
         console.print(f"[bold]{t['id']}[/bold]  {escape(t['summary'])}")
         console.print(f"    {states}, {t['actions']} actions, {t['features']} features ({t['active']} active)")
         if t["presets"]:
-            console.print(f"    presets: {', '.join(t['presets'])}")
+            console.print(f"    presets: {'; '.join(t['presets'])}")
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def view(state: State, room: int | None = None) -> RenderableType:
     """The state, for people; in a narrow terminal, rather than cut numbers short, with fewer columns."""
     if not state.study:
         return Text(f"nothing in {state.directory} yet")
-    title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} steps"
+    title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} {state.unit}"
     table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (room or 1000)), None)
     lines: list[RenderableType] = [
         Text.from_markup(title), table or _methods(state, _SPARED), Text.from_markup(_progress(state))
@@ -132,7 +132,7 @@ def _progress(state: State) -> str:
         parts.append(f"{state.done - state.read} yet to be read")
     if state.units_per_minute is not None and state.lane_steps_per_second is not None:
         parts.append(f"{state.units_per_minute:.3g} units/min")
-        parts.append(f"{state.lane_steps_per_second:.3g} lane-steps/s")
+        parts.append(f"{state.lane_steps_per_second:.3g} lane-{state.unit}/s")
     if state.finished:
         parts.append("[green]finished[/]")
     elif state.seconds_left is not None:

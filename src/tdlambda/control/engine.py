@@ -44,6 +44,11 @@ class Job:
     observations: Floats
     stop: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def total(self) -> int:
+        """Steps of all seeds."""
+        return self.steps * len(self.seeds)
+
 
 @dataclass
 class Found:

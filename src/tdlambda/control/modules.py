@@ -15,7 +15,7 @@ from tdlambda.compiled import entry
 from tdlambda.control import actor, driver, interaction
 from tdlambda.control.actor import OneStep, PolicyGradient
 from tdlambda.control.policy import PolicyKernel
-from tdlambda.core.declare import Model
+from tdlambda.core.model import Model
 from tdlambda.core.schedules import lazy, one
 from tdlambda.core.source import arguments, embed, load, returned
 

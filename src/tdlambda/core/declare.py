@@ -5,64 +5,24 @@ No loop and no array: those belong to the schedules.
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from tdlambda.core import source
 from tdlambda.core.equations import Forms, forms, parse
-from tdlambda.core.runtime import COUNTERS, LIMITS
+from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, require_plain, words
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
 """What a transition gives every estimate: γ' is the discount on entering x', λ' the λ of x'."""
 RULE_INPUTS = ("reward", "gamma_next", "rho", "ready", "alpha", "xx", "zz", "most_reward", "one")
 """What a rule may ask for besides. `ready`: x' is not terminal and the warm-up is over; `alpha`: the value's step size
 at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the largest |reward| so far; `one`: 1."""
+OUTER_DOTS = ("x.x", "x.x'", "x'.x'")
+"""Dot products of what a transition brings: they are the same for all estimates."""
 PHASES = ("", "x", "x'", "z", "after x", "all")
 """Where a rule's function is called: once; at every active feature of x, of x', of λ's features at x'; at those of x
 after all estimates have learnt; at every feature when `closes` says so."""
-
-
-IN_LANES = frozenset(
-    ["allowed", "beyond", "bound", "by", "lane", "prediction", "top", "trace_top", "weight_top", "x1", "y1"]
-)
-"""Names that generated loops use beside those of a declaration."""
-IN_ROWS = frozenset(
-    [
-        "f",
-        "fresh",
-        "i",
-        "j",
-        "limit",
-        "listed",
-        "live",
-        "n",
-        "n_live",
-        "n_next",
-        "order",
-        "own",
-        "rows",
-        "s",
-        "state",
-        "value",
-        "within",
-        "x",
-        "xv",
-        "y",
-        "yv",
-        "z",
-        "zv",
-    ]
-)
-"""Likewise, of rows and step sizes."""
-IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power"])
-"""Numbers that every learner has."""
-
-
-def words(text: str) -> list[str]:
-    """Names, separated by blanks."""
-    return text.split()
 
 
 class Declaration:
@@ -77,8 +37,12 @@ class Declaration:
     dots: ClassVar[Mapping[str, str]] = {}
     keeps: Mapping[str, float | str] = {}
     """Numbers kept from step to step → what an episode begins with: a number, or the name of a dot product."""
+    holds: Mapping[str, float] = {}
+    """Numbers kept from step to step and over episodes → what a learner begins with."""
     updates: ClassVar[str] = ""
     """The update of the rows, as equations."""
+    starts: ClassVar[Mapping[str, float]] = {}
+    """Weight rows that do not start at 0 → the number that they start at."""
     inputs: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Any]
     """The pure function of numbers."""
@@ -100,7 +64,7 @@ class Declaration:
     @classmethod
     def known_names(cls) -> set[str]:
         """What functions may ask for by name."""
-        return {*cls.dots, *cls.keeps, *words(cls.parameters), *cls.inputs}
+        return {*cls.dots, *cls.keeps, *cls.holds, *words(cls.parameters), *cls.inputs}
 
     @classmethod
     def equations(cls) -> Forms:
@@ -114,30 +78,30 @@ class Declaration:
     @classmethod
     def _check_declaration(cls) -> None:
         rows = cls.row_names()
-        own = [*rows, *words(cls.parameters), *cls.dots, *cls.keeps]
-        _require_names(own)
-        _require_free(rows, IN_ROWS)
-        _require_free(words(cls.parameters), IN_STATE)
+        own = [*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds]
+        require_names(own)
+        require_free(rows, IN_ROWS)
+        require_free(words(cls.parameters), IN_STATE)
         clashing = sorted({name for name in own if own.count(name) > 1} | set(cls.inputs) & set(own))
         if clashing:
             raise TypeError(f"{', '.join(clashing)}: a name means one thing; it is declared twice, or is an input")
         known = cls.known_names()
         results: list[str] = []
         for name, function in cls._functions().items():
-            _require_plain(name, function)
+            require_plain(name, function)
             made = source.returned(function)
-            _require_names(made)
+            require_names(made)
             for argument in source.arguments(function):
                 if argument not in {*known, *results, *cls._at_features(name)}:
                     options = ", ".join(sorted({*known, *results, *cls._at_features(name)}))
                     raise TypeError(f"{name} asks for {argument!r}, which is not declared; it may ask for {options}")
             results += made
-        lost = [name for name in cls.keeps if name not in results]
+        lost = [name for name in (*cls.keeps, *cls.holds) if name not in results]
         if lost:
             raise TypeError(f"step must return what it keeps, {', '.join(lost)}")
         for name, start in cls.keeps.items():
-            if isinstance(start, str) and start not in cls.dots:
-                raise TypeError(f"keeps: {name!r} must begin with a number or the name of a dot product; got {start!r}")
+            if isinstance(start, str) and cls.dots.get(start, "x.x") in OUTER_DOTS:
+                raise TypeError(f"keeps: {name!r} must begin with a number or a dot product of a row; got {start!r}")
         for name in cls.equations().coefficients:
             if name not in {*results, *known}:
                 raise TypeError(f"updates: {name!r} is neither returned by step nor an input")
@@ -152,37 +116,11 @@ def _forms(updates: str, rows: tuple[str, ...]) -> Forms:
     return forms(parse(updates, list(rows)))
 
 
-def _require_names(names: list[str]) -> None:
-    bad = [n for n in names if not n.isidentifier() or keyword.iskeyword(n) or n.endswith("_") or n.startswith("_")]
-    if bad:
-        raise TypeError(f"{', '.join(map(repr, bad))}: a name is letters, digits and _ between them")
-    _require_free(names, IN_LANES)
-
-
-def _require_free(names: list[str], reserved: frozenset[str]) -> None:
-    taken = [name for name in names if name in reserved]
-    if taken:
-        raise TypeError(f"{', '.join(map(repr, taken))}: generated code needs this name itself; choose another")
-
-
-def _require_plain(name: str, function: Any) -> None:
-    try:
-        node = source.tree(function)
-    except (OSError, TypeError) as error:
-        raise TypeError(
-            f"{name} must be a plain function (def) whose source is in a file or a notebook: {error}"
-        ) from None
-    args = node.args
-    if args.vararg or args.kwarg or args.kwonlyargs or args.defaults or args.posonlyargs:
-        raise TypeError(f"{name} must have plain arguments: no defaults, no * and no **")
-    if args.args and args.args[0].arg == "self":
-        raise TypeError(f"{name} must be a @staticmethod: a pure function of numbers, without self")
-
-
 class Algorithm(Declaration):
     """How one estimate learns from one transition.
 
-    `dots` are "row.x", "row.x'" or "row.row"; `step` turns them, what is kept, step sizes and inputs into coefficients.
+    `dots` are "row.x", "row.x'", "row.row", and "x.x", "x.x'" or "x'.x'"; `step` turns them, what is kept, step sizes
+    and inputs into coefficients.
     """
 
     weight_rows = "w"
@@ -198,7 +136,14 @@ class Algorithm(Declaration):
     """Whether x' is read on termination too."""
     feature: ClassVar[Any] = None
     """In place of `updates`: a function of one feature's rows, its x and coefficients that returns the rows. It is
-    called at features with a live trace and at those of x."""
+    called at features with a live trace and at those of x; if it asks for `x_next`, also at those of x'."""
+    lasting_rows: ClassVar[str] = ""
+    """With `feature`: weight rows that die out by themselves; their features stay live until they have."""
+    before: ClassVar[Any] = None
+    """With `feature`: a function of one feature that is called before `step`, and may ask for what `step` may ask for.
+    The numbers that it returns are summed over features, for `step` to ask for; it may return rows too."""
+    before_at: ClassVar[str] = "x"
+    """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is."""
     inputs = INPUTS
 
     @classmethod
@@ -208,12 +153,13 @@ class Algorithm(Declaration):
 
     @classmethod
     def _functions(cls) -> dict[str, Callable[..., Any]]:
+        before = {"before": cls.before} if cls.before is not None else {}
         feature = {"feature": cls.feature} if cls.feature is not None else {}
-        return super()._functions() | feature
+        return before | super()._functions() | feature
 
     @classmethod
     def _at_features(cls, name: str) -> set[str]:
-        return {*cls.row_names(), "x"} if name == "feature" else set()
+        return {*cls.row_names(), "x", "x_next"} if name in ("before", "feature") else set()
 
     @classmethod
     def _check_declaration(cls) -> None:
@@ -222,27 +168,48 @@ class Algorithm(Declaration):
             raise TypeError("weight_rows must name at least one row, the weights that predictions are made of")
         if not sizes or sizes[0] != "alpha":
             raise TypeError(f"sizes must begin with alpha; got {cls.sizes!r}")
-        _require_free(sizes, IN_ROWS | IN_STATE)
+        require_free(sizes, IN_ROWS | IN_STATE)
         super()._check_declaration()
-        both = sorted(set(sizes) & {*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.inputs})
+        both = sorted(set(sizes) & {*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *cls.inputs})
         if both:
             raise TypeError(f"{', '.join(both)}: a name means one thing; it is a step size and something else")
         for name, what in cls.dots.items():
             left, _, right = what.partition(".")
-            if left not in rows or right not in [*rows, "x", "x'"]:
-                raise TypeError(f"dots: cannot read {name!r}: {what!r}; write row.x, row.x' or row.row")
+            if what not in OUTER_DOTS and (left not in rows or right not in [*rows, "x", "x'"]):
+                raise TypeError(
+                    f"dots: cannot read {name!r}: {what!r}; write row.x, row.x', row.row, x.x, x.x' or x'.x'"
+                )
         for some, where in ((cls.of_value, "parameters"), (cls.trace_scale, "sizes")):
             unknown = set(words(some)) - set(words(getattr(cls, where)))
             if unknown:
                 raise TypeError(f"{', '.join(sorted(unknown))}: not among {where}")
         if (cls.feature is None) == (not cls.updates.strip()):
             raise TypeError("say how rows change: by updates (equations), or by feature (a function), not both")
+        strange_rows = {*words(cls.lasting_rows), *cls.starts} - set(words(cls.weight_rows))
+        if strange_rows:
+            raise TypeError(f"{', '.join(sorted(strange_rows))}: lasting_rows and starts are about weight_rows")
         if cls.feature is not None:
             strange = set(source.returned(cls.feature)) - set(rows)
             if strange:
                 raise TypeError(f"feature must return rows; it returns {', '.join(sorted(strange))}")
+        cls._check_before()
         if any(f"{v} " in f"{line} " for line in cls.updates.splitlines() for v in (" z",)):
             raise TypeError("updates: z are the features of a rule; an algorithm has x and x'")
+
+    @classmethod
+    def _check_before(cls) -> None:
+        if cls.before is None:
+            return
+        if cls.feature is None:
+            raise TypeError("before goes with feature, a function of one feature; with updates, use dots")
+        if cls.before_at not in ("x", "live"):
+            raise TypeError(f'before_at must be "x" or "live"; got {cls.before_at!r}')
+        if cls.before_at == "x" and "x_next" in source.arguments(cls.before):
+            raise TypeError('before asks for x_next; write before_at = "live"')
+        asked = [cls.dots[name].partition(".")[0] for name in source.arguments(cls.before) if name in cls.dots]
+        both = sorted(set(source.returned(cls.before)) & set(asked))
+        if both:
+            raise TypeError(f"before asks for a dot product of {', '.join(both)}, which it changes")
 
 
 class Estimate(NamedTuple):
@@ -323,7 +290,7 @@ class Rule(Declaration):
     @classmethod
     def _check_declaration(cls) -> None:
         super()._check_declaration()
-        _require_free([*cls.keeps, *words(cls.shared)], IN_STATE)
+        require_free([*cls.keeps, *words(cls.shared)], IN_STATE)
         if next(iter(cls.estimates), None) != "V":
             raise TypeError(f"estimates must begin with V, the value; got {', '.join(cls.estimates) or 'none'}")
         results = [name for function in cls._functions().values() for name in source.returned(function)]
@@ -345,134 +312,3 @@ class Rule(Declaration):
         unknown = set(cls.phases.values()) - set(PHASES)
         if unknown:
             raise TypeError(f"phases: {', '.join(map(repr, unknown))} must be one of {', '.join(map(repr, PHASES))}")
-
-
-class Phase(NamedTuple):
-    """One function of a rule, in the form that a model has."""
-
-    name: str
-    where: str
-    function: Any
-    arguments: list[str]
-    results: list[str]
-
-
-class Model:
-    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes: all that a schedule of loops needs."""
-
-    def __init__(
-        self,
-        algorithm: type[Algorithm],
-        rule: Rule | None = None,
-        sizes_by: str = "constant",
-        apart: tuple[str, ...] = (),
-    ) -> None:
-        self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
-        given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
-        self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
-        self.constants = {} if rule is None else rule.constants()
-        if rule is not None and "carries_alpha" in rule.options:
-            self.constants["carries_alpha"] = bool(words(algorithm.trace_scale))
-        self.phases: list[Phase] = []
-        if rule is not None:
-            self._check_names(rule)
-            later = self._wanted(rule)
-            for name, where in reversed(list(rule.phases.items())):
-                function = rule.function(name)
-                results = [n for n in source.returned(function) if n in later]
-                arguments = source.arguments(function, self.constants, results)
-                self.phases.insert(0, Phase(name, where, function, arguments, results))
-                later |= set(arguments)
-
-    def _wanted(self, rule: Rule) -> set[str]:
-        """What is needed of the rule's results, but for what one of its functions asks of another."""
-        given = {name for what in self.estimates.values() for name in what}
-        coefficients = rule.equations().coefficients if rule.updates else []
-        return {*given, *rule.keeps, *rule.row_names(), *coefficients}
-
-    def _check_names(self, rule: Rule) -> None:
-        a = self.algorithm
-        both = sorted({*words(a.sizes), *words(a.parameters)} & {*words(rule.parameters), *words(rule.shared)})
-        if both:
-            raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both have a number {', '.join(both)}")
-        for what in rule.dots.values():
-            left, *rest = what.split(".")
-            known = (*a.keeps, *a.row_names(), "x", "x'")
-            if left in self.estimates and rest[0] not in known:
-                who = type(rule).__name__
-                raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not have")
-
-    @property
-    def name(self) -> str:
-        """For files."""
-        rule = "given" if self.rule is None else type(self.rule).__name__
-        return f"{self.algorithm.__name__}_{rule}".lower()
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        rule = "given λ" if self.rule is None else f"λ by {type(self.rule).__name__}"
-        form = ", ".join(f"{k}={v!r}" for k, v in self.constants.items())
-        by = "" if self.sizes_by == "constant" else f", step sizes by {self.sizes_by}"
-        return f"{self.algorithm.__name__}, {rule}{f' ({form})' if form else ''}{by}"
-
-    @cached_property
-    def rows(self) -> list[str]:
-        """Rows over the learner's features, in the order they lie in memory."""
-        return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
-
-    @cached_property
-    def own_rows(self) -> list[str]:
-        """Rows of the rule's own."""
-        return [] if self.rule is None else self.rule.row_names()
-
-    @cached_property
-    def over_x(self) -> bool:
-        """Whether the rule's rows range over the learner's features."""
-        return self.rule is not None and self.rule.over == "x"
-
-    @cached_property
-    def constant_numbers(self) -> list[str]:
-        """Numbers that do not change."""
-        names = [*words(self.algorithm.sizes), *words(self.algorithm.parameters)]
-        if self.sizes_by != "constant":
-            names += ["offset", "power"]
-        return names + ([] if self.rule is None else words(self.rule.parameters))
-
-    @cached_property
-    def kept(self) -> list[str]:
-        """Numbers kept from step to step."""
-        own = [] if self.rule is None else list(self.rule.keeps)
-        return [f"{k}_{keep}" for k in self.estimates for keep in self.algorithm.keeps] + own
-
-    @cached_property
-    def results(self) -> list[str]:
-        """What the rule's functions return, rows left out."""
-        return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
-
-    def independent(self) -> tuple[str, ...]:
-        """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
-        free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
-        return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
-
-    def parameter(self, name: str, estimate: str) -> str:
-        """Where an estimate finds a parameter of the algorithm: "0.0" if it is the value's alone."""
-        return "0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name
-
-    def pinned(self, estimate: str, keep: str) -> float | None:
-        """What a rule holds a kept number at."""
-        return None if self.rule is None else self.rule.pins.get(f"{estimate}.{keep}")
-
-    def needed(self) -> list[tuple[str, str, str]]:
-        """All dot products (estimate, row, vector), of the algorithm and of the rule, each once."""
-        a, first = self.algorithm, words(self.algorithm.weight_rows)[0]
-        found = [(k, *what.split(".", 1)) for k in self.estimates for what in a.dots.values()]
-        found += [(k, first, "x'") for k in self.estimates]  # predictions are looked at for divergence
-        found.append(("V", first, "x"))
-        if self.rule is not None:
-            used = {argument for phase in self.phases for argument in phase.arguments}
-            for name, what in self.rule.dots.items():
-                left, *rest = what.split(".")
-                if left in self.estimates and name in used and rest[-1] in ("x", "x'"):
-                    found.append((left, first if len(rest) == 1 else rest[0], rest[-1]))
-        return list(dict.fromkeys(found))  # type: ignore[arg-type]

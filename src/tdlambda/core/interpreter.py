@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.core.declare import INPUTS, Model, words
+from tdlambda.core.declare import INPUTS
 from tdlambda.core.equations import parse
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.source import returned
 
 
@@ -21,22 +23,29 @@ class Interpreter:
     def __init__(self, model: Model, size: int, numbers: dict[str, float], z_size: int | None = None) -> None:
         self.model, self.a, self.rule = model, model.algorithm, model.rule
         self.numbers = dict(numbers)
-        self.rows = {name: np.zeros(size) for name in model.rows}
+        starts = {f"{k}_{row}": at for k in model.estimates for row, at in self.a.starts.items()}
+        self.rows = {name: np.full(size, starts.get(name, 0.0)) for name in model.rows}
         width = size if z_size is None or model.over_x else z_size
         self.own = {name: np.zeros(width) for name in model.own_rows}
-        self.kept: dict[str, float] = {}
+        self.kept: dict[str, float] = dict(model.held)
         self.visits, self.steps, self.since, self.most_reward, self.fresh = np.zeros(size), 0, 0, 0.0, True
         self.lam_next = self.td_error = 0.0
 
     def learn(
         self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
-        terminated: bool = False, truncated: bool = False, z: Any = None,
+        terminated: bool = False, truncated: bool = False, z: Any = None, cut: float = 1.0,
     ) -> None:  # fmt: skip
-        """One transition from x to x' = y; z are λ's features at x'."""
+        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate."""
         z = y if z is None else z
         self.steps += 1
         self.most_reward = max(self.most_reward, abs(reward))
-        known: dict[str, Any] = {"reward": reward, "gamma_next": 0.0 if terminated else gamma, "rho": rho, "one": 1.0}
+        known: dict[str, Any] = {
+            "reward": reward,
+            "gamma_next": 0.0 if terminated else gamma,
+            "rho": rho,
+            "one": 1.0,
+            "cut": cut,
+        }
         known["ready"] = (not terminated or self.a.reads_terminal) and self.steps > self.numbers.get("warm_up", 0)
         known |= {"lam_next": lam, "xx": x @ x, "zz": z @ z, "most_reward": self.most_reward}
         if terminated:
@@ -83,9 +92,9 @@ class Interpreter:
         return {name: alpha if name == "alpha" else size * alpha for name, size in sizes.items()}
 
     def _dot(self, k: str, what: str, x: Any, y: Any) -> float:
-        left, _, right = what.partition(".")
-        other = {"x": x, "x'": y}.get(right)
-        return float(self.rows[f"{k}_{left}"] @ (self.rows[f"{k}_{right}"] if other is None else other))
+        vectors = {"x": x, "x'": y}
+        left, right = (vectors[n] if n in vectors else self.rows[f"{k}_{n}"] for n in what.split("."))
+        return float(left @ right)
 
     def _begin(self, dots: dict[tuple[str, str], float]) -> None:
         """What an episode begins with."""
@@ -144,6 +153,7 @@ class Interpreter:
     def _estimate(self, k: str, given: Any, known: Any, dots: Any, sizes: Any, x: Any, y: Any) -> None:
         """One estimate learns from its own reward, discount, ratio and λ'."""
         local = {name: known[source] for name, source in zip(INPUTS, given[:4], strict=True)}
+        local["lam_next"] *= known["cut"]
         local |= {name: dots[k, name] for name in self.a.dots}
         local |= {size: known[given.pace] * value for size, value in sizes.items()}
         for name in words(self.a.parameters):
@@ -151,17 +161,34 @@ class Interpreter:
         for keep in self.a.keeps:
             pin = self.model.pinned(k, keep)
             local[keep] = self.kept[f"{k}_{keep}"] if pin is None else pin
+        local |= {hold: self.kept[f"{k}_{hold}"] for hold in self.a.holds}
+        if self.model.before is not None:
+            local |= self._before(k, local, x, y)
         wanted = inspect.signature(self.a.step).parameters
         local |= _named(returned(self.a.step), self.a.step(**{name: local[name] for name in wanted}))
-        self.kept |= {f"{k}_{keep}": local[keep] for keep in self.a.keeps}
+        self.kept |= {f"{k}_{name}": local[name] for name in (*self.a.keeps, *self.a.holds)}
         if self.a.feature is None:
             self._apply(self.rows, f"{k}_", self.a.updates, local, x, y)
             return
-        wanted = inspect.signature(self.a.feature).parameters
         for f in range(len(x)):
-            here = local | {row: self.rows[f"{k}_{row}"][f] for row in self.a.row_names()} | {"x": x[f]}
-            for row, value in _named(returned(self.a.feature), self.a.feature(**{n: here[n] for n in wanted})).items():
-                self.rows[f"{k}_{row}"][f] = value
+            self._at_feature(k, self.a.feature, f, local, x, y)
+
+    def _before(self, k: str, local: dict[str, Any], x: Any, y: Any) -> dict[str, float]:
+        """The sums over features that `step` asks for."""
+        assert self.model.before is not None
+        sums = dict.fromkeys(self.model.before.results, 0.0)
+        for f in np.flatnonzero(x) if self.model.before.where == "x" else range(len(x)):
+            found = self._at_feature(k, self.a.before, f, local, x, y)
+            sums = {name: total + found[name] for name, total in sums.items()}
+        return sums
+
+    def _at_feature(self, k: str, function: Any, f: Any, local: dict[str, Any], x: Any, y: Any) -> dict[str, Any]:
+        """Call a function at one feature, and write the rows that it returns."""
+        here = local | {row: self.rows[f"{k}_{row}"][f] for row in self.a.row_names()} | {"x": x[f], "x_next": y[f]}
+        found = _named(returned(function), function(**{n: here[n] for n in inspect.signature(function).parameters}))
+        for name in set(found) & set(self.a.row_names()):
+            self.rows[f"{k}_{name}"][f] = found[name]
+        return found
 
     def _apply(self, rows: dict[str, Any], prefix: str, updates: str, known: Any, x: Any, y: Any) -> None:
         """Equations, line by line; a row that was assigned before is the new one."""

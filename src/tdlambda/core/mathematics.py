@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tdlambda.core import source
-from tdlambda.core.declare import Algorithm, Declaration, Model, Rule
+from tdlambda.core.declare import Algorithm, Declaration, Rule
 from tdlambda.core.equations import Line, parse
+from tdlambda.core.model import Model
 
 SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma_next": "γ'", "lam_next": "λ'", "lam": "λ", "rho": "ρ", "delta": "δ", "kappa": "κ",
@@ -31,7 +32,7 @@ def equations(declaration: type[Declaration] | Rule) -> str:
     """
     kind = type(declaration) if isinstance(declaration, Rule) else declaration
     names = dict(SYMBOLS) | {name: _dot(what, kind) for name, what in kind.dots.items()}
-    keeps = declaration.keeps
+    keeps = {**declaration.keeps, **declaration.holds}
     parts: list[str] = []
     last: list[str] = []
     for where, node in _functions(declaration):
@@ -57,8 +58,12 @@ def _functions(declaration: type[Declaration] | Rule) -> list[tuple[str, ast.Fun
     if issubclass(declaration, Rule):
         return [(where, source.tree(getattr(declaration, name))) for name, where in declaration.phases.items()]
     found = [("", source.tree(declaration.step))]
-    feature = getattr(declaration, "feature", None)
-    return [*found, ("x, and with a live trace", source.tree(feature))] if feature is not None else found
+    feature, before = getattr(declaration, "feature", None), getattr(declaration, "before", None)
+    live = "x, and with a live trace"
+    if before is not None:
+        where = live if getattr(declaration, "before_at", "x") == "live" else "x"
+        found = [(f"{where}, summed over features", source.tree(before)), *found]
+    return [*found, (live, source.tree(feature))] if feature is not None else found
 
 
 class _Any(Algorithm):

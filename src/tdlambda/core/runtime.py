@@ -120,6 +120,14 @@ def allowed_square(limit, rho):
     return (limit * max(1.0, rho)) ** 2
 
 
+@kernel
+def confine(row, bound):
+    """Finite numbers only: ±∞ becomes the bound, and NaN 0."""
+    for f in range(row.size):
+        if not abs(row[f]) < np.inf:
+            row[f] = bound if row[f] > 0 else -bound if row[f] < 0 else 0.0
+
+
 # ---- one learner ---------------------------------------------------------------------------------------------------
 
 
@@ -201,12 +209,44 @@ def absolute(value, n):
 
 
 @inlined
+def increasing(index, n):
+    """Whether indices increase, so that none occurs twice."""
+    for j in range(1, n):
+        if index[j] <= index[j - 1]:
+            return False
+    return True
+
+
+@inlined
 def norm(index, value, n):
     """x · x, where equal indices add."""
+    if increasing(index, n):
+        return squared(value, n)
     total = 0.0
     for j in range(n):
         if not repeated(index, j):
             total += gathered(index, value, j, n) ** 2
+    return total
+
+
+@inlined
+def value_at(index, value, n, f, guess):
+    """The value of feature f; `guess` is a place to look first."""
+    if guess < n and index[guess] == f and increasing(index, n):
+        return value[guess]
+    total = 0.0
+    for j in range(n):
+        if index[j] == f:
+            total += value[j]
+    return total
+
+
+@inlined
+def cross(index, value, n, index_next, value_next, n_next):
+    """x · x'."""
+    total = 0.0
+    for j in range(n):
+        total += value[j] * value_at(index_next, value_next, n_next, index[j], j)
     return total
 
 

@@ -27,7 +27,7 @@ import numba
 
 PLAIN = (int, float, bool, tuple)
 """Values of a global that can be written into a module."""
-_loading = threading.RLock()
+_loading, _parsing = threading.RLock(), threading.Lock()
 
 
 def tree(
@@ -41,7 +41,8 @@ def tree(
     without the statements and arguments that these do not need.
     """
     text = function if isinstance(function, str) else inspect.getsource(function)
-    node = ast.parse(textwrap.dedent(text)).body[0]
+    with _parsing:  # CPython 3.11 counts the depth of all threads' trees together: a SystemError now and then
+        node = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(node, ast.FunctionDef):
         raise TypeError(f"{text.strip().splitlines()[0]!r} must be a plain function (def …)")
     node.decorator_list, node.returns = [], None
@@ -170,6 +171,11 @@ def arguments(
 
 def returned(function: Callable[..., Any] | str) -> list[str]:
     """The names in its one `return`, which must be the last statement and give nothing but names."""
+    return list(_returned(function))
+
+
+@cache
+def _returned(function: Callable[..., Any] | str) -> tuple[str, ...]:
     node = tree(function)
     name = node.name if isinstance(function, str) else function.__qualname__
     returns = [n for n in ast.walk(node) if isinstance(n, ast.Return)]
@@ -178,7 +184,7 @@ def returned(function: Callable[..., Any] | str) -> list[str]:
     names = [item.id for item in items if isinstance(item, ast.Name)]
     if not names or len(names) < len(items) or len(set(names)) < len(names):
         raise TypeError(f"{name} must end with its only return, a list of different names: `return keep, new, along`")
-    return names
+    return tuple(names)
 
 
 def embed(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.core.declare import words
+from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
 from tdlambda.core.schedules import lanes
@@ -32,17 +32,20 @@ class Block:
 
     Estimates that learn alike in several lanes, such as META's E[G] in lanes that differ in κ only, are learnt once, in
     lanes of their own (`apart`), and their predictions are spread.
+
+    `per_lane` names those of "reward", "gamma_next" and "rho" that are columns [step, lane]: many predictions on one
+    stream.
     """
 
-    def __init__(self, group: Group, share: bool = True) -> None:
+    def __init__(self, group: Group, share: bool = True, per_lane: tuple[str, ...] = ()) -> None:
         self.group, first = group, group.learners[0]
-        found = sharing.found(group) if share else None
+        found = sharing.found(group) if share and not per_lane else None
         self.apart = None if found is None else Block(found.group, share=False)
         self.shared = found
         self.model, size = first.model if found is None else found.model, group.features.size
         one_hot = type(group.features) is OneHot
         one_z = one_hot if self.model.over_x else type(group.lam_features) is OneHot
-        self.module = module_of(self.model, one_hot, one_z)
+        self.module = module_of(self.model, one_hot, one_z, per_lane)
         self.places = [first.model.rows.index(name) for name in self.model.rows]
         self.F: Floats = aligned(np.stack([one._rows[self.places, :size].T for one in group.lanes], axis=2))
         self.U: Floats = aligned(np.stack([one._own.T for one in group.lanes], axis=2))
@@ -131,6 +134,8 @@ class Block:
 
     def freeze(self, lane: int) -> None:
         """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
+        largest = self.number("bound")[lane]
+        np.nan_to_num(self.F[:, :, lane], copy=False, nan=0.0, posinf=largest, neginf=-largest)
         self.frozen[lane] = (self.F[:, :, lane].copy(), self.U[:, :, lane].copy(), self.N[:, lane].copy(), self.steps)
         if self.apart is not None and self.shared is not None:
             self.shared.keep(lane, self.apart)

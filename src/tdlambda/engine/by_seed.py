@@ -29,7 +29,7 @@ class Job(Protocol):
     def seeds(self) -> tuple[int, ...]: ...  # noqa: D102
 
     @property
-    def steps(self) -> int: ...  # noqa: D102
+    def total(self) -> int: ...  # noqa: D102
 
     @property
     def stop(self) -> threading.Event: ...  # noqa: D102
@@ -72,7 +72,7 @@ def by_seed(
                 done[number] = {}
 
     with (
-        shown(places * job.steps * len(job.seeds), progress) as bar,
+        shown(places * job.total, progress) as bar,
         ThreadPoolExecutor(threads) as pool,
         interruptible(asked) if stop is None else nullcontext(),
     ):

@@ -159,10 +159,11 @@ def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: in
     numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
     Z = learner._lam_features.matrix(range(STATES))
     plain = Interpreter(learner.model, learner.features.size, numbers, learner._lam_features.size)
+    rho, cut = learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
     for t in range(len(c) if steps is None else steps):
         s, n = c.obs[t], c.next_obs[t]
         ends = bool(c.terminated[t]), bool(c.truncated[t])
-        plain.learn(X[s], X[n], c.reward[t], c.gamma[t], c.rho[t], lam[t], *ends, Z[n])
+        plain.learn(X[s], X[n], c.reward[t], c.gamma[t], rho[t], lam[t], *ends, Z[n], cut[t])
     return plain
 
 
@@ -173,8 +174,7 @@ def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
     z = x if learner._lam_features is learner.features else contiguous(learner._lam_features, np.arange(STATES))
     lam, begin = block.group.lam_table(np.arange(STATES)), 0
     while begin < len(c):
-        columns: Any = (c.obs, c.next_obs, c.reward, c.gamma, c.rho, c.terminated, c.truncated)
-        begin = block.advance(*x, *z, lam, *columns, begin, len(c))
+        begin = block.advance(*x, *z, lam, c.obs, c.next_obs, *block.group.columns(c), begin, len(c))
         block.take_tops()
     return block.learner(0)
 

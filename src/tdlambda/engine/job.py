@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Ints, integer
+from tdlambda.arrays import Ints, choice, integer
+from tdlambda.engine.episodes import episode_ends
+from tdlambda.engine.score import Score, score_of
 from tdlambda.engine.stream import contiguous
-from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.learners.base import Learner
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
@@ -29,16 +30,33 @@ class Job:
     seeds: tuple[int, ...]
     steps: int
     points: Ints
-    truth: Truth
+    score: Score
     keep: tuple[str, ...]
     observations: Any
     width: int
+    average: str | None = None
+    """Whether a point is the mean over the steps since the last one, of the error "before" or "after" each update."""
+    ends: dict[int, Ints] | None = None
+    """Of a run in episodes: the steps after which episodes of each seed end. `points` are then numbers of episodes."""
     stop: threading.Event = field(default_factory=threading.Event)
+
+    def points_of(self, seed: int) -> Ints:
+        """The steps of one seed after which the error is read."""
+        return self.points if self.ends is None else self.ends[seed][self.points - 1]
+
+    def steps_of(self, seed: int) -> int:
+        """Transitions of one seed."""
+        return self.steps if self.ends is None else int(self.ends[seed][-1])
+
+    @property
+    def total(self) -> int:
+        """Transitions of all seeds."""
+        return sum(self.steps_of(seed) for seed in self.seeds)
 
 
 def checked(
     task: Any, learners: Any, seeds: Any, steps: Any, points: Any, seed: Any, weights: Any, truth: Any, keep: Any,
-    width: Any,
+    width: Any, score: Any = "value", average: Any = None, episodes: Any = None,
 ) -> Job:  # fmt: skip
     """Refuse what cannot be, before any work."""
     if isinstance(task, str):
@@ -53,15 +71,15 @@ def checked(
             raise TypeError(f"learners: {name!r} must be a learner; got {learner!r}")
         if getattr(learner, "diverged_at", None) is not None:
             raise ValueError(f"learners: {name!r} has diverged already")
-    steps = integer(steps, "steps", 1)
-    numbers, at, kept = seed_numbers(seeds, seed), points_at(points, steps), chosen(keep, KEEP)
-    if truth is not None and weights is not None:
-        raise ValueError("weights: a truth has weights of its own; give one or the other")
-    if task.mdp is None and weights is not None:
-        raise ValueError(f"weights: {task.id} has no finite states to weigh")
-    if truth is None:
-        truth = sampled_truth(task) if task.mdp is None else exact_truth(task, weights)
-    observations = truth.observations if task.mdp is None else np.arange(task.mdp.n_states)
+    if (steps is None) == (episodes is None):
+        raise TypeError(f"steps: give how many steps, or how many episodes; got steps={steps!r}, episodes={episodes!r}")
+    unit = "steps" if episodes is None else "episodes"
+    length = integer(steps if episodes is None else episodes, unit, 1)
+    numbers, at, kept = seed_numbers(seeds, seed), points_at(points, length, unit), chosen(keep, KEEP)
+    if average is not None:
+        choice(average, "average", "before", "after")
+    score = score_of(task, score, weights, truth)
+    observations = score.truth.observations if task.mdp is None else np.arange(task.mdp.n_states)
     fitting: set[int] = set()
     for name, learner in named.items():
         try:
@@ -75,9 +93,10 @@ def checked(
     fresh = [learner.clone() for learner in named.values()]
     for learner in fresh:
         learner.reset()
+    ends = None if episodes is None else {number: episode_ends(task, number, length) for number in numbers}
     return Job(
-        task, tuple(named), fresh, numbers, steps, at, truth, kept, observations,
-        integer(width, "width", 1),
+        task, tuple(named), fresh, numbers, length, at, score, kept, observations,
+        integer(width, "width", 1), average, ends,
     )  # fmt: skip
 
 
@@ -100,16 +119,16 @@ def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(keep)
 
 
-def points_at(points: Any, steps: int) -> Ints:
-    """The steps after which to read: so many evenly, or these."""
+def points_at(points: Any, steps: int, unit: str = "steps") -> Ints:
+    """The steps (or episodes) after which to read: so many evenly, or these."""
     if points is None:
         points = min(100, steps)
     if np.ndim(points) == 0:
         n = integer(points, "points", 1)
         if n > steps:
-            raise ValueError(f"points must be at most steps, {steps}; got {n}")
+            raise ValueError(f"points must be at most {unit}, {steps}; got {n}")
         return np.unique(np.round(np.linspace(steps / n, steps, n)).astype(np.int64))
     at = np.array([integer(point, "points", 1, steps) for point in points], dtype=np.int64)
     if at.size == 0 or (np.diff(at) <= 0).any():
-        raise ValueError(f"points must be increasing steps, at least one; got {points!r}")
+        raise ValueError(f"points must be increasing {unit}, at least one; got {points!r}")
     return at

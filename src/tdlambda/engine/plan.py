@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.core.declare import Model, words
+from tdlambda.compiled import IS_COMPILED
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.schedules import lanes
 from tdlambda.core.source import load
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.base import Learner
+from tdlambda.mdp import Transitions
 from tdlambda.rules import Fixed, PerState
 
 WIDTH = 96
 """Lanes in a block, at most. Few lanes leave the overhead of a step visible, many leave the first-level cache, and
 power-of-two widths cause cache-set conflicts."""
-LINE = 8
-"""Numbers in a line of the cache."""
+LINE = 8 if IS_COMPILED else 1
+"""Numbers in a line of the cache; uncompiled, lanes that only fill one would cost as much as the others."""
 COUNTERS = ("steps", "since", "length", "longest")
 """Counters that lanes and learners exchange."""
 
@@ -55,6 +58,13 @@ class Group:
     def lam_features(self) -> Encoder:
         """The encoder that λ is a function of."""
         return self.learners[0]._lam_features
+
+    def columns(self, c: Transitions) -> tuple[Any, ...]:
+        """What lanes learn from beside observations: ratios as their correction has them, and cuts of λ'."""
+        if not self.learners[0].model.corrected:
+            return c.reward, c.gamma, c.rho, c.terminated, c.truncated
+        rho, cut = self.learners[0].correction.factors(c.rho, c.behavior)
+        return c.reward, c.gamma, rho, cut, c.terminated, c.truncated
 
     def lam_table(self, observations: Any) -> Floats:
         """λ [observation, lane] where it does not learn; one row if it is the same everywhere."""
@@ -103,7 +113,8 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     shared = [*COUNTERS, *lanes.SHARED_FLOATS, "warm_up", *(words(rule.shared) if rule is not None else [])]
     visits = learner._rows[-1].tobytes() if learner.model.sizes_by == "visits" else b""
     return (
-        learner.model, isinstance(learner.rule, PerState), *(record[name].item() for name in shared), visits,
+        learner.model, learner.correction, isinstance(learner.rule, PerState),
+        *(record[name].item() for name in shared), visits,
         _place(learner.features, encoders), _place(learner._lam_features, encoders),
     )  # fmt: skip
 

@@ -22,9 +22,10 @@ class Result:
     seeds
         That were finished, in the order of the second axis.
     points
-        Steps after which the error was read.
+        Steps, or episodes, after which the error was read.
     error
-        Σ d(s) (V(s) - v(s))² [learner, seed, point]; infinite from the point where a learner diverged.
+        [learner, seed, point], what `score` says: by default Σ d(s) (V(s) - v(s))²; infinite from the point where a
+        learner diverged.
     diverged_at
         The step at which a learner diverged [learner, seed]; -1 if it did not.
     weights
@@ -37,6 +38,8 @@ class Result:
         The learners themselves, [learner][seed], if asked for: each can go on learning.
     truth
         What errors were measured against; `truth.error` is its standard error where it was sampled.
+    score, average, unit
+        What the error is, whether a point is a mean over steps, and what points count: "steps" or "episodes".
     interrupted
         Whether it was asked to stop, or stopped before all seeds were finished.
     seconds, lane_steps
@@ -57,6 +60,9 @@ class Result:
     interrupted: bool = False
     seconds: float = 0.0
     lane_steps: int = 0
+    score: str = "value"
+    average: str | None = None
+    unit: str = "steps"
 
     def tail(self, share: float = 0.1) -> Floats:
         """Mean error over the last `share` of the points [learner, seed]."""
@@ -65,8 +71,11 @@ class Result:
         return self.error[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
 
     def area(self) -> Floats:
-        """Mean error over all points: the area under the curve, by its length [learner, seed]."""
-        return self.error.mean(axis=2)
+        """Mean error over all points: the area under the curve, by its length [learner, seed].
+
+        Where points are means over steps (`average`), it is the mean over all steps.
+        """
+        return mean_over(self.error, self.points, self.average if self.unit == "steps" else None)
 
     def best(self, share: float = 0.1) -> str:
         """The learner with the least mean tail error."""
@@ -76,6 +85,13 @@ class Result:
         """In a line."""
         diverged = int((self.diverged_at >= 0).sum())
         return (
-            f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} steps, "
+            f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} {self.unit}, "
             f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )
+
+
+def mean_over(error: Floats, points: Ints, average: str | None) -> Floats:
+    """The mean over points (last axis); points that are means over steps count by how many steps they are of."""
+    if average is None:
+        return np.asarray(error.mean(axis=-1))
+    return np.asarray(np.average(error, axis=-1, weights=np.diff(points, prepend=0)))

@@ -27,10 +27,13 @@ def run(
     task: Task[Any] | str,
     learners: Mapping[str, Learner] | Sequence[Learner],
     seeds: int | Sequence[int],
-    steps: int,
+    steps: int | None = None,
     *,
+    episodes: int | None = None,
     points: int | Sequence[int] | None = None,
     seed: int = 0,
+    score: str = "value",
+    average: str | None = None,
     weights: ArrayLike | None = None,
     truth: Truth | None = None,
     keep: Sequence[str] = ("weights", "lambdas"),
@@ -55,12 +58,19 @@ def run(
         Learners by name; a sequence is named by their place.
     seeds
         How many trajectories, numbered from `seed`; or their numbers.
-    steps
-        Transitions of each.
+    steps, episodes
+        Transitions of each, or episodes of each.
     points
-        How many times to read the error, evenly up to the last step, 100 by default; or after which steps.
+        How many times to read the error, evenly up to the last step, 100 by default; or after which steps. In a run of
+        episodes, after which episodes: after each of them up to 100 by default.
+    score
+        What error: "value", "rmsve", "rms" (over states) or "rmspbe": see docs/engine.md.
+    average
+        "before" or "after": a point is the mean over all steps since the last one, of the error before or after each
+        update. By default it is the error at that step.
     weights
-        Of states in the error of a finite task; by default d without terminal states, as in the thesis.
+        Of states in the error of a finite task. By default d without terminal states: the target policy's, as in the
+        thesis, for "value"; the behaviour policy's, summing to 1, for "rmsve".
     truth
         What to measure against; by default the exact values, or a sample of them where no model is known.
     keep
@@ -92,7 +102,7 @@ def run(
     >>> found.best()
     'λ = 0.9'
     """
-    job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width)
+    job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width, score, average, episodes)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):
@@ -119,16 +129,17 @@ def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:
 def _compile(job: Job, groups: list[Group]) -> None:
     """Compile or load, before the threads start, what they will run."""
     chunk = Stream(job.task, 0).take(1)
-    Lanes(job, Group(groups[0].learners[:1], (0,)), Encoded()).feed(chunk)
+    Lanes(job, Group(groups[0].learners[:1], (0,)), Encoded(), np.array([1])).feed(chunk)
 
 
 def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, Lane]:
     """One seed's trajectory for some of the learners."""
     stream, encoded = Stream(job.task, seed), Encoded()
-    workers: list[Worker] = [Lanes(job, group, encoded) for group in groups]
-    workers += [Itself(job, place) for place in alone]
-    for begin in range(0, job.steps, CHUNK):
-        chunk = stream.take(min(CHUNK, job.steps - begin))
+    points, steps = job.points_of(seed), job.steps_of(seed)
+    workers: list[Worker] = [Lanes(job, group, encoded, points) for group in groups]
+    workers += [Itself(job, place, points) for place in alone]
+    for begin in range(0, steps, CHUNK):
+        chunk = stream.take(min(CHUNK, steps - begin))
         for worker in workers:
             if job.stop.is_set():
                 return {}
@@ -150,7 +161,8 @@ def _result(
     }
     arrays = {name: [np.array(rows) for rows in kept[name]] for name in KEEP if name != "learners"}
     return Result(
-        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, job.truth, **arrays,
+        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, job.score.truth, **arrays,
         learners=kept["learners"],
-        interrupted=interrupted, seconds=seconds, lane_steps=len(names) * len(seeds) * job.steps,
+        interrupted=interrupted, seconds=seconds, lane_steps=len(names) * sum(map(job.steps_of, seeds)),
+        score=job.score.name, average=job.average, unit="steps" if job.ends is None else "episodes",
     )  # fmt: skip

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.core.declare import Model, words
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
 from tdlambda.core.source import load
 from tdlambda.engine.plan import Group
@@ -82,15 +83,15 @@ class Sharing:
         numbers = dict(zip(apart.module.NAMES, N, strict=True))
         for i, row in enumerate(self.model.algorithm.row_names()):
             learner._rows[learner.model.rows.index(f"{self.estimate}_{row}"), : learner.features.size] = F[:, i]
-        for keep in self.model.algorithm.keeps:
-            learner._record[f"{self.estimate}_{keep}"] = numbers[f"V_{keep}"]
+        for name in (*self.model.algorithm.keeps, *self.model.algorithm.holds):
+            learner._record[f"{self.estimate}_{name}"] = numbers[f"V_{name}"]
 
 
 def found(group: Group) -> Sharing | None:
     """What a group's learners can share: an estimate that at most half as many different learners learn."""
     first = group.learners[0]
     model, rule = first.model, first.model.rule
-    if rule is None or model.sizes_by != "constant" or first.features.size > DENSE_SIZE:
+    if rule is None or model.corrected or model.sizes_by != "constant" or first.features.size > DENSE_SIZE:
         return None
     for name in model.independent():
         dots = [what.split(".", 1)[1] for what in rule.dots.values() if what.split(".")[0] == name]
@@ -125,8 +126,8 @@ def _alone(learner: Algorithm, name: str) -> Algorithm:
         plain._record[parameter] = 0.0
     for row in learner.declaration.row_names():
         plain._rows[plain.model.rows.index(f"V_{row}")] = learner._rows[learner.model.rows.index(f"{name}_{row}")]
-    for keep in learner.declaration.keeps:
-        plain._record[f"V_{keep}"] = record[f"{name}_{keep}"]
+    for kept in (*learner.declaration.keeps, *learner.declaration.holds):
+        plain._record[f"V_{kept}"] = record[f"{name}_{kept}"]
     for counter in ("steps", "since", "length", "longest", "most_reward", "most_gamma", "most_rho"):
         plain._record[counter] = record[counter]
     return plain

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, Ints
 from tdlambda.core.runtime import read_errors
 from tdlambda.engine.block import Block
 from tdlambda.engine.job import Job
 from tdlambda.engine.plan import Group
-from tdlambda.engine.stream import Chunk, Encoded, contiguous
+from tdlambda.engine.stream import Chunk, Encoded
 from tdlambda.learners.base import Diverged
 
 
@@ -38,20 +39,39 @@ class Worker(Protocol):
         """What each learner leaves, by its place."""
 
 
+class RunningMean:
+    """The mean of an error over all steps since it was last taken, read before or after each update."""
+
+    def __init__(self, before: bool, lanes: int, read: Callable[[], Any]) -> None:
+        self.before, self.read = before, read
+        self.sum, self.count = np.zeros(lanes), 0
+        self.last = read() if before else 0.0
+
+    def step(self) -> None:
+        """There has been an update."""
+        now = self.read()
+        with np.errstate(over="ignore"):  # a lane about to diverge
+            self.sum += self.last if self.before else now
+        self.last, self.count = now, self.count + 1
+
+    def take(self) -> Floats:
+        """The mean, and begin anew."""
+        mean, self.sum, self.count = self.sum / self.count, np.zeros_like(self.sum), 0
+        return mean
+
+
 class Lanes:
     """A block at work."""
 
-    def __init__(self, job: Job, group: Group, encoded: Encoded) -> None:
+    def __init__(self, job: Job, group: Group, encoded: Encoded, points: Ints) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.n = len(group.learners)
         self.before = self.block.steps
-        self.points, self.point = job.points + self.before, 0
-        self.errors = np.full((job.points.size, self.block.N.shape[1]), np.inf)
-        self.test: Any = (
-            *contiguous(group.features, job.truth.observations),
-            job.truth.values,
-            job.truth.weights,
-        )
+        self.points, self.point = points + self.before, 0
+        lanes = self.block.N.shape[1]
+        self.errors = np.full((points.size, lanes), np.inf)
+        self.rows = job.score.rows(group.features)
+        self.mean = None if job.average is None else RunningMean(job.average == "before", lanes, self.read)
         self.lam = group.lam_table(job.observations)
 
     def feed(self, chunk: Chunk) -> int:
@@ -60,15 +80,16 @@ class Lanes:
         group, begin, lost = block.group, 0, 0
         x = self.encoded(group.features, chunk.observations)
         z = x if group.lam_features is group.features else self.encoded(group.lam_features, chunk.observations)
+        columns = group.columns(c)
         while begin < len(c):
             due = self.points[self.point] - block.steps if self.point < self.points.size else len(c)
+            due = due if self.mean is None else 1
             stop = min(len(c), begin + int(due))
-            begin = block.advance(
-                *x, *z, self.lam, chunk.at, chunk.next_at,
-                c.reward, c.gamma, c.rho, c.terminated, c.truncated, begin, stop,
-            )  # fmt: skip
+            begin = block.advance(*x, *z, self.lam, chunk.at, chunk.next_at, *columns, begin, stop)
+            if self.mean is not None:
+                self.mean.step()
             if self.point < self.points.size and block.steps == self.points[self.point]:
-                read_errors(self.errors[self.point], block.F, block.number("largest"), *self.test)
+                self.errors[self.point] = self.read() if self.mean is None else self.mean.take()
                 self.point += 1
             if begin < stop or block.stopped or (begin == len(c) and block.beyond().any()):
                 for lane in np.flatnonzero(block.diverged()):
@@ -76,6 +97,13 @@ class Lanes:
                     self.lam[:, lane] = 0.0
                     lost += int(lane < self.n)
         return lost
+
+    def read(self) -> Floats:
+        """The error of each lane now."""
+        square = np.empty(self.errors.shape[1])
+        read_errors(square, self.block.F, self.block.number("largest"), *self.rows)
+        error: Floats = self.job.score.of(square)
+        return error
 
     def result(self) -> dict[int, Lane]:
         """What each lane leaves."""
@@ -85,7 +113,7 @@ class Lanes:
             at = -1 if step < 0 else step - self.before
             errors = self.errors[:, lane].copy()
             if at >= 0:
-                errors[self.job.points >= at] = np.inf
+                errors[self.points >= at + self.before] = np.inf
             found[place] = Lane(errors, at, _kept(self.job, self.block.learner(lane)) if self.job.keep else {})
         return found
 
@@ -95,9 +123,12 @@ class Itself:
 
     n = 1
 
-    def __init__(self, job: Job, place: int) -> None:
-        self.job, self.place, self.learner = job, place, job.learners[place].clone()
-        self.errors = np.full(job.points.size, np.inf)
+    def __init__(self, job: Job, place: int, points: Ints) -> None:
+        self.job, self.place, self.points = job, place, points
+        self.learner = job.learners[place].clone()
+        self.errors = np.full(points.size, np.inf)
+        self.read = job.score.reader(self.learner)
+        self.mean = None if job.average is None else RunningMean(job.average == "before", 1, self.read)
         self.step, self.diverged_at = 0, -1
         self.before = int(getattr(self.learner, "steps", 0))
 
@@ -106,8 +137,9 @@ class Itself:
         if self.diverged_at >= 0:
             return 0
         begin, c = self.step, chunk.transitions
-        due = self.job.points[(self.job.points > begin) & (self.job.points <= begin + len(c))]
-        for stop in np.unique(np.append(due, begin + len(c))):
+        due = self.points[(self.points > begin) & (self.points <= begin + len(c))]
+        stops = np.unique(np.append(due, begin + len(c)))
+        for stop in stops if self.mean is None else range(begin + 1, begin + len(c) + 1):
             part = slice(self.step - begin, int(stop) - begin)
             with suppress(Diverged):
                 self.learner.update_many(
@@ -119,9 +151,11 @@ class Itself:
                 self.diverged_at = diverged_at - self.before
                 return 1
             self.step = int(stop)
+            if self.mean is not None:
+                self.mean.step()
             if stop in due:
-                gap = self.learner.predict_many(self.job.truth.observations) - self.job.truth.values
-                self.errors[np.searchsorted(self.job.points, stop)] = self.job.truth.weights @ gap**2
+                read = self.read() if self.mean is None else float(self.mean.take()[0])
+                self.errors[np.searchsorted(self.points, stop)] = read
         return 0
 
     def result(self) -> dict[int, Lane]:

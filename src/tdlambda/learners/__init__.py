@@ -1,29 +1,40 @@
 """The objects a user holds: learners with traces (`Algorithm`), and those that are no declarations."""
 
 from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.allstd import LambdaChoice, choose_lambda
 from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.checks import check_learner
+from tdlambda.learners.discrepancy import LambdaDiscrepancy
 from tdlambda.learners.evaluation import Evaluation, evaluate
+from tdlambda.learners.expected_trace import ExpectedTrace
 from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
 from tdlambda.learners.log import from_log
+from tdlambda.learners.lspe import LSPE
 from tdlambda.learners.lstd import LSTD
 from tdlambda.learners.monte_carlo import MonteCarlo
 from tdlambda.learners.n_step import NStepTD
+from tdlambda.learners.recursive_lstd import RecursiveLSTD
 from tdlambda.learners.step_size import OneOver
 from tdlambda.learners.storage import load
 
 __all__ = [
     "LEARNERS",
+    "LSPE",
     "LSTD",
     "Algorithm",
     "Diverged",
     "Evaluation",
+    "ExpectedTrace",
+    "LambdaChoice",
+    "LambdaDiscrepancy",
     "LambdaReturn",
     "Learner",
     "MonteCarlo",
     "NStepTD",
     "OneOver",
+    "RecursiveLSTD",
     "check_learner",
+    "choose_lambda",
     "evaluate",
     "from_log",
     "lambda_returns",

@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
 from tdlambda.compiled import entry
 from tdlambda.core import declare, runtime
-from tdlambda.core.declare import Model, words
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.schedules import one
 from tdlambda.core.source import load
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
-from tdlambda.learners.step_size import OneOver, initial_weights
+from tdlambda.learners.step_size import OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
+from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Rule
 from tdlambda.rules.base import Seen
 
@@ -30,12 +32,12 @@ _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
 _ANY = np.zeros((2, 2))[:, 0]
 """A vector of any stride, to compile for."""
-_COMMON = ("features", "alpha", "lam", "initial", "trace_tolerance", "bound", "on_divergence", "dtype")
+_COMMON = ("features", "alpha", "lam", "correction", "initial", "trace_tolerance", "bound", "on_divergence", "dtype")
 
 
 @cache
-def _model(algorithm: Any, form: Any, sizes_by: str) -> Model:
-    return Model(algorithm, None if form is None else form.rule, sizes_by)
+def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool) -> Model:
+    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected)
 
 
 class _Form:
@@ -58,7 +60,7 @@ def _module(model: Model, sparse: bool, encode: Any) -> ModuleType:
     return load(f"one_{'sparse' if sparse else 'dense'}_{model.name}", one.generate(model, sparse, encode))
 
 
-class Algorithm(Learner, declare.Algorithm):
+class Algorithm(Learner, declare.Algorithm, base=True):
     """An algorithm with eligibility traces, declared by its equations: `td.TD`, `td.TrueOnlineTD`, or one of your own.
 
     Parameters
@@ -66,10 +68,14 @@ class Algorithm(Learner, declare.Algorithm):
     features
         Encoder of observations.
     alpha
-        Step size α: a number, or a schedule such as `td.OneOver("visits")`.
+        Step size α: a number, a schedule such as `td.OneOver("visits")`, or step sizes that adapt, such as
+        `td.steps.Swift()`, where they are defined for the algorithm.
     lam
         λ: a number, one for each state, a rule, or the name of one: "auto" is `td.ValueErrorGreedy()`, "meta"
         `td.Meta()`, "greedy" `td.Greedy()`.
+    correction
+        Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a `td.TraceCorrection`.
+        "tree" and "abtd" need the behaviour policy's probability of each action, `update(…, behavior=)`.
     initial
         Weights at the start: one number or one for each feature.
     trace_tolerance
@@ -113,7 +119,7 @@ class Algorithm(Learner, declare.Algorithm):
     """
 
     takes_adaptive = True
-    alpha: float | OneOver
+    alpha: float | OneOver | StepSize
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Show the declaration's numbers in the signature."""
@@ -132,9 +138,10 @@ class Algorithm(Learner, declare.Algorithm):
     def __init__(
         self,
         features: Encoder,
-        alpha: float | OneOver,
+        alpha: float | OneOver | StepSize,
         lam: Any = 0.9,
         *,
+        correction: str | TraceCorrection = "importance",
         initial: ArrayLike = 0.0,
         trace_tolerance: float = 1e-8,
         bound: float = 1e3,
@@ -143,14 +150,17 @@ class Algorithm(Learner, declare.Algorithm):
         **numbers: float,
     ) -> None:
         super().__init__(features, lam)
-        if not hasattr(self.declaration, "step"):
+        if not hasattr(self._declared, "step"):
             raise TypeError(f"{type(self).__name__} declares no step; take td.TrueOnlineTD, say, or declare one")
         choice(on_divergence, "on_divergence", "raise", "flag")
         choice(dtype, "dtype", "float64", "float32")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
         start = initial_weights(initial, features.size, dtype)
-        self.alpha = alpha if isinstance(alpha, OneOver) else positive(alpha, "alpha")
+        self.alpha = alpha if isinstance(alpha, OneOver | StepSize) else positive(alpha, "alpha")
+        self._stepped = alpha.declare(self._declared) if isinstance(alpha, StepSize) else None
+        self.correction = TraceCorrection.named(correction)
+        self._behavior: float | None = None
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
         self._take_numbers(numbers)
@@ -166,7 +176,7 @@ class Algorithm(Learner, declare.Algorithm):
     def _take_numbers(self, given: dict[str, Any]) -> None:
         """The declaration's further numbers, from arguments or class attributes."""
         kind = type(self)
-        names = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        names = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
         unknown = sorted(set(given) - set(names))
         if unknown:
             known = ", ".join([*_COMMON, *names])
@@ -181,7 +191,8 @@ class Algorithm(Learner, declare.Algorithm):
         """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
         sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
         declaration: Any = self.declaration
-        self.model = model = _model(declaration, None if self._beside is None else _Form(self._beside), sizes_by)
+        form = None if self._beside is None else _Form(self._beside)
+        self.model = model = _model(declaration, form, sizes_by, self.correction.name != "importance")
         size, width = self.features.size, self._lam_features.size
         by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
         self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
@@ -189,17 +200,19 @@ class Algorithm(Learner, declare.Algorithm):
         # Rows are a little wider than the features: few fill whole vectors of four, and many avoid rows whose addresses
         # differ by a multiple of 4096 bytes, which would push each other out of the processor's cache.
         self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
+        for name, begin in declaration.starts.items():
+            self._rows[[model.rows.index(f"{k}_{name}") for k in model.estimates]] = begin
         self._rows[0, :size] = start
         self._own: Floats = np.zeros((len(model.own_rows), width))
         self._live: Ints = np.zeros((2, room if self._sparse else 0), dtype=np.int64)
         self._record: Array = np.zeros(1, named(one.state_type(model)))
-        for name, value in self._constants(start).items():
+        for name, value in (self._constants(start) | model.held).items():
             self._record[name] = value
         self._bind()
 
     def _constants(self, start: Floats) -> dict[str, float]:
         """The numbers that do not change, by name."""
-        names = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        names = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
         found: dict[str, float] = {name: getattr(self, name) for name in names}
         few = self.features.size <= runtime.DENSE_SIZE  # then no trace is dropped, listed or not, that is any number
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
@@ -210,15 +223,20 @@ class Algorithm(Learner, declare.Algorithm):
         if isinstance(self.alpha, OneOver):
             found |= {"alpha": self.alpha.scale, "offset": self.alpha.offset, "power": self.alpha.power}
         else:
-            found["alpha"] = self.alpha
+            found |= self.alpha.numbers() if isinstance(self.alpha, StepSize) else {"alpha": self.alpha}
         if (rule := self._beside) is not None:
-            found |= rule.numbers(None if isinstance(self.alpha, OneOver) else self.alpha)
+            found |= rule.numbers(None if isinstance(self.alpha, OneOver) else found["alpha"])
             found["warm_up"] = rule.warm_up_steps
         return found
 
     @property
     def declaration(self) -> type[declare.Algorithm]:
         """The declaration that this learner runs."""
+        return self._declared if self._stepped is None else self._stepped
+
+    @property
+    def _declared(self) -> type[declare.Algorithm]:
+        """The declaration of the algorithm itself, without what step sizes that adapt add to it."""
         return type(self)
 
     @property
@@ -251,13 +269,29 @@ class Algorithm(Learner, declare.Algorithm):
 
     def _first_update_vector(self, *step: Any) -> int:
         memory = (*self._memory, *self._encoding())
-        example = (*memory, 0.0, _ANY, _ANY, 0.0, 0.0, 0.0, 0)
-        enter = partial(entry(self.module.update_vector, *example), *memory)
-        if self._lam is None:
-            self._update_vector = lambda obs, after, *numbers: enter(self._lam_at(after), obs, after, *numbers)
-        else:
-            self._update_vector = partial(enter, self._lam)
+        example = (*memory, *self._numbers_first, _ANY, _ANY, 0.0, 0.0, 0.0, 0)
+        self._update_vector = self._with_lam(partial(entry(self.module.update_vector, *example), *memory))
         return self._update_vector(*step)
+
+    def _with_lam(self, enter: Callable[..., int]) -> Callable[..., int]:
+        """An entry point for (obs, next_obs, reward, γ, ρ, ended), of one that takes λ' and a cut before them."""
+        if self.model.corrected:
+
+            def corrected(obs: Any, after: Any, reward: float, gamma: float, rho: float, ended: int) -> int:
+                lam = self._lam_at(after) if self._lam is None else self._lam
+                kappa, cut = self._corrected(rho)
+                return enter(lam, cut, obs, after, reward, gamma, kappa, ended)
+
+            return corrected
+        if self._lam is None:
+            return lambda obs, after, *numbers: enter(self._lam_at(after), obs, after, *numbers)
+        return partial(enter, self._lam)
+
+    def _corrected(self, rho: float) -> tuple[float, float]:
+        """κ and the cut of λ' for this action."""
+        behavior, self._behavior = self._behavior, None
+        kappa, cut = self.correction.factors(rho, behavior)
+        return float(kappa), float(cut)
 
     def _first_predict_vector(self, obs: Any) -> float:
         memory = (self._record, self._rows, *self._encoding())
@@ -269,12 +303,14 @@ class Algorithm(Learner, declare.Algorithm):
         return self._update(*step)
 
     def _first_update_index(self, *step: Any) -> int:
-        enter = partial(entry(self.module.update_index, *self._memory, 0.0, 0, 0, 0.0, 0.0, 0.0, 0), *self._memory)
-        if self._lam is None:
-            self._update_index = lambda s, s_next, *numbers: enter(self._lam_at(s_next), s, s_next, *numbers)
-        else:
-            self._update_index = partial(enter, self._lam)
+        example = (*self._memory, *self._numbers_first, 0, 0, 0.0, 0.0, 0.0, 0)
+        self._update_index = self._with_lam(partial(entry(self.module.update_index, *example), *self._memory))
         return self._update_index(*step)
+
+    @property
+    def _numbers_first(self) -> tuple[float, ...]:
+        """What entry points take before a transition: λ', and the cut of it where traces are corrected."""
+        return (0.0, 0.0) if self.model.corrected else (0.0,)
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
@@ -304,8 +340,12 @@ class Algorithm(Learner, declare.Algorithm):
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,
+        behavior: float | None = None,
     ) -> None:
-        """Learn from one transition: see `Learner.update`."""
+        """Learn from one transition: see `Learner.update`.
+
+        `behavior` is b(a|s), the behaviour policy's probability of the action, which some corrections need.
+        """
         ended = 0
         if terminated is not False and flag(terminated, "terminated"):
             ended = 1
@@ -318,6 +358,8 @@ class Algorithm(Learner, declare.Algorithm):
                 plain_numbers = False
             if not plain_numbers:
                 reward, gamma, rho = check_numbers(reward, gamma, rho)
+            if behavior is not None:
+                self._behavior = behavior
             if type(obs) is int and type(next_obs) is int and self._one_hot:
                 status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
             elif self._kernel is not None:
@@ -331,8 +373,13 @@ class Algorithm(Learner, declare.Algorithm):
                 x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
                 z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
                 lam = self._lam_at(next_obs) if self._lam is None else self._lam
-                status = self._update(*x, y, yv, z, zv, float(reward), float(gamma), float(rho), lam, ended)
+                numbers: tuple[float, ...] = (float(reward), float(gamma), float(rho), lam)
+                if self.model.corrected:
+                    kappa, cut = self._corrected(rho)
+                    numbers = (float(reward), float(gamma), kappa, lam, cut)
+                status = self._update(*x, y, yv, z, zv, *numbers, ended)
         except (TypeError, ValueError, OverflowError):
+            self._behavior = None  # it was this transition's
             check_numbers(reward, gamma, rho)
             self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
             raise
@@ -349,6 +396,9 @@ class Algorithm(Learner, declare.Algorithm):
     def _learn_columns(self, c: Transitions) -> None:
         lam = self._lam_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        if self.model.corrected:
+            rho, cut = self.correction.factors(c.rho, c.behavior)
+            numbers = (c.reward, c.gamma, rho, lam, cut, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
         if not len(c):
             return
@@ -503,6 +553,7 @@ class Algorithm(Learner, declare.Algorithm):
             "features": self.features,
             "alpha": self.alpha,
             "lam": self.rule,
+            "correction": self.correction,
             "initial": self.initial.tolist(),
             "trace_tolerance": self.trace_tolerance,
             "bound": self.bound,
@@ -520,7 +571,7 @@ class Algorithm(Learner, declare.Algorithm):
             given = inspect.signature(vars(kind)["__init__"]).parameters.values() if "__init__" in vars(kind) else ()
             rest = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
             found += [p.name for p in given if p.kind not in rest and p.name not in ("self", *_COMMON, *found)]
-        numbers = [*words(self.declaration.sizes)[1:], *words(self.declaration.parameters)]
+        numbers = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
         return [*found, *(name for name in numbers if name not in found)]
 
     # ---- storage ---------------------------------------------------------------------------------------------

@@ -70,11 +70,11 @@ class Learner(ABC):
     takes_adaptive: ClassVar[bool] = False
     """Whether λ may be learnt beside the value."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Learners can be loaded by name."""
+    def __init_subclass__(cls, base: bool = False, **options: Any) -> None:
+        """Learners can be loaded by name; a `base` only serves to make other classes."""
         super().__init_subclass__(**options)
         abstract = any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
-        if not abstract:
+        if not abstract and not base:
             LEARNERS.setdefault(cls.__name__, cls)
 
     def __init__(self, features: Encoder, lam: Any) -> None:
@@ -141,9 +141,13 @@ class Learner(ABC):
         rho: ArrayLike = 1.0,
         terminated: ArrayLike = False,
         truncated: ArrayLike = False,
+        behavior: ArrayLike | None = None,
     ) -> None:
-        """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`."""
-        given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`.
+
+        `behavior` is b(a|s), which some corrections of traces need.
+        """
+        given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated, behavior)
         with self._guard:
             self._learn_many(given)
 
@@ -255,7 +259,9 @@ def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, floa
     return r, fraction(gamma, "gamma"), not_negative(rho, "rho")
 
 
-def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any) -> Transitions:
+def columns(
+    obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any, behavior: Any = None
+) -> Transitions:
     """Columns of equal length from what `update_many` is given."""
     if isinstance(obs, Transitions):
         if reward is not None or next_obs is not None:
@@ -265,6 +271,7 @@ def columns(obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminat
         raise TypeError("update_many needs obs, reward and next_obs, or Transitions")
     rewards = column(reward, "reward")
     rest = {"gamma": gamma, "rho": rho, "terminated": terminated, "truncated": truncated}
+    rest |= {} if behavior is None else {"behavior": behavior}
     for name, value in rest.items():
         array = rows(value, name)
         rest[name] = np.full(rewards.size, array) if array.ndim == 0 else array

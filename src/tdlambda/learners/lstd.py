@@ -1,79 +1,69 @@
-"""LSTD(λ): Bradtke & Barto (1996), Boyan (2002); off-policy: Yu (2010).
+"""LSTD(λ): Bradtke & Barto (1996), Boyan (2002); off-policy: Yu (2010); emphatic: Sutton, Mahmood & White (2016).
 
-    e  = ρ (γλ e + x)
-    A += e (x - γ' x')ᵀ
-    b += e r'
+    e  = ρ (γλ e + M x)                       M = 1, or the emphasis of ETD(λ): see `learners.matrix`
+    A  = μ A + e (x - γ' x')ᵀ
+    b  = μ b + e r'
     w  = (A + ridge I)⁻¹ b
 
-γ and λ belong to x, ρ to this step. A and b are sums over the stream, so the ridge matters less with every step.
+γ and λ belong to x, ρ to this step. Without forgetting, μ = 1, A and b are sums over the stream, so the ridge matters
+less with every step.
 """
 
-from typing import Any, ClassVar, Literal, SupportsIndex
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
-from tdlambda.arrays import Bools, Floats, Ints, integer, not_negative
-from tdlambda.compiled import inlined, kernel
-from tdlambda.features import Encoder
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.compiled import kernel
 from tdlambda.learners.base import Array
-from tdlambda.learners.episode import BatchLearner, record
+from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace
 
 _RANK_TOLERANCE = 1e-10
-TINY = 1e-200
-"""A trace below this is 0: numbers so small that the processor keeps them with fewer digits are very slow."""
-
-
-@inlined
-def _largest(start: float, values: Floats) -> float:
-    for j in range(values.size):
-        start = max(start, abs(values[j]))
-    return start
-
-
-@inlined
-def _add_rows(A: Floats, e: Floats, factor: float, index: Ints, value: Floats) -> None:
-    """A += factor x eᵀ, for x given by its active features."""
-    for j in range(index.size):
-        by = factor * value[j]
-        if by != 0:
-            row = A[index[j]]
-            for f in range(e.size):
-                row[f] += by * e[f]
+_SMALL = 1e-30
+"""What A and b have in common (μ to the number of steps) is put back into them when it is below this."""
 
 
 @kernel
 def learn_rows(
-    A: Floats, b: Floats, e: Floats, number: Array, count: Array, bound: float,
+    A: Floats, b: Floats, e: Floats, number: Array, count: Array, bound: float, forgetting: float, interest: Floats,
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
     """Transitions in order. A is kept transposed: each active feature adds a multiple of e to a row, not a column."""
-    at_x, c = number[0], count[0]
+    s, c = number[0], count[0]
     for t in range(reward.size):
         c.seen += 1
         gamma_next = 0.0 if terminated[t] else gamma[t]
-        keep = rho[t] * at_x.gamma * at_x.lam
-        for f in range(e.size):
-            decayed = e[f] * keep
-            e[f] = decayed if abs(decayed) > TINY else 0.0
-        for j in range(x.shape[1]):
-            e[x[t, j]] += rho[t] * xv[t, j]
-        largest = _largest(_largest(max(1.0, abs(reward[t])), xv[t]), yv[t])
-        if not largest * _largest(0.0, e) <= bound:
+        new = rho[t]
+        if interest.size:
+            s.follow_on = follow_on(s.rho * s.gamma, s.follow_on, interest[t])
+            new *= s.lam * interest[t] + (1 - s.lam) * s.follow_on
+        step_trace(e, rho[t] * s.gamma * s.lam, new, x[t], xv[t])
+        most = largest(largest(max(1.0, abs(reward[t])), xv[t]), yv[t])
+        if not most * largest(0.0, e) <= bound:
             c.diverged_at = c.seen
             return False
+        s.scale *= forgetting
+        if s.scale < _SMALL:
+            for f in range(b.size):
+                b[f] *= s.scale
+                for k in range(b.size):
+                    A[f, k] *= s.scale
+            s.scale = 1.0
+        weight = 1.0 / s.scale
         for f in range(e.size):
-            b[f] += reward[t] * e[f]
-        _add_rows(A, e, 1.0, x[t], xv[t])
-        _add_rows(A, e, -gamma_next, y[t], yv[t])
-        at_x.gamma, at_x.lam = gamma_next, lam[t]
+            b[f] += weight * reward[t] * e[f]
+        add_rows(A, e, weight, x[t], xv[t])
+        add_rows(A, e, -weight * gamma_next, y[t], yv[t])
+        s.gamma, s.lam, s.rho = gamma_next, lam[t], rho[t]
         if terminated[t] or truncated[t]:
+            s.follow_on = 0.0
             e[:] = 0.0
     return True
 
 
-def _solve(A: Floats, b: Floats, exact: bool) -> Floats:
+def solve(A: Floats, b: Floats, exact: bool) -> Floats:
     """W with A w = b; the least of those that come nearest where A is singular or not `exact`."""
     if exact:
         try:
@@ -83,28 +73,20 @@ def _solve(A: Floats, b: Floats, exact: bool) -> Floats:
     return np.asarray(scipy.linalg.lstsq(A, b, cond=_RANK_TOLERANCE)[0], dtype=np.float64)
 
 
-class LSTD(BatchLearner):
+class LSTD(LeastSquares):
     """Least-squares TD(λ), on- and off-policy: the fixed point of TD(λ) for the data so far, with no step size.
 
     A is a dense matrix of size² numbers. A step costs O(active · size), O(size²) with dense features. Weights are
-    solved for when they are asked for, at O(size³), and kept until the next step: learn many, then predict.
+    solved for when they are asked for, at O(size³), and kept until the next step: learn many, then predict. Where
+    weights are needed after each step, take `RecursiveLSTD`.
 
     Parameters
     ----------
-    features
-        Encoder of observations.
-    lam
-        λ: a number, one for each state, or a rule.
+    features, lam, forgetting, emphatic, interest, options
+        See `LeastSquares`.
     ridge
         Added to A's diagonal. With 0, or where the system is singular all the same, w is the least of the
         least-squares solutions.
-    max_size
-        The most features it accepts.
-    bound
-        A trace beyond this, or a term of A or b, is divergence, and A and b stay as they were: off-policy, traces may
-        grow without limit.
-    on_divergence
-        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
 
     Examples
     --------
@@ -116,30 +98,14 @@ class LSTD(BatchLearner):
     True
     """
 
-    state_power: ClassVar[int] = 2
-    """The state grows with the square of the features."""
+    parts: ClassVar[str] = "A b e"
+    numbers: ClassVar[str] = f"{LeastSquares.numbers} scale"
+    """A and b are kept divided by `scale`, so that to forget does not cost O(size²) a step."""
 
-    def __init__(
-        self,
-        features: Encoder,
-        lam: Any = 0.9,
-        ridge: float = 1e-6,
-        *,
-        max_size: SupportsIndex = 5000,
-        bound: float = 1e100,
-        on_divergence: Literal["raise", "flag"] = "raise",
-    ) -> None:
-        super().__init__(features, lam, bound, on_divergence)
-        self.ridge, self.max_size, size = not_negative(ridge, "ridge"), integer(max_size, "max_size", 1), features.size
-        if size > self.max_size:
-            raise ValueError(
-                f"features: LSTD keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB) and solves it; "
-                f"it accepts {self.max_size} features. Take fewer, another learner, or a larger max_size"
-            )
+    def _allocate(self, size: int) -> None:
         self._A: Floats = np.zeros((size, size))
         self._b: Floats = np.zeros(size)
-        self._e: Floats = np.zeros(size)
-        self._number = record("f8", "gamma lam")  # of x_t
+        self._number["scale"] = 1.0
         self._w: Floats | None = None
 
     @property
@@ -148,46 +114,22 @@ class LSTD(BatchLearner):
         w = self._w
         if w is None:
             with self._guard.quiet:
-                w = _solve(self._A.T + self.ridge * np.eye(self.features.size), self._b, exact=self.ridge > 0)
+                scale = float(self._number["scale"][0])
+                A = scale * self._A.T + self.ridge * np.eye(self.features.size)
+                w = solve(A, scale * self._b, exact=self.ridge > 0)
                 w.flags.writeable = False
                 self._w = w
         return w
-
-    @property
-    def trace(self) -> Array:
-        """The eligibility trace e, as a view that cannot be written."""
-        view = self._e.view()
-        view.flags.writeable = False
-        return view
-
-    def reset(self) -> None:
-        """Set the trace to 0, as at an episode's start; keep what was learnt."""
-        with self._guard:
-            self._e[:] = 0.0
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"features": self.features, "lam": self.rule, "ridge": self.ridge, "max_size": self.max_size}
-        return own | {"bound": self.bound, "on_divergence": self.on_divergence}
 
     def _take(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
+        own = (self.bound, self.forgetting, self._interests(x, xv))
         self._w = None
-        numbers = (reward, gamma, rho, lam, terminated, truncated)
-        return learn_rows(self._A, self._b, self._e, self._number, self._count, self.bound, x, xv, y, yv, *numbers)
-
-    def _state(self) -> dict[str, Array]:
-        own = {"numbers": self._number.view(np.float64), "counts": self._count.view(np.int64)}
-        return {"A": self._A, "b": self._b, "e": self._e} | own
+        numbers: tuple[Any, ...] = (reward, gamma, rho, lam, terminated, truncated)
+        return learn_rows(self._A, self._b, self._e, self._number, self._count, *own, x, xv, y, yv, *numbers)
 
     def _restore(self, state: dict[str, Array]) -> None:
-        new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in self._state().items()})
-        count = new["counts"].view(self._count.dtype)
-        if not ((new["numbers"] >= 0) & (new["numbers"] <= 1)).all():
-            raise ValueError("state 'numbers' does not fit this learner: γ and λ must be in [0, 1]")
-        if count["diverged_at"] < 0 and not all(np.isfinite(new[name]).all() for name in "Abe"):
-            raise ValueError("state: A, b and e must be finite")
-        self._A, self._b, self._e = (new[name] for name in "Abe")
-        self._number, self._count, self._w = new["numbers"].view(self._number.dtype), count, None
+        super()._restore(state)
+        self._w = None

@@ -1,10 +1,12 @@
-"""Monte Carlo prediction: Sutton & Barto (2018), sections 5.1 and 9.3; per-decision ρ: Precup, Sutton & Singh (2000).
+"""Gradient Monte Carlo: Sutton & Barto (2018), sections 5.1 and 9.3; per-decision ρ: Precup, Sutton & Singh (2000).
 
     G_t = ρ_t (R_{t+1} + γ_{t+1} G_{t+1})
     w  += α (G_t - w·x_t) x_t                for each t of the episode in order, at its end
 
 G after the last step is 0 where the episode terminated, and V(x') with the weights at that time where it was cut.
-On-policy and with every visit, each terminated episode leaves the weights where true online TD(1) leaves them.
+The update is the gradient of ½ (G_t - w·x_t)², so w goes to the least mean squared error that features allow, with no
+bootstrapping: the solution of E[x xᵀ] w = E[x v(s)]. On-policy and with every visit, each terminated episode leaves
+the weights where true online TD(1) leaves them.
 """
 
 from typing import Any, Literal
@@ -53,7 +55,7 @@ def first_visits(X: Ints, Xv: Floats) -> Bools:
 
 
 class MonteCarlo(EpisodeLearner):
-    """Monte Carlo prediction: learns at an episode's end, from the returns that followed.
+    """Gradient Monte Carlo prediction: learns at an episode's end, from the returns that followed.
 
     It stores the episode, so memory grows with the longest one. With one-hot features and `OneOver("visits")` the
     value of a state is the average of the returns from it. There is no λ; `lambda_at` is 1, what true online TD(λ)

@@ -1,11 +1,56 @@
 """What a learner starts with: step sizes, a number or one that falls with what has been seen; and weights."""
 
-from typing import Any, Literal
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, choice, not_negative, positive, real
+from tdlambda.core import declare
 from tdlambda.core.runtime import LARGEST
+
+
+class StepSize:
+    """Step sizes that adapt as an algorithm learns: one for all features, or one for each.
+
+    A subclass names the declarations of the algorithms that it is defined for.
+    """
+
+    forms: ClassVar[dict[type[declare.Algorithm], type[declare.Algorithm]]] = {}
+    """Algorithm → the declaration of the algorithm with these step sizes."""
+    alpha: float
+    """The step size that learning begins with."""
+
+    def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
+        """The declaration of an algorithm with these step sizes; TypeError where they are not defined for it."""
+        if algorithm not in self.forms:
+            known = ", ".join(kind.__name__ for kind in self.forms)
+            raise TypeError(f"alpha: {type(self).__name__} is defined for {known}, not for {algorithm.__name__}")
+        return self.forms[algorithm]
+
+    def numbers(self) -> dict[str, float]:
+        """Step sizes and parameters of the declaration, by name."""
+        return {name: value for name, value in self.get_params().items() if not isinstance(value, str | bool)}
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments as plain data."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def __eq__(self, other: object) -> bool:
+        """Same kind, same parameters."""
+        return type(other) is type(self) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        """Equal ones hash alike."""
+        return hash((type(self), tuple(self.get_params().values())))
+
+    def __repr__(self) -> str:
+        """How to build it: what differs from the defaults."""
+        defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
+        shown = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class OneOver:

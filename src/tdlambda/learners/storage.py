@@ -27,7 +27,8 @@ import tdlambda
 from tdlambda import features, rules
 from tdlambda.features import Custom, Encoder
 from tdlambda.learners.base import LEARNERS, Array, Learner
-from tdlambda.learners.step_size import OneOver
+from tdlambda.learners.step_size import OneOver, StepSize
+from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Rule
 
 FORMAT = 3
@@ -106,9 +107,13 @@ def load(path: str | Path) -> Learner:
     return learner
 
 
+_PARTS = (Encoder, Rule, OneOver, StepSize, TraceCorrection)
+"""What a parameter may be beside plain data."""
+
+
 def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON can hold it."""
-    if isinstance(value, Encoder | Rule | OneOver):
+    if isinstance(value, _PARTS):
         if _part_named(type(value).__name__) is not type(value):
             raise TypeError(
                 f"{name}: {type(value).__name__} cannot be saved, it is code and not plain data. "
@@ -131,17 +136,19 @@ def _parts() -> dict[str, Any]:
     kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
     encoders = [kind for kind in kinds if issubclass(kind, Encoder) and kind is not Custom]
     complete = [kind for kind in kinds if issubclass(kind, Rule) and kind.is_complete()]
-    return {kind.__name__: kind for kind in [*encoders, *complete, OneOver]}
+    return {kind.__name__: kind for kind in [*encoders, *complete, OneOver, TraceCorrection]}
 
 
 def _part_named(name: Any) -> Any:
-    """Such a part; also of what remakes the thesis' numbers, which is imported only for those who use it."""
-    kind = (_parts().get(name) or _of_reproduction(name)) if isinstance(name, str) else None
-    return kind if inspect.isclass(kind) and issubclass(kind, Encoder | Rule | OneOver) else None
+    """Such a part; also step sizes, and what remakes the thesis' numbers, imported only for those who use them."""
+    if not isinstance(name, str):
+        return None
+    kind = _parts().get(name) or _exported(name, "steps") or _exported(name, "reproduction")
+    return kind if inspect.isclass(kind) and issubclass(kind, _PARTS) else None
 
 
-def _of_reproduction(name: str) -> Any:
-    module = import_module("tdlambda.reproduction")
+def _exported(name: str, folder: str) -> Any:
+    module = import_module(f"tdlambda.{folder}")
     return getattr(module, name) if name in module.__all__ else None
 
 
@@ -199,7 +206,7 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     """A new learner as the header says, if the state is as large as such a learner's must be."""
     name = header.get("learner", "")
     if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
-        getattr(tdlambda, name) if name in tdlambda.__all__ else _of_reproduction(name)
+        getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
     kind = LEARNERS.get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
         raise ValueError(f"no learner is called {header.get('learner')!r}; if it is your own, import its module first")

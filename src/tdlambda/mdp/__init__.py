@@ -1,18 +1,29 @@
 """A finite MDP, and all that can be computed from one exactly."""
 
+from tdlambda.mdp.average import AverageReward, DifferentialFixedPoint
+from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.mdp.distribution import DistributionMismatch
+from tdlambda.mdp.emphasis import Emphasis
 from tdlambda.mdp.finite import FiniteMDP
+from tdlambda.mdp.linear import LinearSystem
 from tdlambda.mdp.objective import BestLambda
+from tdlambda.mdp.operators import TraceOperator
 from tdlambda.mdp.policy import TabularPolicy
 from tdlambda.mdp.returns import LambdaMoments
 from tdlambda.mdp.sampler import TableSampler, Transitions
 
 __all__ = [
+    "AverageReward",
     "BestLambda",
+    "DifferentialFixedPoint",
     "DistributionMismatch",
+    "Emphasis",
     "FiniteMDP",
     "LambdaMoments",
+    "LinearSystem",
     "TableSampler",
     "TabularPolicy",
+    "TraceCorrection",
+    "TraceOperator",
     "Transitions",
 ]

@@ -55,6 +55,11 @@ def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "it
     return _normalized(np.where(mdp.terminal, 0.0, _one_episode_ends(mdp, P, classes)))
 
 
+def visited(mdp: FiniteMDP, b: Floats) -> Floats:
+    """D: the share of its steps that a learner under policy b takes from each state; 0 for terminal ones."""
+    return _normalized(np.where(mdp.terminal, 0.0, state_distribution(mdp, b, "direct", 1.0)))
+
+
 def _one_episode_ends(mdp: FiniteMDP, P: Matrix, classes: list[Ints]) -> Floats:
     """Where one episode ends up: its chance of each terminal state, and the long run of each closed class."""
     caught = np.zeros(mdp.n_states, dtype=bool)
@@ -63,7 +68,7 @@ def _one_episode_ends(mdp: FiniteMDP, P: Matrix, classes: list[Ints]) -> Floats:
     entered = mdp.start + P[free].T @ _visits(P[free][:, free], mdp.start[free], "direct", 1.0)
     d = np.where(mdp.terminal, entered, 0.0)
     for members in classes:
-        d[members] = entered[members].sum() * _stationary(P[members][:, members])
+        d[members] = entered[members].sum() * stationary(P[members][:, members])
     return d
 
 
@@ -86,7 +91,7 @@ def _visits(Q: Matrix, start: Floats, method: Literal["direct", "iterative"], th
     return resolvent.solve_transposed(start)
 
 
-def _stationary(P: Matrix) -> Floats:
+def stationary(P: Matrix) -> Floats:
     """d with dᵀP = dᵀ of an irreducible chain, from the visits between two returns to its first state."""
     d = np.ones(P.shape[0])
     if d.size > 1:
@@ -110,13 +115,18 @@ def _closed_classes(mdp: FiniteMDP, P: Matrix) -> list[Ints]:
     if not stuck.size:
         return []
     inside = P[stuck][:, stuck]
-    count, label = scipy.sparse.csgraph.connected_components(inside, directed=True, connection="strong")
-    origin, to = inside.tocoo().coords
+    leads_on = np.diff(inside.indptr) > 0  # a state that is never reached has an empty row
+    return [stuck[members] for members in closed_classes(inside) if leads_on[members].all()]
+
+
+def closed_classes(P: Matrix) -> list[Ints]:
+    """The strongly connected sets of states that no edge of P leaves."""
+    count, label = scipy.sparse.csgraph.connected_components(P, directed=True, connection="strong")
+    origin, to = P.tocoo().coords
     is_open = np.zeros(count, dtype=bool)
     is_open[label[origin[label[origin] != label[to]]]] = True
-    is_open[label[np.diff(inside.indptr) == 0]] = True  # never reached: its row is empty
     order = np.argsort(label, kind="stable")
-    members = np.split(stuck[order], np.cumsum(np.bincount(label, minlength=count))[:-1])
+    members = np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1])
     return [states for states, leaves in zip(members, is_open, strict=True) if not leaves]
 
 

@@ -10,8 +10,20 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
-from tdlambda.mdp import distribution, dynamics, linear, objective, returns, values
+from tdlambda.arrays import Bools, Floats, Ints, Matrix, choice, integer, per_state
+from tdlambda.mdp import (
+    average,
+    corrections,
+    distribution,
+    dynamics,
+    emphasis,
+    linear,
+    objective,
+    operators,
+    returns,
+    trajectories,
+    values,
+)
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.policy import TabularPolicy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
@@ -346,10 +358,30 @@ class FiniteMDP:
         lam: ArrayLike,
         policy: Policy | None = None,
         behavior: Policy | None = None,
+        *,
+        method: Literal["td", "etd"] = "td",
+        interest: ArrayLike = 1.0,
+        beta: ArrayLike | None = None,
+        correction: corrections.Correction = "importance",
     ) -> linear.LinearSystem:
-        """Expected TD(λ) update b - A w for features [state, feature]: fixed points and the MSPBE."""
+        """Expected update b - A w of TD(λ) or ETD(λ): fixed points, the MSPBE, the key matrix, stability.
+
+        Parameters
+        ----------
+        features
+            [state, feature], or an integer observation for each state; [state, action, feature] for action values.
+        method
+            "td", or "etd" for emphatic TD(λ).
+        interest, beta
+            Of "etd": i(s), and β(s) in place of γ(s) in the follow-on trace (ETD(λ, β); 0 where γ is).
+        correction
+            The trace coefficient: a name, a `TraceCorrection`, or a table c[state, action].
+        """
+        choice(method, "method", "td", "etd")
+        emphatic = linear.Emphatic(*self._emphatic(interest, beta)) if method == "etd" else None
         pi, b = self.policy(policy), self._behavior(policy, behavior)
-        return linear.system(self, np.asarray(features, dtype=np.float64), self._lam(lam), pi, b)
+        X = linear.feature_table(self, features)
+        return linear.system(self, X, self._lam(lam), pi, b, correction, emphatic)
 
     def td_fixed_point(
         self,
@@ -371,6 +403,20 @@ class FiniteMDP:
         """The weights of least MSPBE, where GTD(λ) converges (the least such w if there are many)."""
         return self.linear_system(features, lam, policy, behavior).gtd_fixed_point()
 
+    def etd_fixed_point(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        interest: ArrayLike = 1.0,
+        beta: ArrayLike | None = None,
+    ) -> Floats:
+        """The weights where emphatic TD(λ) converges (the least such w if there are many)."""
+        system = self.linear_system(features, lam, policy, behavior, method="etd", interest=interest, beta=beta)
+        return system.td_fixed_point()
+
     def mspbe(
         self,
         weights: ArrayLike,
@@ -381,6 +427,109 @@ class FiniteMDP:
     ) -> float:
         """Mean-square projected Bellman error of V = X w: (b - A w)ᵀ C⁻¹ (b - A w)."""
         return self.linear_system(features, lam, policy, behavior).mspbe(np.asarray(weights, dtype=np.float64))
+
+    def emphasis(
+        self,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        interest: ArrayLike = 1.0,
+        beta: ArrayLike | None = None,
+    ) -> emphasis.Emphasis:
+        """The follow-on f(s) = d(s) E[F|s] and the emphasis m(s) = d(s) E[M|s] of emphatic TD(λ)."""
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        return emphasis.emphasis(self, self._lam(lam), pi, b, *self._emphatic(interest, beta))
+
+    def expected_trace(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        correction: corrections.Correction = "importance",
+    ) -> Floats:
+        """z(s) = E[e|s] of the trace e = γλ c⁻ e + x, [state, feature]; 0 where the behaviour policy never goes.
+
+        What expected traces, ET(λ), estimate (van Hasselt et al. 2021): D z = D X + ΓΛ P_πᵀ D z.
+        """
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        X = linear.feature_table(self, features)
+        return linear.expected_trace(self, X, self._lam(lam), pi, b, correction)
+
+    def lambda_discrepancy(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike = 1.0,
+        other: ArrayLike = 0.0,
+        policy: Policy | None = None,
+    ) -> float:
+        """‖v_λ - v_λ'‖_d of the fixed points of TD(λ) and TD(λ') on-policy (Allen et al. 2024).
+
+        `features` are often observations, an integer for each state. Where they are Markov it is 0 for any two λ.
+        """
+        X, pi = linear.feature_table(self, features), self.policy(policy)
+        return linear.discrepancy(self, X, self._lam(lam), self._lam(other), pi)
+
+    # ---- operators on tables of values -----------------------------------------------------------------------
+
+    def trace_operator(
+        self,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        correction: corrections.Correction = "importance",
+        values: Literal["state", "action"] = "state",
+    ) -> operators.TraceOperator:
+        """The mean update of a table at step size 1, V ↦ v + Z (V - v): v, Z, its norm and its spectral radius."""
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        return operators.trace_operator(self, self._lam(lam), pi, b, correction, values)
+
+    def trajectory_operator(
+        self,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+        *,
+        trace: trajectories.TraceName | trajectories.Trace = "retrace",
+        memory: Sequence[float] = (1.0,),
+        tolerance: float = 1e-10,
+    ) -> operators.TraceOperator:
+        """The same for action values and traces that depend on the whole trajectory: see `mdp.trajectories`.
+
+        Parameters
+        ----------
+        trace
+            "retrace", "truncated-is", "recursive-retrace", "rbis", or your own function
+            `trace(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
+            arrays, β first.
+        memory
+            The memory of your own function at the start, β first.
+        tolerance
+            What the paths that are left out may add to ‖Z‖∞.
+        """
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        return trajectories.trajectory_operator(self, self._lam(lam), pi, b, trace, memory, tolerance)
+
+    # ---- average reward --------------------------------------------------------------------------------------
+
+    def average_reward(self, policy: Policy | None = None) -> average.AverageReward:
+        """Gain and bias of a policy, without discount; an episode that ends starts again at once."""
+        return average.average_reward(self, self.policy(policy))
+
+    def differential_fixed_point(
+        self,
+        features: ArrayLike,
+        lam: ArrayLike,
+        policy: Policy | None = None,
+        behavior: Policy | None = None,
+    ) -> average.DifferentialFixedPoint:
+        """Where differential TD(λ) converges if it does: weights (the least of many) and average reward."""
+        pi, b = self.policy(policy), self._behavior(policy, behavior)
+        X = linear.feature_table(self, features)
+        return average.differential_fixed_point(self, X, self._lam(lam), pi, b)
 
     # ---- what users give, checked ----------------------------------------------------------------------------
 
@@ -397,6 +546,10 @@ class FiniteMDP:
 
     def _lam(self, lam: ArrayLike) -> Floats:
         return per_state(lam, self.n_states, "lam", 0, 1)
+
+    def _emphatic(self, interest: ArrayLike, beta: ArrayLike | None) -> tuple[Floats, Floats | None]:
+        follow = None if beta is None else per_state(beta, self.n_states, "beta", 0, 1)
+        return per_state(interest, self.n_states, "interest", 0), follow
 
     def _weights(self, weights: ArrayLike | None, policy: Policy | None) -> Floats:
         if weights is None:

@@ -1,25 +1,31 @@
-"""Linear features on a finite MDP: what TD(λ) and GTD(λ) converge to.
+"""Linear features on a finite MDP: what TD(λ), ETD(λ) and the gradient methods converge to, and whether they do.
 
 With D the behaviour policy's distribution over non-terminal states, X the features [state, feature], and Γ, Λ the
 discount and λ on entering a state, the expected update of TD(λ) with per-decision importance sampling is b - A w:
 
     A = Xᵀ D (I - P_π Γ Λ)⁻¹ (I - P_π Γ) X,    b = Xᵀ D (I - P_π Γ Λ)⁻¹ r_π,    C = Xᵀ D X
     MSPBE(w) = (b - A w)ᵀ C⁻¹ (b - A w)        (Maei 2011; Sutton & Barto 2018, section 11.7)
+
+ETD(λ) has the emphasis diag(m) in place of D (`mdp.emphasis`), other trace coefficients and action values have other
+matrices in place of P_π (`mdp.expected`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy
 
-from tdlambda.arrays import Floats
-from tdlambda.mdp.distribution import state_distribution
+from tdlambda.arrays import Floats, choice
+from tdlambda.mdp import stability
+from tdlambda.mdp.corrections import Correction, is_importance
+from tdlambda.mdp.emphasis import emphasis
+from tdlambda.mdp.expected import ExpectedUpdate, action_update, state_update
 from tdlambda.mdp.overflow import in_range, quiet
-from tdlambda.mdp.resolvent import Resolvent
-from tdlambda.mdp.values import expected_reward, require_proper, transition_matrix
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -29,11 +35,38 @@ _RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class LinearSystem:
-    """The expected update b - A w, and the feature covariance C."""
+    """The expected update b - A w, and the feature covariance C.
+
+    Attributes
+    ----------
+    A, b, C
+        C is weighted as A is: by d, or by the emphasis m.
+    update
+        The same update before features.
+    A_of_behavior
+        Computes A of on-policy TD(λ) under the behaviour policy, which HTD(λ) needs.
+    method
+        "td" or "etd".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tdlambda as td
+    >>> baird = td.make("Baird-v0")
+    >>> X = baird.features.matrix(np.arange(7))
+    >>> off_policy = baird.mdp.linear_system(X, 0.0, baird.target, baird.behavior)
+    >>> off_policy.is_stable("td"), off_policy.is_stable("tdrc")
+    (False, True)
+    >>> baird.mdp.linear_system(X, 0.0, baird.target, baird.behavior, method="etd").is_stable()
+    True
+    """
 
     A: Floats
     b: Floats
     C: Floats
+    update: ExpectedUpdate | None = None
+    A_of_behavior: Callable[[], Floats] | None = None
+    method: Literal["td", "etd"] = "td"
 
     @quiet
     def td_fixed_point(self) -> Floats:
@@ -41,7 +74,8 @@ class LinearSystem:
         A, b, s = self._scaled()
         w = _least_squares(A, b, s)
         if not np.allclose(A @ (w / s), b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(b).max()))):
-            raise ValueError("features: A w = b has no solution, TD(λ) has no fixed point with these features")
+            name = self.method.upper()
+            raise ValueError(f"features: A w = b has no solution, {name}(λ) has no fixed point with these features")
         return in_range(w, "a weight")
 
     @quiet
@@ -54,12 +88,68 @@ class LinearSystem:
     @quiet
     def mspbe(self, w: Floats) -> float:
         """(b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse where features depend on each other."""
+        w = np.asarray(w, dtype=np.float64)
         if w.shape != self.b.shape:
             raise ValueError(f"weights must have shape {self.b.shape}, one for each feature; got {w.shape}")
         if not np.isfinite(w).all():
             raise ValueError(f"weights must be finite; got {w.tolist()}")
-        residual = self._root_of_inverse_covariance() @ (self._scale() * (self.b - self.A @ w))
+        M, c = self.projected()
+        residual = c - M @ w
         return in_range(float(residual @ residual), "the MSPBE")
+
+    def key_matrix(self) -> Floats:
+        """K with A = Xᵀ K X, one row for each state, or for each state-action pair: diag(m) H (I - P_π Γ)."""
+        return self.expected().key_matrix()
+
+    def is_positive_definite(self, of: Literal["A", "K"] = "A") -> bool:
+        """Whether wᵀAw > 0 for all weights that features tell from 0, or vᵀKv > 0 for all values of visited states.
+
+        Either makes the expected update converge at a small enough step size; K does so whatever the features are.
+        """
+        choice(of, "of", "A", "K")
+        if of == "K":
+            return stability.is_positive_definite(self.key_matrix(), self.expected().weights)
+        root = self._root_of_inverse_covariance() * self._scale()
+        return stability.is_positive_definite(root @ self.A @ root.T, np.ones(len(root)))
+
+    def growth_rate(self, algorithm: stability.Algorithm = "td", *, ratio: float = 1.0, reg: float = 1.0) -> float:
+        """The largest real part of the expected update's eigenvalues: errors grow if it is positive, else shrink.
+
+        Weights that features do not tell from 0 never change, and are left out.
+
+        Parameters
+        ----------
+        algorithm
+            "td" for b - A w itself (ETD's, if the system is), "gtd" (also "tdc"), "gtd2", "tdrc" or "htd".
+        ratio
+            β/α, the second step size over the first one.
+        reg
+            TDRC's regularisation.
+        """
+        choice(algorithm, "algorithm", *stability.ALGORITHMS)
+        if algorithm != "td" and self.method == "etd":
+            raise ValueError(f'algorithm must be "td" in a system of method="etd"; got {algorithm!r}')
+        if algorithm == "htd" and self.A_of_behavior is None:
+            raise ValueError('algorithm: "htd" is for state values with correction="importance"')
+        basis = self._seen()
+        A, C = basis.T @ self.A @ basis, basis.T @ self.C @ basis
+        A_b = basis.T @ self.A_of_behavior() @ basis if algorithm == "htd" and self.A_of_behavior else None
+        return stability.growth_rate(algorithm, A, C, A_b, ratio, reg)
+
+    def is_stable(self, algorithm: stability.Algorithm = "td", *, ratio: float = 1.0, reg: float = 1.0) -> bool:
+        """Whether the expected update converges at a small enough step size."""
+        return self.growth_rate(algorithm, ratio=ratio, reg=reg) < -1e-12 * float(np.abs(self.A).max())
+
+    def expected(self) -> ExpectedUpdate:
+        """The update before features."""
+        if self.update is None:
+            raise ValueError("this system was not made by FiniteMDP.linear_system: it has no key matrix")
+        return self.update
+
+    def projected(self) -> tuple[Floats, Floats]:
+        """M and c with MSPBE(w) = ‖c - M w‖²: M = C^{-½} A and c = C^{-½} b, a row for each independent feature."""
+        root = self._root_of_inverse_covariance() * self._scale()
+        return root @ self.A, root @ self.b
 
     def _scale(self) -> Floats:
         """1 over each feature's root mean square: what counts as rank must not depend on a feature's unit."""
@@ -70,34 +160,102 @@ class LinearSystem:
         s = self._scale()
         return s[:, None] * self.A * s, s * self.b, s
 
-    def _root_of_inverse_covariance(self) -> Floats:
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """The eigenvalues of the scaled C that are not 0, and their vectors."""
         s = self._scale()
         eigenvalues, vectors = scipy.linalg.eigh(s[:, None] * self.C * s)
         kept = eigenvalues > _RANK_TOLERANCE * eigenvalues.max()
-        root: Floats = (vectors[:, kept] / np.sqrt(eigenvalues[kept])).T
+        return eigenvalues[kept], vectors[:, kept]
+
+    def _root_of_inverse_covariance(self) -> Floats:
+        eigenvalues, vectors = self._spectrum()
+        root: Floats = (vectors / np.sqrt(eigenvalues)).T
         return root
+
+    def _seen(self) -> Floats:
+        """An orthonormal basis of the weights that make a difference to the value of a visited state."""
+        basis: Floats = scipy.linalg.qr(self._spectrum()[1] / self._scale()[:, None], mode="economic")[0]
+        return basis
+
+
+@dataclass(frozen=True)
+class Emphatic:
+    """What ETD(λ) adds to TD(λ): the interest in each state, and β in place of γ in the follow-on trace."""
+
+    interest: Floats
+    beta: Floats | None
 
 
 @quiet
-def system(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> LinearSystem:
-    """A, b and C of features X, λ, target policy π and behaviour policy b."""
-    if X.ndim != 2 or X.shape[0] != mdp.n_states:
+def system(
+    mdp: FiniteMDP,
+    X: Floats,
+    lam: Floats,
+    pi: Floats,
+    b: Floats,
+    correction: Correction = "importance",
+    emphatic: Emphatic | None = None,
+) -> LinearSystem:
+    """A, b and C of features X, λ, target policy π and behaviour policy b; X has three axes for action values."""
+    for_actions = X.ndim == 3
+    if emphatic is not None and (for_actions or not is_importance(correction)):
+        raise ValueError('method: "etd" is for state values, with correction="importance"')
+    if for_actions:
+        update, rows = action_update(mdp, lam, pi, b, correction), X.reshape(-1, X.shape[2])
+    else:
+        update, rows = state_update(mdp, lam, pi, b, correction), X
+    if emphatic is not None:
+        update = update.weighted(emphasis(mdp, lam, pi, b, emphatic.interest, emphatic.beta).emphasis)
+    traced = update.traced(rows)
+    parts = (traced.T @ update.without_bootstrap(rows), traced.T @ update.reward, (rows.T * update.weights) @ rows)
+    A, target, C = (in_range(part, "A, b or C") for part in parts)
+    plain = not for_actions and is_importance(correction)
+    A_of_behavior = partial(_A_of_behavior, mdp, rows, lam, b) if plain else None
+    return LinearSystem(A, target, C, update, A_of_behavior, "td" if emphatic is None else "etd")
+
+
+def _A_of_behavior(mdp: FiniteMDP, X: Floats, lam: Floats, b: Floats) -> Floats:
+    update = state_update(mdp, lam, b, b, "importance")
+    return update.traced(X).T @ update.without_bootstrap(X)
+
+
+@quiet
+def expected_trace(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> Floats:
+    """z with D z = D X + ΓΛ P_cᵀ D z."""
+    if X.ndim != 2:
         raise ValueError(f"features must have shape ({mdp.n_states}, number of features); got {X.shape}")
+    update = state_update(mdp, lam, pi, b, correction)
+    d = update.weights[:, None]
+    traced = update.traced(X)
+    return np.divide(traced, d, out=np.zeros_like(traced), where=d > 0)
+
+
+def discrepancy(mdp: FiniteMDP, X: Floats, lam: Floats, other: Floats, pi: Floats) -> float:
+    """‖X w_λ - X w_λ'‖ weighted by d (by d(s) π(a|s) for action values)."""
+    one, two = (system(mdp, X, each, pi, pi) for each in (lam, other))
+    difference = X.reshape(-1, X.shape[-1]) @ (one.td_fixed_point() - two.td_fixed_point())
+    return float(np.sqrt(one.expected().weights @ difference**2))
+
+
+def feature_table(mdp: FiniteMDP, features: object) -> Floats:
+    """Features [state, feature] or [state, action, feature], or one-hot from an integer observation for each state.
+
+    Those of terminal states are 0.
+    """
+    X = np.asarray(features)
+    if X.shape == (mdp.n_states,) and X.dtype.kind in "iu":
+        return np.where(mdp.terminal[:, None], 0.0, X[:, None] == np.unique(X[~mdp.terminal]))
+    X = X.astype(np.float64)
+    one = X.ndim == 2 and X.shape[0] == mdp.n_states
+    if not one and not (X.ndim == 3 and X.shape[:2] == (mdp.n_states, mdp.n_actions)):
+        raise ValueError(
+            f"features must have shape ({mdp.n_states}, number of features); got {X.shape}. For action values the "
+            f"shape is ({mdp.n_states}, {mdp.n_actions}, number of features); observations are {mdp.n_states} integers"
+        )
     if not np.isfinite(X).all():
-        state = int(np.argmax(~np.isfinite(X).all(axis=1)))
+        state = int(np.argmax(~np.isfinite(X).reshape(mdp.n_states, -1).all(axis=1)))
         raise ValueError(f"features of state {state} are not finite: {X[state].tolist()}")
-    X = np.where(mdp.terminal[:, None], 0.0, X)
-    d = np.where(mdp.terminal, 0.0, state_distribution(mdp, b, "direct", 1.0))
-    d /= d.sum()
-    P = transition_matrix(mdp, pi)
-    bootstrap = X - P @ (mdp.discount[:, None] * X)
-    traces = Resolvent(scipy.sparse.csr_array(P.multiply(mdp.discount * lam)))
-    if not traces.converges():
-        require_proper(mdp, P)
-    traced = traces.solve(np.column_stack((bootstrap, expected_reward(mdp, pi))))
-    weighted = X.T * d
-    parts = (weighted @ traced[:, :-1], weighted @ traced[:, -1], weighted @ X)
-    return LinearSystem(*(in_range(part, "A, b or C") for part in parts))
+    return np.where(mdp.terminal.reshape(-1, *[1] * (X.ndim - 1)), 0.0, X)
 
 
 def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:

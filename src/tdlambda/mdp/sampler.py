@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,8 @@ class Transitions:
 
     `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next
     step's `obs` is a new start. Columns have one row for each step; what is no such column is refused, and a list
-    becomes one. `action` may be empty: learners do not look at it.
+    becomes one. `action` may be empty: learners do not look at it. So may `behavior`, b(a|s), which some corrections of
+    traces need.
 
     >>> import tdlambda as td
     >>> steps = td.make("TwoState-v0").sampler(seed=1).take(4)
@@ -38,6 +39,7 @@ class Transitions:
     rho: Floats
     terminated: Bools
     truncated: Bools
+    behavior: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         """Columns of one length, as compiled code reads them."""
@@ -46,6 +48,8 @@ class Transitions:
         checked: dict[str, Any] = {"reward": reward}
         for name in ("gamma", "rho"):
             checked[name] = column(getattr(self, name), name, n)
+        if np.size(self.behavior):
+            checked["behavior"] = column(self.behavior, "behavior", n)
         for name in ("terminated", "truncated"):
             checked[name] = flags(getattr(self, name), name, n)
         for name in ("obs", "next_obs", "action"):
@@ -54,6 +58,10 @@ class Transitions:
                 raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {array.shape}")
         for name, array in checked.items():
             object.__setattr__(self, name, array)
+
+    def __getitem__(self, some: slice) -> Transitions:
+        """A stretch of the steps."""
+        return Transitions(*(getattr(self, column.name)[some] for column in fields(self)))
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -77,6 +85,7 @@ class TableSampler:
         self._outcome_sums = running_sums(mdp.outcomes.indptr, mdp.outcomes.probability)
         self._policy_sums = running_sums(np.arange(mdp.n_states + 1) * mdp.n_actions, behavior.ravel())
         self._start_sums = running_sums(np.array([0, mdp.n_states]), mdp.start)
+        self._behavior = behavior
         self._rho: Floats = np.divide(target, behavior, out=np.zeros_like(target), where=behavior > 0)
         self._rng = stream(integer(seed, "seed", 0))
         self._state = np.full(1, -1, dtype=np.int64)
@@ -85,15 +94,17 @@ class TableSampler:
         """The next `steps` transitions of the stream."""
         n = integer(steps, "steps", 0)
         state, action, next_state = (np.empty(n, dtype=np.int64) for _ in range(3))
-        reward, rho = np.empty(n), np.empty(n)
+        reward, rho, probability = np.empty(n), np.empty(n), np.empty(n)
         mdp, o = self.mdp, self.mdp.outcomes
         _walk(
             self._rng, self._state, self._start_sums, self._policy_sums, o.indptr, self._outcome_sums, o.next_state,
-            o.reward, self._rho, mdp.terminal, state, action, next_state, reward, rho,
+            o.reward, self._rho, self._behavior, mdp.terminal, state, action, next_state, reward, rho, probability,
         )  # fmt: skip
         terminated = mdp.terminal[next_state]
         gamma = mdp.discount[next_state]
-        return Transitions(state, action, reward, next_state, gamma, rho, terminated, np.zeros(n, dtype=bool))
+        return Transitions(
+            state, action, reward, next_state, gamma, rho, terminated, np.zeros(n, dtype=bool), probability
+        )
 
 
 @compiled
@@ -107,12 +118,14 @@ def _walk(
     outcome_next: Ints,
     outcome_reward: Floats,
     ratios: Floats,
+    behavior: Floats,
     terminal: Bools,
     state: Ints,
     action: Ints,
     next_state: Ints,
     reward: Floats,
     rho: Floats,
+    probability: Floats,
 ) -> None:
     n_actions = ratios.shape[1]
     s = current[0]
@@ -123,6 +136,6 @@ def _walk(
         k = pick(outcome_sums, indptr[pair], indptr[pair + 1], uniform(rng))
         a = pair - s * n_actions
         state[t], action[t], next_state[t] = s, a, outcome_next[k]
-        reward[t], rho[t] = outcome_reward[k], ratios[s, a]
+        reward[t], rho[t], probability[t] = outcome_reward[k], ratios[s, a], behavior[s, a]
         s = -1 if terminal[outcome_next[k]] else outcome_next[k]
     current[0] = s

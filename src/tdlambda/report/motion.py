@@ -93,7 +93,7 @@ def motions(
     cells = [cell for cell in cells if study.trusted or not study.methods[cell.method].modules]
     if not cells:
         raise ValueError("a learner or a rule from a module of yours is not run to look at results")
-    last = min(last or study.steps, study.steps)
+    last = min(last or study.run_steps, study.run_steps)
     if last * len(cells) > budget:
         last = next(10**k * m for k in range(9, 0, -1) for m in (5, 2, 1) if 10**k * m * len(cells) <= budget)
     evenly = np.linspace(last / moments, last, moments)

@@ -204,7 +204,9 @@ def overview(directory: str | Path) -> Overview:
 
 
 def _printed(study: Study) -> Iterator[Printed]:
-    """What the thesis has at the step sizes of the study."""
+    """What the thesis has at the step sizes of the study; nothing if the study measures another error."""
+    if study.score != "value" or study.average is not None or study.episodes is not None:
+        return
     table, some = table_of(study), study.grid.get("alpha", [])
     under = methods_of(table, "published") if table else {}
     for c in thesis_tables() if table else ():

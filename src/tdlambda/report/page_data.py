@@ -26,10 +26,11 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
     """One study as data for the page; `manifest` is that of its directory, for the versions and the machine."""
     study = view.study
     methods = [name for name in study.methods if view.of(name)]
-    kept = _thinned(view.curve_steps, study.steps)
+    kept = _thinned(view.curve_steps, study.length)
     lam_layout, moved = _learned(view, methods)
     return {
-        "name": study.name, "title": study.title, "task": study.task, "preset": study.preset, "steps": study.steps,
+        "name": study.name, "title": study.title, "task": study.task, "preset": study.preset, "steps": study.length,
+        "unit": study.unit, "score": study.score,
         "seeds": len(view.seeds), "done": view.done, "wanted": view.wanted,
         "warmUp": round(study.warm_up * study.steps), "tailPoints": study.tail_points, "points": study.points,
         "printedSteps": view.printed_steps, "byEye": view.by_eye,
@@ -174,7 +175,7 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
     said = {
         "study": view.study.name,
         "task": view.study.task + (f", {view.study.preset}" if view.study.preset else ""),
-        "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.steps:,} steps each",
+        "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.length:,} {view.study.unit} each",
         "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
         + (f"; not run: {', '.join(view.not_run)}" if view.not_run else ""),
         "begun with": ", ".join(f"{name} {number}" for name, number in versions.items()),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negative, number, positive
 from tdlambda.core import declare
-from tdlambda.core.declare import words
+from tdlambda.core.names import words
 from tdlambda.features import Encoder
 
 

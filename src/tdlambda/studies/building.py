@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda import algorithms, features, learners, rules
+from tdlambda import algorithms, features, learners, rules, steps
 from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Softmax
-from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
+from tdlambda.engine.score import score_of
+from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.rules import Rule
 from tdlambda.studies.sizes import check_encoder, check_memory
@@ -116,16 +117,18 @@ def no_truth() -> Truth:
     return Truth(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
-def build_truth(task: Task[Any], name: str) -> Truth:
-    """What errors are measured against, by its name."""
+def build_truth(task: Task[Any], name: str, score: str = "value") -> Truth:
+    """What errors are measured against, by its name, with the weights of a score."""
     if name not in ("exact", "thesis"):
         raise ValueError(f'truth must be "exact" or "thesis"; got {name!r}')
     if name == "thesis":
+        if score != "value":
+            raise ValueError(f'truth: "thesis" has the weights of score "value"; got score "{score}": take "exact"')
         if task.mdp is None:
             raise ValueError(f'truth: {task.id} has no model, so none as published either; take "exact"')
         truth: Truth = import_module("tdlambda.reproduction").thesis_truth(task)
         return truth
-    return sampled_truth(task) if task.mdp is None else exact_truth(task)
+    return score_of(task, score).truth
 
 
 def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
@@ -167,7 +170,7 @@ def _built(name: str, value: Any) -> Any:
         return value
     options = dict(value)
     kind = options.pop("type", None)
-    known = {name: getattr(features, name) for name in features.__all__} | {"OneOver": learners.OneOver}
+    known = {name: getattr(module, name) for module in (features, steps) for name in module.__all__}
     if not isinstance(kind, str) or kind not in known:
         raise ValueError(f"{name}: type must be one of {', '.join(sorted(known))}; got {kind!r}")
     try:

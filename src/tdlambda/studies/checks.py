@@ -19,7 +19,7 @@ from tdlambda.studies.sizes import CELLS
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
 """Of the results, beside the grid's."""
 _NAME = re.compile(r"\w[\w.+-]{,99}")
-_QUICK = ("seeds", "steps", "points", "grid", "methods")
+_QUICK = ("seeds", "steps", "episodes", "points", "grid", "methods")
 
 
 def check_name(name: Any, where: str) -> None:
@@ -87,7 +87,7 @@ def check_quick(quick: Any) -> None:
     check_plain(quick, "quick")
     check_known(quick, _QUICK, "quick")
     with saying("quick"):
-        for name in ("seeds", "steps", "points"):
+        for name in ("seeds", "steps", "episodes", "points"):
             whole(quick.get(name, 1), name, 1)
         names_in(quick.get("methods", ()), "methods")
         check_table(quick.get("grid", {}), "grid")

@@ -74,7 +74,7 @@ def run_on_cluster(
         def take() -> None:
             for (method, seed), content in crew.arrived():
                 keep(method, seed, content)
-                bar.advance(lanes[method] * study.steps, _diverged(content))
+                bar.advance(lanes[method] * study.run_steps, _diverged(content))
             bar.refresh()
 
         while (todo or crew.units) and not stop.is_set():

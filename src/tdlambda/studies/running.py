@@ -52,8 +52,9 @@ class Plan:
 
     @property
     def lane_steps(self) -> int:
-        """Updates to make."""
-        return sum(len(seeds) * len(self.study.cells(name)) for name, seeds in self.missing.items()) * self.study.steps
+        """Updates to make; in a study of episodes, about."""
+        runs = sum(len(seeds) * len(self.study.cells(name)) for name, seeds in self.missing.items())
+        return runs * self.study.run_steps
 
     @property
     def estimate(self) -> float:
@@ -203,20 +204,15 @@ _PREPARED: dict[str, tuple[list[Any], Truth]] = {}
 
 def calibrated(study: Study, method: str, seconds: float) -> float:
     """How long a unit takes on one core, from a run of about so many seconds."""
-    learners, truth = prepared(study, method)
-    steps, took = 64, 0.0
+    length, took = 64, 0.0
     while True:
-        n = min(steps, study.steps)
+        n = min(length, study.length)
         begun = time.perf_counter()
-        options: dict[str, Any] = {"points": [n], "keep": ("lambdas",), "threads": 1, "progress": False}
-        if study.kind == "control":
-            control.run(study.environment, learners, [CALIBRATION_SEED], n, **options)
-        else:
-            engine.run(study.environment, learners, [CALIBRATION_SEED], n, truth=truth, **options)
+        _run(study, method, [CALIBRATION_SEED], n, points=[n], keep=("lambdas",), threads=1, progress=False)
         took = time.perf_counter() - begun
-        if steps > 64 and (took >= seconds / 2 or n == study.steps):
-            return took / n * study.steps
-        steps *= 4
+        if length > 64 and (took >= seconds / 2 or n == study.length):
+            return took / n * study.length
+        length *= 4
 
 
 def _run_here(
@@ -239,11 +235,19 @@ def _engine(
     study: Study, method: str, seeds: list[int], threads: int, progress: bool | Progress,
     on_seed: Callable[[Result | ControlResult], None] | None = None, stop: threading.Event | None = None,
 ) -> Result | ControlResult:  # fmt: skip
-    learners, truth = prepared(study, method)
     options: dict[str, Any] = {
         "points": study.read_at.tolist(), "keep": ("lambdas",), "threads": threads, "progress": progress,
         "on_seed": on_seed, "hold": on_seed is None, "stop": stop,
     }  # fmt: skip
+    return _run(study, method, seeds, study.length, **options)
+
+
+def _run(study: Study, method: str, seeds: list[int], length: int, **options: Any) -> Result | ControlResult:
+    """A method on some seeds, for so many steps or episodes."""
+    learners, truth = prepared(study, method)
     if study.kind == "control":
-        return control.run(study.environment, learners, seeds, study.steps, **options)
-    return engine.run(study.environment, learners, seeds, study.steps, truth=truth, **options)
+        return control.run(study.environment, learners, seeds, length, **options)
+    measured: dict[str, Any] = {study.unit: length, "score": study.score, "average": study.average}
+    if study.score in ("value", "rmsve"):
+        measured["truth"] = truth
+    return engine.run(study.environment, learners, seeds, **measured, **options)

@@ -31,7 +31,7 @@ import numpy as np
 
 import tdlambda
 from tdlambda.control import ControlResult
-from tdlambda.engine.result import Result
+from tdlambda.engine.result import Result, mean_over
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
 from tdlambda.studies.study import FORMAT, Study
 
@@ -133,12 +133,13 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
     (seed,), cells, error = result.seeds, study.cells(method), result.error[:, 0]
     n = len(cells)
     rows = study.stored_cells(method)
+    by_step = study.unit == "steps"
     columns: dict[str, Any] = {axis: pa.array([row[axis] for row in rows]) for axis in study.methods[method].over}
     columns |= {
         "seed": np.full(n, seed, dtype=np.int64),
         "diverged_at": result.diverged_at[:, 0],
         "tail": error[:, -study.tail_points :].mean(axis=1),
-        "area": error[:, -study.area_points :].mean(axis=1),
+        "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
         "final": error[:, -1],
         "curve": _rows(error[:, study.kept]),
         "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),

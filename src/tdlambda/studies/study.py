@@ -14,11 +14,13 @@ from typing import Any, Self
 import gymnasium as gym
 import numpy as np
 
-from tdlambda.arrays import Ints
+from tdlambda.arrays import Ints, choice
 from tdlambda.control import ActorCritic
 from tdlambda.control import engine as control
+from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
+from tdlambda.engine.score import SCORES
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.studies import sizes
@@ -50,6 +52,10 @@ FORMAT = 1
 """Of the files; results of another format are not read."""
 _SEEDS = 2**32
 """From here on seeds are for sampled truths and for measuring speed."""
+_OF_PREDICTION: dict[str, Any] = {"score": "value", "average": None, "episodes": None}
+"""What only prediction has, with the defaults: as long as these hold, a study's definition is what it was without."""
+_WORDS = {"value": "error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
+"""Errors in a word."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,15 @@ class Study:
         How many trajectories, and the number of the first.
     steps
         Transitions of each.
+    episodes
+        Episodes of each, in place of steps. Points are then numbers of episodes, at most one for each.
     points
         How many times the error is read, evenly up to the last step.
+    score
+        What error: "value", "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
+    average
+        "before" or "after": each point is the mean over all steps since the last one, of the error before or after each
+        update, and `area` the mean over all steps. By default a point is the error at that step.
     tail
         The share of the points, at the end, whose mean is the final error.
     curve
@@ -88,7 +101,7 @@ class Study:
     modules
         Python modules to import first: those that register tasks of yours.
     quick
-        What a small version changes: any of `seeds`, `steps`, `points`, `grid`, `methods` (names).
+        What a small version changes: any of `seeds`, `steps`, `episodes`, `points`, `grid`, `methods` (names).
     folders
         Where modules of yours are looked for first; a study that is read from a file looks beside it.
     trusted
@@ -116,9 +129,12 @@ class Study:
     seeds: int = 30
     seed: int = 0
     steps: int = 100_000
+    episodes: int | None = None
     points: int = 100
     tail: float = 0.1
     curve: int = 100
+    score: str = "value"
+    average: str | None = None
     warm_up: float = 0.0
     kind: str = "prediction"
     agent: Mapping[str, Any] = field(default_factory=dict)
@@ -141,8 +157,7 @@ class Study:
             object.__setattr__(self, name, whole(getattr(self, name), name, low, high))
         if self.seed + self.seeds > _SEEDS:
             raise ValueError(f"seed: the last must be below {_SEEDS}; got {self.seeds} from {self.seed}")
-        if self.points > self.steps:
-            raise ValueError(f"points must be at most steps, {self.steps}; got {self.points}")
+        self._check_measure()
         object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
         object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
         check_table(self.methods, "methods")
@@ -167,6 +182,26 @@ class Study:
             method.check(where)
             check_over(method.over, method.options, self.grid, where)
             sizes.check_cells(method.over, self.grid, self.points, where)
+
+    def _check_measure(self) -> None:
+        """What is measured, and when."""
+        choice(self.score, "score", *SCORES)
+        if self.average is not None:
+            choice(self.average, "average", "before", "after")
+        if self.kind == "control":
+            for name, default in _OF_PREDICTION.items():
+                if getattr(self, name) != default:
+                    raise ValueError(f'{name}: only a study of kind "prediction" has one; leave it out')
+        if self.episodes is not None:
+            object.__setattr__(self, "episodes", whole(self.episodes, "episodes", 1, sizes.STEPS))
+            object.__setattr__(self, "points", min(self.points, self.episodes))
+            if self.warm_up:
+                raise ValueError(
+                    f"warm_up is a share of the steps, and a study of episodes does not know them; got {self.warm_up}: "
+                    "give the rule a warm_up of its own, in steps"
+                )
+        if self.points > self.length:
+            raise ValueError(f"points must be at most {self.unit}, {self.length}; got {self.points}")
 
     @classmethod
     def load(cls, source: str | Path) -> Self:
@@ -297,7 +332,8 @@ class Study:
             built = self._of_each(
                 method, lambda cell: build_learner(task, declared.learner, *declared.settings(cell), warm_up)
             )
-            checked(task, built, [self.seed], self.steps, self.read_at, 0, None, truth, (), WIDTH)
+            given = None if self.score in ("rms", "rmspbe") else truth
+            checked(task, built, [self.seed], 1, [1], 0, None, given, (), WIDTH, self.score, self.average)
         return built
 
     def _of_each(self, method: str, build: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
@@ -315,7 +351,7 @@ class Study:
         if name not in self._truths:
             task = self.environment
             with saying(f"methods.{method}"):
-                self._truths[name] = build_truth(task, name)
+                self._truths[name] = build_truth(task, name, self.score)
         return self._truths[name]
 
     @cached_property
@@ -329,12 +365,13 @@ class Study:
     def definition(self, method: str) -> str:
         """A hash of what the study declares of a method, whatever program runs it."""
         declared = self.methods[method]
-        return _hash({
+        chosen = {name: getattr(self, name) for name in _OF_PREDICTION if getattr(self, name) != _OF_PREDICTION[name]}
+        return _hash(chosen | {
             "format": FORMAT, "kind": self.kind, "task": self.task, "preset": self.preset,
             "task_options": self.task_options, "modules": self.modules, "learner": declared.learner,
             "rule": declared.rule, "options": declared.options, "truth": declared.truth, "cells": self.cells(method),
-            "steps": self.steps, "points": self.points, "tail": self.tail, "curve": self.curve,
-            "warm_up": self.warm_up, "agent": self.agent,
+            "steps": self.steps if self.episodes is None else None, "points": self.points, "tail": self.tail,
+            "curve": self.curve, "warm_up": self.warm_up, "agent": self.agent,
         })  # fmt: skip
 
     def code(self, method: str) -> dict[str, str]:
@@ -366,13 +403,30 @@ class Study:
     @property
     def quantity(self) -> str:
         """What is measured, in a word: an error or, in control, a cost."""
-        return "cost" if self.kind == "control" else "error"
+        return "cost" if self.kind == "control" else _WORDS[self.score]
+
+    @property
+    def unit(self) -> str:
+        """What runs are measured in: "steps" or "episodes"."""
+        return "steps" if self.episodes is None else "episodes"
+
+    @property
+    def length(self) -> int:
+        """How many of them."""
+        return self.steps if self.episodes is None else self.episodes
+
+    @cached_property
+    def run_steps(self) -> int:
+        """Transitions of a run; in a study of episodes, where runs differ, of the first seed's."""
+        if self.episodes is None:
+            return self.steps
+        return int(episode_ends(self.environment, self.seed, self.episodes)[-1])
 
     @property
     def read_at(self) -> Ints:
-        """The steps after which the error is read."""
+        """The steps, or episodes, after which the error is read."""
         n = self.points
-        return np.unique(np.round(np.linspace(self.steps / n, self.steps, n)).astype(np.int64))
+        return np.unique(np.round(np.linspace(self.length / n, self.length, n)).astype(np.int64))
 
     @property
     def tail_points(self) -> int:
@@ -400,7 +454,7 @@ class Study:
     def __repr__(self) -> str:
         """In a line."""
         what = ", ".join(f"{name} {len(self.cells(name))} cells" for name in self.methods)
-        return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.steps:,} steps>"
+        return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.length:,} {self.unit}>"
 
 
 def _hash(content: Any) -> str:

@@ -76,6 +76,8 @@ class State:
         Of late, and about; None where nobody is at work, and before those at work have finished a unit.
     seconds_since
         The last unit was finished.
+    unit
+        What `steps` counts: "steps" or "episodes".
     damaged, set_aside
         Files that are damaged, which `tdlambda run` redoes; and how many were found before.
     unreadable
@@ -100,6 +102,7 @@ class State:
     damaged: list[str] = field(default_factory=list)
     set_aside: int = 0
     unreadable: list[str] = field(default_factory=list)
+    unit: str = "steps"
 
     @property
     def finished(self) -> bool:
@@ -159,7 +162,7 @@ class Watcher:
         sessions, begun = self._sessions()
         done, wanted = sum(m.done for m in methods), sum(m.wanted for m in methods)
         times = [(mark[0] / 1e9, m) for m, some in files.items() for p, (_, mark) in some.items() if p not in damaged]
-        took, work = gaps(times, begun), {m.name: m.cells * study.steps for m in methods}
+        took, work = gaps(times, begun), {m.name: m.cells * study.length for m in methods}
         since = max(0.0, time.time() - max(times)[0]) if times else None
         pace = speed(took, work, None)
         time_left: float | None = 0.0
@@ -169,11 +172,11 @@ class Watcher:
             pace = speed(took, work, waited) if known else None
             time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if known else None
         return State(
-            str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.steps, done,
+            str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.length, done,
             wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
-            unreadable,
+            unreadable, study.unit,
         )  # fmt: skip
 
     def _declaration(self) -> tuple[Study, dict[str, str]] | None:

@@ -8,13 +8,21 @@ from tdlambda.tasks.base import TabularTask
 from tdlambda.tasks.registry import task
 
 
-@task("Baird-v0")
+@task("Baird-v0", {"uniform": {}, "seventh": {"start": 6}})
 class Baird(TabularTask):
     """Seven states, eight features, no reward: off-policy TD with linear features diverges, gradient TD does not.
 
     Action 0 ("dashed") leads to one of the states 0 to 5, action 1 ("solid") to state 6. The target policy always
     takes the solid one, the behaviour policy takes it once in seven times. The task goes on for ever, γ = 0.99.
-    `initial_weights` is where the counterexample starts from.
+    `initial_weights` is where the counterexample starts from. The preset "seventh" starts in state 6, as in the runs of
+    Ghiassian et al. (2020); the state distribution, 1/7 each, is the same.
+
+    Parameters
+    ----------
+    discount
+        γ.
+    start
+        The first state; any of the seven by default.
 
     Examples
     --------
@@ -24,9 +32,9 @@ class Baird(TabularTask):
 
     initial_weights = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 10.0, 1.0)
 
-    def __init__(self, discount: float = 0.99) -> None:
+    def __init__(self, discount: float = 0.99, start: int | None = None) -> None:
         rows = [(s, 0, k, 0, 1 / 6) for s in range(7) for k in range(6)] + [(s, 1, 6, 0, 1) for s in range(7)]
-        mdp = FiniteMDP.from_rows(rows, discount=discount)
+        mdp = FiniteMDP.from_rows(rows, discount=discount, start=start)
         X = np.zeros((7, 8))
         X[np.arange(6), np.arange(6)] = 2
         X[:6, 7] = 1

@@ -9,16 +9,25 @@ from tdlambda.tasks.base import TabularTask
 from tdlambda.tasks.registry import task
 
 
-@task("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}})
+@task("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}, "13, no last jump": {"n": 13, "last_jump": False}})
 class BoyanChain(TabularTask):
     """From state n-1 down to 0 by one or two, -3 a step and -2 for the last; v(s) = -2s, linear in the features.
 
     Features interpolate between anchors that stand four states apart, the first at state n-1.
 
+    Ghiassian et al. (2020) use the chain of 13 states. The public program of that paper simulates a chain whose state 2
+    (10 in their order, which counts up) goes to 1 for certain: that is `last_jump=False`, where v(2) = -5 and values
+    are no longer linear. The model its errors are computed from is neither chain: the same row goes to 1 with
+    probability 1 *and* to 0 with ½ (a sum of 1.5) with reward -2, and all 13 states, the terminal one with its features
+    included, have equal weight. That model's fixed point is Boyan's (-24, -16, -8, 0), where learners on the simulated
+    chain do not go: TD(0)'s is (-24.667, -16.667, -8.680, -0.256), and has an RMSPBE of 0.0825 in that model.
+
     Parameters
     ----------
     n
         States; n - 1 is a multiple of 4. State 0 is terminal.
+    last_jump
+        Whether state 2 may jump over state 1.
 
     Examples
     --------
@@ -27,10 +36,11 @@ class BoyanChain(TabularTask):
     (np.float64(-24.0), array([0.75, 0.25, 0.  , 0.  ]))
     """
 
-    def __init__(self, n: int = 13) -> None:
+    def __init__(self, n: int = 13, last_jump: bool = True) -> None:
         if integer(n, "n", 5) % 4 != 1:
             raise ValueError(f"n must be one more than a multiple of 4; got {n}")
-        rows = [(s, 0, s - k, -3, 0.5) for s in range(2, n) for k in (1, 2)] + [(1, 0, 0, -2, 1)]
+        rows = [(s, 0, s - k, -3, 0.5) for s in range(3, n) for k in (1, 2)] + [(1, 0, 0, -2, 1)]
+        rows += [(2, 0, 1, -3, 0.5), (2, 0, 0 if last_jump else 1, -3, 0.5)]
         mdp = FiniteMDP.from_rows(rows, terminal=[0], start=n - 1)
         anchors = np.arange(n - 1, -1, -4)
         X = np.maximum(0, 1 - np.abs(np.arange(n)[:, None] - anchors) / 4)

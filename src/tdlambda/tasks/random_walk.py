@@ -1,15 +1,32 @@
-"""The random walk of Sutton & Barto (2018), examples 6.2 and 7.1."""
+"""Random walks: Sutton & Barto (2018), examples 6.2 and 7.1; off-policy with features, Sutton et al. (2009)."""
 
-from tdlambda.arrays import integer
-from tdlambda.features import OneHot
+import numpy as np
+
+from tdlambda.arrays import Floats, choice, integer
+from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.tasks.base import TabularTask
 from tdlambda.tasks.registry import task
-from tdlambda.tasks.ring_world import chain
+from tdlambda.tasks.ring_world import chain, left
+
+_OFF_POLICY = {"n": 5, "target_left": 0.4, "behavior_left": 0.5}
 
 
-@task("RandomWalk-v0", {"19": {"n": 19}, "5": {"n": 5, "left_reward": 0.0}})
+@task(
+    "RandomWalk-v0",
+    {
+        "19": {"n": 19},
+        "5": {"n": 5, "left_reward": 0.0},
+        "tabular": _OFF_POLICY,
+        "inverted": _OFF_POLICY | {"features": "inverted"},
+        "dependent": _OFF_POLICY | {"features": "dependent"},
+    },
+)
 class RandomWalk(TabularTask):
-    """A symmetric walk over n states between two terminal ones, γ = 1: -1 on the left, +1 on the right.
+    """A walk over n states between two terminal ones, γ = 1: -1 on the left, +1 on the right; symmetric by default.
+
+    The presets "tabular", "inverted" and "dependent" are the three off-policy walks of Ghiassian et al. (2020),
+    "Gradient temporal-difference learning with regularized corrections": five states, a symmetric behaviour, and a
+    target that goes left with 0.4; the behaviour spends (1, 2, 3, 2, 1)/9 of its time in them.
 
     Parameters
     ----------
@@ -17,15 +34,44 @@ class RandomWalk(TabularTask):
         Non-terminal states, odd; the terminal ones are 0 and n + 1.
     left_reward, right_reward
         Rewards on leaving at either end.
+    target_left, behavior_left
+        The probability to go left under the target and the behaviour policy; the same by default.
+    features
+        "one-hot"; "inverted", ½ for every state but its own; or "dependent", (n + 1)/2 features of which neighbours
+        share all but one: for n = 5 (1,0,0), (1,1,0), (1,1,1), (0,1,1), (0,0,1), each divided by its norm.
 
     Examples
     --------
     >>> RandomWalk(n=3).mdp.v()
     array([ 0. , -0.5,  0. ,  0.5,  0. ])
+    >>> RandomWalk(n=5, features="dependent").features.dense(2).round(3)
+    array([0.707, 0.707, 0.   ])
     """
 
-    def __init__(self, n: int = 19, left_reward: float = -1.0, right_reward: float = 1.0) -> None:
+    def __init__(
+        self,
+        n: int = 19,
+        left_reward: float = -1.0,
+        right_reward: float = 1.0,
+        target_left: float = 0.5,
+        behavior_left: float | None = None,
+        features: str = "one-hot",
+    ) -> None:
         if integer(n, "n", 1) % 2 == 0:
             raise ValueError(f"n must be odd, the walk starts in the middle; got {n}")
+        choice(features, "features", "one-hot", "inverted", "dependent")
         mdp = chain(n + 2, left_reward, right_reward, discount=1.0)
-        super().__init__(mdp, [0.5, 0.5], None, OneHot(n + 2))
+        behavior = None if behavior_left is None else left(behavior_left, "behavior_left")
+        encoder: Encoder = OneHot(n + 2)
+        if features != "one-hot":
+            X = (1 - np.eye(n)) / 2 if features == "inverted" else _dependent(n)
+            encoder = Table(np.pad(X, ((1, 1), (0, 0))))
+        super().__init__(mdp, left(target_left, "target_left"), behavior, encoder)
+
+
+def _dependent(n: int) -> Floats:
+    """State i, from 0, has feature j if j ≤ i ≤ j + (n - 1)/2; rows of norm 1."""
+    lag = np.arange(n)[:, None] - np.arange((n + 1) // 2)
+    X = ((lag >= 0) & (lag <= (n - 1) // 2)).astype(float)
+    rows: Floats = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return rows

@@ -43,7 +43,7 @@ class RingWorld(TabularTask):
         if integer(n, "n", 3) % 2 == 0:
             raise ValueError(f"n must be odd, the walk starts in the middle; got {n}")
         behavior_left = target_left if behavior_left is None else behavior_left
-        target, behavior = _left(target_left, "target_left"), _left(behavior_left, "behavior_left")
+        target, behavior = left(target_left, "target_left"), left(behavior_left, "behavior_left")
         mdp = chain(n, left=-1.0, right=1.0, discount=discount)
         super().__init__(mdp, target, behavior, OneHot(n))
 
@@ -58,7 +58,8 @@ def chain(n: int, left: float, right: float, discount: float) -> FiniteMDP:
     return FiniteMDP.from_rows(rows, n_states=n, discount=discount, terminal=[0, n - 1], start=n // 2)
 
 
-def _left(probability: float, name: str) -> list[float]:
+def left(probability: float, name: str) -> list[float]:
+    """The policy that goes left with this probability."""
     if not 0 <= probability <= 1:
         raise ValueError(f"{name} must be a probability, in [0, 1]; got {probability}")
     return [probability, 1 - probability]

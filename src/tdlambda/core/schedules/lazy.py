@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from tdlambda.core.declare import Model, words
 from tdlambda.core.equations import Forms, parse
 from tdlambda.core.linear import Linear, Pair, added, product
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.schedules.one import _One, dot_name
 from tdlambda.core.schedules.text import indent
 
@@ -113,7 +114,7 @@ def value_(state_, rows_, x_, xv_):
 def possible(model: Model) -> bool:
     """Whether the equations allow it: rows that follow traces only, and products of rows that can be carried along."""
     a, rule = model.algorithm, model.rule
-    if a.feature is not None or (rule is not None and (rule.over == "x" or rule.equations().live)):
+    if a.feature is not None or model.outer or (rule is not None and (rule.over == "x" or rule.equations().live)):
         return False
     linear = linear_map(model)
     if not linear.triangular:
@@ -166,6 +167,10 @@ class Lazy(_One):
     def doors(self, encodes: bool) -> str:  # noqa: ARG002
         """None: only a compiled loop over many steps is worth it."""
         return ""
+
+    def confined(self) -> list[str]:
+        """Nothing: an agent that has diverged is put back."""
+        return []
 
     # ---- an estimate -----------------------------------------------------------------------------------------
 

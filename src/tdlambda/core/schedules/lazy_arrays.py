@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.core.declare import Model
+from tdlambda.core.model import Model
 from tdlambda.core.schedules import one
 from tdlambda.core.schedules.lazy import ROOM, Lazy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tdlambda.core.declare import Model
+from tdlambda.core.model import Model
 from tdlambda.core.source import embed
 
 
@@ -14,10 +14,12 @@ def indent(lines: list[str], by: int = 4) -> str:
 
 
 def functions(model: Model, encode: Any = None) -> list[str]:
-    """The source of a model's functions and of all that they use: `step`, `feature`, `rule_…`, and an encoder's."""
+    """The source of a model's functions and what they use: `before`, `step`, `feature`, `rule_…`, and an encoder's."""
     done: dict[str, str] = {}
     if encode is not None:
         embed(encode, "encode", done)
+    if model.algorithm.before is not None:
+        embed(model.algorithm.before, "before", done)
     embed(model.algorithm.step, "step", done)
     if model.algorithm.feature is not None:
         embed(model.algorithm.feature, "feature", done)

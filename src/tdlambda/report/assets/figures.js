@@ -48,7 +48,7 @@ figures.learning = {
         const mean = cell.c[k], none = mean === null || cell.e[k] === null;  // e: the interval's half width in log mean
         const value = none ? [mean, null, null] : [mean, mean * Math.exp(-cell.e[k]), mean * Math.exp(cell.e[k])];
         const point = view.point(at, cell, `${s.label}, ${view.settings(cell, ["lam"])}`, value);
-        point.rows.unshift(["after", `${count(at)} steps`]);
+        point.rows.unshift(["after", `${count(at)} ${view.study.unit}`]);
         return point;
       }),
     }));
@@ -57,7 +57,7 @@ figures.learning = {
     const series = this.series(), points = series.flatMap((s) => s.points);
     lineChart(host, {
       name: `Learning curves at α = ${setting(view.alpha)}`, series, height: host.clientWidth < 520 ? 350 : 420,
-      dots: false, warmUp: view.study.warmUp, x: { lo: 0, hi: view.study.steps, label: "steps", format: steps },
+      dots: false, warmUp: view.study.warmUp, x: { lo: 0, hi: view.study.steps, label: view.study.unit, format: steps },
       y: { ...view.errorAxis(points), label: view.explained(view.study.quantity) },
     });
   },

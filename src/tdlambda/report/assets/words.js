@@ -7,7 +7,7 @@ function words(study, found) {
   const runs = Math.max(...view.methods.map((m) => m.seeds));
   const task = study.task + (study.preset ? ` (${study.preset})` : "");
   const unfinished = `unfinished: ${count(study.done)} of ${count(study.wanted)} units done`;
-  const about = [study.name, task, `${runs} runs of ${count(study.steps)} steps`];
+  const about = [study.name, task, `${runs} runs of ${count(study.steps)} ${study.unit}`];
   say("title", study.title || study.name);
   say("subtitle", [...about, ...(study.done < study.wanted ? [unfinished] : [])].join(" · "));
   say("headline", found.headline);
@@ -20,8 +20,14 @@ function words(study, found) {
   for (const node of document.querySelectorAll(".quantity")) node.textContent = study.quantity;
   const acting = `In each run an agent learns to act in ${study.task} while it acts; its cost is minus the return of `
     + "its episodes, so lower is better. α is the step size of its critic.";
-  const predicting = `Each run learns the value of every state while it walks through ${study.task}; the error is the `
-    + "squared distance to the true values, so lower is better. α is the step size.";
+  const measured = {
+    value: "the error is the squared distance to the true values",
+    rmsve: "the RMSVE is the root of the mean squared distance to the true values, states weighted by visits",
+    rms: "the RMS error is the root of the mean squared distance to the true values, states weighted equally",
+    rmspbe: "the RMSPBE is the root of the mean squared projected Bellman error",
+  }[study.score];
+  const predicting = `Each run learns the value of every state while it walks through ${study.task}; ${measured}, so lower `
+    + "is better. α is the step size.";
   say("intro", (study.control ? acting : predicting) + " λ says how far back a reward is "
     + "credited: 0 to the last state alone, 1 to the whole past." + tuning());
   say("u-hint", uHint(study));
@@ -74,7 +80,7 @@ function lambdaWords(study) {
   say("lambda-hint", where?.kind === "map" ? "The λ at the end at some observations, mean over runs."
     : "The λ of each state at the end, mean over runs. States where an episode ends have none.");
   const part = ` and followed for its first ${count(last || 0)} steps`;
-  const far = last < study.steps ? part : " from its first step to its last";
+  const far = last < (study.unit === "steps" ? study.steps : 0) ? part : " from its first step to its last";
   const rows = `A row is a state, a column a moment; ${isDark() ? "brighter" : "darker"} is closer to 1.`;
   const drawn = many ? "The line is the median over observations, the band holds 80 % of them." : rows;
   say("motion-hint", last ? `One run of each method at its best cell, done again${far}. ${drawn}` : "");

@@ -111,6 +111,6 @@ def where(view: Overview, more: str = "", runs: bool = True) -> str:
     """What a figure is about: the task, how many runs, whether that is all; in lines that end before a legend."""
     study, n = view.study, len(view.seeds)
     parts = [study.task + (f" ({study.preset})" if study.preset else "")]
-    parts += [f"{n} run{'s' * (n != 1)} of {study.steps:,} steps"] * runs
+    parts += [f"{n} run{'s' * (n != 1)} of {study.length:,} {study.unit}"] * runs
     parts += [f"unfinished: {view.done} of {view.wanted} units"] * (view.done < view.wanted) + [more] * bool(more)
     return fill(", ".join(parts), _LINE)

@@ -64,7 +64,7 @@ def learning_curves(
             end = view.study.warm_up * view.study.steps
             ax.axvspan(0, end, color=WARM_UP, linewidth=0, zorder=0)
             handles.append(Patch(color=WARM_UP, label="warm-up"))
-        ax.set(xlim=(0, view.study.steps), xlabel="steps", ylabel=explained(view.study, view.study.quantity))
+        ax.set(xlim=(0, view.study.length), xlabel=view.study.unit, ylabel=explained(view.study, view.study.quantity))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         ax.xaxis.get_major_locator().set_params(nbins=6)
         logarithmic(ax.yaxis)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tdlambda.core.declare import INPUTS, words
+from tdlambda.core.declare import INPUTS
 from tdlambda.core.equations import Forms
-from tdlambda.core.schedules.lanes.places import Places
+from tdlambda.core.names import words
+from tdlambda.core.schedules.lanes.features import FeatureLoops
 from tdlambda.core.source import arguments, returned
 
 
-class Estimates(Places):
+class Estimates(FeatureLoops):
     """The numbers of an update."""
+
+    gathers: list[str]
+    """What is summed over features before them."""
 
     def estimates(self) -> list[str]:
         """The call that turns dot products into coefficients; estimates that differ in data only share its code."""
@@ -22,26 +26,19 @@ class Estimates(Places):
             pins = tuple(self.model.pinned(name, keep) for keep in self.a.keeps)
             own = bool(words(self.a.of_value)) and name == "V"
             shared = tuple(self.shared(source) for source in given[:4])
-            sources = tuple(source for source, one in zip(given[:4], shared, strict=True) if one)
-            groups.setdefault((shared, sources, pins, own), []).append(k)
-        calls = [self.numbers(g, key[0], members) for g, (key, members) in enumerate(groups.items())]
-        if len(groups) == 1:
-            return [f"beyond_k_ = {calls[0]}"]
-        self.tables["GROUP_OF"] = tuple(next(g for g, m in enumerate(groups.values()) if k in m) for k in range(K))
-        lines = []
-        for g, call in enumerate(calls):
-            test = (
-                f"if GROUP_OF[k_] == {g}:"
-                if g == 0
-                else f"elif GROUP_OF[k_] == {g}:"
-                if g + 1 < len(calls)
-                else "else:"
+            sources = tuple(
+                source if one or (source in INPUTS and source not in self.common) else ""  # no row of numbers has it
+                for source, one in zip(given[:4], shared, strict=True)
             )
-            lines += [test, f"    beyond_k_ = {call}"]
-        return lines
+            groups.setdefault((shared, sources, pins, own), []).append(k)
+        if len(groups) > 1:
+            self.tables["GROUP_OF"] = tuple(next(g for g, m in enumerate(groups.values()) if k in m) for k in range(K))
+        calls = [self.numbers(g, key[0], members) for g, (key, members) in enumerate(groups.items())]
+        self.gathers = _by_group([lines for _, lines in calls])
+        return _by_group([[f"beyond_k_ = {call}"] for call, _ in calls])
 
-    def numbers(self, g: int, shared: tuple[bool, ...], members: list[int]) -> str:
-        """The loop of one group; its call."""
+    def numbers(self, g: int, shared: tuple[bool, ...], members: list[int]) -> tuple[str, list[str]]:
+        """The loop of one group: its call, and what is summed over features before it."""
         a, f, values, parameters = self.a, self.forms, {}, {}
         name_of = list(self.model.estimates)
 
@@ -52,13 +49,18 @@ class Estimates(Places):
         rows = a.row_names() if self.fused else []
         for row in rows:
             take(row, self.row(row, "x_"))
-        named = {name: f"{w.split('.', 1)[0]}_{w.split('.', 1)[1]}".replace("'", "_next") for name, w in a.dots.items()}
+        own = {name: what.split(".") for name, what in a.dots.items() if name not in self.model.outer}
+        named = {name: f"{left}_{right}".replace("'", "_next") for name, (left, right) in own.items()}
+        for name in self.model.outer:
+            parameters[name] = values[name] = name
         prediction = next((n for n, dot in named.items() if dot == f"{self.first}_x_next"), "prediction")
         for name, dot in {**named, prediction: f"{self.first}_x_next"}.items():
             if self.fused and self.dots[dot][1] == "x":
                 values[name] = f"{self.dots[dot][0]}0"
             else:
                 take(name, self.dot(dot))
+        for name in a.holds:
+            take(name, self.number(name))
         for name in a.keeps:
             pin = self.model.pinned(name_of[members[0]], name)
             take(name, self.number(name))
@@ -84,17 +86,25 @@ class Estimates(Places):
                     table[k] = len(name_of) * len(self.own) + self.common.index(source)
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)
                 take(name, f"N_[{name.upper()}_{g}[k_]]")
+        if self.model.corrected:
+            parameters["cut"] = "cut"
+            values["lam_next"] += " * cut"
+        gathers = self.before_pass(g, parameters, values)
         at_x, at_next = (f.at_x, f.at_next) if f is not None else ({}, {})
-        outs = [*self.live, *([] if self.fused else [f"{r}_at_x" for r in at_x]), *(f"{r}_at_next" for r in at_next)]
-        for name in outs:
-            parameters.setdefault(f"{name}_", self.number(name))
+        outs = [
+            *(c for c in self.live if c in self.scratch),
+            *([] if self.fused else [f"{r}_at_x" for r in at_x]),
+            *(f"{r}_at_next" for r in at_next),
+        ]
+        place = {n: f"{n}_out_" if parameters.get(f"{n}_", self.number(n)) != self.number(n) else f"{n}_" for n in outs}
+        parameters |= {where: self.number(name) for name, where in place.items()}
         body, results = [f"{row}0 = {row}_[lane_]" for row in rows], returned(a.step)
         body.append(f"{', '.join(results)} = step({', '.join(values[n] for n in arguments(a.step))})")
         used = f.coefficients if f is not None else self._feature_coefficients()
         body += [f"{n} = {values[n]}" for n in used if n not in results and values.get(n, n) != n]
         body += [f"{r}_at_x = {e}" for r, e in at_x.items()] + [f"{r}_at_next = {e}" for r, e in at_next.items()]
-        stored = [keep for keep in a.keeps if self.model.pinned(name_of[members[0]], keep) is None]
-        body += [f"{name}_[lane_] = {name}" for name in dict.fromkeys([*stored, *outs])]
+        stored = [keep for keep in a.keeps if self.model.pinned(name_of[members[0]], keep) is None] + list(a.holds)
+        body += [f"{place.get(name, f'{name}_')}[lane_] = {name}" for name in dict.fromkeys([*stored, *outs])]
         if self.fused and f is not None:
             local = lambda line: re.sub(rf"\b({'|'.join(rows)})\b", r"\g<1>0", line)  # noqa: E731
             body += [local(line) for line in f.live]
@@ -117,7 +127,7 @@ class Estimates(Places):
             body, within = body + lines, [*tops, *within]
         body.append(f"beyond_ += not ({' & '.join(within)})")
         self.parts.append(self.lanewise(f"numbers_{g}", list(parameters), body, "alpha_", "beyond_"))
-        return f"numbers_{g}({', '.join(parameters.values())})"
+        return f"numbers_{g}({', '.join(parameters.values())})", gathers
 
     def tops(self, f: Forms) -> tuple[list[str], list[str]]:
         """How far traces and weights can have grown, and the conditions that they are within bounds.
@@ -179,6 +189,17 @@ class Estimates(Places):
         limit = "N_[ALLOWED_OF[k_]]" if squares else self.of_all("allowed")
         lines = ["if beyond_k_ > 0:", "    if beyond_ == 0:", "        fill(N_[OUT], 0.0)", "    beyond_ += beyond_k_"]
         return [*lines, f"    mark(N_[OUT], {self.dot(f'{self.first}_x_next')}, {limit})"]
+
+
+def _by_group(calls: list[list[str]]) -> list[str]:
+    """The lines of the group that an estimate belongs to."""
+    if len(calls) == 1 or not any(calls):
+        return calls[0]
+    lines: list[str] = []
+    for g, call in enumerate(calls):
+        test = "else:" if g + 1 == len(calls) else f"{'el' if g else ''}if GROUP_OF[k_] == {g}:"
+        lines += [test, *(f"    {line}" for line in call)]
+    return lines
 
 
 def _most(some: list[str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tdlambda.core.declare import INPUTS, Model, words
+from tdlambda.core.declare import INPUTS
 from tdlambda.core.equations import Forms
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
+from tdlambda.core.schedules.one.rows import at_feature_numbers
 from tdlambda.core.schedules.text import indent
-from tdlambda.core.source import arguments
 
 VALUES = {"x_": "xv_", "y_": "yv_", "z_": "zv_"}
 SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "one")
@@ -29,10 +31,12 @@ class Places:
         self.fused = one_hot and a.feature is None
         self.dots = {f"{left}_{right}".replace("'", "_next"): (left, right) for _, left, right in model.needed()}
         stored = [name for name, (_, right) in self.dots.items() if not (one_hot and right == "x")]
-        own = [*words(a.sizes), *a.keeps, *(name for name in stored if name in self._early())]
+        own = [*words(a.sizes), *a.keeps, *a.holds, *(name for name in stored if name in self._early())]
         own += (["trace_top"] if self.forms is not None else []) + ["weight_top"]
         self.own = list(dict.fromkeys(own))
-        scratch = [*(name for name in stored if name not in self.own), *self.live]
+        sums = model.before.results if model.before is not None else []
+        fixed = {*self.own, *words(a.parameters)} - set(words(a.of_value))
+        scratch = [*(name for name in stored if name not in self.own), *(c for c in self.live if c not in fixed), *sums]
         scratch += ([] if self.fused else [f"{r}_at_x" for r in f.at_x]) + [f"{r}_at_next" for r in f.at_next]
         self.scratch = list(dict.fromkeys(scratch))
         """What an update needs for one estimate at a time: one set of rows for all, so that it stays in the cache."""
@@ -83,7 +87,7 @@ class Places:
         return {f"{left}_{right}".replace("'", "_next") for left, right in found}
 
     def _feature_coefficients(self) -> list[str]:
-        return [n for n in arguments(self.a.feature) if n not in [*self.a.row_names(), "x"]]
+        return at_feature_numbers(self.a, self.a.feature)
 
     def _row_dot(self, what: str) -> bool:
         """Whether a dot product of a rule's row is the row itself."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tdlambda.core.declare import words
 from tdlambda.core.equations import Forms
+from tdlambda.core.names import words
 from tdlambda.core.schedules.lanes.places import Places
+from tdlambda.core.schedules.one.rows import lasting
 from tdlambda.core.schedules.text import indent
-from tdlambda.core.source import arguments, returned
 
 PRUNE = '''@inlined
 def prune(F_, N_, U_, order_, listed_, state_):
@@ -110,54 +110,22 @@ class RowLoops(Places):
         add_here = lambda where: f"add_here({', '.join([*(array(n, where) for n in pairs), 'xv_[j_]'])})"  # noqa: E731
         return at_live, call("at_here", here, ["xv_[j_]"]), add_here
 
-    def feature_pass(self) -> tuple[list[str], list[str], list[str]]:
-        """The same by a function of one feature."""
-        a, rows = self.a, self.a.row_names()
-        given, out, weights = arguments(a.feature), returned(a.feature), words(a.weight_rows)
-        free = [n for n in given if n not in [*rows, "x"] and n not in self.live]
-        arrays = [*rows, *self.live]
-        value = lambda n: "x" if n == "x" else n if n in free else f"{n}_[lane_]"  # noqa: E731
-        body = [f"{', '.join(out)} = feature({', '.join(map(value, given))})", *(f"{r}_[lane_] = {r}" for r in out)]
-        body += [
-            f"top_[lane_] = max(top_[lane_], abs({r}) if abs({r}) <= 1e300 else 1e301)" for r in out if r in weights
-        ]
-        self.parts.append(
-            self.lanewise("at_feature", [*(f"{n}_" for n in arrays), *free, "top_", "x"], body, f"{rows[0]}_")
-        )
-        array = lambda n, where: self.row(n, where) if n in rows else self.number(n)  # noqa: E731
-
-        def call(where: str, x: str) -> str:
-            given = [*(array(n, where) for n in arrays), *free, self.number("weight_top"), x]
-            return f"at_feature({', '.join(given)})"
-
-        lines = [f"fill({self.number('weight_top')}, 0.0)", "for i_ in range(n_live_):", "    f_ = order_[i_]"]
-        lines += [f"    if {'f_ != x_' if self.one_hot else 'listed_[f_] < 2'}:", f"        {call('f_', '0.0')}"]
-        end = [f"beyond_ += count_beyond({self.number('weight_top')}, N_[BOUND])"]
-        if self.one_hot:
-            return [], [*lines, call("x_", "1.0"), *end], []
-        before = ["for j_ in range(n_):", "    if listed_[x_[j_]] < 2:", "        listed_[x_[j_]] += 2"]
-        lines += ["for j_ in range(n_):", "    if not repeated(x_, j_):"]
-        lines += [f"        {call('x_[j_]', 'gathered(x_, xv_, j_, n_)')}", *end]
-        after = ["for j_ in range(n_):", "    if listed_[x_[j_]] >= 2:", "        listed_[x_[j_]] -= 2"]
-        return before, lines, after
-
     def pruning(self) -> str:
         """Which rows die out, how small is small, and what an episode's end leaves."""
         a, R, K = self.a, len(self.a.row_names()), len(self.model.estimates)
-        decaying = self.forms.decaying if self.forms is not None else []
-        lasting = [r for r in decaying if r in words(a.weight_rows)]
+        fade = lasting(a)
         at = lambda some: tuple(k * R + a.row_names().index(r) for k in range(K) for r in some)  # noqa: E731
         own = [self.model.own_rows.index(r) for r in (words(self.rule.trace_rows) if self.rule is not None else [])]
         scale = [f"N_[OWN_{size.upper()}, lane_]" for size in words(a.trace_scale)]  # of the value
         by = f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else ""
-        drop = [] if lasting else ["    listed_[f_] = 0", "s_.n_live = 0"]
+        drop = [] if fade else ["    listed_[f_] = 0", "s_.n_live = 0"]
         tops = (
             [f"for k_ in range({K}):", "    fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)"]
             if self.forms is not None
             else []
         )
         each = lambda rows, line, by: indent([f"for row_ in {rows!r}:", f"    {line}"], by) if rows else ""  # noqa: E731
-        fading, traces = at([*words(a.trace_rows), *lasting]), at(words(a.trace_rows))
+        fading, traces = at([*words(a.trace_rows), *fade]), at(words(a.trace_rows))
         return PRUNE.format(
             scale=by, larger_rows=each(fading, "larger(N_[LARGEST], F_[f_, row_])", 8),
             clear_rows=each(fading, "clear_small(F_[f_, row_], N_[LARGEST], N_[LIMIT])", 12),

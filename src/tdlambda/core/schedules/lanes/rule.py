@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tdlambda.core.declare import Phase, words
+from tdlambda.core.model import Phase
+from tdlambda.core.names import words
 from tdlambda.core.schedules.lanes.places import VALUES, Places
 
 

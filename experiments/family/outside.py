@@ -1,0 +1,68 @@
+"""What scripts of outside results share: their options, tables, verdicts and files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+FIGURES = Path(__file__).resolve().parents[2] / "docs" / "results" / "figures"
+
+
+def options(about: str | None) -> argparse.Namespace:
+    """--quick (the default) or --full, --json, --figures, --seeds."""
+    parser = argparse.ArgumentParser(description=about)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="few seeds, the default")
+    size.add_argument("--full", action="store_true", help="as many seeds as the numbers it is compared with")
+    parser.add_argument("--seeds", type=int, help="another number of seeds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
+    parser.add_argument("--figures", type=Path, metavar="FOLDER", help="write figures, SVG, into a folder")
+    return parser.parse_args()
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table in Markdown."""
+    print(f"\n**{title}**\n")
+    print(f"| {' | '.join(columns)} |")
+    print(f"| {' | '.join('---' for _ in columns)} |")
+    for row in rows:
+        print(f"| {' | '.join(str(entry) for entry in row)} |")
+
+
+def verdicts(found: Mapping[str, bool]) -> bool:
+    """Print what had to hold and whether it did; whether all did."""
+    print("\nWhat must hold:\n")
+    for what, holds in found.items():
+        print(f"- {'holds' if holds else '**does not hold**'}: {what}")
+    return all(found.values())
+
+
+def write_json(path: Path | None, content: Any) -> None:
+    """All numbers, for programs."""
+    if path is not None:
+        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def chart(
+    path: Path, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str, top: float,
+    logarithmic: bool = False, vertical: str = "linear",
+) -> None:  # fmt: skip
+    """Lines, as an SVG file; what is above `top` is cut off."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none", "font.size": 9}):
+        figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+        for name, (at, values) in curves.items():
+            ax.plot(at, values, label=name, linewidth=1.2)
+        bottom = min(value for _, values in curves.values() for value in values)
+        ax.set(xlabel=x, ylabel=y, ylim=(0.9 * bottom, top), xscale="log" if logarithmic else "linear",
+               yscale=vertical)  # fmt: skip
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(fontsize=7, frameon=False, ncols=2)
+        figure.savefig(path, metadata={"Date": None})
+        plt.close(figure)

@@ -1,0 +1,58 @@
+"""PGTD2(λ), also known as GTD2-MP: Mahadevan et al. (2014), Liu et al. (2015). An extragradient form of GTD2(λ).
+
+    e   = ρ (γλ e + x)
+    h½  = h + β [ δ e - (x·h) x ]
+    w½  = w + α [ (x·h) x - γ' (1-λ') (e·h) x' ],    δ½ = r' + γ' w½·x' - w½·x
+    h  += β [ δ½ e - (x·h½) x ]
+    w  += α [ (x·h½) x - γ' (1-λ') (e·h½) x' ]
+
+The second pair of steps starts from the old w and h; the trace is updated once. No proximal map is needed for the MSPBE
+without a penalty. The half steps move along x, x' and e only, so numbers suffice for them. Both use one sample, which
+adds terms of second order in the step sizes to the mean: with constant ones, it may diverge where GTD2 does not.
+"""
+
+from tdlambda.algorithms.second_weights import SecondWeights
+
+
+class PGTD2(SecondWeights):
+    """PGTD2(λ): off-policy TD(λ) by extragradient steps on the MSPBE; converges with step sizes that fall to 0.
+
+    Parameters
+    ----------
+    features, alpha, lam, beta, options
+        See `GTD`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> baird = td.make("Baird-v0")
+    >>> v = td.PGTD2(baird.features, alpha=0.005, lam=0.0, beta=0.05, initial=baird.initial_weights)
+    >>> v.update_many(baird.sampler(seed=1).take(20_000))
+    >>> bool(abs(v.weights).max() < 20)
+    True
+    """
+
+    keeps = {"decay": 0.0}
+    dots = {
+        "v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h", "ex": "e.x", "ee": "e.e",
+        "xx": "x.x", "xy": "x.x'", "yy": "x'.x'",
+    }  # fmt: skip
+    updates = """
+        e  = keep e + rho x
+        w += back x + correct x'
+        h += along_h e + back_h x
+    """
+
+    @staticmethod
+    def step(v, v_next, hx, eh, ex, ee, xx, xy, yy, decay, alpha, beta, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update; eh_new, ee_new and ex_new are products with the new trace."""
+        delta, keep, boot = reward + gamma_next * v_next - v, rho * decay, gamma_next * (1 - lam_next)
+        eh_new, ee_new = keep * eh + rho * hx, keep * keep * ee + 2 * keep * rho * ex + rho * rho * xx
+        ex_new = keep * ex + rho * xx
+        half = delta + alpha * (hx * (gamma_next * xy - xx) - boot * eh_new * (gamma_next * yy - xy))
+        hx_half = hx + beta * (delta * ex_new - hx * xx)
+        eh_half = eh_new + beta * (delta * ee_new - hx * ex_new)
+        back, correct = alpha * hx_half, -alpha * boot * eh_half
+        along_h, back_h = beta * half, -beta * hx_half
+        decay = gamma_next * lam_next
+        return keep, back, correct, along_h, back_h, decay

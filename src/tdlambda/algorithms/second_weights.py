@@ -1,0 +1,73 @@
+"""What gradient methods have in common: second weights h, and their step size β."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from tdlambda.arrays import choice, positive
+from tdlambda.core import declare
+from tdlambda.features import Encoder
+from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.step_size import OneOver, StepSize
+
+
+class SecondWeights(Algorithm, base=True):
+    """A learner with second weights h, which estimate the part of δ that the features can explain.
+
+    Parameters
+    ----------
+    features, alpha, lam
+        See `Algorithm`.
+    beta
+        Step size of the second weights: a number; α itself by default. With a schedule for α, or step sizes that
+        adapt, a factor on α.
+    options
+        The rest of `Algorithm`'s parameters.
+    """
+
+    weight_rows, sizes = "w h", "alpha beta"
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver | StepSize,
+        lam: Any = 0.9,
+        beta: float | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(features, alpha, lam, beta=1.0 if beta is None else positive(beta, "beta"), **options)
+        self.beta = None if beta is None else float(beta)
+        if beta is None and isinstance(self.alpha, float):  # with a schedule, β is a factor on α
+            self._record["beta"] = self.alpha
+
+
+class TwoForms(SecondWeights, base=True):
+    """A learner with second weights that has two forms with the same mean update.
+
+    Parameters
+    ----------
+    features, alpha, lam, beta, options
+        See `SecondWeights`.
+    form
+        "correction", or "gradient" for the gradient-trace form.
+    """
+
+    gradient_form: ClassVar[type[declare.Algorithm]]
+    """The declaration of the gradient-trace form."""
+
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver | StepSize,
+        lam: Any = 0.9,
+        beta: float | None = None,
+        form: Literal["correction", "gradient"] = "correction",
+        **options: Any,
+    ) -> None:
+        self.form = choice(form, "form", "correction", "gradient")
+        super().__init__(features, alpha, lam, beta, **options)
+
+    @property
+    def _declared(self) -> type[declare.Algorithm]:
+        """The declaration of this form."""
+        return type(self) if self.form == "correction" else self.gradient_form

@@ -1,0 +1,80 @@
+"""Names in declarations: which are reserved, and what a plain function is."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+from tdlambda.core import source
+from tdlambda.core.runtime import COUNTERS, LIMITS
+
+IN_LANES = frozenset(
+    ["allowed", "beyond", "bound", "by", "cut", "lane", "prediction", "top", "trace_top", "weight_top", "x1", "y1"]
+)
+"""Names that generated loops use beside those of a declaration."""
+IN_ROWS = frozenset(
+    [
+        "f",
+        "fresh",
+        "i",
+        "j",
+        "limit",
+        "listed",
+        "live",
+        "n",
+        "n_live",
+        "n_next",
+        "order",
+        "own",
+        "rows",
+        "s",
+        "state",
+        "value",
+        "within",
+        "x",
+        "x_next",
+        "xv",
+        "y",
+        "yv",
+        "z",
+        "zv",
+    ]
+)
+"""Likewise, of rows and step sizes."""
+IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power"])
+"""Numbers that every learner has."""
+
+
+def words(text: str) -> list[str]:
+    """Names, separated by blanks."""
+    return text.split()
+
+
+def require_names(names: list[str]) -> None:
+    """Validate that these can be names in generated code."""
+    bad = [n for n in names if not n.isidentifier() or keyword.iskeyword(n) or n.endswith("_") or n.startswith("_")]
+    if bad:
+        raise TypeError(f"{', '.join(map(repr, bad))}: a name is letters, digits and _ between them")
+    require_free(names, IN_LANES)
+
+
+def require_free(names: list[str], reserved: frozenset[str]) -> None:
+    """Validate that none of these is reserved."""
+    taken = [name for name in names if name in reserved]
+    if taken:
+        raise TypeError(f"{', '.join(map(repr, taken))}: generated code needs this name itself; choose another")
+
+
+def require_plain(name: str, function: Any) -> None:
+    """Validate that this is a plain function whose source can be read."""
+    try:
+        node = source.tree(function)
+    except (OSError, TypeError) as error:
+        raise TypeError(
+            f"{name} must be a plain function (def) whose source is in a file or a notebook: {error}"
+        ) from None
+    args = node.args
+    if args.vararg or args.kwarg or args.kwonlyargs or args.defaults or args.posonlyargs:
+        raise TypeError(f"{name} must have plain arguments: no defaults, no * and no **")
+    if args.args and args.args[0].arg == "self":
+        raise TypeError(f"{name} must be a @staticmethod: a pure function of numbers, without self")

@@ -1,0 +1,94 @@
+"""By what learners are judged: an error as a sum of squares that are linear in the weights, or its root.
+
+    "value"     Σ d(s) (V(s) - v(s))², the value error; d as in the thesis (see `FiniteMDP.error_weights`)
+    "rmsve"     √Σ d(s) (V(s) - v(s))², d the share of time that the behaviour spends in each non-terminal state
+    "rms"       √[1/n Σ (V(s) - v(s))²] over the n non-terminal states, as in Sutton & Barto's figures
+    "rmspbe"    √[(b - A w)ᵀ C⁺ (b - A w)], the projected Bellman error at λ = 0 (Sutton & Barto 2018, section 11.7)
+
+All are ‖M w - c‖² with weights, so one kernel reads them: for the first three M has the features of a state in each row
+and c the true values; for the last M = C^{-½} A and c = C^{-½} b. They are the same rows for every lane of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, Ints, choice
+from tdlambda.engine.stream import contiguous
+from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Learner
+from tdlambda.tasks.base import Task
+
+SCORES = {
+    "value": "value error",
+    "rmsve": "root mean square value error",
+    "rms": "RMS error over states",
+    "rmspbe": "root mean square projected Bellman error",
+}
+"""What errors are called, by the name that `score=` takes."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """An error by its name, on a task, against a truth."""
+
+    name: str
+    task: Task[Any]
+    truth: Truth
+
+    def rows(self, encoder: Encoder) -> tuple[Ints, Floats, Floats, Floats]:
+        """Features (index and value), target and weight of each square: Σ weight (row·w - target)²."""
+        if self.name != "rmspbe":
+            return *contiguous(encoder, self.truth.observations), self.truth.values, self.truth.weights
+        M, c = self._projected(encoder)
+        every = np.repeat(np.arange(encoder.size)[None], len(M), axis=0)
+        return np.ascontiguousarray(every), np.ascontiguousarray(M), c, np.ones(len(M))
+
+    def reader(self, learner: Learner) -> Callable[[], float]:
+        """A function that reads the error of this learner as it is when called."""
+        if self.name != "rmspbe":
+            truth = self.truth
+            return lambda: self.of(truth.weights @ (learner.predict_many(truth.observations) - truth.values) ** 2)
+        M, c = self._projected(learner.features)
+        return lambda: self.of(np.square(M @ learner._coefficients - c).sum())
+
+    def of(self, square: Any) -> Any:
+        """The error, of the sum of squares."""
+        return square if self.name == "value" else np.sqrt(square)
+
+    def _projected(self, encoder: Encoder) -> tuple[Floats, Floats]:
+        X = encoder.matrix(np.arange(self.task.mdp.n_states))
+        return self.task.mdp.linear_system(X, 0.0, self.task.target, self.task.behavior).projected()
+
+
+def score_of(task: Task[Any], score: Any, weights: ArrayLike | None = None, truth: Truth | None = None) -> Score:
+    """A score by its name; what fits neither it nor the task is refused."""
+    if isinstance(score, Score):
+        score = score.name
+    choice(score, "score", *SCORES)
+    if truth is not None and weights is not None:
+        raise ValueError("weights: a truth has weights of its own; give one or the other")
+    if task.mdp is None and weights is not None:
+        raise ValueError(f"weights: {task.id} has no finite states to weigh")
+    if task.mdp is None and score in ("rms", "rmspbe"):
+        raise ValueError(f'score: "{score}" needs a task with finitely many states; {task.id} has "value" and "rmsve"')
+    if score in ("rms", "rmspbe") and (weights is not None or truth is not None):
+        given = "weights" if truth is None else "truth"
+        raise ValueError(f'{given}: "{score}" has weights and a truth of its own; leave it out, or take "rmsve"')
+    if truth is None:
+        truth = sampled_truth(task) if task.mdp is None else exact_truth(task, _weights(task, score, weights))
+    return Score(score, task, truth)
+
+
+def _weights(task: Task[Any], score: str, weights: ArrayLike | None) -> ArrayLike | None:
+    """Of the states, by default."""
+    if weights is not None or score == "value":
+        return weights
+    d = ~task.mdp.terminal if score == "rms" else task.mdp.error_weights(task.behavior)
+    return np.asarray(d / d.sum(), dtype=np.float64)

@@ -1,0 +1,157 @@
+"""LSPE(λ), least-squares policy evaluation: Nedić & Bertsekas (2003); Bertsekas, Borkar & Nedić (2004).
+
+    e  = ρ (γλ e + x)
+    A += e (x - γ' x')ᵀ
+    b += e r'
+    G -= (G x)(G x)ᵀ / (1 + xᵀ G x)           G = (Σ x xᵀ + ridge I)⁻¹
+    w += step G (b - A w)
+
+A step projects what TD(λ)'s operator makes of V onto the features, by least squares over the observations so far.
+On-policy that is a contraction, and w goes to the solution of A w = b, as LSTD's does, for any step in (0, 1]. The
+ridge is in G only, so it has no part in where w goes to. Off-policy w may diverge: A need not be positive definite.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Bools, Floats, Ints, positive
+from tdlambda.compiled import kernel
+from tdlambda.core.runtime import LARGEST, dot
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Array
+from tdlambda.learners.matrix import MatrixLearner, add_rows, largest, step_trace, unwritable
+from tdlambda.learners.step_size import initial_weights
+
+
+@kernel
+def learn_rows(
+    A: Floats, G: Floats, b: Floats, w: Floats, e: Floats, gap: Floats, move: Floats, number: Array, count: Array,
+    bound: float, step: float,
+    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+    terminated: Bools, truncated: Bools,
+) -> bool:  # fmt: skip
+    """Transitions in order. A is kept transposed, as LSTD's is; G is symmetric."""
+    s, c, size = number[0], count[0], e.size
+    for t in range(reward.size):
+        c.seen += 1
+        gamma_next = 0.0 if terminated[t] else gamma[t]
+        step_trace(e, rho[t] * s.gamma * s.lam, rho[t], x[t], xv[t])
+        most = largest(largest(max(1.0, abs(reward[t])), xv[t]), yv[t])
+        if not most * largest(0.0, e) <= bound:
+            c.diverged_at = c.seen
+            return False
+        for f in range(size):
+            b[f] += reward[t] * e[f]
+        add_rows(A, e, 1.0, x[t], xv[t])
+        add_rows(A, e, -gamma_next, y[t], yv[t])
+        move[:] = 0.0
+        for j in range(x.shape[1]):  # G x
+            if xv[t, j] != 0:
+                of_j = G[x[t, j]]
+                for f in range(size):
+                    move[f] += xv[t, j] * of_j[f]
+        denominator = 1.0 + dot(move, x[t], xv[t], x.shape[1])
+        for j in range(size):
+            by = move[j] / denominator
+            if by != 0:
+                of_j = G[j]
+                for f in range(size):
+                    of_j[f] -= by * move[f]
+        for f in range(size):
+            gap[f] = b[f]
+        for j in range(size):  # b - A w
+            if w[j] != 0:
+                of_j = A[j]
+                for f in range(size):
+                    gap[f] -= w[j] * of_j[f]
+        move[:] = 0.0
+        for j in range(size):
+            if gap[j] != 0:
+                of_j = G[j]
+                for f in range(size):
+                    move[f] += step * gap[j] * of_j[f]
+        if not largest(0.0, w) + largest(0.0, move) <= bound:
+            c.diverged_at = c.seen
+            return False
+        for f in range(size):
+            w[f] += move[f]
+        s.gamma, s.lam = gamma_next, lam[t]
+        if terminated[t] or truncated[t]:
+            e[:] = 0.0
+    return True
+
+
+class LSPE(MatrixLearner):
+    """Least-squares policy evaluation, LSPE(λ): for each transition a step of projected value iteration over all data.
+
+    It goes where LSTD(λ) goes, from `initial` weights rather than from nothing, and its weights change little from one
+    step to the next even where LSTD's matrix is hardly invertible. A step costs O(size²); it holds two matrices.
+
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    lam
+        λ: a number, one for each state, or a rule.
+    step
+        Step size, 1 as published; smaller ones are safer off-policy.
+    ridge
+        Positive: G before the first step is I / ridge.
+    initial
+        Weights at the start: one number or one for each feature.
+    options
+        `max_size`, the most features it accepts; `bound`, beyond which a weight, a trace, or a term of A or b, is
+        divergence; `on_divergence`, "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner
+        keeps the weights before and learns no more.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> boyan = td.make("BoyanChain-v0")
+    >>> v = LSPE(boyan.features, lam=0.4)
+    >>> v.update_many(boyan.sampler(seed=1).take(10_000))
+    >>> bool(abs(v.weights - [-24, -16, -8, 0]).max() < 0.1)
+    True
+    """
+
+    parts: ClassVar[str] = "A G b w e"
+
+    def __init__(
+        self,
+        features: Encoder,
+        lam: Any = 0.9,
+        step: float = 1.0,
+        ridge: float = 1e-3,
+        *,
+        initial: ArrayLike = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(features, lam, **options)
+        self.step, self.ridge, size = positive(step, "step"), positive(ridge, "ridge"), features.size
+        self.initial = initial_weights(initial, size, "float64")
+        if 1 / self.ridge > LARGEST["float64"]:
+            raise ValueError(f"ridge: 1/ridge must be finite; got {ridge}")
+        self._A: Floats = np.zeros((size, size))
+        self._G: Floats = np.eye(size) / self.ridge
+        self._b, self._gap, self._move = (np.zeros(size) for _ in range(3))
+        self._w: Floats = np.zeros(size) + self.initial
+
+    @property
+    def weights(self) -> Array:
+        """The weights w, as a view that cannot be written."""
+        return unwritable(self._w)
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"step": self.step, "ridge": self.ridge, "initial": self.initial.tolist()}
+        return super().get_params() | own
+
+    def _take(
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
+        terminated: Bools, truncated: Bools,
+    ) -> bool:  # fmt: skip
+        own = (self._A, self._G, self._b, self._w, self._e, self._gap, self._move, self._number, self._count)
+        columns: tuple[Any, ...] = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        return learn_rows(*own, self.bound, self.step, *columns)

@@ -1,0 +1,213 @@
+"""What learners share that keep a matrix over the features: a limit to its size, traces, emphasis, their state.
+
+    e = ρ (γλ e + M x)                                        the trace, with M = 1 unless it is emphatic
+    F = ρ⁻ γ F⁻ + i,   M = λ i + (1-λ) F                      emphatic: Sutton, Mahmood & White (2016)
+
+γ and λ belong to x, ρ to this step, ρ⁻ to the step before; i is the interest in x. An episode starts with e = 0, F = i.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.arrays import Floats, Ints, flag, integer, not_negative, positive, real
+from tdlambda.compiled import inlined
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Array
+from tdlambda.learners.episode import BatchLearner, record
+
+TINY = 1e-200
+"""A trace below this is 0: numbers so small that the processor keeps them with fewer digits are very slow."""
+MOST = 1e300
+"""A follow-on trace stays below this: (1-λ) F must be a number where λ = 1."""
+
+
+@inlined
+def largest(start: float, values: Floats) -> float:
+    """The largest of `start` and |values|; NaN where one of them is."""
+    for j in range(values.size):
+        size = abs(values[j])
+        if not size <= start:
+            start = size
+            if start != start:
+                break
+    return start
+
+
+@inlined
+def add_rows(A: Floats, e: Floats, factor: float, index: Ints, value: Floats) -> None:
+    """A += factor x eᵀ, for x given by its active features."""
+    for j in range(index.size):
+        by = factor * value[j]
+        if by != 0:
+            row = A[index[j]]
+            for f in range(e.size):
+                row[f] += by * e[f]
+
+
+@inlined
+def fade(e: Floats, keep: float) -> None:
+    """E *= keep."""
+    for f in range(e.size):
+        decayed = e[f] * keep
+        e[f] = decayed if abs(decayed) > TINY else 0.0
+
+
+@inlined
+def step_trace(e: Floats, keep: float, new: float, x: Ints, xv: Floats) -> None:
+    """E = keep e + new x."""
+    fade(e, keep)
+    for j in range(x.size):
+        e[x[j]] += new * xv[j]
+
+
+@inlined
+def follow_on(keep: float, F: float, interest: float) -> float:
+    """F = keep F⁻ + i, with keep = ρ⁻γ."""
+    return min(keep * F + interest, MOST)
+
+
+class MatrixLearner(BatchLearner):
+    """A learner with a dense matrix over its features: size² numbers, and a limit to how many features there may be."""
+
+    state_power: ClassVar[int] = 2
+    """The state grows with the square of the features."""
+    numbers: ClassVar[str] = "gamma lam rho follow_on"
+    """Names of its numbers, none of them negative; γ, λ and ρ of the last step first."""
+    parts: ClassVar[str]
+    """Names of its arrays: `_A` is "A"."""
+
+    def __init__(
+        self,
+        features: Encoder,
+        lam: Any,
+        *,
+        max_size: SupportsIndex = 5000,
+        bound: float = 1e100,
+        on_divergence: Literal["raise", "flag"] = "raise",
+    ) -> None:
+        super().__init__(features, lam, bound, on_divergence)
+        self.max_size, size = integer(max_size, "max_size", 1), features.size
+        if size > self.max_size:
+            raise ValueError(
+                f"features: {type(self).__name__} keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB); "
+                f"it accepts {self.max_size} features. Take fewer, another learner, or a larger max_size"
+            )
+        self._e: Floats = np.zeros(size)
+        self._number = record("f8", self.numbers)
+
+    @property
+    def trace(self) -> Array:
+        """The eligibility trace e, as a view that cannot be written."""
+        return unwritable(self._e)
+
+    def reset(self) -> None:
+        """Set the trace to 0, as at an episode's start; keep what was learnt."""
+        with self._guard:
+            self._e[:] = 0.0
+            self._number["follow_on"] = 0.0
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"features": self.features, "lam": self.rule, "max_size": self.max_size}
+        return own | {"bound": self.bound, "on_divergence": self.on_divergence}
+
+    def _state(self) -> dict[str, Array]:
+        own = {"numbers": self._number.view(np.float64), "counts": self._count.view(np.int64)}
+        return {name: getattr(self, f"_{name}") for name in self.parts.split()} | own
+
+    def _restore(self, state: dict[str, Array]) -> None:
+        new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in self._state().items()})
+        number, count = new["numbers"].view(self._number.dtype), new["counts"].view(self._count.dtype)
+        if not (np.isfinite(new["numbers"]) & (new["numbers"] >= 0)).all() or number["gamma"] > 1 or number["lam"] > 1:
+            raise ValueError("state 'numbers' does not fit this learner: γ and λ must be in [0, 1], none negative")
+        names = self.parts.split()
+        if count["diverged_at"] < 0 and not all(np.isfinite(new[name]).all() for name in names):
+            raise ValueError(f"state: {', '.join(names)} must be finite")
+        self._number, self._count = number, count
+        for name in names:
+            setattr(self, f"_{name}", new[name])
+
+
+class LeastSquares(MatrixLearner):
+    """A `MatrixLearner` for the linear system of TD(λ) or ETD(λ): ridge, forgetting, emphasis.
+
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    lam
+        λ: a number, one for each state, or a rule.
+    ridge
+        Added to A's diagonal.
+    forgetting
+        μ: at each step, what the steps before weigh is multiplied by μ. 1 forgets nothing; μ < 1 remembers about
+        1/(1-μ) steps, for a target that moves.
+    emphatic
+        Whether the trace is emphatic: the fixed point is ETD(λ)'s, not TD(λ)'s.
+    interest
+        i, if emphatic: one number for all observations, or one for each feature, i(x) = interest·x (with one-hot
+        features one for each state). Not negative.
+    options
+        `max_size`, the most features it accepts; `bound`, beyond which a trace, or a term of A or b, is divergence
+        (off-policy, traces may grow without limit); `on_divergence`, "raise" `Diverged` once, or "flag" it: see
+        `diverged_at`. Either way A and b stay as they were, and the learner then learns no more.
+    """
+
+    def __init__(
+        self,
+        features: Encoder,
+        lam: Any = 0.9,
+        ridge: float = 1e-6,
+        *,
+        forgetting: float = 1.0,
+        emphatic: bool = False,
+        interest: ArrayLike = 1.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(features, lam, **options)
+        self.ridge, self.forgetting = not_negative(ridge, "ridge"), positive(forgetting, "forgetting")
+        self.emphatic, self.interest = flag(emphatic, "emphatic"), real(interest, "interest")
+        if self.forgetting > 1:
+            raise ValueError(f"forgetting must be in (0, 1], 1 to forget nothing; got {forgetting}")
+        given = self.interest
+        if given.shape not in ((), (features.size,)) or not ((given >= 0) & (given <= self.bound)).all():
+            raise ValueError(
+                f"interest must be a number that is not negative, or {features.size} of them, one for each feature; "
+                f"got {interest!r}"
+            )
+        if not self.emphatic and (given != 1).any():
+            raise ValueError(f"interest is of emphatic learners only: write emphatic=True; got {interest!r} without")
+        self._allocate(features.size)
+
+    @abstractmethod
+    def _allocate(self, size: int) -> None:
+        """Make its other arrays, as they are before the first step."""
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {"ridge": self.ridge, "forgetting": self.forgetting, "emphatic": self.emphatic}
+        return super().get_params() | own | {"interest": self.interest.tolist()}
+
+    def _interests(self, x: Ints, xv: Floats) -> Floats:
+        """I(x) of each row if emphatic, else nothing; an error where it is negative."""
+        if not self.emphatic:
+            return np.empty(0)
+        if self.interest.ndim == 0:
+            return np.full(len(x), float(self.interest))
+        found: Floats = (xv * self.interest[x]).sum(axis=1)
+        if found.min() < 0:
+            row = int(np.argmin(found))
+            raise ValueError(f"interest: interest·x must not be negative; it is {found[row]} (row {row})")
+        return found
+
+
+def unwritable(array: Floats) -> Array:
+    """A view that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

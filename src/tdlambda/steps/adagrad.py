@@ -1,0 +1,132 @@
+"""AdaGrad: Duchi, Hazan & Singer (2011). A step size for each weight that falls with its gradients so far.
+
+    G_i += g_i²,    w_i += α g_i / √G_i
+
+g is the change of w that the algorithm's own equations give at α = 1; second weights h likewise, with αβ in place of α.
+It is defined for algorithms whose traces carry no step size and whose changes are linear in it; their declarations with
+AdaGrad are made from their equations.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import positive
+from tdlambda.core import declare, source
+from tdlambda.core.equations import Line, parse, total
+from tdlambda.core.names import words
+from tdlambda.learners.step_size import StepSize
+
+
+class AdaGrad(StepSize):
+    """A step size for each weight, α over the root of the sum of its squared gradients.
+
+    Parameters
+    ----------
+    alpha
+        α, the size of each weight's first step.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> v = td.TDRC(td.OneHot(3), alpha=td.steps.AdaGrad(0.25), lam=0.0)
+    >>> v.update(0, 8.0, 1, gamma=0.9)
+    >>> v.predict(0)
+    0.25
+    """
+
+    def __init__(self, alpha: float = 0.1) -> None:
+        self.alpha = positive(alpha, "alpha")
+
+    def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
+        """The algorithm with AdaGrad; TypeError if its update is no equation, or not linear in α."""
+        if algorithm.feature is not None or algorithm.trace_scale or not _linear(algorithm):  # type: ignore[arg-type]
+            raise TypeError(
+                f"alpha: AdaGrad is defined for equations that are linear in α, without α in traces, "
+                f"not for {algorithm.__name__}"
+            )
+        return _with_adagrad(algorithm)  # type: ignore[arg-type]
+
+
+@cache
+def _linear(base: type[declare.Algorithm]) -> bool:
+    """Whether changes of weights are in proportion to step sizes, and all else is independent of them."""
+    sizes, asked, lines = words(base.sizes), source.arguments(base.step), parse(base.updates, base.row_names())
+    given = dict(zip(asked, np.random.default_rng(0).uniform(0.1, 0.9, len(asked)).tolist(), strict=True))
+    found = []
+    for size in (0.01, 0.02):
+        made = base.step(**given | {name: size for name in sizes if name in given})
+        found.append(dict(zip(source.returned(base.step), np.atleast_1d(made).tolist(), strict=True)))
+    weights = {t.coefficient for line in lines if line.row in words(base.weight_rows) for t in line.terms}
+    decays = {line.own for line in lines if line.row in words(base.weight_rows)}
+    factor = {name: 2.0 if name in weights else 1.0 for name in set(found[0]) - decays}
+    return all(math.isclose(found[1][name], by * found[0][name], rel_tol=1e-9) for name, by in factor.items())
+
+
+@cache
+def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
+    """The declaration: `step` at step sizes of 1, and the equations at one feature."""
+    weights, sizes = words(base.weight_rows), words(base.sizes)
+    step = ast.unparse(ast.fix_missing_locations(source.tree(base.step, dict.fromkeys(sizes, 1.0))))
+    members: dict[str, Any] = {
+        "__doc__": f"{base.__name__} with AdaGrad.",
+        "weight_rows": " ".join([*weights, *(f"{row}_squares" for row in weights)]),
+        "trace_rows": base.trace_rows,
+        "lasting_rows": " ".join(row for row in base.equations().decaying if row in weights),
+        "sizes": base.sizes,
+        "parameters": base.parameters,
+        "dots": base.dots,
+        "keeps": base.keeps,
+        "holds": base.holds,
+        "starts": base.starts,
+        "reads_terminal": base.reads_terminal,
+        "step": staticmethod(_function(step, base.step.__globals__, base.__name__)),
+        "feature": staticmethod(_function(_feature(base), {}, base.__name__)),
+    }
+    return type(f"AdaGrad{base.__name__}", (declare.Algorithm,), members)
+
+
+def _feature(base: type[declare.Algorithm]) -> str:
+    """The source of the update at one feature."""
+    rows, weights, sizes = base.row_names(), words(base.weight_rows), words(base.sizes)
+    lines = parse(base.updates, rows)
+    body, out = [], []
+    for line in lines:
+        if line.row not in weights:
+            body.append(f"{line.row} = {_right(line, line.own)}")
+            out.append(line.row)
+            continue
+        size = "alpha" if line.row == weights[0] else f"alpha * {sizes[weights.index(line.row)]}"
+        decay = "0" if not line.own else f"({line.own} - 1.0)"
+        body += [f"change = {_right(line, decay)}", f"{line.row}_squares = {line.row}_squares + change * change"]
+        body += ["if change != 0:", f"    {line.row} = {line.row} + {size} * change / math.sqrt({line.row}_squares)"]
+        out += [line.row, f"{line.row}_squares"]
+    names = {*base.equations().coefficients, *(sizes[weights.index(r)] for r in out if r in weights), "alpha"}
+    nexts = ["x_next"] if any(t.vector == "x'" for line in lines for t in line.terms) else []
+    head = [*rows, *(f"{row}_squares" for row in weights), "x", *nexts, *sorted(names)]
+    text = "".join(f"    {part}\n" for part in body)
+    return f"def feature({', '.join(head)}):\n{text}    return {', '.join(out)}\n"
+
+
+def _right(line: Line, own: str) -> str:
+    """The right side of an equation at one feature; `own` is the row's own factor, "" for 1 and "0" for none."""
+    vectors = {"x'": "x_next"}
+    parts = [] if own == "0" else [("+", f"{own} * {line.row}" if own else line.row)]
+    for term in line.terms:
+        vector = vectors.get(term.vector, term.vector)
+        parts.append((term.sign, f"{term.coefficient} * {vector}" if term.coefficient else vector))
+    return total(parts) or "0.0"
+
+
+def _function(text: str, names: dict[str, Any], of: str) -> Any:
+    """A function from its source, where `inspect` finds it."""
+    file, room = f"<AdaGrad of {of}: {hash(text)}>", {**names, "math": math}
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), room)
+    return next(value for name, value in room.items() if name in ("step", "feature") and callable(value))

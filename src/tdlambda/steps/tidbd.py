@@ -1,0 +1,111 @@
+"""TIDBD(λ), a step size for each feature by meta-gradient descent: Kearney, Veeriah, Travnik, Sutton & Pilarski (2018).
+
+    y   = x (semi-gradient)  or  x - γ' x' (ordinary gradient)
+    α_i = α_i exp(θ δ y_i H_i)
+    e   = ρ (γλ e + x)
+    w_i += α_i δ e_i
+    H_i = H_i [1 - α_i y_i e_i]⁺ + α_i δ e_i
+
+a_i is α_i over the initial α. H is kept over episodes. Published on-policy; ρ enters the trace as in TD(λ). θ depends
+on the units of rewards and features (`Autostep`'s does not), and too large a θ diverges.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tdlambda.algorithms.td import TD
+from tdlambda.arrays import choice, not_negative, positive
+from tdlambda.core import declare
+from tdlambda.learners.step_size import StepSize
+
+MOST = 20.0
+"""The most that ln α_i changes in one step: a step size driven to ∞ is noticed as divergence before it is no number."""
+
+
+def grown(z):
+    """exp(z), at most e^20 and at least e^-20; by its series where z is small, which costs half as much."""
+    if abs(z) < 0.01:
+        out = 1 + z * (1 + z * (1 / 2 + z * (1 / 6 + z * (1 / 24 + z * (1 / 120 + z * (1 / 720))))))
+    else:
+        out = math.exp(min(max(z, -MOST), MOST))
+    return out
+
+
+def moved(w, h, size, delta, e, y):
+    """A weight and its meta trace after a step of this size."""
+    by = size * delta * e
+    return w + by, h * max(0.0, 1 - size * y * e) + by
+
+
+class SemiTIDBD(declare.Algorithm):
+    """TD(λ) with TIDBD by the semi-gradient."""
+
+    weight_rows, parameters = "w a h", "theta"
+    starts = {"a": 1.0}
+    dots = {"v": "w.x", "v_next": "w.x'"}
+    keeps = {"decay": 0.0}
+
+    @staticmethod
+    def step(v, v_next, decay, reward, gamma_next, rho, lam_next):
+        """Coefficients of the update."""
+        delta = reward + gamma_next * v_next - v
+        keep, decay = rho * decay, gamma_next * lam_next
+        return keep, delta, decay
+
+    @staticmethod
+    def feature(w, a, h, e, x, keep, rho, delta, alpha, theta):
+        """One feature; exp only where the exponent is not 0."""
+        push = theta * delta * x * h
+        if push != 0:
+            a = a * grown(push)
+        e = keep * e + rho * x
+        w, h = moved(w, h, alpha * a, delta, e, x)
+        return w, a, h, e
+
+
+class OrdinaryTIDBD(SemiTIDBD):
+    """TD(λ) with TIDBD by the ordinary gradient."""
+
+    @staticmethod
+    def feature(w, a, h, e, x, x_next, keep, rho, delta, alpha, theta, gamma_next):
+        """One feature; exp only where the exponent is not 0."""
+        y = x - gamma_next * x_next
+        push = theta * delta * y * h
+        if push != 0:
+            a = a * grown(push)
+        e = keep * e + rho * x
+        w, h = moved(w, h, alpha * a, delta, e, y)
+        return w, a, h, e
+
+
+class TIDBD(StepSize):
+    """A step size for each feature, by meta-gradient descent on the squared TD error.
+
+    Parameters
+    ----------
+    alpha
+        The step size that every feature begins with.
+    theta
+        Meta step size θ ≥ 0; 0 is TD(λ).
+    gradient
+        "ordinary" or "semi".
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> walk = td.make("RandomWalk-v0")
+    >>> v = td.TD(walk.features, alpha=td.steps.TIDBD(0.05, theta=0.01), lam=0.9)
+    >>> v.update_many(walk.sampler(seed=1).take(2_000))
+    >>> bool(v.row("V_a").min() < 1 < v.row("V_a").max())          # α_i over the first α
+    True
+    """
+
+    def __init__(self, alpha: float = 0.01, theta: float = 0.01, gradient: str = "ordinary") -> None:
+        self.alpha, self.theta = positive(alpha, "alpha"), not_negative(theta, "theta")
+        self.gradient = choice(gradient, "gradient", "ordinary", "semi")
+
+    @property
+    def forms(self) -> dict[type[declare.Algorithm], type[declare.Algorithm]]:
+        """By the kind of gradient."""
+        return {TD: OrdinaryTIDBD if self.gradient == "ordinary" else SemiTIDBD}

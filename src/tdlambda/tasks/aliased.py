@@ -1,0 +1,32 @@
+"""Two states that look alike: where TD(λ) depends on λ although features are one-hot (Allen et al. 2024)."""
+
+import numpy as np
+
+from tdlambda.features import Table
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+
+@task("Aliased-v0")
+class Aliased(TabularTask):
+    """From A or B, ½ each, through a middle state that looks the same, to +1 if it began in A and to -1 if in B.
+
+    States 0 and 1 are A and B, 2 and 3 the middle after each, 4 the end; γ = 1. The features are one-hot observations
+    A, B, m, with states 2 and 3 both m. TD(λ) converges to v(A) = λ, v(B) = -λ, v(m) = 0: λ = 1 is right about A and B,
+    λ = 0 cannot be. The λ-discrepancy between the two, ‖v₁ - v₀‖ with weight ¼ for each state, is √½.
+
+    Examples
+    --------
+    >>> task = Aliased()
+    >>> X = task.features.matrix(range(5))
+    >>> task.mdp.td_fixed_point(X, 0.3)[:2].round(6)
+    array([ 0.3, -0.3])
+    """
+
+    def __init__(self) -> None:
+        rows = [(0, 0, 2, 0, 1), (1, 0, 3, 0, 1), (2, 0, 4, 1, 1), (3, 0, 4, -1, 1)]
+        mdp = FiniteMDP.from_rows(rows, terminal=[4], start=[0.5, 0.5, 0, 0, 0])
+        X = np.zeros((5, 3))
+        X[[0, 1, 2, 3], [0, 1, 2, 2]] = 1
+        super().__init__(mdp, [1.0], None, Table(X))

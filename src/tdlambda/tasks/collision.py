@@ -1,0 +1,58 @@
+"""The Collision task (Ghiassian & Sutton 2021, arXiv 2106.00922): a comparison of off-policy prediction algorithms."""
+
+import numpy as np
+
+from tdlambda.arrays import Floats, integer
+from tdlambda.features import Table
+from tdlambda.mdp import FiniteMDP
+from tdlambda.randomness import stream, uniform
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+STATES, FEATURES, ONES = 8, 6, 3
+
+
+@task("Collision-v0")
+class Collision(TabularTask):
+    """Drive forward through eight states to a reward of 1; from state 4 on the behaviour turns away half of the time.
+
+    Episodes start in one of the states 0 to 3. Action 0 ("forward") leads to the next state, from state 7 to the end
+    with reward 1; action 1 ("turn") ends the episode with 0. The target policy always goes forward, the behaviour
+    policy does so in states 0 to 3 and turns with ½ elsewhere: ρ is 1 there, 2 or 0 here. With γ = 0.9,
+    v(s) = 0.9^(7-s); the behaviour spends (2, 4, 6, 8, 8, 4, 2, 1)/35 of its time in the states. State 8 is terminal.
+
+    Each state has three ones in six places, drawn uniformly; features of two states may agree, and in about a third of
+    the draws their rank is below 6.
+
+    Parameters
+    ----------
+    features_seed
+        Which draw of the features; the same everywhere. The paper has a new one for each run.
+
+    Examples
+    --------
+    >>> Collision().mdp.v([1.0, 0.0]).round(4)
+    array([0.4783, 0.5314, 0.5905, 0.6561, 0.729 , 0.81  , 0.9   , 1.    ,
+           0.    ])
+    >>> Collision(features_seed=3).features.dense(0)
+    array([1., 1., 1., 0., 0., 0.])
+    """
+
+    def __init__(self, features_seed: int = 0) -> None:
+        end = STATES
+        rows = [(s, 0, s + 1, float(s + 1 == end), 1) for s in range(STATES)]
+        rows += [(s, 1, end, 0, 1) for s in range(STATES)]
+        start = np.where(np.arange(STATES + 1) < 4, 0.25, 0.0)
+        mdp = FiniteMDP.from_rows(rows, discount=0.9, terminal=[end], start=start)
+        behavior = np.where(np.arange(STATES + 1)[:, None] < 4, [1.0, 0.0], [0.5, 0.5])
+        X = np.vstack((drawn_features(features_seed), np.zeros(FEATURES)))
+        super().__init__(mdp, [1.0, 0.0], behavior, Table(X))
+
+
+def drawn_features(seed: int) -> Floats:
+    """For each of the eight states, three ones in six places."""
+    rng = stream(integer(seed, "features_seed", 0))
+    X = np.zeros((STATES, FEATURES))
+    for row in X:
+        row[np.argsort([uniform(rng) for _ in range(FEATURES)], kind="stable")[:ONES]] = 1
+    return X

@@ -1,0 +1,34 @@
+"""The two-choice MDP (Naik et al. 2019; Wan, Naik & Sutton 2021, "Learning and planning in average-reward MDPs")."""
+
+from tdlambda.features import OneHot
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+
+@task("TwoChoice-v0")
+class TwoChoice(TabularTask):
+    """Two loops of five steps from state 0: through 1 to 4, which pays 1 at once, or 5 to 8, which pays 2 at the end.
+
+    Both actions are equally likely. The average reward is 0.3 a step, and state 0 takes 0.2 of the time, each other
+    0.1. The differential values with mean 0 are (-.2, -1.4, -1.1, -.8, -.5, .6, .9, 1.2, 1.5): they, and the average,
+    do not depend on the discount, which is there because discounted values need one below 1. Differential learners
+    leave it out.
+
+    Parameters
+    ----------
+    discount
+        γ of the discounted values.
+
+    Examples
+    --------
+    >>> loops = TwoChoice()
+    >>> loops.mdp.state_distribution(loops.target).round(3)
+    array([0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    """
+
+    def __init__(self, discount: float = 0.9) -> None:
+        rows = [(0, 0, 1, 1, 1), (0, 1, 5, 0, 1)]
+        rows += [(s, a, 0 if s in (4, 8) else s + 1, 2 * (s == 8), 1) for s in range(1, 9) for a in (0, 1)]
+        mdp = FiniteMDP.from_rows(rows, discount=discount)
+        super().__init__(mdp, [0.5, 0.5], None, OneHot(9))
