@@ -433,7 +433,7 @@ MUTANTS: list[Mutant] = [
     ("engine/checks", "_TOLERANCE = 1e-9", "_TOLERANCE = 1e9"),
     ("engine/checks", "for name in CONVENTIONS:\n", "for name in ():\n"),
     ("engine/checks", '_require(0 <= lam <= 1, f"lam_next', '_require(True, f"lam_next'),
-    ("engine/", "return factor * float(record[own])", "return float(record[own])"),
+    ("engine/", "for what in (*given, own)) for one", "for what in (own,)) for one"),
     #
     # ---- AutoTD and control
     ("auto/bank", "energy[l] += c * c", "energy[l] += c"),

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 import numba as _numba
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
 
 from tdlambda.compile_notice import CompileNotice
 
@@ -59,9 +61,20 @@ def lanewise(function: _Function) -> _Function:
     return cast(_Function, dispatcher)
 
 
+class _Flags(Flags):
+    """Numba's flags, told apart fast: its own have one hash for all, so that caches with them as keys are searched."""
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == other._values if isinstance(other, _Flags) else bool(super().__eq__(other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values))
+
+
 def _without_overlap(flags: Any) -> Any:
-    flags.noalias = True
-    return flags
+    own = _Flags(flags)
+    own.noalias = True
+    return own
 
 
 def entry(function: _Function, *examples: Any) -> _Function:
@@ -81,11 +94,79 @@ def _compile(function: _Function, **options: bool) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
-    dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     generated = function.__module__.startswith(GENERATED)
-    if not (generated and options.get("forceinline")):  # compiled into callers of the same file only
+    part = generated and options.get("forceinline")  # compiled into callers of the same file only
+    how = {"pipeline_class": _Part if part else _Kernel} if generated else {}
+    dispatcher: Any = numba.njit(error_model="numpy", **how, **options)(function)
+    dispatcher._compiler._customize_flags = _Flags
+    if not part:
         _cache_on_disk(dispatcher, (0, 0) if generated else _package_stamp())
     return cast(_Function, dispatcher)
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """Machine code without reference counts: LLVM optimises it once, not before and after they are removed."""
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _PartLibrary(_KernelLibrary):
+    """Code to be linked into that of callers, who optimise it; no machine code is made of it."""
+
+    vectorised = False
+
+    def _optimize_final_module(self) -> None:
+        if self.vectorised:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        """There is none."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """The code generator, but for the environment of a function that can be called from Python."""
+        return _WITHOUT_ENVIRONMENT
+
+
+class _Kernel(Compiler):
+    """Compiles a function of a generated module."""
+
+    library: type[JITCodeLibrary] = _KernelLibrary
+
+    def _compile_core(self) -> Any:
+        state = self.state
+        if state.library is None:
+            state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
+        return super()._compile_core()
+
+
+class _Part(_Kernel):
+    """Compiles what other compiled functions alone call: half of the work is saved."""
+
+    library = _PartLibrary
+
+    def define_pipelines(self) -> Any:
+        """Numba's; loops along lanes are vectorised at once, where it is known that nothing overlaps."""
+        if self.state.library is not None:
+            self.state.library.vectorised = self.state.flags.noalias
+        return super().define_pipelines()
+
+
+class _WithoutEnvironment:
+    def set_env(self, name: str, env: Any) -> None:
+        """Nobody reads it: it is for exceptions and Python objects."""
+
+
+_WITHOUT_ENVIRONMENT = _WithoutEnvironment()
 
 
 def _cache_on_disk(dispatcher: Any, stamp: tuple[int, int]) -> None:

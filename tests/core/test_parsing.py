@@ -19,8 +19,8 @@ class Cycle:
             pass
 
 
-def _litter(*_: object) -> None:
-    for _ in range(3):
+def _litter(*_given: object) -> None:
+    for _again in range(3):
         Cycle()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Block:
         self.state["sparse"], self.state["scale"] = size > DENSE_SIZE, -1.0
         self.state["started"] = any(one._record["start"][0] > 0 for one in group.learners)
         for name in self.module.NAMES:
-            self.number(name)[:] = [_number(one, name) for one in group.lanes]
+            self.number(name)[:] = _numbers(group.lanes, name)
         self.frozen: dict[int, tuple[Array, Array, Floats, int]] = {}
         self._advance = self.module.advance
         if self.apart is not None and found is not None:
@@ -169,15 +170,14 @@ class Block:
         return twin
 
 
-def _number(learner: Algorithm, name: str) -> float:
-    """What a lane begins with."""
-    record, model = learner._record[0], learner.model
-    known = learner._record.dtype.names or ()
+def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:
+    """What lanes begin with: one number each, or one for all."""
+    model, known = learners[0].model, learners[0]._record.dtype.names or ()
     if name in known and name not in model.results:
-        return float(record[name])
+        return [one._record[name].item() for one in learners]
     k, _, own = name.partition("_")
     if own in words(model.algorithm.sizes) and k in model.estimates:
         pace = model.estimates[k].pace
-        factor = float(record[pace]) if pace in known and pace not in model.results else 1.0
-        return factor * float(record[own])
+        given = [pace] if pace in known and pace not in model.results else []
+        return [math.prod(one._record[what].item() for what in (*given, own)) for one in learners]
     return np.inf if name.startswith("allowed") else 0.0

@@ -129,7 +129,9 @@ def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:
 def _compile(job: Job, groups: list[Group]) -> None:
     """Compile or load, before the threads start, what they will run."""
     chunk = Stream(job.task, 0).take(1)
-    Lanes(job, Group(groups[0].learners[:1], (0,)), Encoded(), np.array([1])).feed(chunk)
+    for model, group in {group.learners[0].model: group for group in groups}.items():
+        some = group if model.independent() else Group(group.learners[:1], (0,))  # all of them say what they share
+        Lanes(job, some, Encoded(), np.array([1])).feed(chunk)
 
 
 def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, Lane]:

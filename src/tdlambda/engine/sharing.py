@@ -108,8 +108,14 @@ def found(group: Group) -> Sharing | None:
         places = Group(tuple(chosen), tuple(range(len(chosen))))
         where = np.array([different.index(key) for key in keys], dtype=np.int64)
         lam = np.array([one._lam for one in places.lanes], dtype=np.float64)
-        return Sharing(name, Model(model.algorithm, rule, apart=(name,)), places, where, lam)
+        return Sharing(name, _without(model, name), places, where, lam)
     return None
+
+
+@cache
+def _without(model: Model, name: str) -> Model:
+    """The model without one of its estimates."""
+    return Model(model.algorithm, model.rule, apart=(name,))
 
 
 def _alone(learner: Algorithm, name: str) -> Algorithm:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from tdlambda.core.source import load
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
@@ -561,6 +562,18 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             "dtype": self.dtype,
         }
         return given | {name: getattr(self, name) for name in self._own_params()}
+
+    def clone(self) -> Self:
+        """A learner in the same state that shares nothing with this one."""
+        kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
+        if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
+            return super().clone()  # what its constructor makes may not be for sharing
+        twin = object.__new__(type(self))
+        with self._guard.quiet:
+            own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
+        vars(twin).update(own, _guard=Guard("learner"), _behavior=None)
+        twin._bind()
+        return twin
 
     def _own_params(self) -> list[str]:
         """Names of further arguments: of this constructor, and of those that it passes the rest on to."""
