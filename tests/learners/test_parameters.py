@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-def"
+# mypy: disable-error-code="no-untyped-def, override"
 """Every parameter of an algorithm is in its signature, in `get_params` and in copies, and numbers are within range."""
 
 import inspect
