@@ -44,7 +44,7 @@ class TwoForms(SecondWeights, base=True):
     features, alpha, lam, beta, options
         See `SecondWeights`.
     form
-        "correction", or "gradient" for the gradient-trace form. Both have the same mean update.
+        "correction", or "gradient" for the gradient-trace form.
     """
 
     gradient_form: ClassVar[type[declare.Algorithm]]
