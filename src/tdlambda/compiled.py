@@ -72,7 +72,7 @@ class _Flags(Flags):
 
 
 def _without_overlap(flags: Any) -> Any:
-    own = _Flags(flags)
+    own: Any = _Flags(flags)
     own.noalias = True
     return own
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import tdlambda as td
+from tdlambda.arrays import positive
 from tdlambda.core import source
 from tdlambda.core.equations import forms, parse
 
@@ -131,6 +132,9 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
         ({"weight_rows": ""}, "weight_rows"),
         ({"sizes": "beta"}, "sizes must begin with alpha"),
         ({"trace_scale": "beta"}, "beta: not among sizes"),
+        ({"ranges": {"cap": positive}}, "ranges: cap is not declared; its numbers are none"),
+        ({"ranges": {"cap": positive}, "parameters": "reg"}, "ranges: cap is not declared; its numbers are reg"),
+        ({"ranges": {"alpha": positive}, "sizes": "alpha beta"}, "ranges: alpha is not declared; its numbers are beta"),
         ({"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.w"}}, "cannot read 'xx': 'x.w'; write row.x"),
         (
             {"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.x"}, "keeps": {"decay": "xx"}},

@@ -19,7 +19,7 @@ from tdlambda.arrays import choice, positive
 from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.step_size import OneOver, StepSize
+from tdlambda.learners.step_size import Alpha
 
 
 class DifferentialTD(Algorithm):
@@ -27,15 +27,13 @@ class DifferentialTD(Algorithm):
 
     Parameters
     ----------
-    features, alpha, lam
+    features, alpha, lam, options
         See `Algorithm`.
     eta
         η > 0, the step size of the average reward as a multiple of α.
     rate
         How the average reward is learnt: "td", from δ, or "mean", from rewards alone (on-policy only: off-policy it
         is the behaviour policy's).
-    options
-        The rest of `Algorithm`'s parameters.
 
     Examples
     --------
@@ -48,7 +46,7 @@ class DifferentialTD(Algorithm):
     (0.5, 0.5)
     """
 
-    parameters = "eta"
+    parameters, eta, ranges = "eta", 1.0, {"eta": positive}
     dots = {"v": "w.x", "v_next": "w.x'"}
     keeps = {"decay": 0.0}
     holds = {"mean": 0.0}
@@ -66,16 +64,10 @@ class DifferentialTD(Algorithm):
         return keep, along, decay, mean
 
     def __init__(
-        self,
-        features: Encoder,
-        alpha: float | OneOver | StepSize,
-        lam: Any = 0.9,
-        eta: float = 1.0,
-        rate: Literal["td", "mean"] = "td",
-        **options: Any,
+        self, features: Encoder, alpha: Alpha, lam: Any = 0.9, *, rate: Literal["td", "mean"] = "td", **options: Any
     ) -> None:
         self.rate = choice(rate, "rate", "td", "mean")
-        super().__init__(features, alpha, lam, eta=positive(eta, "eta"), **options)
+        super().__init__(features, alpha, lam, **options)
 
     @property
     def _declared(self) -> type[declare.Algorithm]:

@@ -19,16 +19,7 @@ from tdlambda.core import declare
 class GTD(TwoForms):
     """GTD(λ): off-policy TD(λ) that converges with linear features, by gradient descent on the MSPBE.
 
-    Parameters
-    ----------
-    features, alpha, lam
-        See `Algorithm`.
-    beta
-        Step size of the second weights: a number; α itself by default. With a schedule for α, a factor on α.
-    form
-        "correction", or "gradient" for the gradient-trace form. Both have the same mean update.
-    options
-        The rest of `Algorithm`'s parameters.
+    Also known as TDC(λ). Parameters are those of `TwoForms`.
 
     Examples
     --------
@@ -40,8 +31,6 @@ class GTD(TwoForms):
     True
     """
 
-    dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h"}
-    keeps = {"decay": 0.0}
     updates = """
         e  = keep e + rho x
         w += along e + correct x'

@@ -19,44 +19,35 @@ from tdlambda.core import declare
 class GTD2(TwoForms):
     """GTD2(λ): gradient descent on the MSPBE in which w learns from h alone, never from δ.
 
-    Parameters
-    ----------
-    features, alpha, lam
-        See `Algorithm`.
-    beta
-        Step size of the second weights: a number; α itself by default. With a schedule for α, a factor on α.
-    form
-        "correction", or "gradient" for the gradient-trace form. Both have the same mean update.
-    options
-        The rest of `Algorithm`'s parameters.
+    Parameters are those of `TwoForms`.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> baird = td.make("Baird-v0")
-    >>> v = td.GTD2(baird.features, alpha=0.01, lam=0.0, beta=0.05, initial=baird.initial_weights)
-    >>> v.update_many(baird.sampler(seed=1).take(20_000))
-    >>> bool(abs(v.weights).max() < 20)
-    True
+    >>> steps = baird.sampler(seed=1).take(20_000)
+    >>> for form in ("correction", "gradient"):
+    ...     v = td.GTD2(baird.features, 0.01, lam=0.0, beta=0.05, form=form, initial=baird.initial_weights)
+    ...     v.update_many(steps)
+    ...     print(form, f"{abs(v.weights).max():.1f}")                    # 10 at first
+    correction 6.3
+    gradient 6.6
     """
 
-    dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h"}
-    keeps = {"decay": 0.0}
     updates = """
         e  = keep e + rho x
-        w += push x + correct x'
+        w += push x - pull x'
         h += along_h e + back_h x
     """
 
     @staticmethod
     def step(v, v_next, hx, eh, decay, alpha, beta, reward, gamma_next, rho, lam_next):
         """Coefficients of the update; keep eh + ρ hx is e·h with the new trace."""
-        delta = reward + gamma_next * v_next - v
-        keep = rho * decay
-        push, correct = alpha * hx, -alpha * gamma_next * (1 - lam_next) * (keep * eh + rho * hx)
+        delta, keep = reward + gamma_next * v_next - v, rho * decay
+        push, pull = alpha * hx, alpha * gamma_next * (1 - lam_next) * (keep * eh + rho * hx)
         along_h, back_h = beta * delta, -beta * hx
         decay = gamma_next * lam_next
-        return keep, push, correct, along_h, back_h, decay
+        return keep, push, pull, along_h, back_h, decay
 
 
 class GradientTraceGTD2(declare.Algorithm):
@@ -67,13 +58,12 @@ class GradientTraceGTD2(declare.Algorithm):
     @staticmethod
     def step(v, v_next, hx, eh, decay, alpha, beta, reward, gamma_next, rho, lam_next):
         """Coefficients of the update; push is α e·h with the new trace."""
-        delta = reward + gamma_next * v_next - v
-        keep = rho * decay
+        delta, keep = reward + gamma_next * v_next - v, rho * decay
         push = alpha * (keep * eh + rho * hx)
-        correct = -gamma_next * push
+        pull = gamma_next * push
         along_h, back_h = beta * delta, -beta * hx
         decay = gamma_next * lam_next
-        return keep, push, correct, along_h, back_h, decay
+        return keep, push, pull, along_h, back_h, decay
 
 
 GTD2.gradient_form = GradientTraceGTD2

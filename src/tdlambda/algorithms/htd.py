@@ -16,14 +16,7 @@ from tdlambda.algorithms.second_weights import SecondWeights
 class HTD(SecondWeights):
     """HTD(λ): TD(λ) where the data are on-policy, with a gradient correction as far as they are not.
 
-    Parameters
-    ----------
-    features, alpha, lam
-        See `Algorithm`.
-    beta
-        Step size of the second weights: a number; α itself by default. With a schedule for α, a factor on α.
-    options
-        The rest of `Algorithm`'s parameters.
+    Parameters are those of `SecondWeights`.
 
     Examples
     --------
@@ -38,8 +31,7 @@ class HTD(SecondWeights):
     """
 
     trace_rows = "e e_b"
-    dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h", "bh": "e_b.h"}
-    keeps = {"decay": 0.0}
+    dots = {**SecondWeights.dots, "bh": "e_b.h"}
     updates = """
         e   = keep e + rho x
         e_b = keep_b e_b + x

@@ -17,26 +17,21 @@ from tdlambda.algorithms.second_weights import SecondWeights
 class PGTD2(SecondWeights):
     """PGTD2(λ): off-policy TD(λ) by extragradient steps on the MSPBE; converges with step sizes that fall to 0.
 
-    Parameters
-    ----------
-    features, alpha, lam, beta, options
-        See `GTD`.
+    With constant step sizes it may diverge where `GTD2` does not. Parameters are those of `SecondWeights`.
 
     Examples
     --------
     >>> import tdlambda as td
-    >>> baird = td.make("Baird-v0")
-    >>> v = td.PGTD2(baird.features, alpha=0.005, lam=0.0, beta=0.05, initial=baird.initial_weights)
-    >>> v.update_many(baird.sampler(seed=1).take(20_000))
-    >>> bool(abs(v.weights).max() < 20)
-    True
+    >>> walk = td.make("RandomWalk-v0", n=5)
+    >>> v = td.PGTD2(walk.features, td.OneOver("steps", scale=100, offset=1000), lam=0.5, beta=1.0)
+    >>> v.update_many(walk.sampler(seed=1).take(100_000))
+    >>> v.predict_many([1, 2, 3, 4, 5]).round(2)
+    array([-0.66, -0.32, -0.  ,  0.33,  0.66])
+    >>> walk.mdp.v()[1:6].round(2)
+    array([-0.67, -0.33,  0.  ,  0.33,  0.67])
     """
 
-    keeps = {"decay": 0.0}
-    dots = {
-        "v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h", "ex": "e.x", "ee": "e.e",
-        "xx": "x.x", "xy": "x.x'", "yy": "x'.x'",
-    }  # fmt: skip
+    dots = {**SecondWeights.dots, "ex": "e.x", "ee": "e.e", "xx": "x.x", "xy": "x.x'", "yy": "x'.x'"}
     updates = """
         e  = keep e + rho x
         w += back x + correct x'

@@ -8,7 +8,7 @@ from tdlambda.arrays import choice, positive
 from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.step_size import OneOver, StepSize
+from tdlambda.learners.step_size import Alpha
 
 
 class SecondWeights(Algorithm, base=True):
@@ -16,24 +16,19 @@ class SecondWeights(Algorithm, base=True):
 
     Parameters
     ----------
-    features, alpha, lam
+    features, alpha, lam, options
         See `Algorithm`.
     beta
         Step size of the second weights: a number; α itself by default. With a schedule for α, or step sizes that
         adapt, a factor on α.
-    options
-        The rest of `Algorithm`'s parameters.
     """
 
     weight_rows, sizes = "w h", "alpha beta"
+    dots = {"v": "w.x", "v_next": "w.x'", "hx": "h.x", "eh": "e.h"}
+    keeps = {"decay": 0.0}
 
     def __init__(
-        self,
-        features: Encoder,
-        alpha: float | OneOver | StepSize,
-        lam: Any = 0.9,
-        beta: float | None = None,
-        **options: Any,
+        self, features: Encoder, alpha: Alpha, lam: Any = 0.9, beta: float | None = None, **options: Any
     ) -> None:
         super().__init__(features, alpha, lam, beta=1.0 if beta is None else positive(beta, "beta"), **options)
         self.beta = None if beta is None else float(beta)
@@ -58,7 +53,7 @@ class TwoForms(SecondWeights, base=True):
     def __init__(
         self,
         features: Encoder,
-        alpha: float | OneOver | StepSize,
+        alpha: Alpha,
         lam: Any = 0.9,
         beta: float | None = None,
         form: Literal["correction", "gradient"] = "correction",

@@ -17,7 +17,7 @@ from tdlambda.arrays import choice
 from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.step_size import OneOver, StepSize
+from tdlambda.learners.step_size import Alpha
 
 
 class TD(Algorithm):
@@ -25,12 +25,10 @@ class TD(Algorithm):
 
     Parameters
     ----------
-    features, alpha, lam
+    features, alpha, lam, options
         See `Algorithm`.
     trace
         "accumulating", "replacing" (binary features) or "dutch".
-    options
-        The rest of `Algorithm`'s parameters.
 
     Examples
     --------
@@ -59,7 +57,7 @@ class TD(Algorithm):
     def __init__(
         self,
         features: Encoder,
-        alpha: float | OneOver | StepSize,
+        alpha: Alpha,
         lam: Any = 0.9,
         trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
         **options: Any,
@@ -74,9 +72,6 @@ class TD(Algorithm):
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return super().get_params() | {"trace": self.trace_kind}
-
-    def _own_params(self) -> list[str]:
-        return []
 
 
 class DutchTD(declare.Algorithm):

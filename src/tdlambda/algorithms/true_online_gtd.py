@@ -16,19 +16,16 @@ from tdlambda.algorithms.second_weights import SecondWeights
 class TrueOnlineGTD(SecondWeights):
     """True online GTD(λ): safe off-policy with linear features, and as exact as true online TD(λ) on-policy.
 
-    Parameters
-    ----------
-    features, alpha, lam, beta, options
-        See `GTD`.
+    Parameters are those of `SecondWeights`.
 
     Examples
     --------
     >>> import tdlambda as td
-    >>> lake = td.make("FrozenLake-v0")
-    >>> v = td.TrueOnlineGTD(lake.features, alpha=0.002, lam=0.9)
-    >>> v.update_many(lake.sampler(seed=1).take(200_000))
-    >>> bool(lake.mdp.value_error(v.predict_many(range(16)), lake.target, half=False) < 1e-3)
-    True
+    >>> v = td.TrueOnlineGTD(td.OneHot(2), alpha=0.5, lam=0.0, beta=0.1)
+    >>> for _ in range(2):
+    ...     v.update(0, 1.0, 1, gamma=0.9, rho=2.0)
+    >>> v.weights, v.row("V_h")
+    (array([ 1.  , -0.18]), array([0.18, 0.  ]))
     """
 
     trace_rows, trace_scale = "e g e_h", "alpha beta"

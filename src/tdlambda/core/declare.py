@@ -50,7 +50,8 @@ class Declaration:
     def __init_subclass__(cls, **options: Any) -> None:
         """Read the declaration, and refuse one that no schedule could use."""
         super().__init_subclass__(**options)
-        if "step" in cls.__dict__ or (hasattr(cls, "step") and {"updates", "dots", "keeps"} & set(cls.__dict__)):
+        said = {"updates", "dots", "keeps", "ranges"} & set(cls.__dict__)
+        if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
             try:
                 cls._check_declaration()
             except (ValueError, TypeError) as error:
@@ -128,6 +129,9 @@ class Algorithm(Declaration):
     trace_rows = "e"
     sizes: ClassVar[str] = "alpha"
     """Step sizes: numbers of each learner that a schedule changes and that a rule's further estimates scale."""
+    ranges: ClassVar[Mapping[str, Callable[[Any, str], float]]] = {}
+    """Parameters and step sizes but α → a function (value, name) that returns the number or says what is wrong with it:
+    `positive`, `not_negative` or `fraction` of `tdlambda.arrays`, say. Without one, any number will do."""
     of_value: ClassVar[str] = ""
     """Parameters that are 0 for a rule's further estimates."""
     trace_scale: ClassVar[str] = ""
@@ -145,6 +149,11 @@ class Algorithm(Declaration):
     before_at: ClassVar[str] = "x"
     """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is."""
     inputs = INPUTS
+
+    @classmethod
+    def number_names(cls) -> list[str]:
+        """What a learner is given beside α: further step sizes, and parameters."""
+        return [*words(cls.sizes)[1:], *words(cls.parameters)]
 
     @classmethod
     def known_names(cls) -> set[str]:
@@ -183,6 +192,10 @@ class Algorithm(Declaration):
             unknown = set(words(some)) - set(words(getattr(cls, where)))
             if unknown:
                 raise TypeError(f"{', '.join(sorted(unknown))}: not among {where}")
+        unknown = set(cls.ranges) - set(cls.number_names())
+        if unknown:
+            known = ", ".join(cls.number_names()) or "none"
+            raise TypeError(f"ranges: {', '.join(sorted(unknown))} is not declared; its numbers are {known}")
         if (cls.feature is None) == (not cls.updates.strip()):
             raise TypeError("say how rows change: by updates (equations), or by feature (a function), not both")
         strange_rows = {*words(cls.lasting_rows), *cls.starts} - set(words(cls.weight_rows))

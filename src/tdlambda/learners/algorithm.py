@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache, partial
+from inspect import Parameter
 from types import ModuleType
 from typing import Any, Literal, Self
 
@@ -23,7 +24,7 @@ from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
 from tdlambda.learners.guard import Guard
-from tdlambda.learners.step_size import OneOver, StepSize, initial_weights
+from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Rule
@@ -61,6 +62,23 @@ def _module(model: Model, sparse: bool, encode: Any) -> ModuleType:
     return load(f"one_{'sparse' if sparse else 'dense'}_{model.name}", one.generate(model, sparse, encode))
 
 
+def _signature(kind: type[Algorithm]) -> inspect.Signature:
+    """The parameters of a class: of its constructor and, where that takes **options, of its bases and declaration."""
+    by_name = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    owners = [c for c in kind.__mro__[: kind.__mro__.index(Algorithm) + 1] if "__init__" in vars(c)]
+    own, *further = ([*inspect.signature(vars(c)["__init__"]).parameters.values()][1:] for c in owners)
+    defaults = {name: getattr(kind, name, Parameter.empty) for name in kind.number_names()}
+    further.append([Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()])
+    shown, kinds = {p.name: p for p in own if p.kind in by_name}, {p.kind for p in own}
+    passed = () if Parameter.VAR_POSITIONAL in kinds else _COMMON[:3]  # what a constructor gives its base by position
+    for given in further:
+        if Parameter.VAR_KEYWORD in kinds:
+            new = [p for p in given if p.kind in by_name and p.name not in (*shown, *passed)]
+            shown |= {p.name: p.replace(kind=Parameter.KEYWORD_ONLY) for p in new}
+            kinds &= {p.kind for p in given}
+    return inspect.Signature([*shown.values()])
+
+
 class Algorithm(Learner, declare.Algorithm, base=True):
     """An algorithm with eligibility traces, declared by its equations: `td.TD`, `td.TrueOnlineTD`, or one of your own.
 
@@ -92,7 +110,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         "float64", or "float32" for weights and traces at half the memory.
     numbers
         Further step sizes and parameters that the declaration names (`sizes`, `parameters`); a class attribute of the
-        same name is the default.
+        same name is the default, and `ranges` says which numbers are allowed.
 
     Examples
     --------
@@ -120,26 +138,17 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     """
 
     takes_adaptive = True
-    alpha: float | OneOver | StepSize
+    alpha: Alpha
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Show the declaration's numbers in the signature."""
+        """Show every parameter in the signature."""
         super().__init_subclass__(**options)
-        if "__init__" not in vars(cls) and vars(Algorithm)["__init__"] is cls.__init__:
-            names = [*words(cls.sizes)[1:], *words(cls.parameters)]
-            shown = [p for p in inspect.signature(Algorithm.__init__).parameters.values() if p.kind != p.VAR_KEYWORD]
-            more = [
-                inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name, inspect.Parameter.empty)
-                )
-                for name in names
-            ]
-            cls.__signature__ = inspect.Signature([*shown[1:], *more])  # type: ignore[attr-defined]
+        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
         features: Encoder,
-        alpha: float | OneOver | StepSize,
+        alpha: Alpha,
         lam: Any = 0.9,
         *,
         correction: str | TraceCorrection = "importance",
@@ -176,8 +185,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def _take_numbers(self, given: dict[str, Any]) -> None:
         """The declaration's further numbers, from arguments or class attributes."""
-        kind = type(self)
-        names = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
+        kind, names = type(self), self._declared.number_names()
         unknown = sorted(set(given) - set(names))
         if unknown:
             known = ", ".join([*_COMMON, *names])
@@ -186,7 +194,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             value = given.get(name, getattr(kind, name, None))
             if value is None:
                 raise TypeError(f"{kind.__name__} needs {name}: give {name}=…, or a class attribute as its default")
-            setattr(self, name, number(value, name))
+            setattr(self, name, number(kind.ranges.get(name, number)(value, name), name))
 
     def _allocate(self, start: Floats) -> None:
         """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
@@ -213,8 +221,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def _constants(self, start: Floats) -> dict[str, float]:
         """The numbers that do not change, by name."""
-        names = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
-        found: dict[str, float] = {name: getattr(self, name) for name in names}
+        found: dict[str, float] = {name: getattr(self, name) for name in self._declared.number_names()}
         few = self.features.size <= runtime.DENSE_SIZE  # then no trace is dropped, listed or not, that is any number
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
@@ -561,7 +568,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             "on_divergence": self.on_divergence,
             "dtype": self.dtype,
         }
-        return given | {name: getattr(self, name) for name in self._own_params()}
+        further = [name for name in inspect.signature(type(self)).parameters if name not in given]
+        return given | {name: getattr(self, name) for name in further}
 
     def clone(self) -> Self:
         """A learner in the same state that shares nothing with this one."""
@@ -574,18 +582,6 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         vars(twin).update(own, _guard=Guard("learner"), _behavior=None)
         twin._bind()
         return twin
-
-    def _own_params(self) -> list[str]:
-        """Names of further arguments: of this constructor, and of those that it passes the rest on to."""
-        found: list[str] = []
-        for kind in type(self).__mro__:
-            if kind is Algorithm:
-                break
-            given = inspect.signature(vars(kind)["__init__"]).parameters.values() if "__init__" in vars(kind) else ()
-            rest = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-            found += [p.name for p in given if p.kind not in rest and p.name not in ("self", *_COMMON, *found)]
-        numbers = [*words(self._declared.sizes)[1:], *words(self._declared.parameters)]
-        return [*found, *(name for name in numbers if name not in found)]
 
     # ---- storage ---------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -99,6 +99,10 @@ class OneOver:
     def __repr__(self) -> str:
         """How to build it."""
         return f"OneOver({self.by!r}, scale={self.scale}, offset={self.offset}, power={self.power})"
+
+
+Alpha: TypeAlias = float | OneOver | StepSize
+"""What α may be: a number, a schedule, or step sizes that adapt."""
 
 
 def initial_weights(initial: ArrayLike, size: int, dtype: str) -> Floats:

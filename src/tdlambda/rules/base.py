@@ -199,6 +199,8 @@ class WithEstimates(Adaptive):
         λ of the auxiliary learners' own traces.
     of
         Off-policy: the variance that the return has under the "target" policy, or the "corrected" return's.
+    warm_up, length
+        See `Adaptive`.
     """
 
     estimates = {

@@ -26,18 +26,19 @@ class Greedy(WithEstimates):
     ----------
     variance
         "direct" (direct VTD) or "vtd" (the second moment).
-    ratio, trace_lam, of, aux_alpha
+    ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
-    warm_up, length
-        See `Adaptive`; until then λ = 1.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
+    >>> steps = ring.sampler(seed=1).take(50_000)
     >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Greedy())
-    >>> v.update_many(ring.sampler(seed=1).take(50_000))
-    >>> bool(v.lambda_at(5) < 0.2)
+    >>> v.update_many(steps)
+    >>> (value,), (mean,), (variance,) = v.estimates([5])
+    >>> bias = (value - mean) ** 2
+    >>> bool(v.lambda_at(5) == bias / (bias + variance))
     True
     """
 

@@ -61,7 +61,7 @@ class Meta(WithEstimates):
         Number of steps over which the meta-gradient is propagated (more than 1 needs the "exact" gradient).
     trace
         Propagate the meta-gradient through the whole episode: an unbounded horizon at the cost of two numbers.
-    ratio, trace_lam, of, aux_alpha
+    ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
     floor
         Leave λ where the estimated variance is not above this times the square of the largest reward so far.
@@ -69,8 +69,6 @@ class Meta(WithEstimates):
         A bound on ρ_acc, or None.
     in_range
         Keep 1 - u·z itself in [0, 1] where it is moved; else only its value is clipped.
-    warm_up, length
-        See `Adaptive`; until then λ = 1.
 
     Examples
     --------

@@ -1,0 +1,126 @@
+# mypy: disable-error-code="no-untyped-def, override"
+"""Every parameter of an algorithm is in its signature, in `get_params` and in copies, and numbers are within range."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+import tdlambda as td
+from tdlambda.arrays import fraction
+
+COMMON = ["correction", "initial", "trace_tolerance", "bound", "on_divergence", "dtype"]
+
+
+class Capped(td.TD):
+    """TD(λ) with errors cut at ±cap."""
+
+    parameters, cap, ranges = "cap", 0.5, {"cap": fraction}
+
+    @staticmethod
+    def step(v, v_next, decay, cap, alpha, reward, gamma_next, rho, lam_next):
+        along = alpha * min(max(reward + gamma_next * v_next - v, -cap), cap)
+        keep, decay = rho * decay, gamma_next * lam_next
+        return keep, along, decay
+
+
+class Named(td.GTD):
+    """With a parameter that is no number; α is given by the class."""
+
+    def __init__(self, features: td.Encoder, label: str, **options: Any) -> None:
+        self.label = label
+        super().__init__(features, 0.1, **options)
+
+
+class Wrapped(Capped):
+    """Passes on what it is given."""
+
+    def __init__(self, *given: Any, label: str = "", **options: Any) -> None:
+        self.label = label
+        super().__init__(*given, **options)
+
+
+class Closed(Capped):
+    """Takes nothing but its own."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(td.OneHot(n), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (td.TrueOnlineTD, ["features", "alpha", "lam", *COMMON]),
+        (td.TD, ["features", "alpha", "lam", "trace", *COMMON]),
+        (td.HTD, ["features", "alpha", "lam", "beta", *COMMON]),
+        (td.TDRC, ["features", "alpha", "lam", "beta", *COMMON, "reg"]),
+        (td.GTD, ["features", "alpha", "lam", "beta", "form", *COMMON]),
+        (td.TrueOnlineETD, ["features", "alpha", "lam", "interest", "beta_f", *COMMON]),
+        (td.DifferentialTD, ["features", "alpha", "lam", "rate", *COMMON, "eta"]),
+        (td.VTD, ["features", "alpha", "lam", "of", "trace_lam", *COMMON]),
+        (Capped, ["features", "alpha", "lam", "trace", *COMMON, "cap"]),
+        (Named, ["features", "label", "beta", "form", *COMMON]),
+        (Wrapped, ["label", "features", "alpha", "lam", "trace", *COMMON, "cap"]),
+        (Closed, ["n"]),
+    ],
+)
+def test_signatures_show_every_parameter(kind: type[td.Algorithm], names: list[str]) -> None:
+    assert list(inspect.signature(kind).parameters) == names
+
+
+def test_defaults_are_shown() -> None:
+    shown = inspect.signature(td.TDRC).parameters
+    assert (shown["lam"].default, shown["beta"].default, shown["reg"].default) == (0.9, None, 1.0)
+    assert shown["alpha"].default is inspect.Parameter.empty
+
+
+def test_a_subclass_keeps_its_own_parameters() -> None:
+    v: Any
+    for v in (Capped(td.OneHot(2), 0.5, cap=0.25), Wrapped(td.OneHot(2), 0.5, label="mine", cap=0.25)):
+        for one in (v, v.clone(), type(v)(**v.get_params())):
+            one.update(0, 10.0, 1)
+            assert one.predict(0) == 0.125
+            assert "cap=0.25" in repr(one)
+            assert one.get_params() == v.get_params()
+    assert td.TD(td.OneHot(2), 0.5, trace="dutch").get_params()["trace"] == "dutch"
+
+
+def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
+    class Halved(td.ETD):
+        @staticmethod
+        def step(v, v_next, interest, decay, follow, lam, alpha, reward, gamma_next, rho, lam_next):
+            along = alpha / 2 * (reward + gamma_next * v_next - v)
+            keep, new = rho * decay, rho * (interest + (1 - lam) * follow)
+            decay, lam = gamma_next * lam_next, lam_next
+            return keep, new, along, decay, follow, lam
+
+    v = Halved(td.OneHot(2), 0.5)
+    v.update(0, 1.0, 1)
+    assert v.predict(0) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: td.TDRC(td.OneHot(2), 0.1, reg=-1.0), "reg must be finite and not negative; got -1.0"),
+        (lambda: td.TDRC(td.OneHot(2), 0.1, reg=float("inf")), "reg must be finite and not negative; got inf"),
+        (lambda: td.DifferentialTD(td.OneHot(2), 0.1, eta=0.0), "eta must be positive and finite; got 0.0"),
+        (lambda: td.DifferentialTD(td.OneHot(2), 0.1, eta=0.0, rate="mean"), "eta must be positive"),
+        (lambda: Capped(td.OneHot(2), 0.1, cap=2), r"cap must be in \[0, 1\]; got 2"),
+        (lambda: type("Wide", (Capped,), {"cap": 2.0})(td.OneHot(2), 0.1), r"cap must be in \[0, 1\]; got 2.0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(build: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_a_range_of_no_number_is_refused_when_the_class_is_made() -> None:
+    with pytest.raises(TypeError, match="Odd: ranges: top is not declared; its numbers are cap"):
+        type("Odd", (Capped,), {"ranges": {"top": fraction}})
+
+
+def test_a_range_must_return_the_number() -> None:
+    forgets = type("Forgets", (Capped,), {"ranges": {"cap": lambda value, name: None}})  # noqa: ARG005
+    with pytest.raises(TypeError, match="cap must be a number; got None"):
+        forgets(td.OneHot(2), 0.1)
