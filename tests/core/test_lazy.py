@@ -18,11 +18,13 @@ from tdlambda.core.model import Model
 from tdlambda.core.runtime import DIVERGED, OK
 from tdlambda.core.schedules import lazy, lazy_arrays, one
 from tdlambda.core.source import load
+from tdlambda.learners.centering import centered
 
 SIZE, ACTIVE, WIDTH = 150, 4, 152
 NUMBERS = {
     "alpha": 0.02, "beta": 0.01, "mu": 0.5, "bound": 1e6, "factor": 1e6, "size": SIZE, "z_size": SIZE,
     "diverged_at": -1, "offset": 10.0, "power": 0.5, "kappa": 0.1, "trace_lam": 0.9, "pace": 2.0, "rho_clip": 2.0,
+    "centering": 0.3,
 }  # fmt: skip
 
 
@@ -103,6 +105,7 @@ MODELS = {
     "TrueOnlineGTD": Model(td.TrueOnlineGTD), "momentum": Model(Momentum), "lasting": Model(Lasting),
     "regularised": Model(Regularised), "with next": Model(WithNext), "visits": Model(td.TrueOnlineTD, None, "visits"),
     "greedy": Model(td.GTD, td.Greedy()), "META": Model(td.TrueOnlineGTD, td.Meta()),
+    "centred": Model(centered(td.TD), td.Greedy()),
 }  # fmt: skip
 
 

@@ -46,10 +46,11 @@ class DifferentialTD(Algorithm):
     (0.5, 0.5)
     """
 
-    parameters, eta, ranges = "eta", 1.0, {"eta": positive}
+    parameters = of_value = "eta"
+    eta, ranges = 1.0, {"eta": positive}
     dots = {"v": "w.x", "v_next": "w.x'"}
     keeps = {"decay": 0.0}
-    holds = {"mean": 0.0}
+    holds, center = {"mean": 0.0}, "mean"
     updates = """
         e  = keep e + rho x
         w += along e
@@ -57,8 +58,8 @@ class DifferentialTD(Algorithm):
 
     @staticmethod
     def step(v, v_next, decay, mean, eta, alpha, reward, gamma_next, rho, lam_next):
-        """Coefficients of the update."""
-        delta = reward - mean + gamma_next * v_next - v
+        """Coefficients of the update; the reward comes centred."""
+        delta = reward + gamma_next * v_next - v
         along, keep = alpha * delta, rho * decay
         mean, decay = mean + eta * alpha * rho * delta, gamma_next * lam_next
         return keep, along, decay, mean
@@ -82,17 +83,13 @@ class DifferentialTD(Algorithm):
 class MeanRewardTD(declare.Algorithm):
     """The same with r̄ from rewards alone."""
 
-    parameters = "eta"
-    dots, keeps, holds, updates = (
-        DifferentialTD.dots,
-        DifferentialTD.keeps,
-        DifferentialTD.holds,
-        DifferentialTD.updates,
-    )
+    parameters = of_value = "eta"
+    dots, keeps, updates = DifferentialTD.dots, DifferentialTD.keeps, DifferentialTD.updates
+    holds, center = DifferentialTD.holds, DifferentialTD.center
 
     @staticmethod
     def step(v, v_next, decay, mean, eta, alpha, reward, gamma_next, rho, lam_next):
-        """Coefficients of the update."""
-        along, keep = alpha * (reward - mean + gamma_next * v_next - v), rho * decay
-        mean, decay = mean + eta * alpha * (reward - mean), gamma_next * lam_next
+        """Coefficients of the update; the reward comes centred."""
+        along, keep = alpha * (reward + gamma_next * v_next - v), rho * decay
+        mean, decay = mean + eta * alpha * reward, gamma_next * lam_next
         return keep, along, decay, mean

@@ -109,6 +109,8 @@ class ActorCritic:
         self.trace_tolerance, self.bound = trace_tolerance, bound
         self.lam: Rule | str | None = lam if shared else rule
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
+        if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
+            raise ValueError('td_error="after" needs a critic whose rewards are not centred; take "before"')
         # Where λ' comes from: what a learner with traces has just used, or a rule.
         self._shares_decay, self._rule = shared and self._trace_critic is not None, rule
         self._predicts = self._trace_critic is None or td_error == "after"

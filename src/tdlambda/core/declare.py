@@ -136,6 +136,8 @@ class Algorithm(Declaration):
     """Parameters that are 0 for a rule's further estimates."""
     trace_scale: ClassVar[str] = ""
     """Step sizes that traces carry; their size is measured by the least of them."""
+    center: ClassVar[str] = ""
+    """One of `holds`, an average reward: the value's is taken from every reward before estimates and rule see it."""
     reads_terminal: ClassVar[bool] = False
     """Whether x' is read on termination too."""
     feature: ClassVar[Any] = None
@@ -198,6 +200,8 @@ class Algorithm(Declaration):
             raise TypeError(f"ranges: {', '.join(sorted(unknown))} is not declared; its numbers are {known}")
         if (cls.feature is None) == (not cls.updates.strip()):
             raise TypeError("say how rows change: by updates (equations), or by feature (a function), not both")
+        if cls.center and cls.center not in cls.holds:
+            raise TypeError(f"center must be one of holds; got {cls.center!r}")
         strange_rows = {*words(cls.lasting_rows), *cls.starts} - set(words(cls.weight_rows))
         if strange_rows:
             raise TypeError(f"{', '.join(sorted(strange_rows))}: lasting_rows and starts are about weight_rows")

@@ -39,6 +39,8 @@ class Interpreter:
         z = y if z is None else z
         self.steps += 1
         self.most_reward = max(self.most_reward, abs(reward))
+        if self.a.center:
+            reward = reward - self.kept[f"V_{self.a.center}"]
         known: dict[str, Any] = {
             "reward": reward,
             "gamma_next": 0.0 if terminated else gamma,
@@ -59,7 +61,7 @@ class Interpreter:
         v, v_next = self.rows[f"V_{first}"] @ x, self.rows[f"V_{first}"] @ y
         after = []
         if self.rule is not None:
-            known |= {**self.numbers, "alpha": sizes["alpha"]} | self._rule_dots(x, y, z)
+            known = self.numbers | known | {"alpha": sizes["alpha"]} | self._rule_dots(x, y, z)
             known |= {keep: self.kept[keep] for keep in self.rule.keeps}
             for phase in self.model.phases:
                 if phase.where in ("after x", "all"):

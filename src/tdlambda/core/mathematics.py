@@ -33,7 +33,8 @@ def equations(declaration: type[Declaration] | Rule) -> str:
     kind = type(declaration) if isinstance(declaration, Rule) else declaration
     names = dict(SYMBOLS) | {name: _dot(what, kind) for name, what in kind.dots.items()}
     keeps = {**declaration.keeps, **declaration.holds}
-    parts: list[str] = []
+    center = getattr(declaration, "center", "")
+    parts = [f"{names['reward']} ← {names['reward']} - {center}"] if center else []
     last: list[str] = []
     for where, node in _functions(declaration):
         before, after = _assignments(node, keeps, names)

@@ -141,6 +141,7 @@ class Model:
     def independent(self) -> tuple[str, ...]:
         """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
+        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learnt
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:

@@ -23,6 +23,7 @@ from tdlambda.core.source import load
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
@@ -34,7 +35,10 @@ _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
 _ANY = np.zeros((2, 2))[:, 0]
 """A vector of any stride, to compile for."""
-_COMMON = ("features", "alpha", "lam", "correction", "initial", "trace_tolerance", "bound", "on_divergence", "dtype")
+_COMMON = (
+    "features", "alpha", "lam", "correction", "centering", "initial", "trace_tolerance", "bound", "on_divergence",
+    "dtype",
+)  # fmt: skip
 
 
 @cache
@@ -95,6 +99,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     correction
         Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a `td.TraceCorrection`.
         "tree" and "abtd" need the behaviour policy's probability of each action, `update(…, behavior=)`.
+    centering
+        Reward centring: the step size of the average reward r̄ as a multiple η of α, for tasks without end. The learner
+        then learns from r' - r̄, with r̄ += η α ρ δ, and predicts the discounted sum of r - r̄; with a constant γ the
+        discounted value is that plus r̄/(1 - γ). With step sizes that adapt, α is the one they begin with. None: none.
     initial
         Weights at the start: one number or one for each feature.
     trace_tolerance
@@ -152,6 +160,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         lam: Any = 0.9,
         *,
         correction: str | TraceCorrection = "importance",
+        centering: float | None = None,
         initial: ArrayLike = 0.0,
         trace_tolerance: float = 1e-8,
         bound: float = 1e3,
@@ -168,7 +177,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
         start = initial_weights(initial, features.size, dtype)
         self.alpha = alpha if isinstance(alpha, OneOver | StepSize) else positive(alpha, "alpha")
-        self._stepped = alpha.declare(self._declared) if isinstance(alpha, StepSize) else None
+        self.centering = None if centering is None else positive(centering, "centering")
+        declared = alpha.declare(self._declared) if isinstance(alpha, StepSize) else self._declared
+        self._declaration = declared if centering is None else centered(declared)
         self.correction = TraceCorrection.named(correction)
         self._behavior: float | None = None
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
@@ -222,6 +233,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def _constants(self, start: Floats) -> dict[str, float]:
         """The numbers that do not change, by name."""
         found: dict[str, float] = {name: getattr(self, name) for name in self._declared.number_names()}
+        found |= {} if self.centering is None else {ETA: self.centering}
         few = self.features.size <= runtime.DENSE_SIZE  # then no trace is dropped, listed or not, that is any number
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
@@ -240,11 +252,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     @property
     def declaration(self) -> type[declare.Algorithm]:
         """The declaration that this learner runs."""
-        return self._declared if self._stepped is None else self._stepped
+        return self._declaration
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
-        """The declaration of the algorithm itself, without what step sizes that adapt add to it."""
+        """The declaration of the algorithm itself, without what step sizes that adapt and centring add to it."""
         return type(self)
 
     @property
@@ -513,6 +525,16 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return float(self._record["td_error"][0])
 
     @property
+    def average_reward(self) -> float | None:
+        """r̄, the average reward as learnt so far; None without `centering`.
+
+        With it, V is the centred value, the discounted sum of r - r̄, and for a constant γ, V + r̄/(1 - γ) is the
+        discounted value.
+        """
+        center = self.declaration.center
+        return float(self._record[f"V_{center}"][0]) if center else None
+
+    @property
     def trace_decay(self) -> float | None:
         """γλ of the state just entered, by which the trace will decay; None if the algorithm keeps no such number."""
         return float(self._record["V_decay"][0]) if "V_decay" in self.model.kept else None
@@ -562,6 +584,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             "alpha": self.alpha,
             "lam": self.rule,
             "correction": self.correction,
+            "centering": self.centering,
             "initial": self.initial.tolist(),
             "trace_tolerance": self.trace_tolerance,
             "bound": self.bound,

@@ -10,7 +10,6 @@ AdaGrad are made from their equations.
 from __future__ import annotations
 
 import ast
-import linecache
 import math
 from functools import cache
 from typing import Any
@@ -72,7 +71,7 @@ def _linear(base: type[declare.Algorithm]) -> bool:
 @cache
 def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
     """The declaration: `step` at step sizes of 1, and the equations at one feature."""
-    weights, sizes = words(base.weight_rows), words(base.sizes)
+    weights, sizes, title = words(base.weight_rows), words(base.sizes), f"AdaGrad of {base.__name__}"
     step = ast.unparse(ast.fix_missing_locations(source.tree(base.step, dict.fromkeys(sizes, 1.0))))
     members: dict[str, Any] = {
         "__doc__": f"{base.__name__} with AdaGrad.",
@@ -84,10 +83,12 @@ def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
         "dots": base.dots,
         "keeps": base.keeps,
         "holds": base.holds,
+        "center": base.center,
+        "of_value": base.of_value,
         "starts": base.starts,
         "reads_terminal": base.reads_terminal,
-        "step": staticmethod(_function(step, base.step.__globals__, base.__name__)),
-        "feature": staticmethod(_function(_feature(base), {}, base.__name__)),
+        "step": staticmethod(source.made(step, base.step.__globals__, title)),
+        "feature": staticmethod(source.made(_feature(base), {"math": math}, title)),
     }
     return type(f"AdaGrad{base.__name__}", (declare.Algorithm,), members)
 
@@ -122,11 +123,3 @@ def _right(line: Line, own: str) -> str:
         vector = vectors.get(term.vector, term.vector)
         parts.append((term.sign, f"{term.coefficient} * {vector}" if term.coefficient else vector))
     return total(parts) or "0.0"
-
-
-def _function(text: str, names: dict[str, Any], of: str) -> Any:
-    """A function from its source, where `inspect` finds it."""
-    file, room = f"<AdaGrad of {of}: {hash(text)}>", {**names, "math": math}
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), room)
-    return next(value for name, value in room.items() if name in ("step", "feature") and callable(value))

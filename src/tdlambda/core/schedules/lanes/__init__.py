@@ -111,6 +111,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops):
         """One transition."""
         body = self.read()
         body += self.start()
+        body += self.centered()
         body += self.decide()
         body += self.sizes_after()
         body += self.td_error()
@@ -178,8 +179,8 @@ class _Lanes(Estimates, RuleLoops, RowLoops):
         """The largest predictions that are not divergence: computed anew when what they depend on has changed."""
         if not self.bounded:
             return []
-        if self.per_lane:
-            kinds = {n: n in self.per_lane for n in ("reward", "gamma_next", "rho")}
+        if self.given_per_lane:
+            kinds = {n: n in self.given_per_lane for n in ("reward", "gamma_next", "rho")}
             most = ", ".join(f"most({n})" if own else n for n, own in kinds.items())
         else:
             most = "reward, gamma_next, rho"
@@ -218,6 +219,16 @@ class _Lanes(Estimates, RuleLoops, RowLoops):
                         else f"product({to}, {self.of_all(given.pace)}, {of})"
                     )
         return lines
+
+    def centered(self) -> list[str]:
+        """Each lane's own reward, less its average reward."""
+        if not self.a.center:
+            return []
+        given = "reward_" if "reward" in self.given_per_lane else "reward"
+        body = [f"out_[lane_] = {given}{'[lane_]' if given == 'reward_' else ''} - average_[lane_]"]
+        self.parts.append(self.lanewise("centered", ["out_", given, "average_"], body, "out_"))
+        own = f"N_[OWN_{self.a.center.upper()}]"  # of the first estimate, the value
+        return [f"centered({self.of_all('reward')}, reward, {own})", f"reward = {self.of_all('reward')}"]
 
     def start(self) -> list[str]:
         """What an episode begins with."""

@@ -20,7 +20,9 @@ class Places:
 
     def __init__(self, model: Model, one_hot: bool, one_z: bool, per_lane: tuple[str, ...], bounded: bool) -> None:
         self.model, self.a, self.rule = model, model.algorithm, model.rule
-        self.one_hot, self.per_lane, self.bounded = one_hot, per_lane, bounded
+        self.one_hot, self.given_per_lane, self.bounded = one_hot, per_lane, bounded
+        self.per_lane = (*per_lane, "reward") if model.algorithm.center else per_lane
+        """Inputs that differ from lane to lane: given so, or a reward that is centred."""
         self.one_z = one_hot if model.over_x else one_z
         a, rule = self.a, self.rule
         self.first = words(a.weight_rows)[0]
@@ -62,6 +64,7 @@ class Places:
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.own_rows and not self._row_dot(w)]
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.apart]  # given from outside
             common += [] if rule.decides else ["lam_next"]
+        common += ["reward"] if a.center else []
         common += ["zeros"] if "gamma_next" in per_lane else []
         self.common = list(dict.fromkeys(common))
         self.tables: dict[str, tuple[int, ...]] = {}

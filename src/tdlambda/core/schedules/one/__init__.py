@@ -133,6 +133,8 @@ class _One(Rows, RuleCalls):
             self.body += self.dot(k, left, right)
         self.body += [f"{dot_name('', *what.split('.'))} = {OUTER[what]}" for what in model.outer.values()]
         self.keeps()
+        if a.center:
+            self.body.append(f"reward = reward - V_{a.center}")
         if self.rule is not None:
             self.inputs()
         for phase in model.phases:
