@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = {"online": 60, "files": 40, "kills": 2, "threads": 6}
+SMALL = {"online": 40, "files": 20, "kills": 2, "threads": 6}
 LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000}
 
 

@@ -317,7 +317,7 @@ def test_any_study_can_be_drawn(lost: Seen, tmp_path: Path) -> None:
     plain = td.Study("plain", "RandomWalk-v0", methods, grid={"alpha": [0.1]}, seeds=1, steps=200, points=5)
     view, _ = seen(plain, tmp_path / "one seed")
     assert set(every(view)) == {"u_curves", "learning_curves", "heat_table", "divergence"}
-    methods = {"greedy": td.Method("TD", rule="Greedy", over=("variance",), options={"alpha": 0.1})}
+    methods = {"greedy": td.Method("TrueOnlineTD", rule="Greedy", over=("variance",), options={"alpha": 0.1})}
     grid = {"variance": ["direct", "vtd"]}
     names = td.Study("names", "RandomWalk-v0", methods, grid=grid, seeds=2, steps=200, points=5)
     view, results = seen(names, tmp_path / "no alpha")
