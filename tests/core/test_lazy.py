@@ -109,6 +109,14 @@ MODELS = {
 }  # fmt: skip
 
 
+STEP = """
+
+@kernel
+def enter(state, rows, own, live, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated):
+    return learn(state, rows, own, live, x, xv, y, yv, z, zv, reward, gamma, rho, lam, terminated, truncated)
+"""
+
+
 def learner(model: Model, **numbers: float) -> tuple[Any, Any]:
     state = np.zeros(1, one.state_type(model))
     for name, value in (NUMBERS | numbers).items():
@@ -145,8 +153,8 @@ class Pair:
 
     def __init__(self, model: Model, binary: bool, **numbers: float) -> None:
         self.model, self.width = model, len(model.own_rows)
-        self.one = load("test_one", one.generate(model, sparse=True))
-        self.lazy = load("test_lazy", lazy.generate(model, binary))
+        self.one = load("test_one", one.generate(model, sparse=True) + STEP)
+        self.lazy = load("test_lazy", lazy.generate(model, binary) + STEP)
         self.state, self.rows = learner(model, **numbers)
         self.live = np.zeros((2, WIDTH), dtype=np.int64)
         self.own, self.lazy_own = np.zeros((2, self.width, WIDTH))
@@ -163,8 +171,8 @@ class Pair:
     def step(self, transition: Any) -> tuple[int, int]:
         state, rows, lists = self.memory
         return (
-            self.one.step_active(self.state, self.rows, self.own, self.live, *transition),
-            self.lazy.step_active(state, rows, self.lazy_own, lists, *transition),
+            self.one.enter(self.state, self.rows, self.own, self.live, *transition),
+            self.lazy.enter(state, rows, self.lazy_own, lists, *transition),
         )
 
     def compare(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 import tdlambda as td
 from tdlambda.arrays import fraction
 
-COMMON = ["correction", "initial", "trace_tolerance", "bound", "on_divergence", "dtype"]
+COMMON = ["correction", "centering", "initial", "trace_tolerance", "bound", "on_divergence", "dtype"]
 
 
 class Capped(td.TD):

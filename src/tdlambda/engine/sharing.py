@@ -39,6 +39,7 @@ def advance(
     at_, next_at_, rewards_, gammas_, rhos_, terminated_, truncated_, begin_, end_,
 ):
     """As `advance` of either module, both in step."""
+    state_[0].summed = state2_[0].summed = 0
     for t_ in range(begin_, end_):
 {given}        beyond_ = learn_main(
             F_, N_, U_, order_, listed_, state_, visits_, {x}, {y}, {z},

@@ -105,11 +105,15 @@ class Estimates(FeatureLoops):
         body += [f"{r}_at_x = {e}" for r, e in at_x.items()] + [f"{r}_at_next = {e}" for r, e in at_next.items()]
         stored = [keep for keep in a.keeps if self.model.pinned(name_of[members[0]], keep) is None] + list(a.holds)
         body += [f"{place.get(name, f'{name}_')}[lane_] = {name}" for name in dict.fromkeys([*stored, *outs])]
+        total = {dot: values[name] for name, dot in named.items() if dot in self.summed}
         if self.fused and f is not None:
             local = lambda line: re.sub(rf"\b({'|'.join(rows)})\b", r"\g<1>0", line)  # noqa: E731
             body += [local(line) for line in f.live]
-            changed = dict.fromkeys([*f.dirty, *at_x])
-            body += [f"{r}_[lane_] = {r}0" + (f" + {r}_at_x" if r in at_x else "") for r in changed]
+            body += [f"{r}0 = {r}0 + {r}_at_x" for r in at_x]
+            body += [f"{r}_[lane_] = {r}0" for r in dict.fromkeys([*f.dirty, *at_x])]
+            body += [f"{total[name]} = {left}0 * {right}0" for name, (left, right) in self.sums()]
+        else:
+            body += [f"{where} = 0.0" for where in total.values()]
         squares = self.rule.squares if self.rule is not None else ()
         if any(name_of[k] in squares for k in members):
             first = len(name_of) * len(self.own)
@@ -155,7 +159,8 @@ class Estimates(FeatureLoops):
             if name not in some:
                 continue
             if right not in ("x", "x'"):
-                lines.append(f"dot_live({out}, F_, b_ + ROW_{left.upper()}, b_ + ROW_{right.upper()}, order_, n_live_)")
+                dot = f"dot_live({out}, F_, b_ + ROW_{left.upper()}, b_ + ROW_{right.upper()}, order_, n_live_)"
+                lines += ["if s_.summed == 0:", f"    {dot}"] if name in self.summed else [dot]
             elif not self.one_hot:
                 groups[right].append((name, left))
             elif right == "x'":

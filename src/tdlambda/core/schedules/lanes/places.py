@@ -33,7 +33,10 @@ class Places:
         self.fused = one_hot and a.feature is None
         self.dots = {f"{left}_{right}".replace("'", "_next"): (left, right) for _, left, right in model.needed()}
         stored = [name for name, (_, right) in self.dots.items() if not (one_hot and right == "x")]
-        own = [*words(a.sizes), *a.keeps, *a.holds, *(name for name in stored if name in self._early())]
+        own = [*words(a.sizes), *a.keeps, *a.holds]
+        self.summed = [name for name in stored if bounded and name not in own and self._is_summed(*self.dots[name])]
+        """Dot products of two rows that are summed for the next step while the rows are updated."""
+        own += [name for name in stored if name in self._early()] + self.summed
         own += (["trace_top"] if self.forms is not None else []) + ["weight_top"]
         self.own = list(dict.fromkeys(own))
         sums = model.before.results if model.before is not None else []
@@ -75,6 +78,14 @@ class Places:
         if name not in INPUTS or not self.shared(name):
             return False
         return all(given[INPUTS.index(name)] == name for given in self.model.estimates.values())
+
+    def _is_summed(self, left: str, right: str) -> bool:
+        f, once = self.forms, list(self.a.dots.values()).count(f"{left}.{right}") == 1
+        return once and f is not None and {left, right} <= set(f.touched) and not {left, right} <= set(f.at_next)
+
+    def sums(self) -> list[tuple[str, tuple[str, str]]]:
+        """Dot products that are summed on the way, and their rows."""
+        return [(name, self.dots[name]) for name in self.summed]
 
     def _early(self) -> set[str]:
         """Dot products that are needed before the estimates learn: predictions, starts, and what the rule asks for."""

@@ -68,11 +68,16 @@ class RowLoops(Places):
             before = ["different_ = apart(x_, n_)", *marks, "        listed_[x_[j_]] += 2"]
             lines += ["for j_ in range(n_):", "    if different_:", f"        {at_here('x_[j_]')}"]
             lines += ["    else:", f"        {add_here('x_[j_]')}"] if f.at_x else []
+            lines += ["if not different_:", "    summed_ = 0"] if self.summed else []
             after = [*marks, "        listed_[x_[j_]] -= 2"]
         for row in f.at_next:
             y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
-            add = f"add_scaled({self.row(row, y)}, {self.number(f'{row}_at_next')}, {value})"
-            lines += ["for j_ in range(n_next_):", f"    {add}"]
+            change = self.number(f"{row}_at_next")
+            lines += ["for j_ in range(n_next_):", f"    add_scaled({self.row(row, y)}, {change}, {value})"]
+            for name, pair in self.sums():
+                if row in pair:
+                    other = self.row(pair[pair[0] == row], y)
+                    lines.append(f"    add_scaled_product({self.number(name)}, {other}, {change}, {value})")
         return before, lines, after
 
     def row_loops(self, f: Forms) -> tuple[Callable[[str], str], Callable[[str], str], Callable[[str], str]]:
@@ -89,26 +94,28 @@ class RowLoops(Places):
             )
 
         body = [f"{row} = {row}_[lane_]" for row in f.touched] + [loads(line) for line in f.live]
+        sums = [f"{name}_sum_[lane_] += {left} * {right}" for name, (left, right) in self.sums()]
         if f.live:
-            head = [*(f"{n}_" for n in arrays), *free]
-            self.parts.append(
-                self.lanewise("at_live", head, [*body, *(f"{r}_[lane_] = {r}" for r in f.dirty)], f"{f.touched[0]}_")
-            )
-        at_live = call("at_live", arrays, [])
+            head = [*(f"{n}_" for n in arrays), *free, *(f"{name}_sum_" for name in self.summed)]
+            stores = [f"{r}_[lane_] = {r}" for r in f.dirty]
+            self.parts.append(self.lanewise("at_live", head, [*body, *stores, *sums], f"{f.touched[0]}_"))
+        totals = [self.number(name) for name in self.summed]
+        at_live = call("at_live", arrays, totals)
         if self.one_hot:
             return at_live, at_live, at_live
         more = [r for r in f.at_x if r not in f.touched]
         here = [*arrays, *more, *(f"{r}_at_x" for r in f.at_x)]
-        changed = dict.fromkeys([*f.dirty, *f.at_x])
-        add = lambda r: f" + {r}_at_x_[lane_] * by_" if r in f.at_x else ""  # noqa: E731
-        lines = [*body, *(f"{r} = {r}_[lane_]" for r in more), *(f"{r}_[lane_] = {r}{add(r)}" for r in changed)]
-        self.parts.append(self.lanewise("at_here", [*(f"{n}_" for n in here), *free, "by_"], lines, f"{here[0]}_"))
+        lines = [*body, *(f"{r} = {r}_[lane_]" for r in more)]
+        lines += [f"{r} = {r} + {r}_at_x_[lane_] * by_" for r in f.at_x]
+        lines += [f"{r}_[lane_] = {r}" for r in dict.fromkeys([*f.dirty, *f.at_x])] + sums
+        head = [*(f"{n}_" for n in here), *free, *(f"{name}_sum_" for name in self.summed), "by_"]
+        self.parts.append(self.lanewise("at_here", head, lines, f"{here[0]}_"))
         pairs = [n for r in f.at_x for n in (r, f"{r}_at_x")]
         if pairs:
             lines = [f"{r}_[lane_] += {r}_at_x_[lane_] * by_" for r in f.at_x]
             self.parts.append(self.lanewise("add_here", [*(f"{n}_" for n in pairs), "by_"], lines, f"{pairs[0]}_"))
         add_here = lambda where: f"add_here({', '.join([*(array(n, where) for n in pairs), 'xv_[j_]'])})"  # noqa: E731
-        return at_live, call("at_here", here, ["xv_[j_]"]), add_here
+        return at_live, call("at_here", here, [*totals, "xv_[j_]"]), add_here
 
     def pruning(self) -> str:
         """Which rows die out, how small is small, and what an episode's end leaves."""

@@ -1,16 +1,7 @@
-"""Entry points of a generated module, as text: what Python calls. Inputs are checked here, before anything changes."""
+"""Entry points of a generated module, as text: what Python calls. Inputs are checked here, before anything changes.
 
-STEP = '''@kernel
-def step_active(
-    state_, rows_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut},
-    terminated_, truncated_,
-):
-    """`learn`, compiled once for `update` and `update_many`."""
-    return learn(
-        state_, rows_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut},
-        terminated_, truncated_,
-    )
-'''
+`update` is compiled once, also for `update_many` and `update_vector`, which call it.
+"""
 
 DOORS = '''@inlined
 def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
@@ -23,11 +14,11 @@ def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
 @brief
 def update({given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, ended_):
     """One transition between feature vectors x and x'."""
-    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)
+    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy and not ended_ & MANY else OK)
     status_ = status_ or check_step(state_[0], x_, xv_, y_, yv_, z_, zv_)
     if status_ != OK:
         return status_
-    return step_active(
+    return learn(
         {passed}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut},
         ended_ & TERMINATED != 0, ended_ & TRUNCATED != 0,
     )
@@ -63,9 +54,10 @@ def update_many(
         if status_ != OK:
             return status_, t_
     for t_ in range(reward.size):
-        status_ = step_active(
-            {passed}, x_[t_], xv_[t_], y_[t_], yv_[t_], z_[t_], zv_[t_],
-            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
+        status_ = update(
+            {given}, x_[t_], xv_[t_], y_[t_], yv_[t_], z_[t_], zv_[t_],
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t},
+            MANY + TERMINATED * terminated_[t_] + TRUNCATED * truncated_[t_],
         )
         if status_ != OK:
             return status_, t_
@@ -110,7 +102,7 @@ def update_vector({given}, room_, index_, lam{cut}, obs_, next_obs_, reward, gam
     if obs_.size != state_[0].dimensions or next_obs_.size != state_[0].dimensions:
         return OBS_VALUES
     numbers_, xv_, yv_ = room_[2 * n_ :], room_[:n_], room_[n_ : 2 * n_]
-    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)
+    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)  # `encode` writes where others read
     if status_ != OK:
         return status_
     if encode(obs_, numbers_, index_[0], xv_) != 0:
@@ -118,10 +110,7 @@ def update_vector({given}, room_, index_, lam{cut}, obs_, next_obs_, reward, gam
     if encode(next_obs_, numbers_, index_[1], yv_) != 0:
         return NEXT_OBS_VALUES
     x_, y_ = index_[0], index_[1]
-    return step_active(
-        {passed}, x_, xv_, y_, yv_, y_, yv_, reward, gamma, rho, lam{cut},
-        ended_ & TERMINATED != 0, ended_ & TRUNCATED != 0,
-    )
+    return update({given}, x_, xv_, y_, yv_, y_, yv_, reward, gamma, rho, lam{cut}, ended_)
 
 
 @brief
