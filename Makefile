@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST := $(BIN)/pytest -n 3
+PYTEST := $(BIN)/pytest -n 2
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=

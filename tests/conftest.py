@@ -82,6 +82,19 @@ COSTLY = (
     "test_meta_gradient.py::test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen[0.35/0.35",
     "test_divergence.py::test_predictions_beyond_all_reason_are_divergence[TrueOnlineGTD]",
     "test_value_error_greedy.py::test_keeps_the_contract[TrueOnlineGTD",
+    "test_convergence.py::test_converges_to_the_exact_fixed_point[TD-",
+    "test_convergence.py::test_converges_to_the_exact_fixed_point[GTD-",
+    "test_convergence.py::test_converges_to_the_exact_fixed_point[TrueOnlineGTD-0.7-R",
+    "test_convergence.py::test_converges_to_the_exact_fixed_point[TrueOnlineTD-0.7-F",
+    "test_convergence.py::test_variance_learners_converge_to_the_exact_variance[0.6-RingWorld-v0-0.4/0.35-options0-c",
+    "test_attacks.py::test_withstands[files]",
+    "test_lazy.py::test_it_is_the_ordinary_schedule[TD-",
+    "test_lazy.py::test_it_is_the_ordinary_schedule[lasting",
+    "test_lazy.py::test_it_is_the_ordinary_schedule[TrueOnlineTD-",
+    "test_lazy.py::test_it_is_the_ordinary_schedule[centred",
+    "test_lazy.py::test_it_is_the_ordinary_schedule[TrueOnlineGTD-False",
+    "test_actor_equations.py::test_softmax_agent_is_its_equations[critic-listed-emphatic]",
+    "test_engine.py::test_the_engine_is_the_agents_step_by_step[shared]",
 )
 """Cases that compile models for tens of seconds and whose siblings stay in the quick run: `make slow` runs them."""
 

@@ -52,11 +52,15 @@ ONCE = ("OneHot", "Table")
 """Each learner with one kind of features in the quick run: another kind is another module to compile."""
 SQUARES = ("RecursiveLSTD", "RecursiveLSTD, forgetting", "LSTD, forgetting", "LSPE", "ExpectedTrace")
 QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD", *SQUARES)
+SLOW = ("TD replacing", "TD dutch", "GTD", "VTD", "DirectVTD", "counting", "greedy")
+"""Learners whose relatives are in the quick run."""
 
 
-@pytest.mark.parametrize(
-    ("learner", "features"), pairs(LEARN, FEATURES, lambda a, x: a in QUICK or x == ONCE[list(LEARN).index(a) % 2])
-)
+def quick(a: str, x: str) -> bool:
+    return a in QUICK or (a not in SLOW and x == ONCE[list(LEARN).index(a) % 2])
+
+
+@pytest.mark.parametrize(("learner", "features"), pairs(LEARN, FEATURES, quick))
 def test_our_own_learners(learner: str, features: str) -> None:
     if "LSTD" in learner and FEATURES[features].size > 128:
         pytest.skip("a matrix is dense, and solving it at each prediction is slow")

@@ -27,21 +27,26 @@ def learnt(kind: Any, how: dict[str, Any], alpha: Any, **given: Any) -> Any:
     return v.weights
 
 
-@pytest.mark.parametrize(
-    ("kind", "alpha", "how", "weights"),
-    [
-        (td.TD, steps.Implicit(0.1), VARYING, (0.108244154, 0.158511715, 0.333646245)),
-        (td.TD, steps.TIDBD(0.1, 0.1, "semi"), CONSTANT, (0.222798869, 0.065037035, 0.314907872)),
-        (td.TD, steps.TIDBD(0.1, 0.1), CONSTANT, (0.225628597, 0.064790260, 0.314371143)),
-        (td.TD, steps.Autostep(0.1, 0.1, 100.0), CONSTANT, (0.222751133, 0.065613250, 0.331083011)),
-        (td.TD, steps.ObGD(1.0, 2.0), CONSTANT, (0.364051477, -0.076458239, 0.315086253)),
-        (td.TD, steps.Intentional(0.5), CONSTANT, (0.412043298, -0.163333998, 0.354812209)),
-        (td.TrueOnlineTD, steps.Swift(0.1, 0.12, 0.05, 0.9), CONSTANT, (0.190956894, 0.080156750, 0.325635832)),
-    ],
-    ids=["implicit", "TIDBD semi", "TIDBD", "Autostep", "ObGD", "Intentional", "Swift"],
-)
-def test_golden_weights_of_step_sizes(kind: Any, alpha: Any, how: Any, weights: Any) -> None:
-    assert learnt(kind, how, alpha) == pytest.approx(weights, abs=6e-10)
+GOLDEN: dict[str, Any] = {
+    "implicit": (td.TD, steps.Implicit(0.1), VARYING, (0.108244154, 0.158511715, 0.333646245)),
+    "TIDBD semi": (td.TD, steps.TIDBD(0.1, 0.1, "semi"), CONSTANT, (0.222798869, 0.065037035, 0.314907872)),
+    "TIDBD": (td.TD, steps.TIDBD(0.1, 0.1), CONSTANT, (0.225628597, 0.064790260, 0.314371143)),
+    "Autostep": (td.TD, steps.Autostep(0.1, 0.1, 100.0), CONSTANT, (0.222751133, 0.065613250, 0.331083011)),
+    "ObGD": (td.TD, steps.ObGD(1.0, 2.0), CONSTANT, (0.364051477, -0.076458239, 0.315086253)),
+    "Intentional": (td.TD, steps.Intentional(0.5), CONSTANT, (0.412043298, -0.163333998, 0.354812209)),
+    "Swift": (td.TrueOnlineTD, steps.Swift(0.1, 0.12, 0.05, 0.9), CONSTANT, (0.190956894, 0.080156750, 0.325635832)),
+}
+
+
+def golden(*names: str) -> None:
+    for name in names:
+        kind, alpha, how, weights = GOLDEN[name]
+        assert learnt(kind, how, alpha) == pytest.approx(weights, abs=6e-10), name
+
+
+def test_golden_weights_of_step_sizes() -> None:
+    interpreted(golden, *GOLDEN)
+    golden("Swift")
 
 
 def stream(kind: Any, alpha: Any, seed: int = 0, scale: float = 1.0, steps: int = 300, **given: Any) -> Any:
