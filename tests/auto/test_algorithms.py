@@ -83,7 +83,7 @@ def test_its_learners_are_the_learners_and_its_copies_their_averages(algorithm: 
     columns = stream(1250)
     norm = float((features.encode_batch(range(40))[1] ** 2).sum(axis=1).max())
     auto = td.AutoTD(features, algorithm=algorithm)
-    auto._bank["most_norm"] = norm
+    auto._experts.bank["most_norm"] = norm
     further = algorithm.sizes.split()[1:]
     chosen = (1, 6, 11, 16)
     own = [
@@ -99,7 +99,7 @@ def test_its_learners_are_the_learners_and_its_copies_their_averages(algorithm: 
             if begin % 100 == 50:
                 copies[k] += min(1, 2 / ((begin + 50) // 100)) * (learner.weights - copies[k])
     assert auto.explain().restarts == 0, "a copy that restarts is no average: the test needs another stream"
-    found = auto._expert_weights()
+    found = auto._experts.weights()
     for k, lane in enumerate(chosen):
         np.testing.assert_allclose(found[:, lane], own[k].weights, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(found[:, layout.LANES + lane], copies[k], rtol=1e-7, atol=1e-9)
@@ -141,7 +141,7 @@ def test_learners_that_diverge_are_dropped(algorithm: Any) -> None:
     rng, n = np.random.default_rng(1), 4000
     x = rng.normal(size=(n + 1, 3))
     v, target = td.AutoTD(td.Dense(3), algorithm=algorithm), np.array([0.1, -0.2, 0.3])
-    v._bank["alpha"][:8] = 30.0
+    v._experts.bank["alpha"][:8] = 30.0
     v.update_many(x[:-1], x[:-1] @ target, x[1:], 0.0)
     assert v.explain().diverged == (0 if algorithm is Clipped else 8)
     np.testing.assert_allclose(v.predict_many(np.eye(3)), target, atol=0.02)

@@ -106,7 +106,7 @@ def test_the_weights_are_the_experts_shares() -> None:
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.items()) == [((e.alpha, e.lam, e.averaged), e.weight) for e in v.explain().experts]
     experts = [(a, z, averaged) for averaged in (False, True) for a, z in layout.PAIRS]
-    mixed = v._expert_weights() @ [shares[expert] for expert in experts]
+    mixed = v._experts.weights() @ [shares[expert] for expert in experts]
     np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
     np.testing.assert_allclose(v._coefficients, mixed, rtol=1e-12)
 

@@ -44,7 +44,7 @@ def test_it_is_what_plain_numpy_makes_of_the_page(features: str) -> None:
         if t % 97 == 0 or t > 5900:
             wanted = [plain.predict(x) for x in X]
             np.testing.assert_allclose(auto.predict_many(range(4)), wanted, rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(auto._bank["weight"], plain.p, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(auto._experts.bank["weight"], plain.p, rtol=1e-6, atol=1e-12)
     mixed = plain.p @ np.concatenate([plain.w, plain.copy])
     np.testing.assert_allclose(auto._coefficients, mixed, rtol=1e-7, atol=1e-10)
     said = auto.explain()
@@ -63,7 +63,7 @@ def test_its_learners_are_the_learners() -> None:
         for learner in own:
             learner.update(*row)
     for lane, learner in enumerate(own):
-        np.testing.assert_allclose(auto._memory.F[:, 0, lane], learner.weights, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(auto._experts.memory.F[:, 0, lane], learner.weights, rtol=1e-12, atol=1e-14)
 
 
 def test_with_many_features_as_with_few() -> None:
@@ -72,14 +72,14 @@ def test_with_many_features_as_with_few() -> None:
     few, many = td.AutoTD(td.OneHot(40)), td.AutoTD(td.OneHot(3000))
     for v in (few, many):
         v.update_many(*(np.array(column) for column in zip(*rows, strict=True)))
-    np.testing.assert_allclose(few._expert_weights()[:4], many._expert_weights()[:4], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(few._experts.weights()[:4], many._experts.weights()[:4], rtol=1e-5, atol=1e-7)
 
 
 def test_a_diverging_learner_never_shows() -> None:
     """The favourite and its neighbours take steps three times too long: they are lost, and no prediction shows it."""
     ring: Any = td.make("RingWorld-v0")
     v, largest = td.AutoTD(ring.features), 0.0
-    v._bank["alpha"][4:8] = 3.0
+    v._experts.bank["alpha"][4:8] = 3.0
     c = ring.sampler(seed=1).take(20_000)
     names = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
     for t in range(0, len(c), 10):

@@ -78,20 +78,25 @@ def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int) -> float:
     return mix(s.value, s.weight, largest_value(s))
 
 
-def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats) -> None:
-    """The mixture at each observation. Nothing is changed, so copies are averaged up to now on the way."""
+def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats) -> float:
+    """The mixture at an observation. Nothing is changed, so copies are averaged up to now on the way."""
     s = m.bank[0]
-    lanes, limit = s.age.size, largest_value(s)
+    lanes = s.age.size
+    scratch[:] = 0.0
+    for j in range(x.size):
+        f = x[j]
+        behind = s.updates - m.synced[f]
+        for l in range(lanes):
+            w = m.F[f, 0, l]
+            scratch[l] += xv[j] * w
+            scratch[lanes + l] += xv[j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
+    return mix(scratch, s.weight, largest_value(s))
+
+
+def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats) -> None:
+    """The mixture at each observation."""
     for t in range(out.size):
-        scratch[:] = 0.0
-        for j in range(x.shape[1]):
-            f = x[t, j]
-            behind = s.updates - m.synced[f]
-            for l in range(lanes):
-                w = m.F[f, 0, l]
-                scratch[l] += xv[t, j] * w
-                scratch[lanes + l] += xv[t, j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
-        out[t] = mix(scratch, s.weight, limit)
+        out[t] = predict_row(m, scratch, x[t], xv[t])
 
 
 # ---- the signal ----------------------------------------------------------------------------------------------------

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Expert:
-    """One expert of the bank: a learner, or its average over time."""
+    """One expert: a learner or its average over time; or least squares, a running mean, or 0."""
 
-    alpha: float
+    alpha: float | None
+    """Step size, of |x|² = 1; None where there is none."""
     lam: float
     averaged: bool
     weight: float
@@ -18,6 +20,21 @@ class Expert:
     """An estimate of its mean squared value error less that of the mixture."""
     standard_error: float
     """Of that estimate."""
+    kind: str = "TD"
+    """"TD", "LSTD", "mean" or "zero"."""
+    window: float = math.inf
+    """Steps that it remembers."""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
+        return {
+            "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
+            "LSTD": f"LSTD({self.lam:g}){last}",
+            "mean": f"mean{last or ' of all steps'}",
+            "zero": "0",
+        }[self.kind]
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,8 @@ class Explanation:
     """Averaged copies that restarted because their learner was surely better."""
     diverged: int
     """Learners that were dropped."""
+    clipped: int = 0
+    """Readings and rewards that were cut to 1.5 times the largest deviation so far."""
 
     @property
     def effective(self) -> float:
@@ -55,17 +74,16 @@ class Explanation:
 
     def __str__(self) -> str:
         """The table."""
+        of_one_kind = f", the last {self.window:,} of one kind" if self.window < self.steps else ""
+        shown = [e for e in self.experts if e.weight > 0.01]
+        width = max((len(e.name) for e in shown), default=0)
         lines = [
-            f"{self.steps:,} steps, the last {self.window:,} of one kind; {self.effective:.1f} experts share the "
-            f"weight, {self.averaged:.0%} of it averages",
-            "      α      λ  averaged  weight  error - mixture's",
+            f"{self.steps:,} steps{of_one_kind}; {self.effective:.1f} experts share the weight",
+            f"{'':{width}}  weight  error - mixture's",
         ]
-        lines += [
-            f"{e.alpha:7g} {e.lam:6g}  {'yes' if e.averaged else 'no':8}  {e.weight:6.3f}"
-            f"  {e.error:+.1e} ± {e.standard_error:.0e}"
-            for e in self.experts
-            if e.weight > 0.01
-        ]
+        lines += [f"{e.name:{width}}  {e.weight:6.3f}  {e.error:+.1e} ± {e.standard_error:.0e}" for e in shown]
+        if self.clipped:
+            lines.append(f"{self.clipped} readings were far beyond all before them, and cut")
         if self.changes or self.restarts or self.diverged:
             lines.append(f"{self.changes} changes, {self.restarts} averages begun anew, {self.diverged} diverged")
         return "\n".join(lines)

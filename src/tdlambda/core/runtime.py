@@ -16,8 +16,8 @@ SMALL = 1 / 64
 """What rows have in common is put back into them when it is below this, or above its inverse: see `schedules.lazy`."""
 NEGLIGIBLE = 1e-100
 """Lanes with few features drop smaller traces: denormal numbers are slow."""
-TERMINATED, TRUNCATED, MANY = 1, 2, 4
-"""Flags in one integer: Python passes an integer much faster than two booleans. MANY: one of many transitions."""
+TERMINATED, TRUNCATED = 1, 2
+"""Flags in one integer: Python passes an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, IN_USE, DIVERGED = range(10)
 """What a call into a generated module returns."""
 COUNTERS = (

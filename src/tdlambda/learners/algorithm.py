@@ -83,6 +83,11 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
     return inspect.Signature([*shown.values()])
 
 
+def _is_matrix(rows: Any, width: int) -> bool:
+    """Whether compiled code may read these observations as they are."""
+    return bool(rows.dtype == _FLOAT and rows.ndim == 2 and rows.shape[1] == width)
+
+
 class Algorithm(Learner, declare.Algorithm, base=True):
     """An algorithm with eligibility traces, declared by its equations: `td.TD`, `td.TrueOnlineTD`, or one of your own.
 
@@ -425,6 +430,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
             status, t = self.module.update_many_indices(*self._memory, *indices, *numbers)
+        elif self._kernel is not None and all(_is_matrix(o, self._kernel.dimensions) for o in (obs, next_obs)):
+            vectors: Any = (*self._encoding(), plain(obs, np.float64), plain(next_obs, np.float64))
+            status, t = self.module.update_many_vectors(*self._memory, *vectors, *numbers)
+            if status in (runtime.OBS_VALUES, runtime.NEXT_OBS_VALUES):
+                self.features.encode_batch(obs), self.features.encode_batch(next_obs)  # says what is wrong
         else:
             after = self.features.encode_batch(next_obs)
             same = self._lam_features is self.features

@@ -1,6 +1,6 @@
 """Entry points of a generated module, as text: what Python calls. Inputs are checked here, before anything changes.
 
-`update` is compiled once, also for `update_many` and `update_vector`, which call it.
+`update_vector` calls `update`, which is compiled once; loops over many transitions hold `learn` themselves.
 """
 
 DOORS = '''@inlined
@@ -14,7 +14,7 @@ def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
 @brief
 def update({given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, ended_):
     """One transition between feature vectors x and x'."""
-    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy and not ended_ & MANY else OK)
+    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)
     status_ = status_ or check_step(state_[0], x_, xv_, y_, yv_, z_, zv_)
     if status_ != OK:
         return status_
@@ -54,10 +54,9 @@ def update_many(
         if status_ != OK:
             return status_, t_
     for t_ in range(reward.size):
-        status_ = update(
-            {given}, x_[t_], xv_[t_], y_[t_], yv_[t_], z_[t_], zv_[t_],
-            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t},
-            MANY + TERMINATED * terminated_[t_] + TRUNCATED * truncated_[t_],
+        status_ = learn(
+            {passed}, x_[t_], xv_[t_], y_[t_], yv_[t_], z_[t_], zv_[t_],
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
         )
         if status_ != OK:
             return status_, t_
@@ -111,6 +110,33 @@ def update_vector({given}, room_, index_, lam{cut}, obs_, next_obs_, reward, gam
         return NEXT_OBS_VALUES
     x_, y_ = index_[0], index_[1]
     return update({given}, x_, xv_, y_, yv_, y_, yv_, reward, gamma, rho, lam{cut}, ended_)
+
+
+@kernel
+def update_many_vectors(
+    {given}, room_, index_, obs_, next_obs_, reward, gamma, rho, lam{cut}, terminated_, truncated_
+):
+    """`update_many` between observations that are vectors: all are encoded once to check them, and once to learn."""
+    n_ = index_.shape[1]
+    numbers_, x_, xv_, y_, yv_ = room_[2 * n_ :], index_[0], room_[:n_], index_[1], room_[n_ : 2 * n_]
+    status_, at_ = first_bad(reward, gamma, rho)
+    if status_ != OK:
+        return status_, at_
+    for t_ in range(reward.size):
+        if encode(obs_[t_], numbers_, x_, xv_) != 0:
+            return OBS_VALUES, t_
+        if encode(next_obs_[t_], numbers_, y_, yv_) != 0:
+            return NEXT_OBS_VALUES, t_
+    for t_ in range(reward.size):
+        encode(obs_[t_], numbers_, x_, xv_)
+        encode(next_obs_[t_], numbers_, y_, yv_)
+        status_ = learn(
+            {passed}, x_, xv_, y_, yv_, y_, yv_,
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
+        )
+        if status_ != OK:
+            return status_, t_
+    return OK, 0
 
 
 @brief

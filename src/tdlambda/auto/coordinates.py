@@ -1,0 +1,83 @@
+"""Robust coordinates of raw readings, which the least-squares experts work in: no unit, no offset, no outlier.
+
+For each reading v, with m its running mean, M the largest deviation so far and q the second moment of deviations:
+
+    e = clip(v - m, ±1.5 M),    M = max(M, min(|v - m|, 1.5 M)),    m += η e,    q += η (e² - q),    η = max(1/t, 10⁻³)
+
+One outlier is cut to 1.5 times the largest deviation so far; a true change of scale is accepted after a few repeats. A
+coordinate is (m + e - c)/s, and 0 for a reading that has never moved. c and s change at t = 8, 16, 32, … only, and what
+was learnt is carried over exactly, since the features contain a constant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tdlambda.arrays import Floats
+from tdlambda.compiled import inlined
+
+CLIP = 1.5
+"""How far beyond the largest deviation so far a reading may be."""
+LEAST_RATE = 1e-3
+"""Least step size of the running moments."""
+MEAN, LARGEST, SQUARE, CENTER, SCALE, ROWS = range(6)
+"""Rows of the array `front`; its columns are the readings, the reward last."""
+TINY = 1e-12
+"""A deviation below this share of the reading is no motion."""
+
+
+def started(readings: Floats) -> Floats:
+    """`front` after some first readings [time, reading]: their median, and 3 · 1.48 MAD as the largest deviation."""
+    front = np.zeros((ROWS, readings.shape[1]))
+    front[MEAN] = front[CENTER] = np.median(readings, axis=0)
+    front[LARGEST] = 3 * 1.48 * np.median(np.abs(readings - front[MEAN]), axis=0)
+    return front
+
+
+@inlined
+def clipped(front: Floats, i: int, v: float) -> float:
+    """A reading, brought within what was seen so far."""
+    m, most = front[MEAN, i], CLIP * front[LARGEST, i]
+    return min(max(v, m - most), m + most) if most > 0.0 else v
+
+
+@inlined
+def observe(front: Floats, i: int, v: float, t: float) -> float:
+    """Let a reading count; what it is after clipping."""
+    deviation, most, seen = v - front[MEAN, i], front[LARGEST, i], v
+    if front[SCALE, i] == 0.0 and abs(deviation) > TINY * abs(v):  # it moves: a first scale
+        front[CENTER, i], front[SCALE, i] = front[MEAN, i], abs(deviation)
+    if most > 0.0:
+        front[LARGEST, i] = max(most, min(abs(deviation), CLIP * most))
+        if abs(deviation) > CLIP * most:
+            deviation = CLIP * most if deviation > 0.0 else -CLIP * most
+            seen = front[MEAN, i] + deviation
+    else:
+        front[LARGEST, i] = abs(deviation)
+    rate = max(1.0 / t, LEAST_RATE)
+    front[SQUARE, i] += rate * (deviation * deviation - front[SQUARE, i])
+    front[MEAN, i] += rate * deviation
+    return seen
+
+
+@inlined
+def place(front: Floats, x: Floats, out: Floats) -> None:
+    """The coordinates of an observation; the last is the constant 1."""
+    d = x.size
+    for i in range(d):
+        scale = front[SCALE, i]
+        out[i] = (clipped(front, i, x[i]) - front[CENTER, i]) / scale if scale > 0.0 else 0.0
+    out[d] = 1.0
+
+
+@inlined
+def moved(front: Floats, i: int) -> tuple[float, float]:
+    """The change of a coordinate to its present mean and deviation: new = factor old + shift; factor 0: none."""
+    center, scale = front[MEAN, i], math.sqrt(front[SQUARE, i])
+    if not (front[SCALE, i] > 0.0 and scale > TINY * abs(center)):
+        return 0.0, 0.0
+    factor, shift = front[SCALE, i] / scale, (front[CENTER, i] - center) / scale
+    front[CENTER, i], front[SCALE, i] = center, scale
+    return factor, shift

@@ -1,0 +1,528 @@
+"""Experts for dense features, and their mixture: least squares with several λ and windows, running means, and 0.
+
+LSTD(λ) in the coordinates of `coordinates`, for each λ and window w, f = 1 - 1/w:
+
+    z += g x,    A = f A + ρ z (x - γ'x')ᵀ,    b = f b + ρ z r,    z *= min(ρ, 1) γ' λ
+    weights = (A + RIDGE diag(q/s²))⁻¹ b        by elimination, often at first, seldom later
+
+A running mean is LSTD(1) on the constant alone. The mixture u = Σ p V is weighed as in `bank`, with a raw trace:
+
+    c = V - u,    δ = ρ (r + γ'u' - u),    ζ = γ min(ρ,1)/E[min(ρ,1)] ζ + g c
+    loss = Σ g c² - 2 Σ δζ,    noise = Σ (δζ)² / Σ g c²,    p ∝ exp(-prior - loss / 2 noise)
+
+with sums in which step s weighs (s/t)² at step t. g is 1 unless the unit of rewards falls: if r - r⁻ is a hundred times
+smaller than before, old evidence would outweigh all that is new, so that what is new gets a larger g.
+`m` is a `Memory`, `s` its record of numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats
+from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
+from tdlambda.auto.coordinates import MEAN, SCALE, SQUARE, moved, observe, place
+from tdlambda.compiled import brief, inlined, kernel
+from tdlambda.core.runtime import OK, check
+from tdlambda.learners.base import Array
+
+HELD = 32
+"""Transitions that are held back at first, until the medians of their readings are known."""
+RIDGE, RIDGE_OF_CONSTANT = 3.0, 1e-6
+"""In observations."""
+SOLVE_EVERY = 64.0
+"""A system of n observations is solved every 1 + n/64 + features/4 steps."""
+SETTLED, FAR = 200.0, 4.0
+"""After so many changes of the reward their size is the unit of evidence; if it falls by e^FAR, the unit falls too."""
+SIZE_RATE, SIZE_STEP = 0.02, 4.0
+"""Least step size of ln size, and the most that a step may ask of it."""
+KEPT = 2.0
+"""What was observed at step s weighs (s/t)^KEPT at step t."""
+
+NUMBERS = np.dtype([(name, "f8") for name in (
+    "steps", "held", "under_way", "rebase", "ready",
+    "u", "rho", "reward", "gamma",                        # the mixture's prediction at x and what followed it
+    "cut", "constant",                                    # E[min(ρ, 1)]; the trace of the constant
+    "low_reward", "high_reward", "most_gamma", "length", "longest", "ended", "off_policy",
+    "past", "past_weight", "pasts", "low_past", "high_past",       # discounted sums of past rewards
+    "moves", "size", "unit", "first_unit", "raw_sum", "raw_weight", "clips",
+)])  # fmt: skip
+
+
+class Memory(NamedTuple):
+    """All arrays; D = features + 1, K experts."""
+
+    front: Floats
+    """See `coordinates`."""
+    lam: Floats
+    window: Floats
+    """Steps; ∞ for all."""
+    z: Floats
+    """[λ, D]"""
+    A: Floats
+    """[λ, window, D, D]"""
+    b: Floats
+    """[λ, window, D]"""
+    w: Floats
+    """[λ, window, D]"""
+    mean_window: Floats
+    means: Floats
+    """Numerator, denominator, value [3, mean]; a window of 0 is the prediction 0."""
+    value: Floats
+    """Predictions [K], then c."""
+    trace: Floats
+    """ζ [K]"""
+    sums: Floats
+    """Σ g c², Σ δζ, Σ (δζ)² [3, K]"""
+    weight: Floats
+    """p [K]"""
+    prior: Floats
+    """a, b, unit [3, K]: -log of the prior is a + b log(1 + t/unit)."""
+    held: Floats
+    """The first transitions [HELD, 2 d + 6]: x, x', r, γ', ρ, how it ended, room, whether to forget after it."""
+    room: Floats
+    """Rows of D: x, x', x - γ'x', ridge; then a matrix [D, D]."""
+    number: Array
+
+
+# ---- predictions ---------------------------------------------------------------------------------------------------
+
+
+@inlined
+def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
+    """W = (A + diag ridge)⁻¹ b by elimination with pivots; whether there is such a w."""
+    n = b.size
+    for i in range(n):
+        for j in range(n):
+            L[i, j] = A[i, j]
+        L[i, i] += ridge[i]
+        w[i] = b[i]
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(L[i, k]) > abs(L[pivot, k]):
+                pivot = i
+        if not abs(L[pivot, k]) > 1e-300:
+            return False
+        if pivot != k:
+            for j in range(k, n):
+                L[k, j], L[pivot, j] = L[pivot, j], L[k, j]
+            w[k], w[pivot] = w[pivot], w[k]
+        inverse = 1.0 / L[k, k]
+        for i in range(k + 1, n):
+            factor = L[i, k] * inverse
+            if factor != 0.0:
+                subtract(L[i], L[k], factor, k + 1)
+                w[i] -= factor * w[k]
+    good = True
+    for k in range(n - 1, -1, -1):
+        total = w[k]
+        for j in range(k + 1, n):
+            total -= L[k, j] * w[j]
+        w[k] = total / L[k, k]
+        good &= abs(w[k]) < 1e200
+    return good
+
+
+@inlined
+def subtract(row: Floats, other: Floats, factor: float, first: int) -> None:
+    """Row -= factor · other, from a column on."""
+    for j in range(first, row.size):
+        row[j] -= factor * other[j]
+
+
+@inlined
+def solve(m: Any, l: int, f: int) -> None:
+    """The weights of one expert; the running mean where the system has no solution."""
+    w, d = m.w[l, f], m.z.shape[1] - 1
+    if not solved(m.A[l, f], m.b[l, f], m.room[3], w, m.room[4:]):
+        w[:] = 0.0
+        w[d] = m.means[2, 0]
+
+
+@inlined
+def take_ridge(m: Any) -> None:
+    """The ridge, in the present coordinates."""
+    ridge, d = m.room[3], m.z.shape[1] - 1
+    for i in range(d):
+        scale = m.front[SCALE, i]
+        ridge[i] = RIDGE * (max(1e-6, m.front[SQUARE, i] / (scale * scale)) if scale > 0.0 else 1.0)
+    ridge[d] = RIDGE * RIDGE_OF_CONSTANT
+
+
+@inlined
+def limits(s: Any) -> tuple[float, float]:
+    """The least and the largest value that rewards and discounts so far allow."""
+    horizon = 10.0 * s.longest
+    if s.most_gamma < 1.0:
+        whole = 1.0 / (1.0 - s.most_gamma)
+        horizon = whole if s.ended == 0.0 else min(horizon, whole)
+    low, high = s.low_reward * horizon, s.high_reward * horizon
+    if s.ended > 0.0:
+        low, high = min(0.0, low, s.low_reward), max(0.0, high, s.high_reward)
+    elif s.off_policy == 0.0 and s.most_gamma < 1.0:
+        span = s.high_past - s.low_past
+        low, high = max(low, s.low_past - span), min(high, s.high_past + span)
+    return low, high
+
+
+@inlined
+def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float) -> None:
+    """Each expert's prediction, within limits."""
+    ready, k = m.number[0].ready > 0.0, 0
+    for l in range(m.w.shape[0]):
+        for f in range(m.w.shape[1]):
+            total = 0.0
+            if ready:
+                for i in range(x.size):
+                    total += m.w[l, f, i] * x[i]
+            else:
+                total = m.means[2, 0]
+            out[k] = total
+            k += 1
+    for j in range(m.means.shape[1]):
+        out[k] = m.means[2, j]
+        k += 1
+    for k in range(out.size):
+        v = out[k]
+        out[k] = low if v < low else high if v > high else v if v == v else 0.5 * (low + high)
+
+
+@inlined
+def mixed(weight: Floats, value: Floats) -> float:
+    """Σ p V."""
+    u = 0.0
+    for k in range(value.size):
+        u += weight[k] * value[k]
+    return u
+
+
+@brief
+def predict_row(m: Any, X: Floats, x: Floats, each: Floats) -> float:
+    """The mixture at an observation, and each expert's prediction. x is room: others may predict at the same time."""
+    s = m.number[0]
+    if s.held < HELD:
+        mean = s.raw_sum / s.raw_weight if s.raw_weight > 0.0 else 0.0
+        each[:] = mean
+        return mean
+    low, high = limits(s)
+    place(m.front, X, x)
+    expert_values(m, x, each, low, high)
+    return mixed(m.weight, each)
+
+
+@kernel
+def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats) -> None:
+    """The same at each observation."""
+    for t in range(X.shape[0]):
+        out[t] = predict_row(m, X[t], x, each[t])
+
+
+# ---- the mixture ---------------------------------------------------------------------------------------------------
+
+
+@inlined
+def close(m: Any, u_next: float) -> None:
+    """The mixture's TD error of the last step, and what it says of each expert."""
+    s = m.number[0]
+    delta = s.rho * (s.reward + s.gamma * u_next - s.u)
+    for k in range(m.trace.size):
+        signal = delta * m.trace[k]
+        m.sums[1, k] += signal
+        m.sums[2, k] += signal * signal
+
+
+@inlined
+def weigh(m: Any, t: float) -> None:
+    """Weights p ∝ exp(-prior - loss / 2 noise)."""
+    noise, seen, p = 0.0, 0.0, m.weight
+    energy, gain, spread = m.sums
+    for k in range(p.size):
+        if energy[k] > 0.0:
+            noise += p[k] * spread[k] / energy[k]
+            seen += p[k]
+    noise = noise / seen if seen > 0.0 else 0.0
+    best = math.inf
+    for k in range(p.size):
+        own = max(noise, spread[k] / energy[k]) if energy[k] > 0.0 else noise
+        score = m.prior[0, k] + m.prior[1, k] * math.log(1.0 + t / m.prior[2, k])
+        if own > 0.0:
+            score += (energy[k] - 2.0 * gain[k]) / (2.0 * own)
+        p[k] = score
+        best = min(best, score)
+    total = 0.0
+    for k in range(p.size):
+        p[k] = math.exp(best - p[k])
+        total += p[k]
+    for k in range(p.size):
+        p[k] /= total
+
+
+# ---- one transition ------------------------------------------------------------------------------------------------
+
+
+@inlined
+def note(s: Any, reward: float, gamma_next: float, rho: float) -> None:
+    """What limits the values."""
+    first = s.steps == 1.0
+    s.low_reward = reward if first else min(s.low_reward, reward)
+    s.high_reward = reward if first else max(s.high_reward, reward)
+    s.most_gamma = max(s.most_gamma, gamma_next)
+    s.length = 1.0 + s.gamma * s.length if s.under_way > 0.0 else 1.0
+    s.longest = max(s.longest, s.length)
+    s.ended = 1.0 if gamma_next == 0.0 else s.ended
+    s.off_policy = 1.0 if rho != 1.0 else s.off_policy
+    s.past, s.past_weight = reward + gamma_next * s.past, 1.0 + gamma_next * s.past_weight
+    if gamma_next < 1.0:
+        past = s.past / s.past_weight / (1.0 - gamma_next)
+        s.low_past = past if s.pasts == 0.0 else min(s.low_past, past)
+        s.high_past = past if s.pasts == 0.0 else max(s.high_past, past)
+        s.pasts += 1.0
+
+
+@inlined
+def note_size(s: Any, change: float) -> None:
+    """How much rewards change from step to step, as the running mean of ln (r - r⁻)²."""
+    if change != 0.0:
+        size = math.log(change * change)
+        s.moves += 1.0
+        s.size += max(1.0 / s.moves, SIZE_RATE) * min(max(size - s.size, -SIZE_STEP), SIZE_STEP)
+        if s.moves == SETTLED:
+            s.unit = s.first_unit = s.size
+        elif s.moves > SETTLED and s.size < s.unit - FAR:
+            s.unit = s.size
+
+
+@inlined
+def change_coordinates(m: Any) -> None:
+    """Move to the present means and deviations, and carry over what was learnt: A, b and z are linear in x."""
+    d = m.z.shape[1] - 1
+    for i in range(d):
+        factor, shift = moved(m.front, i)
+        if factor > 0.0:
+            for l in range(m.z.shape[0]):
+                m.z[l, i] = factor * m.z[l, i] + shift * m.z[l, d]
+                for f in range(m.A.shape[1]):
+                    for j in range(d + 1):
+                        m.A[l, f, i, j] = factor * m.A[l, f, i, j] + shift * m.A[l, f, d, j]
+                    for j in range(d + 1):
+                        m.A[l, f, j, i] = factor * m.A[l, f, j, i] + shift * m.A[l, f, j, d]
+                    m.b[l, f, i] = factor * m.b[l, f, i] + shift * m.b[l, f, d]
+
+
+@inlined
+def learn_squares(
+    m: Any, x: Floats, y: Floats, reward: float, gamma: float, rho: float, evidence: float
+) -> None:  # fmt: skip
+    """Traces, A and b of every λ and window."""
+    difference, D = m.room[2], x.size
+    for i in range(D):
+        difference[i] = x[i] - gamma * y[i]
+    decay = min(rho, 1.0) * gamma
+    for l in range(m.z.shape[0]):
+        z = m.z[l]
+        for i in range(D):
+            z[i] += evidence * x[i]
+        for f in range(m.A.shape[1]):
+            keep, A, b = 1.0 - 1.0 / m.window[f], m.A[l, f], m.b[l, f]
+            for i in range(D):
+                along = rho * z[i]
+                b[i] = keep * b[i] + along * reward
+                for j in range(D):
+                    A[i, j] = keep * A[i, j] + along * difference[j]
+        for i in range(D):
+            z[i] *= decay * m.lam[l]
+
+
+@inlined
+def learn_means(m: Any, reward: float, gamma: float, rho: float) -> None:
+    """Running means: LSTD(1) on the constant."""
+    s = m.number[0]
+    s.constant += 1.0
+    for j in range(m.mean_window.size):
+        if m.mean_window[j] > 0.0:
+            keep = 1.0 - 1.0 / m.mean_window[j]
+            m.means[0, j] = keep * m.means[0, j] + rho * s.constant * reward
+            m.means[1, j] = keep * m.means[1, j] + rho * s.constant * (1.0 - gamma)
+            if m.means[1, j] > 0.0:
+                m.means[2, j] = m.means[0, j] / m.means[1, j]
+    s.constant *= min(rho, 1.0) * gamma
+
+
+@inlined
+def advance(
+    m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
+) -> None:  # fmt: skip
+    """One transition."""
+    s, x, y, d = m.number[0], m.room[0], m.room[1], X.size
+    s.steps += 1.0
+    t, fresh = s.steps, s.under_way == 0.0
+    gamma = 0.0 if terminated else gamma
+    low, high = limits(s)  # of what was seen before this transition
+    clips = 0.0
+    for i in range(d):
+        clips += observe(m.front, i, X[i], t) != X[i]
+    seen = observe(m.front, d, reward, t)
+    s.clips += clips + (seen != reward)
+    reward = seen
+    note_size(s, reward - s.reward if t > 1.0 else 0.0)
+    note(s, reward, gamma, rho)
+    if t == 1.0:
+        low = high = 0.0
+    if t >= s.rebase:
+        s.rebase *= 2.0
+        change_coordinates(m)
+        take_ridge(m)
+        for l in range(m.w.shape[0]):
+            for f in range(m.w.shape[1]):
+                solve(m, l, f)
+        s.ready = 1.0
+    place(m.front, X, x)
+    expert_values(m, x, m.value, low, high)
+    u = mixed(m.weight, m.value)
+    if not fresh:
+        close(m, u)
+    keep = (1.0 - 1.0 / t) ** KEPT
+    decay = 0.0 if fresh else s.gamma * min(s.rho, 1.0) / s.cut
+    evidence = math.exp(s.first_unit - s.unit)
+    for k in range(m.value.size):
+        c = m.value[k] - u
+        m.sums[0, k] = keep * m.sums[0, k] + evidence * c * c
+        m.sums[1, k] *= keep
+        m.sums[2, k] *= keep
+        m.trace[k] = decay * m.trace[k] + evidence * c
+    s.cut += (min(rho, 1.0) - s.cut) / t
+    s.u, s.rho, s.reward, s.gamma = u, rho, reward, gamma
+    if gamma > 0.0:
+        place(m.front, Y, y)
+    else:
+        y[:] = 0.0
+    learn_squares(m, x, y, reward, gamma, rho, evidence)
+    learn_means(m, reward, gamma, rho)
+    s.under_way = 1.0
+    if terminated or truncated:
+        u_next = 0.0
+        if not terminated:
+            expert_values(m, y, m.value, low, high)
+            u_next = mixed(m.weight, m.value)
+        close(m, u_next)
+        forget(m)
+    if s.ready > 0.0:
+        take_ridge(m)
+        for f in range(m.w.shape[1]):
+            gap = int(min(t, m.window[f]) / SOLVE_EVERY + (d + 1) / 4) + 1
+            for l in range(m.w.shape[0]):
+                if (int(t) + l) % gap == 0:
+                    solve(m, l, f)
+    if t < 1000.0 or int(t) % 10 == 0:
+        weigh(m, t)
+
+
+@inlined
+def forget(m: Any) -> None:
+    """The end of an episode: every trace is 0."""
+    s = m.number[0]
+    m.z[:, :] = 0.0
+    m.trace[:] = 0.0
+    s.under_way = s.constant = s.past = s.past_weight = 0.0
+
+
+@kernel
+def end(m: Any) -> None:
+    """Forget the episode under way."""
+    s, d = m.number[0], m.front.shape[1] - 1
+    if s.held == HELD:
+        forget(m)
+    elif s.held > 0.0 and m.held[int(s.held) - 1, 2 * d + 3] == 0.0:
+        m.held[int(s.held) - 1, 2 * d + 5] = 1.0
+
+
+@inlined
+def median(values: Floats) -> float:
+    """The median, after sorting in place."""
+    for i in range(1, values.size):
+        v, j = values[i], i
+        while j > 0 and values[j - 1] > v:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = v
+    return 0.5 * (values[values.size // 2] + values[(values.size - 1) // 2])
+
+
+@inlined
+def begin(m: Any) -> None:
+    """The first readings are there: take their medians, and learn from them."""
+    d = m.front.shape[1] - 1
+    some = m.held[:, 2 * d + 4]
+    for i in range(d + 1):
+        column = i if i < d else 2 * d
+        for t in range(HELD):
+            some[t] = m.held[t, column]
+        middle = median(some)
+        m.front[MEAN, i] = middle
+        for t in range(HELD):
+            some[t] = abs(m.held[t, column] - middle)
+        m.front[LARGEST_DEVIATION, i] = 3.0 * 1.48 * median(some)
+    for t in range(HELD):
+        h = m.held[t]
+        ended = h[2 * d + 3]
+        advance(m, h[:d], h[d : 2 * d], h[2 * d], h[2 * d + 1], h[2 * d + 2], ended == 1.0, ended == 2.0)
+        if h[2 * d + 5] > 0.0:
+            forget(m)
+
+
+@inlined
+def take(
+    m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
+) -> None:  # fmt: skip
+    """One transition: held back at first, then learnt from."""
+    s, d = m.number[0], X.size
+    if s.held == HELD:
+        advance(m, X, Y, reward, gamma, rho, terminated, truncated)
+        return
+    h = m.held[int(s.held)]
+    for i in range(d):
+        h[i], h[d + i] = X[i], Y[i]
+    h[2 * d], h[2 * d + 1], h[2 * d + 2] = reward, gamma, rho
+    h[2 * d + 3] = 1.0 if terminated else 2.0 if truncated else 0.0
+    s.raw_sum += reward
+    s.raw_weight += 1.0 - (0.0 if terminated else gamma)
+    s.held += 1.0
+    if s.held == HELD:
+        begin(m)
+
+
+@brief
+def learn_row(
+    m: Any, counts: Array, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool,
+    truncated: bool,
+) -> int:  # fmt: skip
+    """One transition: 1; or -1, with nothing done, if something in it cannot be."""
+    d = m.front.shape[1] - 1
+    if X.size != d or Y.size != d or check(reward, gamma, rho) != OK or not (finite(X) and finite(Y)):
+        return -1
+    counts[0].seen += 1
+    take(m, X, Y, reward, gamma, rho, terminated, truncated)
+    return 1
+
+
+@kernel
+def learn_rows(
+    m: Any, counts: Array, X: Floats, Y: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
+    truncated: Bools,
+) -> None:  # fmt: skip
+    """Transitions in order, which are checked."""
+    for t in range(reward.size):
+        learn_row(m, counts, X[t], Y[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t])
+
+
+@inlined
+def finite(x: Floats) -> bool:
+    """Whether |x|² is."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * x[i]
+    return total < math.inf

@@ -1,0 +1,188 @@
+"""The experts of `AutoTD` where features are sparse: learners with traces, and their averages over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.auto import layout
+from tdlambda.auto.explanation import Expert, Explanation
+from tdlambda.auto.layout import Memory
+from tdlambda.auto.mixing import weigh
+from tdlambda.auto.modules import lanes_type, module_of
+from tdlambda.compiled import entry
+from tdlambda.core.names import words
+from tdlambda.core.runtime import DENSE_SIZE
+from tdlambda.engine.block import aligned
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Array
+
+_TOLERANCE = 1e-8
+"""Traces that are smaller, times α, are dropped."""
+_COUNTERS = ("under_way", "n_live")
+"""What the lanes count, as far as a file must hold it."""
+
+
+class Learners:
+    """24 learners of one algorithm and their averages: see `bank`."""
+
+    def __init__(self, features: Encoder, algorithm: Any, counts: Array) -> None:
+        self.size, self.module = features.size, module_of(algorithm)
+        # No prediction of a learner counts as divergence: the mixture gives it no weight, and limits what it predicts.
+        numbers = {"tolerance": _TOLERANCE, "bound": layout.BOUND, "allowed": np.inf, "allowed_square": np.inf}
+        numbers |= {name: float(getattr(algorithm, name)) for name in words(algorithm.parameters)}
+        size, rows, n = features.size, len(algorithm.row_names()), layout.LANES
+        state, first = layout.record(lanes_type(algorithm)), _first_state()
+        state["size"], state["sparse"] = size, size > DENSE_SIZE
+        self.memory = Memory(
+            F=aligned(np.zeros((size, rows, n))),
+            N=aligned(np.array([np.full(n, numbers.get(name, 0.0)) for name in self.module.NAMES])),
+            U=np.zeros((0, 0, n)),
+            order=np.zeros(size, dtype=np.int64),
+            listed=np.zeros(size, dtype=np.int64),
+            state=state,
+            copies=aligned(np.zeros((size, 1, n))),
+            expected=aligned(np.zeros((size, 1, layout.EXPERTS))),
+            visits=np.zeros(size),
+            synced=np.zeros(size, dtype=np.int64),
+            bank=aligned(first.view(np.float64)).view(first.dtype),
+            counts=counts,
+        )
+
+    @property
+    def bank(self) -> Any:
+        """The record of the bank: see `layout.STATE`."""
+        return self.memory.bank[0]
+
+    def predict(self, index: Ints, value: Floats) -> float:
+        """The mixture at an observation."""
+        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
+        return self._predict_row(np.empty(layout.EXPERTS), x, xv)
+
+    @cached_property
+    def _predict_row(self) -> Callable[..., float]:
+        given = (np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
+        return partial(entry(self.module.predict_row, self.memory, *given), self.memory)
+
+    def predict_many(self, index: Ints, value: Floats) -> Floats:
+        """The mixture at each observation."""
+        out, scratch = np.empty(len(index)), np.empty(layout.EXPERTS)
+        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
+        self._predict_rows(out, scratch, x, xv)
+        return out
+
+    @cached_property
+    def _predict_rows(self) -> Callable[..., None]:
+        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)))
+        return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
+
+    @property
+    def coefficients(self) -> Array:
+        """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
+        return self.weights() @ self.bank["weight"]
+
+    def weights(self) -> Floats:
+        """Weights [feature, expert] of learners and averaged copies."""
+        m = self.memory._replace(copies=self.memory.copies.copy(), synced=self.memory.synced.copy())
+        self.module.sync_all(m)
+        return np.hstack([m.F[:, 0], m.copies[:, 0]])
+
+    @property
+    def lam(self) -> float:
+        """The mean λ, by weight."""
+        return float(self.bank["weight"] @ np.tile(self.bank["lam"], 2))
+
+    def explain(self, steps: int) -> Explanation:
+        """Which α and λ carry the weight now."""
+        bank, n = self.bank, layout.LANES
+        count = max(1.0, float(bank["count"]))
+        # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
+        shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
+        loss = (bank["long"]["energy"] - 2 * bank["long"]["gain"]) / count
+        error = 2 * np.sqrt(shorter * bank["long"]["noise"]) / count
+        experts = [
+            Expert(*layout.PAIRS[l % n], l >= n, float(bank["weight"][l]), float(loss[l]), float(error[l]))
+            for l in range(layout.EXPERTS)
+            if not bank["dropped"][l % n]
+        ]
+        window = min(steps, round(float(bank["window"])) + steps % layout.EVERY)
+        seen = (int(bank[name]) for name in ("changes", "restarts", "drops"))
+        return Explanation(tuple(sorted(experts, key=lambda e: -e.weight)), steps, window, *seen)
+
+    def end(self) -> None:
+        """Forget the episode under way."""
+        self.module.end(self.memory)
+
+    def learn(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *numbers: Any) -> int:
+        """One transition: 1; 0 if it dropped the last learner; -1, with nothing done, if its features are no good."""
+        x, y = (np.ascontiguousarray(index, dtype=np.int64) for index in (x, y))
+        xv, yv = (np.ascontiguousarray(value, dtype=np.float64) for value in (xv, yv))
+        return self._learn_row(x, xv, y, yv, *numbers)
+
+    @cached_property
+    def _learn_row(self) -> Callable[..., int]:
+        """The machine code with the memory bound to it: looking for it costs more than an update."""
+        given = (np.zeros(1, np.int64), np.zeros(1)) * 2
+        return partial(entry(self.module.learn_row, self.memory, *given, 0.0, 0.0, 0.0, False, False), self.memory)
+
+    def learn_many(self, *columns: Any) -> bool:
+        """Transitions in order; whether a learner is left."""
+        return bool(self.module.learn_rows(self.memory, *map(np.ascontiguousarray, columns)))
+
+    # ---- storage ----------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Array]:
+        """Arrays that hold everything learnt."""
+        m = self.memory
+        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced")
+        found = {name: getattr(m, name) for name in arrays}
+        found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
+        found |= {name: m.state[name] for name in _COUNTERS}
+        return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
+
+    def restored(self, seen: int) -> None:
+        """Such arrays have been taken over: what follows from them."""
+        self.memory.state["steps"] = seen
+        self.bank["alpha"][:] = np.where(self.bank["dropped"], 0.0, np.transpose(layout.PAIRS)[0])
+
+    def require_sense(self, new: dict[str, Array]) -> None:
+        """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
+        n, listed = int(new["n_live"][0]), np.zeros(self.size, dtype=np.int64)
+        live = new["order"][: max(0, n)]
+        good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
+        if good:
+            listed[live] = 1
+        if not good or listed.sum() != n or not np.array_equal(listed, new["listed"]):
+            raise ValueError("state: the list of live traces is not consistent")
+        largest = ("most_reward", "most_norm", "length", "longest", "window", "count", "short_count")
+        counts = ("under_way", "synced", "updates", "restarts", "changes", "drops")
+        if not (
+            np.isin(new["dropped"], (0, 1)).all()
+            and new["dropped"].sum() == new["drops"][0]
+            and all((new[name] >= 0).all() for name in (*largest, *counts, "weight", "age", "rho", "visits"))
+            and (new["synced"] <= new["updates"]).all()
+            and (new["weight"] <= 1 + 1e-9).all()
+            and 0 <= new["gamma"][0] <= new["most_gamma"][0] <= 1
+        ):
+            raise ValueError("state does not fit this learner: its numbers cannot have come about")
+
+
+@cache
+def _first_state() -> Array:
+    """The record of a bank that has learnt nothing."""
+    state = layout.record(layout.STATE)
+    state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
+    weigh(state.view(np.recarray)[0], 1)
+    return state
+
+
+def _leaves(array: Array, name: str = "") -> Iterator[tuple[str, Array]]:
+    """The parts of a structured array that are plain, by name: "long.energy"."""
+    if array.dtype.names is None:
+        yield name, array
+    for inner in array.dtype.names or ():
+        yield from _leaves(array[inner], f"{name}.{inner}" if name else inner)
