@@ -81,6 +81,8 @@ TESTS: dict[str, list[str]] = {
     "core/runtime": [*CHECKS, *DIVERGENCE, *PAPERS, *FEW_STEPS],
     "engine/checks": ["tests/core/test_checks.py", "tests/core/test_wrong_code.py"],
     "engine/": FEW_STEPS,
+    "auto/squares": ["tests/auto/test_dense.py"],
+    "auto/coordinates": ["tests/auto/test_dense.py"],
     "auto/": [
         "tests/auto/test_bank.py::test_it_is_what_plain_numpy_makes_of_the_page",
         "tests/auto/test_bank.py::test_with_many_features_as_with_few",
@@ -438,6 +440,16 @@ MUTANTS: list[Mutant] = [
     ("engine/", "for what in (*given, own)) for one", "for what in (own,)) for one"),
     #
     # ---- AutoTD and control
+    ("auto/squares", "decay = min(rho, 1.0) * gamma", "decay = rho * gamma"),
+    ("auto/squares", "difference[i] = x[i] - gamma * y[i]", "difference[i] = x[i] - y[i]"),
+    ("auto/squares", "along = rho * z[i]", "along = z[i]"),
+    ("auto/squares", "s.gamma * min(s.rho, 1.0) / s.cut", "s.gamma * min(s.rho, 1.0)"),
+    ("auto/squares", "rho * s.constant * (1.0 - gamma)", "s.constant * (1.0 - gamma)"),
+    ("auto/squares", "m.z[:, :] = 0.0", "m.z[:, :] *= 1.0"),
+    ("auto/squares", "u_next = mixed(m.weight, m.value)", "u_next = 0.0"),
+    ("auto/squares", "s.under_way = s.constant = s.past", "s.under_way = s.past"),
+    ("auto/coordinates", "(front[CENTER, i] - center) / scale", "(center - front[CENTER, i]) / scale"),
+    ("auto/coordinates", "min(abs(deviation), CLIP * most)", "abs(deviation)"),
     ("auto/bank", "energy[l] += c * c", "energy[l] += c"),
     ("auto/bank", "z[l] = keep * z[l] + c", "z[l] = z[l] + c"),
     ("auto/bank", "delta = s.rho * (s.reward + s.gamma * u_next - s.u)", "delta = s.reward + s.gamma * u_next - s.u"),

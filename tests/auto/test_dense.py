@@ -1,0 +1,160 @@
+"""`AutoTD` for vectors of readings: its equations in plain NumPy, units, outliers, and streams it must predict."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_squares import Plain
+
+import tdlambda as td
+from tdlambda.auto import dense
+
+
+def readings(n: int, d: int, seed: int = 0) -> Any:
+    """Correlated readings of large mean [n + 1, d], and rewards [n] that depend on them."""
+    rng = np.random.default_rng(seed)
+    hidden = np.zeros((n + 1, d))
+    for t in range(1, n + 1):
+        hidden[t] = 0.9 * hidden[t - 1] + rng.normal(size=d)
+    X = hidden @ rng.normal(size=(d, d)) + 50 * rng.normal(size=d)
+    return X, 20 + hidden[1:] @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+
+
+def realised(r: Any, gamma: float) -> Any:
+    """Σ γ^k r, from each step on."""
+    G, total = np.zeros(len(r)), 0.0
+    for t in range(len(r) - 1, -1, -1):
+        total = r[t] + gamma * total
+        G[t] = total
+    return G
+
+
+def predictions(X: Any, r: Any, gamma: float = 0.9) -> Any:
+    """Each made before it is learnt from."""
+    v, out = td.AutoTD(td.Dense(X.shape[1])), np.zeros(len(r))
+    for t in range(len(r)):
+        out[t] = v.predict(X[t])
+        v.update(X[t], r[t], X[t + 1], gamma)
+    return out
+
+
+@pytest.mark.parametrize("episodes", [False, True])
+def test_it_is_its_equations(episodes: bool) -> None:
+    """γ and ρ differ at every step; an outlier of each kind; with episodes that terminate, are cut, and go on."""
+    n, d = 700, 3
+    (X, r), rng = readings(n, d), np.random.default_rng(1)
+    X[300, 1], r[420] = 1e5, -1e6
+    gamma, rho = 0.5 + 0.49 * rng.random(n), 0.2 + 1.6 * rng.random(n)
+    end = rng.choice(3, size=n, p=[0.95, 0.03, 0.02]) * episodes
+    m = dense.memory(d)
+    plain = Plain(np.column_stack([X[:32], r[:32]]), m.lam, m.window, m.mean_window, m.prior.T)
+    v, got, wanted = td.AutoTD(td.Dense(d)), [], []
+    for t in range(n):
+        step = (float(gamma[t]), float(rho[t]), bool(end[t] == 1), bool(end[t] == 2))
+        v.update(X[t], float(r[t]), X[t + 1], *step)
+        got.append(v._experts.memory.number[0]["u"])
+        wanted.append(plain.step(X[t], X[t + 1], float(r[t]), *step))
+    assert v._experts.memory.number[0]["unit"] == v._experts.memory.number[0]["first_unit"]  # every g was 1
+    np.testing.assert_allclose(got[32:], wanted[32:], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(v._experts.memory.weight, plain.p, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(v._experts.memory.w, plain.w, rtol=1e-6, atol=1e-9)
+    assert v.explain().clipped >= 2
+
+
+def test_units_and_offsets_do_not_matter() -> None:
+    X, r = readings(1500, 4)
+    first = predictions(X, r)
+    scale, shift = np.array([1e6, 1e-6, -1e3, 1.0]), np.array([0.0, 1e-4, 1e6, -1e4])
+    other = predictions(X * scale + shift, 1e-3 * r)
+    np.testing.assert_allclose(1e3 * other[40:], first[40:], rtol=1e-9)
+
+
+def test_it_is_least_squares_where_that_is_right() -> None:
+    """R² against what then happened: at least that of a regression on the realised returns of the first half."""
+    X, r = readings(4000, 5)
+    G, late = realised(r, 0.9), slice(2000, 3900)
+    p = predictions(X, r)[late]
+    Z = np.column_stack([X[:-1], np.ones(4000)])
+    best = (Z @ np.linalg.lstsq(Z[:1900], G[:1900], rcond=None)[0])[late]
+    r2 = lambda p: 1 - np.mean((p - G[late]) ** 2) / np.var(G[late])  # noqa: E731
+    assert r2(p) > r2(best) - 0.01 > 0.4
+    assert r2(td_bank(X, r)[late]) < r2(p) - 0.2  # steepest descent on such features
+
+
+def td_bank(X: Any, r: Any) -> Any:
+    v, out = td.AutoTD(td.Dense(X.shape[1]), algorithm="TrueOnlineTD"), np.zeros(len(r))
+    for t in range(len(r)):
+        out[t] = v.predict(X[t])
+        v.update(X[t], r[t], X[t + 1], 0.9)
+    return out
+
+
+@pytest.mark.parametrize("what", ["reading", "reward"])
+def test_one_outlier_is_forgotten_after_fifty_steps(what: str) -> None:
+    X, r = readings(2000, 5)
+    G, calm = realised(r, 0.9), predictions(X, r)
+    Y, s = X.copy(), r.copy()
+    if what == "reading":
+        Y[1000] += 1e4 * X.std(axis=0)
+    else:
+        s[1000] = 1e6
+    after = slice(1050, 1900)
+    error = lambda p: np.sqrt(np.mean((p - G)[after] ** 2))  # noqa: E731
+    assert error(predictions(Y, s)) < 1.2 * error(calm)
+
+
+@pytest.mark.parametrize("gain", [1e-3, 1e3])
+def test_a_change_of_gain_is_followed(gain: float) -> None:
+    """R² ≥ 0 again after 1 000 steps."""
+    X, r = readings(6000, 3)
+    X[3000:] *= gain
+    r[2999:] *= gain
+    p, G, late = predictions(X, r), realised(r, 0.9), slice(4000, 5900)
+    assert np.mean((p - G)[late] ** 2) < np.var(G[late])
+
+
+def test_a_reading_that_sticks_and_one_that_never_moves() -> None:
+    X, r = readings(3000, 4)
+    X[:, 2], X[1500:, 0] = 7.0, X[1500, 0]
+    p = predictions(X, r)
+    assert np.isfinite(p).all()
+    G, late = realised(r, 0.9), slice(2000, 2900)
+    assert np.mean((p - G)[late] ** 2) < np.var(G[late])
+
+
+@pytest.mark.parametrize("n", [10, 31, 32, 33, 400])
+def test_ways_to_the_same_state(n: int, tmp_path: Path) -> None:
+    """One by one, together, from a file in the middle: the same bits, before and after the first are held back."""
+    X, r = readings(500, 3)
+    end = np.arange(500) % 50 == 49
+    one, many = td.AutoTD(td.Dense(3)), td.AutoTD(td.Dense(3))
+    for t in range(n):
+        one.update(X[t], r[t], X[t + 1], 0.9, truncated=bool(end[t]))
+    many.update_many(X[: n // 3], r[: n // 3], X[1 : n // 3 + 1], 0.9, truncated=end[: n // 3])
+    many.save(tmp_path / "v.npz")
+    loaded: Any = td.load(tmp_path / "v.npz")
+    assert repr(loaded) == repr(many)
+    loaded.update_many(X[n // 3 : n], r[n // 3 : n], X[n // 3 + 1 : n + 1], 0.9, truncated=end[n // 3 : n])
+    for name, array in one._state().items():
+        assert array.tobytes() == loaded._state()[name].tobytes(), name
+    assert one.predict(X[7]) == loaded.clone().predict_many(X[7:8])[0]
+
+
+def test_what_it_says_of_itself() -> None:
+    X, r = readings(600, 3)
+    v = td.AutoTD(td.Dense(3))
+    v.update_many(X[:-1], r, X[1:], 0.9)
+    assert sum(v.expert_weights().values()) == pytest.approx(1)
+    assert next(iter(v.expert_weights())).startswith("LSTD(")
+    assert "600 steps" in str(v.explain())
+    assert 0 <= v.lambda_at(X[0]) <= 1
+    slope = v._coefficients[0]
+    near = X[500] + [0.01, 0, 0]
+    assert v.predict(near) - v.predict(X[500]) == pytest.approx(0.01 * slope, rel=0.05)
+
+
+def test_another_algorithm_or_too_many_readings_is_the_bank_of_learners() -> None:
+    assert "α = 0.1, λ = 0.4" in td.AutoTD(td.Dense(3), algorithm="TD").expert_weights()
+    assert "LSTD(0.8)" in td.AutoTD(td.Dense(200)).expert_weights()
+    assert "LSTD(0.8)" not in td.AutoTD(td.Dense(257)).expert_weights()
