@@ -75,7 +75,7 @@ TESTS: dict[str, list[str]] = {
     "core/schedules/one/rows": STEPS,
     "core/schedules/lanes/features": STEPS,
     "core/schedules/one": [*CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
-    "core/schedules/lanes": [*SELDOM, *FEW_STEPS, *CHECKS],
+    "core/schedules/lanes": ["tests/core/test_summed.py", *SELDOM, *FEW_STEPS, *CHECKS],
     "core/schedules/lazy": ["tests/core/test_lazy.py"],
     "core/linear": ["tests/core/test_lazy.py"],
     "core/runtime": [*CHECKS, *DIVERGENCE, *PAPERS, *FEW_STEPS],
