@@ -203,7 +203,6 @@ MUTANTS: list[Mutant] = [
     ("algorithms/differential", 'holds, center = {"mean": 0.0}, "mean"', 'holds, center = {"mean": 0.0}, ""'),
     ("algorithms/differential", "mean + eta * alpha * reward", "mean + alpha * reward"),
     ("learners/centering", "{eta} * alpha * rho * (reward", "{eta} * alpha * (reward"),
-    ("learners/centering", '"of_value": f"{base.of_value} {ETA}"', '"of_value": base.of_value'),
     #
     # ---- step sizes that adapt, and trace coefficients
     ("steps/implicit", "length = rho * (decay", "length = (decay"),
