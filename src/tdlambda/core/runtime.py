@@ -301,13 +301,6 @@ def add_scaled(out, row, scale):
 
 
 @lanewise
-def add_scaled_product(out, a, b, scale):
-    """out += scale · a b, lane by lane."""
-    for l in range(out.size):
-        out[l] += scale * (a[l] * b[l])
-
-
-@lanewise
 def set_scaled(out, row, scale):
     """out = scale · row."""
     for l in range(out.size):

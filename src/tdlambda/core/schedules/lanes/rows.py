@@ -70,15 +70,26 @@ class RowLoops(Places):
             lines += ["    else:", f"        {add_here('x_[j_]')}"] if f.at_x else []
             lines += ["if not different_:", "    summed_ = 0"] if self.summed else []
             after = [*marks, "        listed_[x_[j_]] -= 2"]
-        for row in f.at_next:
-            y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
-            change = self.number(f"{row}_at_next")
-            lines += ["for j_ in range(n_next_):", f"    add_scaled({self.row(row, y)}, {change}, {value})"]
-            for name, pair in self.sums():
-                if row in pair:
-                    other = self.row(pair[pair[0] == row], y)
-                    lines.append(f"    add_scaled_product({self.number(name)}, {other}, {change}, {value})")
+        lines += self.next_pass(f)
         return before, lines, after
+
+    def next_pass(self, f: Forms) -> list[str]:
+        """What the update adds at the features of x', and what that adds to products of rows."""
+        if not f.at_next:
+            return []
+        y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
+        beside = {name: pair[pair[0] in f.at_next] for name, pair in self.sums() if {*pair} & {*f.at_next}}
+        rows = dict.fromkeys([*f.at_next, *beside.values()])
+        changes = [f"{row}_at_next" for row in f.at_next]
+        body = [f"{row}_by = {row}_at_next_[lane_] * by_" for row in f.at_next]
+        body += [f"{row}_[lane_] += {row}_by" for row in f.at_next]
+        for name, other in beside.items():
+            changed = next(row for row in self.dots[name] if row in f.at_next)
+            body.append(f"{name}_sum_[lane_] += {other}_[lane_] * {changed}_by")
+        head = [*(f"{n}_" for n in [*rows, *changes]), *(f"{name}_sum_" for name in beside), "by_"]
+        self.parts.append(self.lanewise("at_next", head, body, f"{next(iter(rows))}_"))
+        arrays = [*(self.row(r, y) for r in rows), *map(self.number, [*changes, *beside])]
+        return ["for j_ in range(n_next_):", f"    at_next({', '.join([*arrays, value])})"]
 
     def row_loops(self, f: Forms) -> tuple[Callable[[str], str], Callable[[str], str], Callable[[str], str]]:
         """Loops at a live feature, at one of x, and what x adds to it alone; each as a function of the feature."""
