@@ -53,6 +53,11 @@ def inlined(function: _Function) -> _Function:
     return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 
 
+def part(function: _Function) -> _Function:
+    """A kernel compiled into kernels of its own file only: it is neither made machine code nor kept on disk itself."""
+    return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, part=True)
+
+
 def lanewise(function: _Function) -> _Function:
     """An inlined kernel whose arrays never overlap; the compiler is told, and lets its loops run as vectors."""
     dispatcher: Any = inlined(function)
@@ -95,8 +100,8 @@ def _compile(function: _Function, **options: bool) -> _Function:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     generated = function.__module__.startswith(GENERATED)
-    part = generated and options.get("forceinline")  # compiled into callers of the same file only
-    how = {"pipeline_class": _Part if part else _Kernel} if generated else {}
+    part = options.pop("part", False) or (generated and options.get("forceinline", False))
+    how: dict[str, Any] = {"pipeline_class": _Part} if part else {"pipeline_class": _Kernel} if generated else {}
     dispatcher: Any = numba.njit(error_model="numpy", **how, **options)(function)
     dispatcher._compiler._customize_flags = _Flags
     if not part:

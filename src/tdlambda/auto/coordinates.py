@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.compiled import inlined
+from tdlambda.compiled import part
 
 CLIP = 1.5
 """How far beyond the largest deviation so far a reading may be."""
@@ -36,14 +36,14 @@ def started(readings: Floats) -> Floats:
     return front
 
 
-@inlined
+@part
 def clipped(front: Floats, i: int, v: float) -> float:
     """A reading, brought within what was seen so far."""
     m, most = front[MEAN, i], CLIP * front[LARGEST, i]
     return min(max(v, m - most), m + most) if most > 0.0 else v
 
 
-@inlined
+@part
 def observe(front: Floats, i: int, v: float, t: float) -> float:
     """Let a reading count; what it is after clipping."""
     deviation, most, seen = v - front[MEAN, i], front[LARGEST, i], v
@@ -62,7 +62,7 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
     return seen
 
 
-@inlined
+@part
 def place(front: Floats, x: Floats, out: Floats) -> None:
     """The coordinates of an observation; the last is the constant 1."""
     d = x.size
@@ -72,7 +72,7 @@ def place(front: Floats, x: Floats, out: Floats) -> None:
     out[d] = 1.0
 
 
-@inlined
+@part
 def moved(front: Floats, i: int) -> tuple[float, float]:
     """The change of a coordinate to its present mean and deviation: new = factor old + shift; factor 0: none."""
     center, scale = front[MEAN, i], math.sqrt(front[SQUARE, i])

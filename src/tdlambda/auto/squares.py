@@ -25,7 +25,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats
 from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
 from tdlambda.auto.coordinates import MEAN, SCALE, SQUARE, moved, observe, place
-from tdlambda.compiled import brief, inlined, kernel
+from tdlambda.compiled import brief, kernel, part
 from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
 
@@ -91,7 +91,7 @@ class Memory(NamedTuple):
 # ---- predictions ---------------------------------------------------------------------------------------------------
 
 
-@inlined
+@part
 def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
     """W = (A + diag ridge)⁻¹ b by elimination with pivots; whether there is such a w."""
     n = b.size
@@ -127,14 +127,14 @@ def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
     return good
 
 
-@inlined
+@part
 def subtract(row: Floats, other: Floats, factor: float, first: int) -> None:
     """Row -= factor · other, from a column on."""
     for j in range(first, row.size):
         row[j] -= factor * other[j]
 
 
-@inlined
+@part
 def solve(m: Any, l: int, f: int) -> None:
     """The weights of one expert; the running mean where the system has no solution."""
     w, d = m.w[l, f], m.z.shape[1] - 1
@@ -143,7 +143,7 @@ def solve(m: Any, l: int, f: int) -> None:
         w[d] = m.means[2, 0]
 
 
-@inlined
+@part
 def take_ridge(m: Any) -> None:
     """The ridge, in the present coordinates."""
     ridge, d = m.room[3], m.z.shape[1] - 1
@@ -153,7 +153,7 @@ def take_ridge(m: Any) -> None:
     ridge[d] = RIDGE * RIDGE_OF_CONSTANT
 
 
-@inlined
+@part
 def limits(s: Any) -> tuple[float, float]:
     """The least and the largest value that rewards and discounts so far allow."""
     horizon = 10.0 * s.longest
@@ -169,7 +169,7 @@ def limits(s: Any) -> tuple[float, float]:
     return low, high
 
 
-@inlined
+@part
 def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float) -> None:
     """Each expert's prediction, within limits."""
     ready, k = m.number[0].ready > 0.0, 0
@@ -191,7 +191,7 @@ def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float) -> No
         out[k] = low if v < low else high if v > high else v if v == v else 0.5 * (low + high)
 
 
-@inlined
+@part
 def mixed(weight: Floats, value: Floats) -> float:
     """Σ p V."""
     u = 0.0
@@ -224,7 +224,7 @@ def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats) -> Non
 # ---- the mixture ---------------------------------------------------------------------------------------------------
 
 
-@inlined
+@part
 def close(m: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
     s = m.number[0]
@@ -235,7 +235,7 @@ def close(m: Any, u_next: float) -> None:
         m.sums[2, k] += signal * signal
 
 
-@inlined
+@part
 def weigh(m: Any, t: float) -> None:
     """Weights p ∝ exp(-prior - loss / 2 noise)."""
     noise, seen, p = 0.0, 0.0, m.weight
@@ -264,7 +264,7 @@ def weigh(m: Any, t: float) -> None:
 # ---- one transition ------------------------------------------------------------------------------------------------
 
 
-@inlined
+@part
 def note(s: Any, reward: float, gamma_next: float, rho: float) -> None:
     """What limits the values."""
     first = s.steps == 1.0
@@ -283,7 +283,7 @@ def note(s: Any, reward: float, gamma_next: float, rho: float) -> None:
         s.pasts += 1.0
 
 
-@inlined
+@part
 def note_size(s: Any, change: float) -> None:
     """How much rewards change from step to step, as the running mean of ln (r - r⁻)²."""
     if change != 0.0:
@@ -296,7 +296,7 @@ def note_size(s: Any, change: float) -> None:
             s.unit = s.size
 
 
-@inlined
+@part
 def change_coordinates(m: Any) -> None:
     """Move to the present means and deviations, and carry over what was learnt: A, b and z are linear in x."""
     d = m.z.shape[1] - 1
@@ -313,7 +313,7 @@ def change_coordinates(m: Any) -> None:
                     m.b[l, f, i] = factor * m.b[l, f, i] + shift * m.b[l, f, d]
 
 
-@inlined
+@part
 def learn_squares(
     m: Any, x: Floats, y: Floats, reward: float, gamma: float, rho: float, evidence: float
 ) -> None:  # fmt: skip
@@ -337,7 +337,7 @@ def learn_squares(
             z[i] *= decay * m.lam[l]
 
 
-@inlined
+@part
 def learn_means(m: Any, reward: float, gamma: float, rho: float) -> None:
     """Running means: LSTD(1) on the constant."""
     s = m.number[0]
@@ -352,12 +352,12 @@ def learn_means(m: Any, reward: float, gamma: float, rho: float) -> None:
     s.constant *= min(rho, 1.0) * gamma
 
 
-@inlined
-def advance(
-    m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
-) -> None:  # fmt: skip
-    """One transition."""
-    s, x, y, d = m.number[0], m.room[0], m.room[1], X.size
+@part
+def advance(m: Any, h: Floats) -> None:
+    """One transition, as a row of `held`."""
+    s, x, y, d = m.number[0], m.room[0], m.room[1], m.front.shape[1] - 1
+    X, Y, reward, gamma, rho = h[:d], h[d : 2 * d], h[2 * d], h[2 * d + 1], h[2 * d + 2]
+    terminated, truncated = h[2 * d + 3] == 1.0, h[2 * d + 3] == 2.0
     s.steps += 1.0
     t, fresh = s.steps, s.under_way == 0.0
     gamma = 0.0 if terminated else gamma
@@ -421,7 +421,7 @@ def advance(
         weigh(m, t)
 
 
-@inlined
+@part
 def forget(m: Any) -> None:
     """The end of an episode: every trace is 0."""
     s = m.number[0]
@@ -440,7 +440,7 @@ def end(m: Any) -> None:
         m.held[int(s.held) - 1, 2 * d + 5] = 1.0
 
 
-@inlined
+@part
 def median(values: Floats) -> float:
     """The median, after sorting in place."""
     for i in range(1, values.size):
@@ -452,9 +452,9 @@ def median(values: Floats) -> float:
     return 0.5 * (values[values.size // 2] + values[(values.size - 1) // 2])
 
 
-@inlined
-def begin(m: Any) -> None:
-    """The first readings are there: take their medians, and learn from them."""
+@part
+def take_medians(m: Any) -> None:
+    """The first readings are there: their medians, and how far they are from them."""
     d = m.front.shape[1] - 1
     some = m.held[:, 2 * d + 4]
     for i in range(d + 1):
@@ -466,33 +466,32 @@ def begin(m: Any) -> None:
         for t in range(HELD):
             some[t] = abs(m.held[t, column] - middle)
         m.front[LARGEST_DEVIATION, i] = 3.0 * 1.48 * median(some)
-    for t in range(HELD):
-        h = m.held[t]
-        ended = h[2 * d + 3]
-        advance(m, h[:d], h[d : 2 * d], h[2 * d], h[2 * d + 1], h[2 * d + 2], ended == 1.0, ended == 2.0)
-        if h[2 * d + 5] > 0.0:
-            forget(m)
 
 
-@inlined
+@part
 def take(
     m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
 ) -> None:  # fmt: skip
-    """One transition: held back at first, then learnt from."""
+    """One transition: held back at first, with the others; then learnt from."""
     s, d = m.number[0], X.size
-    if s.held == HELD:
-        advance(m, X, Y, reward, gamma, rho, terminated, truncated)
-        return
-    h = m.held[int(s.held)]
+    held = int(s.held)
+    h = m.held[held if held < HELD else 0]
     for i in range(d):
         h[i], h[d + i] = X[i], Y[i]
-    h[2 * d], h[2 * d + 1], h[2 * d + 2] = reward, gamma, rho
+    h[2 * d], h[2 * d + 1], h[2 * d + 2], h[2 * d + 5] = reward, gamma, rho, 0.0
     h[2 * d + 3] = 1.0 if terminated else 2.0 if truncated else 0.0
-    s.raw_sum += reward
-    s.raw_weight += 1.0 - (0.0 if terminated else gamma)
-    s.held += 1.0
-    if s.held == HELD:
-        begin(m)
+    now = 1
+    if held < HELD:
+        s.raw_sum += reward
+        s.raw_weight += 1.0 - (0.0 if terminated else gamma)
+        s.held += 1.0
+        now = HELD if held + 1 == HELD else 0
+        if now > 0:
+            take_medians(m)
+    for t in range(now):
+        advance(m, m.held[t])
+        if m.held[t, 2 * d + 5] > 0.0:
+            forget(m)
 
 
 @brief
@@ -519,7 +518,7 @@ def learn_rows(
         learn_row(m, counts, X[t], Y[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t])
 
 
-@inlined
+@part
 def finite(x: Floats) -> bool:
     """Whether |x|² is."""
     total = 0.0

@@ -11,7 +11,7 @@ from typing import Any
 from tdlambda.core.declare import INPUTS
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.schedules.one.doors import DOORS, VECTORS
+from tdlambda.core.schedules.one.doors import DOORS, REST, VECTORS
 from tdlambda.core.schedules.one.rows import Rows, apply_text, at_feature_numbers, lasting
 from tdlambda.core.schedules.one.rule import RuleCalls, dot_name
 from tdlambda.core.schedules.text import functions, indent
@@ -112,7 +112,7 @@ class _One(Rows, RuleCalls):
             ["status_ = status_ or check_features(z_, zv_, s_.z_size, NEXT_OBS, NEXT_OBS_VALUES)"]
         )  # fmt: skip
         names = {"given": ", ".join(given), "passed": ", ".join(passed), "cut": self.cut}
-        names["cut_t"] = f"{self.cut}[t_]" if self.cut else ""
+        names["rest"] = REST.format(cut_t=f"{self.cut}[t_]" if self.cut else "")
         return DOORS.format(check_z=check_z, **names) + (f"\n\n{VECTORS.format(**names)}" if vectors else "")
 
     @property

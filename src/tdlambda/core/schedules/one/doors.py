@@ -3,6 +3,15 @@
 `update_vector` calls `update`, which is compiled once; loops over many transitions hold `learn` themselves.
 """
 
+REST = """\
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
+        )
+        if status_ != OK:
+            return status_, t_
+    return OK, 0
+"""
+"""How a loop over transitions goes on after `status_ = learn(` and the features."""
+
 DOORS = '''@inlined
 def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
     """The status of a transition's features."""
@@ -56,12 +65,7 @@ def update_many(
     for t_ in range(reward.size):
         status_ = learn(
             {passed}, x_[t_], xv_[t_], y_[t_], yv_[t_], z_[t_], zv_[t_],
-            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
-        )
-        if status_ != OK:
-            return status_, t_
-    return OK, 0
-
+{rest}
 
 @kernel
 def update_many_indices(
@@ -80,12 +84,7 @@ def update_many_indices(
         x_, y_, one_ = (s_[t_],), (s_next_[t_],), (1.0,)
         status_ = learn(
             {passed}, x_, one_, y_, one_, y_, one_,
-            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
-        )
-        if status_ != OK:
-            return status_, t_
-    return OK, 0
-
+{rest}
 
 @brief
 def reset({given}):
@@ -132,12 +131,7 @@ def update_many_vectors(
         encode(next_obs_[t_], numbers_, y_, yv_)
         status_ = learn(
             {passed}, x_, xv_, y_, yv_, y_, yv_,
-            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{cut_t}, terminated_[t_], truncated_[t_],
-        )
-        if status_ != OK:
-            return status_, t_
-    return OK, 0
-
+{rest}
 
 @brief
 def predict_vector(state_, rows_, room_, index_, obs_):
