@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
@@ -38,19 +41,27 @@ class Block:
     stream.
     """
 
+    shared: sharing.Sharing | None
+    model: Model
+    module: ModuleType
+    one_hot: bool
+    one_z: bool
+    places: list[int]
+    """Which rows of a learner it has."""
+    F: Floats
+    U: Floats
+    N: Floats
+
     def __init__(self, group: Group, share: bool = True, per_lane: tuple[str, ...] = ()) -> None:
-        self.group, first = group, group.learners[0]
-        found = sharing.found(group) if share and not per_lane else None
-        self.apart = None if found is None else Block(found.group, share=False)
-        self.shared = found
-        self.model, size = first.model if found is None else found.model, group.features.size
-        one_hot = type(group.features) is OneHot
-        one_z = one_hot if self.model.over_x else type(group.lam_features) is OneHot
-        self.module = module_of(self.model, one_hot, one_z, per_lane)
-        self.places = [first.model.rows.index(name) for name in self.model.rows]
-        self.F: Floats = aligned(np.stack([one._rows[self.places, :size].T for one in group.lanes], axis=2))
-        self.U: Floats = aligned(np.stack([one._own.T for one in group.lanes], axis=2))
-        self.N: Floats = aligned(np.zeros((len(self.module.NAMES), len(group.lanes))))
+        start = group.starts.get((share, per_lane))
+        if start is None:
+            start = group.starts[share, per_lane] = self._start(group, share, per_lane)
+        self.__dict__ |= start
+        self.group, first, size = group, group.learners[0], group.features.size
+        self.F, self.U, self.N = aligned(start["F"]), aligned(start["U"]), aligned(start["N"])
+        if self.shared is not None:
+            self.shared = replace(self.shared, kept={})
+        self.apart = None if self.shared is None else Block(self.shared.group, share=False)
         self.visits: Floats = np.array(first._rows[-1, :size]) if self.model.sizes_by == "visits" else np.zeros(0)
         self.order: Ints = np.zeros(size, dtype=np.int64)
         self.listed: Ints = np.zeros(size, dtype=np.int64)
@@ -61,13 +72,29 @@ class Block:
         self.state["under_way"] = self.state["n_live"] = 0
         self.state["sparse"], self.state["scale"] = size > DENSE_SIZE, -1.0
         self.state["started"] = any(one._record["start"][0] > 0 for one in group.learners)
-        for name in self.module.NAMES:
-            self.number(name)[:] = _numbers(group.lanes, name)
         self.frozen: dict[int, tuple[Array, Array, Floats, int]] = {}
         self._advance = self.module.advance
-        if self.apart is not None and found is not None:
-            self._advance = sharing.module_of_both(self.module, self.apart.module, self.model, one_hot, one_z).advance
+        if self.apart is not None:
+            both = (self.module, self.apart.module, self.model, self.one_hot, self.one_z)
+            self._advance = sharing.module_of_both(*both).advance
         self.take_tops()
+
+    @staticmethod
+    def _start(group: Group, share: bool, per_lane: tuple[str, ...]) -> dict[str, Any]:
+        """What every block of a group begins with, by attribute."""
+        first, size = group.learners[0], group.features.size
+        shared = sharing.found(group) if share and not per_lane else None
+        model = first.model if shared is None else shared.model
+        one_hot = type(group.features) is OneHot
+        one_z = one_hot if model.over_x else type(group.lam_features) is OneHot
+        module = module_of(model, one_hot, one_z, per_lane)
+        places = [first.model.rows.index(name) for name in model.rows]
+        N = np.array([np.broadcast_to(_numbers(group.lanes, name), len(group.lanes)) for name in module.NAMES])
+        return {
+            "shared": shared, "model": model, "one_hot": one_hot, "one_z": one_z, "module": module, "places": places,
+            "F": np.stack([one._rows[places, :size].T for one in group.lanes], axis=2),
+            "U": np.stack([one._own.T for one in group.lanes], axis=2), "N": N,
+        }  # fmt: skip
 
     def advance(self, *stretch: Any) -> int:
         """Learn from a stretch of a stream; where to go on: at its end, or after a step that left the bounds."""

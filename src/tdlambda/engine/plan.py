@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
@@ -43,6 +43,8 @@ class Group:
     learners: tuple[Algorithm, ...]
     where: tuple[int, ...]
     """Their places among all learners."""
+    starts: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What blocks begin with: every seed begins with the same."""
 
     @cached_property
     def lanes(self) -> list[Algorithm]:
