@@ -191,7 +191,7 @@ def main() -> int:
     zero, nine = Sensitivity(0.0, AT_0, sets), Sensitivity(0.9, AT_9, sets)
     zero.show()
     nine.show()
-    by_lambda = across(sets)
+    by_lambda = across(min(sets, 12))
     good = outside.verdicts(_must_hold(exact, agree, zero, nine))
     outside.write_json(chosen.json, {
         "sets": sets, "draws": draws, "levels": {name: float(x.mean()) for name, x in exact.items()},
