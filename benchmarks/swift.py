@@ -24,8 +24,8 @@ import tdlambda as td
 try:
     import swifttd
 except ImportError:
-    sys.exit('needs the authors\' package: pip install "scikit-build-core<0.8" pybind11 cmake ninja, then '
-             "pip install --no-build-isolation swifttd")  # fmt: skip
+    sys.exit('needs the authors\' package: pip install "scikit-build-core<0.8" "pyproject-metadata<0.8" pybind11 cmake '
+             "ninja, then pip install --no-build-isolation swifttd")  # fmt: skip
 
 LAM, ALPHA, ETA, EPSILON, THETA, GAMMA = 0.95, 1e-3, 0.1, 0.999, 1e-3, 0.9
 

@@ -1,7 +1,7 @@
 """Streams to predict: readings X [n, d], rewards, ratios, and what then happened (G).
 
-The real ones are shipped by two packages: pip install vega_datasets statsmodels. `CHOSEN_ON` says on which streams the
-settings of `td.AutoTD` for readings were chosen; no other stream was looked at for them.
+The real ones are shipped by two packages: pip install vega_datasets statsmodels. The settings of `td.AutoTD` for
+readings were chosen on all streams here but those of `kept_apart`.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-CHOSEN_ON = "all streams of this file but those of `kept_apart`"
 
 
 @dataclass
@@ -68,16 +66,15 @@ def real() -> dict[str, Stream]:
         if find_spec(package) is None:
             raise SystemExit(f"needs {package}: pip install vega_datasets statsmodels")
     vega, models = (Path(next(iter(find_spec(p).submodule_search_locations))) for p in ("vega_datasets", "statsmodels"))  # type: ignore[union-attr,arg-type]
-    read = lambda path: pd.read_csv(path)  # noqa: E731
-    weather = read(vega / "_data" / "seattle-weather.csv")
+    weather = pd.read_csv(vega / "_data" / "seattle-weather.csv")
     return {
-        "seattle-temps": sensor(read(vega / "_data" / "seattle-temps.csv").temp, 24, 0.97),
+        "seattle-temps": sensor(pd.read_csv(vega / "_data" / "seattle-temps.csv").temp, 24, 0.97),
         "seattle-tempmax": sensor(weather.temp_max, 365.25, 0.9),
         "seattle-rain": sensor(
             weather.precipitation, 365.25, 0.9, extra=weather[["temp_max", "temp_min", "wind"]].to_numpy()
         ),
-        "co2": sensor(read(models / "datasets" / "co2" / "co2.csv").co2.interpolate(), 52.18, 0.9),
-        "sunspots": sensor(read(models / "datasets" / "sunspots" / "sunspots.csv").SUNACTIVITY, 11, 0.8),
+        "co2": sensor(pd.read_csv(models / "datasets" / "co2" / "co2.csv").co2.interpolate(), 52.18, 0.9),
+        "sunspots": sensor(pd.read_csv(models / "datasets" / "sunspots" / "sunspots.csv").SUNACTIVITY, 11, 0.8),
     }
 
 

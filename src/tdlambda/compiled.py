@@ -54,7 +54,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def part(function: _Function) -> _Function:
-    """A kernel compiled into kernels of its own file only: it is neither made machine code nor kept on disk itself."""
+    """An inlined kernel of a few callers: only their machine code is made and cached, which compiles much faster."""
     return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, part=True)
 
 
@@ -67,7 +67,7 @@ def lanewise(function: _Function) -> _Function:
 
 
 class _Flags(Flags):
-    """Numba's flags, told apart fast: its own have one hash for all, so that caches with them as keys are searched."""
+    """Flags with a hash of their own: Numba's all hash alike, so a cache keyed by them compares every entry."""
 
     def __eq__(self, other: object) -> bool:
         return self._values == other._values if isinstance(other, _Flags) else bool(super().__eq__(other))
@@ -100,11 +100,11 @@ def _compile(function: _Function, **options: bool) -> _Function:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     generated = function.__module__.startswith(GENERATED)
-    part = options.pop("part", False) or (generated and options.get("forceinline", False))
-    how: dict[str, Any] = {"pipeline_class": _Part} if part else {"pipeline_class": _Kernel} if generated else {}
+    is_part = options.pop("part", False) or (generated and options.get("forceinline", False))
+    how: dict[str, Any] = {"pipeline_class": _Part} if is_part else {"pipeline_class": _Kernel} if generated else {}
     dispatcher: Any = numba.njit(error_model="numpy", **how, **options)(function)
     dispatcher._compiler._customize_flags = _Flags
-    if not part:
+    if not is_part:
         _cache_on_disk(dispatcher, (0, 0) if generated else _package_stamp())
     return cast(_Function, dispatcher)
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tdlambda.arrays import Floats
 from tdlambda.compiled import part
 
@@ -26,14 +24,6 @@ MEAN, LARGEST, SQUARE, CENTER, SCALE, ROWS = range(6)
 """Rows of the array `front`; its columns are the readings, the reward last."""
 TINY = 1e-12
 """A deviation below this share of the reading is no motion."""
-
-
-def started(readings: Floats) -> Floats:
-    """`front` after some first readings [time, reading]: their median, and 3 · 1.48 MAD as the largest deviation."""
-    front = np.zeros((ROWS, readings.shape[1]))
-    front[MEAN] = front[CENTER] = np.median(readings, axis=0)
-    front[LARGEST] = 3 * 1.48 * np.median(np.abs(readings - front[MEAN]), axis=0)
-    return front
 
 
 @part

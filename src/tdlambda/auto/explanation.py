@@ -83,7 +83,7 @@ class Explanation:
         ]
         lines += [f"{e.name:{width}}  {e.weight:6.3f}  {e.error:+.1e} ± {e.standard_error:.0e}" for e in shown]
         if self.clipped:
-            lines.append(f"{self.clipped} readings were far beyond all before them, and cut")
+            lines.append(f"{self.clipped} readings beyond 1.5 × the largest deviation so far were clipped")
         if self.changes or self.restarts or self.diverged:
             lines.append(f"{self.changes} changes, {self.restarts} averages begun anew, {self.diverged} diverged")
         return "\n".join(lines)
