@@ -28,7 +28,19 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineTD,
     )
     from tdlambda.auto import AutoTD
-    from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
+    from tdlambda.control import (
+        ActorCritic,
+        Boltzmann,
+        EpsilonGreedy,
+        Falling,
+        Gaussian,
+        LearningCurve,
+        QLambda,
+        Sarsa,
+        Softmax,
+        meta_actor_critic,
+        train,
+    )
     from tdlambda.engine import check_algorithm, check_rule
     from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
     from tdlambda.interruption import Interrupted
@@ -89,7 +101,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "auto": ("AutoTD",),
     "compiled": (),
-    "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "control": (
+        "ActorCritic", "Boltzmann", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "QLambda", "Sarsa",
+        "Softmax", "meta_actor_critic", "train",
+    ),
     "core": (),
     "engine": ("check_algorithm", "check_rule"),
     "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
@@ -138,6 +153,7 @@ __all__ = [
     "Algorithm",
     "AutoTD",
     "AverageReward",
+    "Boltzmann",
     "Counting",
     "Custom",
     "Dense",
@@ -145,8 +161,10 @@ __all__ = [
     "DirectVTD",
     "Diverged",
     "Encoder",
+    "EpsilonGreedy",
     "Evaluation",
     "ExpectedTrace",
+    "Falling",
     "FiniteMDP",
     "Fixed",
     "Fourier",
@@ -170,8 +188,10 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "QLambda",
     "RecursiveLSTD",
     "Rule",
+    "Sarsa",
     "Softmax",
     "Study",
     "Table",

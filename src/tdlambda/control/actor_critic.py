@@ -70,6 +70,9 @@ class ActorCritic:
     (True, 1)
     """
 
+    takes_next_action = False
+    """Whether `update` is given the next action."""
+
     def __init__(
         self,
         critic: Learner,
@@ -130,6 +133,10 @@ class ActorCritic:
         if isinstance(space, gym.spaces.Box):
             return cls(critic, Gaussian(space.low.ravel(), space.high.ravel()), eta, **options)
         raise TypeError(f"env: its actions are {space}; an actor needs Discrete actions or a Box")
+
+    def for_space(self, space: gym.Space[Any]) -> Any:
+        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        return self.policy.for_space(space)
 
     # ---- acting ----------------------------------------------------------------------------------------------
 
