@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TraceOperator,
         Transitions,
     )
+    from tdlambda.randomness import uniform
     from tdlambda.report import History, follow
     from tdlambda.rules import (
         Counting,
@@ -89,7 +90,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         offline_meta,
     )
     from tdlambda.studies import Method, Study, load_results, run_study
-    from tdlambda.tasks import TASKS, Task, make, task
+    from tdlambda.tasks import TASKS, Task, World, make, states, task
 
 __version__ = "0.1.0"
 
@@ -119,7 +120,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "AverageReward", "FiniteMDP", "LambdaMoments", "LinearSystem", "TabularPolicy", "TraceCorrection",
         "TraceOperator", "Transitions",
     ),
-    "randomness": (),
+    "randomness": ("uniform",),
     "report": ("History", "follow"),
     "reproduction": (),
     "rules": (
@@ -127,13 +128,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "steps": (),
     "studies": ("Method", "Study", "load_results", "run_study"),
-    "tasks": ("TASKS", "Task", "make", "task"),
+    "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _TASKS = (
-    "Aliased-v0", "Baird-v0", "BoyanChain-v0", "Collision-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0",
-    "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "Aliased-v0", "Baird-v0", "Bifurcation-v0", "BoyanChain-v0", "CliffWalking-v0", "Collision-v0", "FrozenLake-v0",
+    "Garnet-v0", "MountainCar-v0", "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "WindyGridworld-v0",
 )  # fmt: skip
 """Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
@@ -205,6 +207,7 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "World",
     "check_algorithm",
     "check_learner",
     "check_rule",
@@ -221,10 +224,12 @@ __all__ = [
     "offline_meta",
     "rules",
     "run_study",
+    "states",
     "steps",
     "studies",
     "task",
     "train",
+    "uniform",
 ]
 
 if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would accept every attribute

@@ -214,6 +214,13 @@ class ActionValues:
         rule = self.learner.rule
         return self.learner.lambda_at((obs, action)) if rule.learns() else self._lam_of(obs, action)
 
+    def lambdas(self, observations: Any) -> Floats:
+        """The λ in use at each observation and action [observation, action]."""
+        pairs = [(obs, action) for obs in np.asarray(observations).tolist() for action in range(self.actions)]
+        found = [self.lambda_at(*pair) for pair in pairs] if not self.learner.rule.learns() else []
+        table = np.array(found) if found or not pairs else self.learner.lambdas(pairs)
+        return np.asarray(table, dtype=np.float64).reshape(-1, self.actions)
+
     def _lam_of(self, obs: Any, action: int) -> float:
         if self._lam is not None:
             return self._lam

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.control.actor_critic import ActorCritic
-from tdlambda.control.lane import Lane, check_agent, form_of
+from tdlambda.control.action_values import ActionValues
+from tdlambda.control.lane import Agent, Lane, check_agent, form_of
 from tdlambda.control.result import ControlResult
-from tdlambda.control.worlds import world_of
+from tdlambda.control.worlds import observation_grid, world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
-from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.world import World
 
@@ -26,9 +25,7 @@ CHUNK = 16_384
 """Steps of a compiled call: between two of them a run can be stopped."""
 PIECE = 8
 """Agents of one seed that a thread takes at a time."""
-KEEP = ("weights", "theta", "lambdas", "episodes", "agents")
-GRID = 8
-"""λ is looked at on a grid of so many values along each dimension of the observations."""
+KEEP = ("weights", "theta", "lambdas", "policy", "episodes", "agents")
 
 
 @dataclass(frozen=True)
@@ -36,12 +33,12 @@ class Job:
     """A run as it was asked for, checked."""
 
     world: World
-    agents: dict[str, ActorCritic]
+    agents: dict[str, Agent]
     seeds: tuple[int, ...]
     steps: int
     points: Ints
     keep: tuple[str, ...]
-    observations: Floats
+    observations: Any
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -60,8 +57,8 @@ class Found:
 
 
 def run(
-    task: Task[Any] | str,
-    agents: Mapping[str, ActorCritic] | Sequence[ActorCritic],
+    task: Task[Any] | World | str,
+    agents: Mapping[str, Agent] | Sequence[Agent],
     seeds: int | Sequence[int],
     steps: int,
     *,
@@ -76,16 +73,18 @@ def run(
 ) -> ControlResult:
     """Let many agents act and learn, each from the state it is given in, on each seed; none is changed.
 
-    What comes out is what `ActorCritic.act` and `update` would give with the same random numbers, and does not depend
-    on the number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
+    What comes out is what `act` and `update` would give with the same random numbers, and does not depend on the
+    number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
 
     Parameters
     ----------
     task
-        A task with a compiled world (`world()`; MountainCar-v0 has one), or its id.
+        A task with a compiled world: any finite one, MountainCar-v0, or a `td.World` of your own; or the id of a task,
+        "CartPole-v1" or "Acrobot-v1".
     agents
-        Agents by name; a sequence is named by their place. The critic has traces, its λ is a number or learnt, the
-        policy is a softmax, and all are linear in the same features, such as `td.TileCoder`.
+        Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
+        or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
+        learnt; features have a compiled form: `td.TileCoder`, `td.Fourier`, `td.Dense`, `td.OneHot`.
     seeds
         How many, numbered from `seed`; or their numbers.
     steps
@@ -93,7 +92,7 @@ def run(
     points
         How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
     keep
-        Which of "weights", "theta", "lambdas", "episodes", "agents" to return.
+        Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     threads
         As many as there are processors by default.
     progress
@@ -130,28 +129,17 @@ def run(
 
 def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
     """Validate the arguments."""
-    if isinstance(task, str):
-        task = make(task)
-    if not isinstance(task, Task):
-        raise TypeError(f"task must be a task or the id of one; got {task!r}")
     world = world_of(task)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents: there is none")
     for name, agent in named.items():
-        if not isinstance(agent, ActorCritic):
-            raise TypeError(f"agents: {name!r} must be an ActorCritic; got {agent!r}")
+        if not isinstance(agent, Agent):
+            raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
         check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
-    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(task))
-
-
-def observation_grid(task: Task[Any]) -> Floats:
-    """Where λ is looked at [observation, dimension], the last dimension first to change."""
-    space: Any = task.observation_space
-    axes = [np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world))
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
@@ -180,11 +168,13 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
 
 def _kept(job: Job, lane: Lane) -> dict[str, Any]:
     """What was asked for of an agent's final state."""
-    critic: Any = lane.close().critic
+    agent: Any = lane.close()
+    pairs = isinstance(agent, ActionValues)
     makers: dict[str, Callable[[], Any]] = {
-        "weights": lambda: np.array(critic.weights),
-        "theta": lambda: np.array(lane.agent.theta),
-        "lambdas": lambda: critic.lambdas(job.observations),
+        "weights": lambda: np.array(agent.weights if pairs else agent.critic.weights),
+        "theta": lambda: np.zeros((0, 0)) if pairs else np.array(agent.theta),
+        "lambdas": lambda: agent.lambdas(job.observations) if pairs else agent.critic.lambdas(job.observations),
+        "policy": lambda: np.array([agent.greedy(obs) for obs in job.observations.tolist()]),
         "episodes": lane.finished_episodes,
         "agents": lambda: lane.agent,
     }
@@ -199,7 +189,11 @@ def _result(
     curves = np.array([[one.curve for one in row] for row in rows]).reshape(len(rows), n, job.points.size)
     at = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(len(rows), n)
     kept: dict[str, list[Any]] = {name: [[one.kept[name] for one in row] for row in rows] for name in job.keep}
-    arrays = {name: [np.array(row) for row in kept[name]] for name in ("weights", "theta", "lambdas") if name in kept}
+    arrays = {
+        name: [np.array(row) for row in kept[name]]
+        for name in ("weights", "theta", "lambdas", "policy")
+        if name in kept
+    }
     return ControlResult(
         tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
         episodes=kept.get("episodes", []), agents=kept.get("agents", []),

@@ -7,10 +7,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tdlambda.control import value_steps
-from tdlambda.control.modules import Parts
+from tdlambda.control import interaction, value_steps
+from tdlambda.control.modules import Parts, write_world
 from tdlambda.core.model import Model
-from tdlambda.core.schedules import one
+from tdlambda.core.schedules import lazy, one
 from tdlambda.mdp.corrections import CORRECTIONS
 
 ROOM = '''@inlined
@@ -131,7 +131,7 @@ class ValueForm(NamedTuple):
         names = ("target", "given", "on_policy", "own_lam")
         return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
 
-    def write(self, parts: Parts) -> None:
+    def write(self, parts: Parts, known: bool = False) -> None:
         """The agent's functions, beside the learner's and `weight_`."""
         parts.write("NEVER", f"NEVER = {value_steps.NEVER}")
         parts.copy(self.aim, "aim_")
@@ -139,7 +139,7 @@ class ValueForm(NamedTuple):
         parts.copy(CORRECTIONS[self.correction], "coefficients_")
         for name in ("values", "aimed", "behaved", "draw"):
             parts.copy(getattr(value_steps, name), name)
-        parts.copy(value_steps.transition, "transition", self.constants)
+        parts.copy(value_steps.transition, "transition", self.constants | {"known": known})
 
 
 @cache
@@ -159,3 +159,29 @@ def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
     for number, door in enumerate(doors):
         parts.write(f"doors {number}", door.format(**names))
     return parts.load(f"values_{'sparse' if sparse else 'dense'}_{model.name}")
+
+
+class WorldForm(NamedTuple):
+    """What of an agent in its world is decided when code is generated; `schedule` as `control.modules.Form` has it."""
+
+    agent: ValueForm
+    schedule: str
+    begin: Callable[..., Any]
+    move: Callable[..., Any]
+    observe: Callable[..., Any] | None
+    encode: Callable[..., Any]
+
+
+@cache
+def value_world_module(form: WorldForm) -> ModuleType:
+    """`interact_values` for agents of this form."""
+    model = form.agent.model
+    if form.schedule in ("lazy", "binary"):
+        parts = Parts(lazy.generate(model, form.schedule == "binary"), "interact_values")
+    else:
+        parts = Parts(one.generate(model, form.schedule == "sparse"), "interact_values")
+        parts.copy(value_steps.weight, "weight_")
+    form.agent.write(parts, known=True)
+    write_world(parts, form.begin, form.move, form.observe, form.encode)
+    parts.copy(interaction.interact_values, "interact_values", how="kernel")
+    return parts.load(f"control_{form.schedule}_{model.name}")

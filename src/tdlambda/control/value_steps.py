@@ -109,16 +109,17 @@ def transition(
     state: Any, rows: Floats, own: Floats, live: Ints, a: Any, q: Floats, pi: Floats, b: Floats, x: Ints, xv: Floats,
     y: Ints, yv: Floats, z: Ints, zv: Floats, px: Ints, pz: Ints, py: Ints, pyv: Floats, action: int, taken: int,
     reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
-    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool,
+    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, known: bool,
 ) -> int:  # fmt: skip
     """One transition that has been checked but for b(a'|s'). Its status.
 
     π(·|s') and b(·|s') are in `pi` and `b` already where they are `given`; z are λ's features if those are its own
-    (`own_lam`), and else made here. The last five arguments are decided when code is generated.
+    (`own_lam`), and else made here; q(s', ·) is in `q` already where it is `known`. The last six arguments are decided
+    when code is generated.
     """
     cut = 1.0
     if (target != "sampled" or corrects) and not terminated:
-        if not given or target == "greedy" or target == "peng":
+        if not known and (not given or target == "greedy" or target == "peng"):
             values(state, rows, y, yv, q)
         if not given:
             aimed(a, q, pi)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control.engine import observation_grid
 from tdlambda.control.lane import Lane
-from tdlambda.control.worlds import world_of
+from tdlambda.control.worlds import observation_grid, world_of
 from tdlambda.report.overview import CellView
 from tdlambda.studies.running import prepared
 from tdlambda.studies.study import Study
@@ -128,7 +127,8 @@ def _acting(study: Study, built: Any, moments: Ints) -> Iterator[Any]:
     lane = Lane(built, world_of(study.environment), study.seed, moments)
     for steps in np.diff(moments, prepend=0).tolist():
         lane.advance(steps, np.zeros((steps, 3)))
-        yield lane.snapshot().critic
+        agent: Any = lane.snapshot()
+        yield getattr(agent, "critic", agent)
 
 
 def _observations(study: Study, method: str) -> Any:

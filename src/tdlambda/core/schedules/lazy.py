@@ -109,6 +109,13 @@ def value_(state_, rows_, x_, xv_):
     return total_
 '''
 
+WEIGHT = '''@inlined
+def weight_(state_, rows_, f_):
+    """The weight of one feature."""
+    c_, row_ = state_[0].V_rows_, rows_[f_]
+    return {value}
+'''
+
 
 @cache
 def possible(model: Model) -> bool:
@@ -282,7 +289,8 @@ class Lazy(_One):
     def value(self) -> str:
         """A prediction."""
         each = self.mixture(self.first, lambda s: f"row_[{self.linear.rows.index(s)}]", "c_.{}")
-        return VALUE.format(value=each if self.binary else product("xv_[j_]", each))
+        text = VALUE.format(value=each if self.binary else product("xv_[j_]", each))
+        return f"{text}\n\n{WEIGHT.format(value=each)}"
 
     # ---- one transition --------------------------------------------------------------------------------------
 
