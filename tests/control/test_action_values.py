@@ -206,3 +206,14 @@ def test_every_schedule_agrees_with_the_interpreter(algorithm: Any) -> None:
                 learner._update(index, x, index, y, index, z, r, gamma, 1.0, 0.8, cut, end)
                 oracle.learn(x, y, r, gamma, 1.0, 0.8, end == 1, False, z, cut)
             np.testing.assert_allclose(learner.weights, oracle.rows["V_w"], rtol=1e-8, atol=1e-10)
+
+
+def test_clearing_the_traces_of_other_actions() -> None:
+    """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
+    agent = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
+    kept = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
+    for one in (agent, kept):
+        for action in (0, 1):
+            one.update(0, action, 1.0, 1 if action else 0, 1, 0.5)
+    assert agent.trace[:, 0].tolist() == [0.0, 1.0]
+    assert kept.trace[:, 0].tolist() == [0.5, 1.0]

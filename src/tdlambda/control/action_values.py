@@ -30,8 +30,16 @@ from tdlambda.rules import Fixed, PerState, as_rule
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
 _X = (np.zeros(1, np.int64), np.zeros(1))
 _ANY = np.zeros((2, 2))[:, 0]
+_NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
+_DOORS: dict[str, tuple[Any, ...]] = {
+    "act_index": (0, 0.0),
+    "act_vector": (_ANY, 0.0),
+    "learn_index": (0, 0, *_NUMBERS),
+    "learn_vector": (_ANY, _ANY, *_NUMBERS),
+}
+"""Entry points that are called at every step → what they take beside the agent's arrays."""
 COUNTED = {"steps": "i8", "episodes": "i8"}
-NUMBERS = {"actions": "i8", "active": "i8", "c_bar": "f8", "psi": "f8"}
+NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
 RECORD = np.dtype(
     list((COUNTED | NUMBERS).items()) + [(f"{who}_{name}", kind) for who in ("pi", "b") for name, kind in LEVEL.items()]
 )
@@ -50,7 +58,8 @@ class ActionValues:
     actions
         How many there are; they are the integers from 0.
     alpha
-        Step size α of the algorithm: a number, a schedule, or step sizes that adapt, from `td.steps`.
+        Step size α of the algorithm: a number, a schedule, or step sizes that adapt, from `td.steps`. None takes one
+        that follows from the size of the features: see `control.defaults`.
     lam
         λ: a number, one for each state, [state, action], a rule, or the name of one ("auto", "meta", "greedy").
     algorithm
@@ -69,10 +78,14 @@ class ActionValues:
 
     takes_next_action: ClassVar[bool] = True
     """Whether `update` is given the next action."""
+    _act_index: Callable[..., int]
+    _act_vector: Callable[..., int]
+    _learn_index: Callable[..., int]
+    _learn_vector: Callable[..., int]
 
     def __init__(
         self, features: Encoder, actions: int, alpha: Any, lam: Any, algorithm: type[Algorithm], policy: Any,
-        behavior: Any, correction: str | TraceCorrection, target: str, options: Mapping[str, Any],
+        behavior: Any, correction: str | TraceCorrection, target: str, options: Mapping[str, Any], clear: bool = False,
     ) -> None:  # fmt: skip
         self.actions = integer(actions, "actions", 1)
         if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)) or issubclass(
@@ -113,10 +126,11 @@ class ActionValues:
         aim, act = (p if isinstance(p, GreedyPolicy) else EpsilonGreedy() for p in (self._pi, self._b or self._pi))
         self.form = ValueForm(
             self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, given, on_policy,
-            own_lam,
+            own_lam, flag(clear, "clear"),
         )  # fmt: skip
         self._record: NDArray[Any] = np.zeros(1, RECORD)
-        told = {"actions": self.actions, "active": features.active, "c_bar": self.correction.c_bar}
+        told = {"actions": self.actions, "active": features.active, "size": features.size}
+        told["c_bar"] = self.correction.c_bar
         if self.correction.name == "abtd":
             told["psi"] = self._psi()
         told |= {f"{who}_{name}": value for who, p in (("pi", aim), ("b", act)) for name, value in p.numbers().items()}
@@ -125,7 +139,8 @@ class ActionValues:
         self._kernel = None if own_lam else features.kernel
         self._one_hot = type(features) is OneHot and not own_lam
         if self._kernel is not None:
-            self.learner._record["dimensions"] = self._kernel.dimensions
+            self._record["dimensions"] = self._kernel.dimensions
+        self._given, self._chooses = given, isinstance(self._b or self._pi, GreedyPolicy)
         self._guard = Guard("agent")
         self._bind()
 
@@ -144,6 +159,14 @@ class ActionValues:
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
         self._doors: dict[str, Callable[..., Any]] = {}
+        for name, examples in _DOORS.items():
+            setattr(self, f"_{name}", partial(self._first, name, examples))
+
+    def _first(self, name: str, examples: tuple[Any, ...], *given: Any) -> Any:
+        """The first call of an entry point; from then on the machine code is called directly."""
+        door = self._door(name, *examples)
+        setattr(self, f"_{name}", door)
+        return door(*given)
 
     @property
     def module(self) -> ModuleType:
@@ -155,7 +178,8 @@ class ActionValues:
         if name not in self._doors:
             learner = self.learner
             memory = learner._memory if name.startswith("learn") else (learner._record, learner._rows)
-            bound = (*memory, self._record, self._room, self._index)
+            memory = memory[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
+            bound = (*memory, self._record, self._room, self._index)[: -1 if name == "act_index" else None]
             self._doors[name] = partial(entry(getattr(self.module, name), *bound, *examples), *bound)
         return self._doors[name]
 
@@ -163,21 +187,24 @@ class ActionValues:
 
     def act(self, obs: Any, rng: np.random.Generator) -> int:
         """Draw an action from the policy, or from the behaviour policy if there is one."""
-        acting = self._b or self._pi
-        if not isinstance(acting, GreedyPolicy):
-            return _drawn(acting(obs), rng.random())
-        return self._choose(obs, rng.random())
+        if self._chooses:
+            if self._one_hot and type(obs) is int:
+                action = self._act_index(obs, rng.random())
+                if action >= 0:
+                    return action
+            return self._choose(obs, rng.random())
+        return _drawn((self._b or self._pi)(obs), rng.random())
 
     def _choose(self, obs: Any, u: float) -> int:
         """The action that a uniform number chooses."""
         if self._one_hot and type(obs) is int:
-            door = self._doors.get("act_index") or self._door("act_index", 0, 0.0)
+            action = self._act_index(obs, u)
         elif self._kernel is not None:
-            obs = self._vector(obs)
-            door = self._doors.get("act_vector") or self._door("act_vector", _ANY, 0.0)
+            if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
+                obs = as_vector(obs, self._kernel.dimensions)
+            action = self._act_vector(obs, u)
         else:
             return self._door("act_at", *_X, 0.0)(*self._encoded(obs), u)
-        action: int = door(obs, u)
         if action < 0:
             self.features.encode(obs)  # says what is wrong
             raise ValueError(f"obs: the features refuse {obs!r}")
@@ -273,20 +300,22 @@ class ActionValues:
         lam = self._lam
         if lam is None:
             lam = 0.0 if ended & 1 else self._lam_of(next_obs, next_action)
-        if self.form.given and not ended & 1:
+        if self._given and not ended & 1:
             self._fill(next_obs, next_action)
-        numbers = (action, next_action, reward, gamma, lam, ended)
         if self._one_hot and type(obs) is int and type(next_obs) is int:
-            door = self._doors.get("learn_index") or self._door("learn_index", 0, 0, *_NUMBERS)
-            status = door(obs, next_obs, *numbers)
+            status = self._learn_index(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         elif self._kernel is not None:
-            door = self._doors.get("learn_vector") or self._door("learn_vector", _ANY, _ANY, *_NUMBERS)
-            status = door(self._vector(obs), self._vector(next_obs), *numbers)
+            # compiled code may read just these, of any stride; the length is looked at there
+            if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
+                obs = as_vector(obs, self._kernel.dimensions)
+            if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
+                next_obs = as_vector(next_obs, self._kernel.dimensions)
+            status = self._learn_vector(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         else:
-            door = self._door("learn_at", *_X, *_X, *_X, *_NUMBERS)
             y = self.features.encode(next_obs)
             z = self.learner._lam_features.encode(next_obs) if self.form.own_lam else y
-            status = door(*self.features.encode(obs), *y, *z, *numbers)
+            door = self._door("learn_at", *_X, *_X, *_X, *_NUMBERS)
+            status = door(*self.features.encode(obs), *y, *z, action, next_action, reward, gamma, lam, ended)
         if status:
             self._refuse(status, obs, reward, next_obs, next_action, gamma)
 
@@ -304,12 +333,6 @@ class ActionValues:
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
         self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
-
-    def _vector(self, obs: Any) -> Any:
-        """An observation as compiled code may read it."""
-        if type(obs) is _ARRAY and obs.dtype is _FLOAT and obs.ndim == 1:
-            return obs
-        return as_vector(obs, self._kernel.dimensions)  # type: ignore[union-attr]
 
     def _encoded(self, obs: Any) -> Any:
         """The features of an observation that compiled code may follow."""
@@ -439,7 +462,6 @@ class ActionValues:
         return load(cls, path)
 
 
-_NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
 AGENTS: dict[str, type[ActionValues]] = {}
 """Agents that may be loaded, by name."""
 

@@ -20,6 +20,8 @@ from tdlambda.learners import Algorithm
 from tdlambda.rules import Fixed, PerState
 from tdlambda.tasks.world import World
 
+MANY = 64
+"""From so many pairs on, what rows have in common is taken out (benchmarks/action_values.py)."""
 Agent = ActorCritic | ActionValues
 
 
@@ -89,9 +91,10 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
     learner = learner_of(agent)
     features, encoder = learner.features, agent.features.loop_kernel
     assert encoder is not None
-    schedule = "sparse" if learner._sparse else "dense"
+    schedule, clears = "sparse" if learner._sparse else "dense", isinstance(agent, ActionValues) and agent.form.clears
     # It pays where a step reads few of the features and there may be many live ones.
-    if learner._sparse and 4 * features.active <= features.size and lazy.possible(learner.model):
+    many = learner._sparse or (isinstance(agent, ActionValues) and features.size >= MANY)
+    if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
         schedule = "binary" if encoder.binary and plain else "lazy"
     functions = (world.begin, world.move, world.observe, encoder.encode)

@@ -27,6 +27,9 @@ from tdlambda.control.greedy import EpsilonGreedy
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 
+EXPLORING = EpsilonGreedy(0.3)
+"""The policy that acts if none is given."""
+
 
 class QLambda(ActionValues):
     """Q(λ): the values of the best policy, learnt while another one explores.
@@ -59,7 +62,7 @@ class QLambda(ActionValues):
         *,
         form: Literal["watkins", "peng"] = "watkins",
         algorithm: type[Algorithm] = TrueOnlineTD,
-        behavior: Any = EpsilonGreedy(0.1),  # noqa: B008, it never changes
+        behavior: Any = EXPLORING,
         **options: Any,
     ) -> None:
         self.kind = choice(form, "form", "watkins", "peng")

@@ -20,10 +20,13 @@ from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import AGENTS, ActionValues
 from tdlambda.control.defaults import step_size
-from tdlambda.control.greedy import EpsilonGreedy
+from tdlambda.control.greedy import EpsilonGreedy, Falling
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.mdp.corrections import TraceCorrection
+
+EXPLORING = EpsilonGreedy(Falling(0.1, 0.0, over=20_000))
+"""The policy that `Sarsa` has if none is given: greedy in the end, as it must be for the best values."""
 
 
 class Sarsa(ActionValues):
@@ -35,6 +38,9 @@ class Sarsa(ActionValues):
         See `ActionValues`.
     target
         "sampled", the value of the next action; or "expected", the mean over the policy's actions.
+    clear
+        Set the traces of the other actions to 0 at the features of each state that is left, as Singh & Sutton (1996) do
+        with replacing traces.
 
     Examples
     --------
@@ -55,20 +61,21 @@ class Sarsa(ActionValues):
         *,
         target: Literal["sampled", "expected"] = "sampled",
         algorithm: type[Algorithm] = TrueOnlineTD,
-        policy: Any = EpsilonGreedy(0.1),  # noqa: B008, it never changes
+        policy: Any = EXPLORING,
         behavior: Any = None,
         correction: str | TraceCorrection = "importance",
+        clear: bool = False,
         **options: Any,
     ) -> None:
         self.target = choice(target, "target", "sampled", "expected")
         alpha = step_size(features) if alpha is None else alpha
         super().__init__(
-            features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, options
+            features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, options, clear
         )  # fmt: skip
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return super().get_params() | {"target": self.target}
+        return super().get_params() | {"target": self.target, "clear": self.form.clears}
 
 
 AGENTS["Sarsa"] = Sarsa

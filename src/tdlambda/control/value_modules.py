@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tdlambda.control import interaction, value_steps
 from tdlambda.control.modules import Parts, write_world
 from tdlambda.core.model import Model
+from tdlambda.core.names import words
 from tdlambda.core.schedules import lazy, one
 from tdlambda.mdp.corrections import CORRECTIONS
 
@@ -66,13 +67,16 @@ def learn_at(
 '''
 
 INDICES = '''@brief
-def act_index(state_, rows_, agent_, room_, index_, s_, u_):
-    """An action in a one-hot state."""
+def act_index(rows_, agent_, room_, s_, u_):
+    """An action in a one-hot state; -1 if there is no such state."""
     a_ = agent_[0]
-    if not 0 <= s_ < state_[0].size // a_.actions:
+    if not 0 <= s_ < a_.size:
         return -1
-    index_[0], room_[3 * a_.actions] = s_, 1.0
-    return act_at(state_, rows_, agent_, room_, index_, index_[:1], room_[3 * a_.actions : 3 * a_.actions + 1], u_)
+    q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
+    for k_ in range(a_.actions):
+        q_[k_] = rows_[0, s_ * a_.actions + k_]
+    behaved(a_, q_, b_)
+    return draw(b_, u_)
 
 
 @brief
@@ -89,12 +93,15 @@ def learn_index(
 '''
 
 VECTORS = '''@brief
-def act_vector(state_, rows_, agent_, room_, index_, obs_, u_):
+def act_vector(rows_, agent_, room_, index_, obs_, u_):
     """An action at an observation that is a vector; -1 if it has to be refused."""
-    _, _, _, xv_, _, _, numbers_, x_, _, _, _, _ = room_of(agent_[0], room_, index_)
-    if obs_.size != state_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
+    a_ = agent_[0]
+    q_, _, b_, xv_, _, _, numbers_, x_, _, _, _, _ = room_of(a_, room_, index_)
+    if obs_.size != a_.dimensions or encode(obs_, numbers_, x_, xv_) != 0:
         return -1
-    return act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_)
+    values(rows_, rows_, x_, xv_, q_)
+    behaved(a_, q_, b_)
+    return draw(b_, u_)
 
 
 @brief
@@ -103,14 +110,24 @@ def learn_vector(
 ):
     """One transition between observations that are vectors."""
     _, _, _, xv_, yv_, _, numbers_, x_, y_, _, pz_, _ = room_of(agent_[0], room_, index_)
-    if obs_.size != state_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
+    if obs_.size != agent_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
         return OBS_VALUES
-    if next_obs_.size != state_[0].dimensions or encode(next_obs_, numbers_, y_, yv_) != 0:
+    if next_obs_.size != agent_[0].dimensions or encode(next_obs_, numbers_, y_, yv_) != 0:
         return NEXT_OBS_VALUES
     return learn_at(
         {given}, agent_, room_, index_, x_, xv_, y_, yv_, pz_, yv_, action_, taken_, reward, gamma, lam, ended_
     )
 '''
+
+
+CLEAR = '''@inlined
+def clear_others_(rows_, x_, action_, actions_):
+    """Set the traces of other actions to 0 at the features of s."""
+    for j_ in range(x_.size):
+        for k_ in range(actions_):
+            if k_ != action_:
+                f_ = x_[j_] * actions_ + k_
+{rows}'''
 
 
 class ValueForm(NamedTuple):
@@ -124,11 +141,12 @@ class ValueForm(NamedTuple):
     given: bool
     on_policy: bool
     own_lam: bool
+    clears: bool = False
 
     @property
     def constants(self) -> dict[str, Any]:
         """Arguments of `transition` that are decided."""
-        names = ("target", "given", "on_policy", "own_lam")
+        names = ("target", "given", "on_policy", "own_lam", "clears")
         return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
 
     def write(self, parts: Parts, known: bool = False) -> None:
@@ -139,6 +157,12 @@ class ValueForm(NamedTuple):
         parts.copy(CORRECTIONS[self.correction], "coefficients_")
         for name in ("values", "aimed", "behaved", "draw"):
             parts.copy(getattr(value_steps, name), name)
+        if self.clears:
+            a, rows = self.model.algorithm, self.model.rows
+            traces = [rows.index(f"{k}_{r}") for k in self.model.estimates for r in words(a.trace_rows)]
+            parts.write(
+                "clear_others_", CLEAR.format(rows="".join(f"                rows_[{r}, f_] = 0.0\n" for r in traces))
+            )
         parts.copy(value_steps.transition, "transition", self.constants | {"known": known})
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     def learn(*arguments: Any) -> int:
         """One transition of the learner."""
 
+    def clear_others_(*arguments: Any) -> None:
+        """Set the traces of other actions to 0 at the features of s."""
+
     def weight_(*arguments: Any) -> float:
         """The weight of one feature."""
 
@@ -109,13 +112,14 @@ def transition(
     state: Any, rows: Floats, own: Floats, live: Ints, a: Any, q: Floats, pi: Floats, b: Floats, x: Ints, xv: Floats,
     y: Ints, yv: Floats, z: Ints, zv: Floats, px: Ints, pz: Ints, py: Ints, pyv: Floats, action: int, taken: int,
     reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
-    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, known: bool,
+    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
 ) -> int:  # fmt: skip
     """One transition that has been checked but for b(a'|s'). Its status.
 
     π(·|s') and b(·|s') are in `pi` and `b` already where they are `given`; z are λ's features if those are its own
-    (`own_lam`), and else made here; q(s', ·) is in `q` already where it is `known`. The last six arguments are decided
-    when code is generated.
+    (`own_lam`), and else made here; traces of the other actions are set to 0 at the features of s where the agent
+    `clears` them; q(s', ·) is in `q` already where it is `known`. The last seven arguments are decided when code is
+    generated.
     """
     cut = 1.0
     if (target != "sampled" or corrects) and not terminated:
@@ -143,6 +147,8 @@ def transition(
         if target == "weighted":
             for k in range(pi.size):
                 pi[k] = ratio if k == taken else 0.0
+    if clears:
+        clear_others_(rows, x, action, q.size)
     pair(x, q.size, action, px)
     pair(y, q.size, taken, pz)
     n = y.size
