@@ -88,9 +88,10 @@ def by_hand(features: Any, obs: Any, after: Any, times: int) -> tuple[float, flo
     def predict() -> None:
         v.update(obs, 0.5, after, 0.9)
 
-    predict(), both()
+    predict()
+    both()
     pairs = [(once(predict, times), once(both, times)) for _ in range(7)]
-    return tuple(np.median(pairs, axis=0))  # type: ignore[return-value]
+    return tuple(np.median(pairs, axis=0))
 
 
 def main() -> None:
@@ -114,8 +115,8 @@ def main() -> None:
         "Fourier, 64": (td.Fourier([-1.2, -0.07], [0.6, 0.07], 7), *point),
     }
     for name, case in cases.items():
-        one, two = by_hand(*case, times=2_000 if quick else 20_000)
-        print(f"{name:24s} {one:10.2f} {two:14.2f} {two / one:7.2f}")
+        alone, both = by_hand(*case, times=2_000 if quick else 20_000)
+        print(f"{name:24s} {alone:10.2f} {both:14.2f} {both / alone:7.2f}")
     print(f"\n{'features (8 active)':24s}" + "".join(f"{rule:>12s}" for rule in RULES) + "   µs a step of the engine")
     world = world_of(PLACES["MountainCar"][0])
     for tiles in ([8, 8], [8, 64], [64, 64]):
@@ -124,7 +125,7 @@ def main() -> None:
             np.median([engine(world, agent(features, 3, lam), steps, k) for k in range(times)])
             for lam in RULES.values()
         ]
-        print(f"{features.size:<24d}" + "".join(f"{one:12.3f}" for one in each))
+        print(f"{features.size:<24d}" + "".join(f"{took:12.3f}" for took in each))
 
 
 if __name__ == "__main__":

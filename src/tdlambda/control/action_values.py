@@ -129,7 +129,7 @@ class ActionValues:
             own_lam, flag(clear, "clear"),
         )  # fmt: skip
         self._record: NDArray[Any] = np.zeros(1, RECORD)
-        told = {"actions": self.actions, "active": features.active, "size": features.size}
+        told: dict[str, float] = {"actions": self.actions, "active": features.active, "size": features.size}
         told["c_bar"] = self.correction.c_bar
         if self.correction.name == "abtd":
             told["psi"] = self._psi()

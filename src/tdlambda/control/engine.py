@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.control.action_values import ActionValues
+from tdlambda.arrays import Ints, integer
+from tdlambda.control.kept import KEEP, Found, kept_of
 from tdlambda.control.lane import Agent, Lane, check_agent, form_of
+from tdlambda.control.processes import EnvJob, pieces_in_processes, pool_of
 from tdlambda.control.result import ControlResult
-from tdlambda.control.worlds import observation_grid, world_of
+from tdlambda.control.worlds import in_processes, observation_grid, world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
@@ -25,7 +26,6 @@ CHUNK = 16_384
 """Steps of a compiled call: between two of them a run can be stopped."""
 PIECE = 8
 """Agents of one seed that a thread takes at a time."""
-KEEP = ("weights", "theta", "lambdas", "policy", "episodes", "agents")
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,6 @@ class Job:
     def total(self) -> int:
         """Steps of all seeds."""
         return self.steps * len(self.seeds)
-
-
-@dataclass
-class Found:
-    """What one agent leaves of one seed."""
-
-    curve: Floats
-    diverged_at: int
-    kept: dict[str, Any]
 
 
 def run(
@@ -80,7 +71,8 @@ def run(
     ----------
     task
         A task with a compiled world: any finite one, MountainCar-v0, or a `td.World` of your own; or the id of a task,
-        "CartPole-v1" or "Acrobot-v1".
+        "CartPole-v1" or "Acrobot-v1". Any other environment of Gymnasium, by its id, runs step by step, each agent and
+        seed in a process (a script needs ``if __name__ == "__main__":`` then); γ is what it reports, or 0.99.
     agents
         Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
         or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
@@ -120,26 +112,42 @@ def run(
     """
     job = checked(task, agents, seeds, steps, points, seed, keep)
     threads = processors() if threads is None else integer(threads, "threads", 1)
+    done = (partial(_result, job), threads, progress, on_seed, hold, stop)
+    if isinstance(job, EnvJob):
+        pool = pool_of(threads)
+        try:
+            return by_seed(job, len(job.agents), pieces_in_processes(job, pool), *done)
+        finally:
+            workers = list(pool._processes.values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:  # at work for nobody, if the run was stopped
+                worker.terminate()
     for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
         Lane(agent, job.world, 0, job.points)  # compiles, or loads
-    return by_seed(
-        job, len(job.agents), _pieces(job), partial(_result, job), threads, progress, on_seed, hold, stop
-    )  # fmt: skip
+    return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
+def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job | EnvJob:
     """Validate the arguments."""
-    world = world_of(task)
+    env = in_processes(task)
+    world = world_of(task) if env is None else None
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents: there is none")
     for name, agent in named.items():
         if not isinstance(agent, Agent):
             raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
-        check_agent(agent, world, name)
+        if world is not None:
+            check_agent(agent, world, name)
+        elif env is not None:
+            agent.for_space(env.action_space)
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
-    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world))
+    keep = chosen(keep, KEEP)
+    if env is not None:
+        return EnvJob(env.id, env.options, named, numbers, steps, at, keep, observation_grid(env))
+    assert world is not None
+    return Job(world, named, numbers, steps, at, keep, observation_grid(world))
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
@@ -162,27 +170,13 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
             lane.advance(steps, log)
             bar.advance(steps, 0)
         bar.advance(0, int(lane.diverged_at >= 0))
-        found[place] = Found(lane.curve, lane.diverged_at, _kept(job, lane))
+        kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
+        found[place] = Found(lane.curve, lane.diverged_at, kept)
     return found
 
 
-def _kept(job: Job, lane: Lane) -> dict[str, Any]:
-    """What was asked for of an agent's final state."""
-    agent: Any = lane.close()
-    pairs = isinstance(agent, ActionValues)
-    makers: dict[str, Callable[[], Any]] = {
-        "weights": lambda: np.array(agent.weights if pairs else agent.critic.weights),
-        "theta": lambda: np.zeros((0, 0)) if pairs else np.array(agent.theta),
-        "lambdas": lambda: agent.lambdas(job.observations) if pairs else agent.critic.lambdas(job.observations),
-        "policy": lambda: np.array([agent.greedy(obs) for obs in job.observations.tolist()]),
-        "episodes": lane.finished_episodes,
-        "agents": lambda: lane.agent,
-    }
-    return {name: makers[name]() for name in job.keep}
-
-
 def _result(
-    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
+    job: Job | EnvJob, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
 ) -> ControlResult:
     places, n = range(len(job.agents)), len(seeds)
     rows = [[done[number][place] for number in seeds] for place in places]

@@ -10,6 +10,27 @@ import numpy as np
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.world import World, WorldEnv
 
+
+class EnvTask(gym.Env[Any, Any]):
+    """An environment of Gymnasium by its id and options: what a study needs to know of it."""
+
+    mdp = None
+
+    def __init__(self, name: str, options: dict[str, Any] | None = None) -> None:
+        env = gym.make(name, **(options or {}))
+        self.id, self.options = name, dict(options or {})
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+        env.close()
+
+
+def in_processes(task: Any) -> EnvTask | None:
+    """The environment of Gymnasium that runs step by step; None if there is a compiled world."""
+    if isinstance(task, EnvTask):
+        return task
+    known = isinstance(task, str) and (task.removeprefix("tdlambda/") in TASKS or task in WORLDS)
+    return EnvTask(task) if isinstance(task, str) and not known and task in gym.registry else None
+
+
 GRID = 8
 """Two dimensions are looked at on a grid of so many values along each; more dimensions, with fewer."""
 

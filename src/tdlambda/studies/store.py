@@ -30,6 +30,7 @@ from uuid import uuid4
 import numpy as np
 
 import tdlambda
+from tdlambda.arrays import Floats
 from tdlambda.control import ControlResult
 from tdlambda.engine.result import Result, mean_over
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
@@ -142,7 +143,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
         "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
         "final": error[:, -1],
         "curve": _rows(error[:, study.kept]),
-        "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
+        "lambdas": _rows(np.stack([_by_state(lam[0]) for lam in result.lambdas])),
     }
     about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n, "summed": True})
     table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
@@ -316,6 +317,11 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
             continue
         except DamagedError as error:
             warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+
+
+def _by_state(lam: Floats) -> Floats:
+    """λ of each observation: of action values, the mean over actions."""
+    return lam if lam.ndim == 1 else lam.mean(axis=1)
 
 
 def _rows(table: Any) -> pa.Array:

@@ -98,6 +98,8 @@ class WorldEnv(gym.Env[Any, Any]):
     """A compiled world as a Gymnasium environment. `step` reports γ' as `info["discount"]`."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
+    mdp = None
+    id = ""
 
     def __init__(self, world: World) -> None:
         self.world, self.observation_space = world, world.space
