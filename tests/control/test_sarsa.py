@@ -231,3 +231,21 @@ def test_lambda_of_each_kind() -> None:
     found = {agent.lambda_at(s, a) for s in range(4) for a in range(2)}
     assert len(found) > 1
     assert all(0 <= lam <= 1 for lam in found)
+
+
+def test_curves_and_policies_are_drawn() -> None:
+    agent = sarsa()
+    curve = td.train(Corridor(), agent, steps=300, seed=0, evaluate_every=100, evaluation_episodes=1)
+    drawn = curve.plot(window=5).to_dict()
+    dots, line, evaluations = drawn["layer"]
+    rows = dots["data"]["values"]
+    assert [row["return"] for row in rows] == curve.returns.tolist()
+    assert rows[-1]["mean"] == pytest.approx(curve.returns[-5:].mean())
+    assert line["mark"]["type"] == "line"
+    assert len(evaluations["data"]["values"]) == 3
+    cliff = td.make("CliffWalking-v0")
+    cells = td.Sarsa(cliff.features, 4, 0.1).plot(cliff).to_dict()["data"]["values"]
+    assert len(cells) == 48 - 11
+    car = td.make("MountainCar-v0")
+    assert len(td.Sarsa(car.features, 3, 0.1).plot(car).to_dict()["data"]["values"]) == 1600
+    assert td.LearningCurve().plot() is not None

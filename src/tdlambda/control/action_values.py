@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Self
@@ -396,6 +397,11 @@ class ActionValues:
     def diverged_at(self) -> int | None:
         """The update, counted from 1, at which the agent diverged; None if it has not."""
         return self.learner.diverged_at
+
+    def plot(self, env: Any) -> Any:
+        """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
+        draw: Any = import_module("tdlambda.charts.control_policy").policy_map
+        return draw(self, env)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """How an action is handed to an environment with this action space; an error if it cannot be."""
