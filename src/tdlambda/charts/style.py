@@ -102,7 +102,7 @@ def theme() -> dict[str, Any]:
         "labelFont": FONT, "titleFont": FONT,
     }  # fmt: skip
     return {
-        "background": None, "font": FONT, "view": {"stroke": None}, "padding": 5,
+        "background": PAPER, "font": FONT, "view": {"stroke": None}, "padding": 5,
         "text": {"color": INK, "fontSize": 12, "font": FONT}, "rule": {"color": SOFT},
         "axis": {**words, "gridColor": FAINT, "domainColor": LINE, "tickColor": LINE},
         "legend": words, "header": {**words, "labelColor": INK, "labelFontSize": 13, "labelAnchor": "start"},
@@ -156,29 +156,40 @@ def settings(some: Mapping[str, Any], without: Iterable[str] = ()) -> str:
     return ", ".join(f"{AXES.get(k, k)} = {setting(v)}" for k, v in some.items() if k not in without)
 
 
-_DIGITS = "['⁰','¹','²','³','⁴','⁵','⁶','⁷','⁸','⁹']"
-_EXPONENT = "round(log(datum.value) / LN10)"
-POWERS = (
-    f"datum.value >= 0.0099 && datum.value < 9999 ? format(datum.value, '~g') : '10' + ({_EXPONENT} < 0 ? '⁻' : '') + "
-    f"(abs({_EXPONENT}) > 9 ? '¹' : '') + {_DIGITS}[abs({_EXPONENT}) % 10]"
+_POWER = "floor(log(datum.value) / LN10 + 1e-9)"
+_MANTISSA = f"format(datum.value / pow(10, {_POWER}), '~r')"
+_RAISED = f"({_POWER} < 0 ? '⁻' : '') + (abs({_POWER}) > 9 ? '¹' : '') + '⁰¹²³⁴⁵⁶⁷⁸⁹'[abs({_POWER}) % 10]"
+TICK = (
+    f"datum.value >= 0.00099 && datum.value < 9999 ? format(datum.value, '~g') : "
+    f"({_MANTISSA} === '1' ? '' : {_MANTISSA} + '×') + '10' + {_RAISED}"
 )
-"""How a tick of a logarithmic axis at a power of ten is written, in Vega's language."""
-DECADES = [10.0**k for k in range(-18, 19)]
+"""How a tick of a logarithmic axis is written, in Vega's language: 0.05, 3×10⁻⁴."""
 
 
-def axis(channel: Any, field: str, title: str | None, log: bool = True, **scale: Any) -> Any:
-    """An axis of numbers, logarithmic or not; `scale` goes to the scale."""
+def ticks(some: Iterable[Any]) -> list[float]:
+    """Where a logarithmic axis of these numbers may have ticks: at powers of ten, or closer if few are in sight.
+
+    >>> ticks([1e-5, 1.0])[:2], len(ticks([0.2, 0.9]))
+    ([1e-12, 1e-11], 250)
+    """
+    there = [x for x in some if isinstance(x, int | float) and 0 < x < math.inf]
+    spread = max(there, default=1e3) / min(there, default=1.0)
+    between = (1,) if spread > 30 else (1, 2, 5) if spread > 6 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    return [float(f"{m}e{k}") for k in range(-12, 13) for m in between]
+
+
+def axis(channel: Any, field: str, title: str | None, log: bool = True, at: Iterable[Any] = (), **scale: Any) -> Any:
+    """An axis of numbers, logarithmic or not, for numbers like those of `at`; `scale` goes to the scale."""
+    form = alt.Scale(type="log", nice=False, **scale) if log else alt.Scale(nice=False, **{"zero": False, **scale})
+    about: dict[str, Any] = {"values": ticks(at), "labelExpr": TICK, "labelOverlap": True}
     if not log:
-        ticks = alt.Axis(tickCount=5, labelExpr="format(datum.value, abs(datum.value) >= 10000 ? '~s' : '~g')")
-        return channel(f"{field}:Q", title=title, scale=alt.Scale(nice=False, **{"zero": False, **scale}), axis=ticks)
-    ticks = alt.Axis(values=DECADES, labelExpr=POWERS, labelOverlap=True)
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False, **scale), axis=ticks)
+        about = {"tickCount": 5, "labelExpr": "format(datum.value, abs(datum.value) >= 10000 ? '~s' : '~r')"}
+    return channel(f"{field}:Q", title=title, scale=form, axis=alt.Axis(**about))
 
 
-def finished(chart: Any, width: int = 560, height: int = 340) -> Any:
-    """A chart with the theme, at a size; the user may change any of it."""
-    sized = chart if isinstance(chart, alt.ConcatChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart) else None
-    return (sized or chart.properties(width=width, height=height)).configure(**theme())
+def finished(chart: Any) -> Any:
+    """A chart, or several side by side, in the theme of all; the user may change any of it."""
+    return chart.configure(**theme())
 
 
 def _power(text: str) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tdlambda.control.lane import Lane, check_agent, form_of
 from tdlambda.control.result import ControlResult
 from tdlambda.control.worlds import world_of
 from tdlambda.engine.by_seed import by_seed, processors
-from tdlambda.engine.job import chosen, points_at, seed_numbers
+from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
@@ -42,6 +43,8 @@ class Job:
     points: Ints
     keep: tuple[str, ...]
     observations: Floats
+    follow: tuple[int, ...] = ()
+    """Seeds of which λ is kept on the way."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -57,6 +60,7 @@ class Found:
     curve: Floats
     diverged_at: int
     kept: dict[str, Any]
+    motion: Floats | None = None
 
 
 def run(
@@ -68,6 +72,7 @@ def run(
     points: int | Sequence[int] | None = None,
     seed: int = 0,
     keep: Sequence[str] = ("weights", "theta", "lambdas"),
+    follow: Sequence[int] = (),
     threads: int | None = None,
     progress: bool | Progress | None = None,
     on_seed: Callable[[ControlResult], None] | None = None,
@@ -94,6 +99,8 @@ def run(
         How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
     keep
         Which of "weights", "theta", "lambdas", "episodes", "agents" to return.
+    follow
+        Seeds of which the critics' λ is kept on the way, at up to 48 of the points: `ControlResult.motion`.
     threads
         As many as there are processors by default.
     progress
@@ -119,7 +126,7 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, seed, keep)
+    job = checked(task, agents, seeds, steps, points, seed, keep, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
         Lane(agent, job.world, 0, job.points)  # compiles, or loads
@@ -128,7 +135,7 @@ def run(
     )  # fmt: skip
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job:
+def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()) -> Job:
     """Validate the arguments."""
     if isinstance(task, str):
         task = make(task)
@@ -144,7 +151,7 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
         check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
-    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(task))
+    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(task), tuple(follow))
 
 
 def observation_grid(task: Task[Any]) -> Floats:
@@ -166,15 +173,19 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
     """Some agents on one seed, one after the other; nothing if it was stopped on the way."""
     found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
     for place in places:
-        lane = Lane(agents[place], job.world, seed, job.points)
-        for begin in range(0, job.steps, CHUNK):
+        lane, motion = Lane(agents[place], job.world, seed, job.points), []
+        moments = job.points[moments_of(job.points)].tolist() if seed in job.follow else []
+        stops = sorted({*range(CHUNK, job.steps, CHUNK), *moments, job.steps})
+        for begin, end in pairwise([0, *stops]):
             if job.stop.is_set():
                 return {}
-            steps = min(CHUNK, job.steps - begin)
-            lane.advance(steps, log)
-            bar.advance(steps, 0)
+            lane.advance(end - begin, log)
+            bar.advance(end - begin, 0)
+            if end in moments:
+                critic: Any = lane.snapshot().critic
+                motion.append(critic.lambdas(job.observations))
         bar.advance(0, int(lane.diverged_at >= 0))
-        found[place] = Found(lane.curve, lane.diverged_at, _kept(job, lane))
+        found[place] = Found(lane.curve, lane.diverged_at, _kept(job, lane), np.array(motion) if moments else None)
     return found
 
 
@@ -202,6 +213,7 @@ def _result(
     arrays = {name: [np.array(row) for row in kept[name]] for name in ("weights", "theta", "lambdas") if name in kept}
     return ControlResult(
         tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
-        episodes=kept.get("episodes", []), agents=kept.get("agents", []),
+        episodes=kept.get("episodes", []), agents=kept.get("agents", []), moments=job.points[moments_of(job.points)],
+        motion={number: [done[number][place].motion for place in places] for number in seeds if number in job.follow},
         interrupted=interrupted, seconds=seconds, lane_steps=len(rows) * n * job.steps,
     )  # fmt: skip
