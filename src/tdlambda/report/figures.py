@@ -60,7 +60,7 @@ class Figure:
     data: str
     rows: list[Row]
     follows: tuple[str, ...]
-    chart: Callable[[list[Row]], Any] | None
+    chart: Callable[..., Any] | None
     columns: Mapping[str, str]
     panels: str = ""
     lists: Mapping[str, str] = field(default_factory=dict)
@@ -112,15 +112,15 @@ class Drawn:
             "keys": [one.key for one in series_of(self.view, some[name])], "methods": list(some[name]),
         }  # fmt: skip
 
-    def chart(self, name: str, choice: Mapping[str, Any]) -> Any | None:
-        """A figure of a choice; None if there is nothing to draw."""
+    def chart(self, name: str, choice: Mapping[str, Any], **options: Any) -> Any | None:
+        """A figure of a choice; None if there is nothing to draw. `options` go to the chart."""
         figure = self.figures[name]
         some = figure.chosen(choice, self.cells)
         if figure.chart is None or not some:
             return None
         if self.view.study.steps != self.view.printed_steps:  # what is in print is of other runs
             some = [row | {"published": None, "old": None} for row in some]
-        return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some)
+        return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
 
 
 def drawn(view: Overview) -> Drawn:

@@ -85,10 +85,7 @@ def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
         some = [row for row in some if row[figure.panels] == some[0][figure.panels]]
     draw: Any = figure.chart
     chart = draw(some, alpha=some[0]["alpha"]) if name == "u" and made.view.alphas else draw(some)
-    spec = chart.to_dict()
-    for part in ("config", "$schema"):
-        spec.pop(part, None)
-    spec |= {"data": {"name": "rows"}, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    spec = fluid(chart) | {"data": {"name": "rows"}}
     if isinstance(spec["height"], dict):  # so much for each series
         out["step"] = spec.pop("height")["step"]
     if name in HEIGHTS:
@@ -98,8 +95,16 @@ def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
     wanted = [*figure.follows, *(["published"] if name == "u" else []), *(["panel"] if figure.panels else [])]
     spec["params"] = [{"name": n, "value": None} for n in wanted if n not in known] + spec.get("params", [])
     spec["params"] += [{"name": n, "value": plain(some)} for n, some in figure.constants.items()]
-    _narrow(spec)
     return out | {"spec": spec}
+
+
+def fluid(chart: Any) -> dict[str, Any]:
+    """The specification of a chart that is as wide as its place on the page."""
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    for part in ("config", "$schema"):
+        spec.pop(part, None)
+    _narrow(spec)
+    return spec | {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def _transforms(name: str, figure: Figure) -> list[dict[str, Any]]:

@@ -3,7 +3,11 @@ const byId = (id) => document.getElementById(id), all = (css) => [...document.qu
 const system = matchMedia("(prefers-color-scheme: dark)"), CONFIG = JSON.parse(byId("theme-of-charts").textContent);
 const state = { study: 0, group: 0, measure: "tail", alpha: 0, published: true, reference: "", scope: "best", theme: "", hidden: [] };
 const packed = new Blob([Uint8Array.from(atob(byId("data").textContent), (c) => c.charCodeAt(0))]);
-let { studies } = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json(), views = {};
+let { studies, opening = [] } = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json(), views = {};
+const EMBED = {
+  mode: "vega-lite", actions: false, renderer: "svg", ast: true, defaultStyle: false, config: CONFIG,
+  tooltip: { disableDefaultStyle: true }, logLevel: 1,
+};
 const study = () => studies[state.study], group = () => study().groups[state.group], found = () => group().found[state.measure];
 const isDark = () => (state.theme ? state.theme === "dark" : system.matches);
 
@@ -59,10 +63,7 @@ async function draw(id, host, figure, rows, panel) {
   known?.view.finalize();
   const params = figure.spec.params.map((p) => (p.name in now ? { ...p, value: now[p.name] } : p));
   const datasets = { rows: opened(study()).tables[figure.data], cells: study().cellRows };
-  const { view } = await vegaEmbed(host, { ...figure.spec, height, params, datasets }, {
-    mode: "vega-lite", actions: false, renderer: "svg", ast: true, defaultStyle: false, config: CONFIG,
-    tooltip: { disableDefaultStyle: true }, logLevel: 1,
-  });
+  const { view } = await vegaEmbed(host, { ...figure.spec, height, params, datasets }, EMBED);
   views[place] = { view, host, figure };
   host.querySelector("svg").setAttribute("aria-label", `${all(`#${id} h2`)[0].textContent}${panel ? `: ${panel}` : ""}; its numbers are in the table below`);
   if (id === "u") view.addEventListener("click", (_, item) => item?.datum?.alpha && set("alpha", study().alphas.indexOf(item.datum.alpha)));
@@ -224,5 +225,12 @@ async function renew() {
   } catch { live.className = "gone"; live.textContent = "the server has stopped"; }
 }
 recall(new URLSearchParams(location.hash.slice(1)));
+byId("opening").hidden = !opening.length;
+for (const { title, text, spec } of opening) {
+  const place = html("div", { class: "chart" });
+  all(".pictures")[0].append(html("div", { class: "picture" }, html("h2", {}, title), html("p", {}, text), place));
+  await vegaEmbed(place, spec, EMBED);
+  place.querySelector("svg").setAttribute("aria-label", text);
+}
 render();
 if (version) { renew(); setInterval(() => { if (!document.hidden) renew(); }, 2000); }
