@@ -28,7 +28,19 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineTD,
     )
     from tdlambda.auto import AutoTD
-    from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
+    from tdlambda.control import (
+        ActorCritic,
+        Boltzmann,
+        EpsilonGreedy,
+        Falling,
+        Gaussian,
+        LearningCurve,
+        QLambda,
+        Sarsa,
+        Softmax,
+        meta_actor_critic,
+        train,
+    )
     from tdlambda.engine import check_algorithm, check_rule
     from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
     from tdlambda.interruption import Interrupted
@@ -64,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TraceOperator,
         Transitions,
     )
+    from tdlambda.randomness import uniform
     from tdlambda.report import History, follow
     from tdlambda.rules import (
         Counting,
@@ -77,7 +90,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         offline_meta,
     )
     from tdlambda.studies import Method, Study, load_results, run_study
-    from tdlambda.tasks import TASKS, Task, make, task
+    from tdlambda.tasks import TASKS, Task, World, make, states, task
 
 __version__ = "0.1.0"
 
@@ -89,7 +102,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "auto": ("AutoTD",),
     "compiled": (),
-    "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "control": (
+        "ActorCritic", "Boltzmann", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "QLambda", "Sarsa",
+        "Softmax", "meta_actor_critic", "train",
+    ),
     "core": (),
     "engine": ("check_algorithm", "check_rule"),
     "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
@@ -104,7 +120,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "AverageReward", "FiniteMDP", "LambdaMoments", "LinearSystem", "TabularPolicy", "TraceCorrection",
         "TraceOperator", "Transitions",
     ),
-    "randomness": (),
+    "randomness": ("uniform",),
     "report": ("History", "follow"),
     "reproduction": (),
     "rules": (
@@ -112,13 +128,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "steps": (),
     "studies": ("Method", "Study", "load_results", "run_study"),
-    "tasks": ("TASKS", "Task", "make", "task"),
+    "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _TASKS = (
-    "Aliased-v0", "Baird-v0", "BoyanChain-v0", "Collision-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0",
-    "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "Aliased-v0", "Baird-v0", "Bifurcation-v0", "BoyanChain-v0", "CliffWalking-v0", "Collision-v0", "FrozenLake-v0",
+    "Garnet-v0", "MountainCar-v0", "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "WindyGridworld-v0",
 )  # fmt: skip
 """Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
@@ -138,6 +155,7 @@ __all__ = [
     "Algorithm",
     "AutoTD",
     "AverageReward",
+    "Boltzmann",
     "Counting",
     "Custom",
     "Dense",
@@ -145,8 +163,10 @@ __all__ = [
     "DirectVTD",
     "Diverged",
     "Encoder",
+    "EpsilonGreedy",
     "Evaluation",
     "ExpectedTrace",
+    "Falling",
     "FiniteMDP",
     "Fixed",
     "Fourier",
@@ -170,8 +190,10 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "QLambda",
     "RecursiveLSTD",
     "Rule",
+    "Sarsa",
     "Softmax",
     "Study",
     "Table",
@@ -185,6 +207,7 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "World",
     "check_algorithm",
     "check_learner",
     "check_rule",
@@ -201,10 +224,12 @@ __all__ = [
     "offline_meta",
     "rules",
     "run_study",
+    "states",
     "steps",
     "studies",
     "task",
     "train",
+    "uniform",
 ]
 
 if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would accept every attribute

@@ -35,7 +35,10 @@ class Interpreter:
         self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
         terminated: bool = False, truncated: bool = False, z: Any = None, cut: float = 1.0,
     ) -> None:  # fmt: skip
-        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate."""
+        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate.
+
+        Where x' is a mixture (`Model.mixed`), z is what x will be at the next step.
+        """
         z = y if z is None else z
         self.steps += 1
         self.most_reward = max(self.most_reward, abs(reward))
@@ -71,7 +74,9 @@ class Interpreter:
             self._apply(self.own, "", self.rule.updates, known, x if self.model.over_x else z, y)
             self.kept |= {keep: known[keep] for keep in self.rule.keeps}
         for k, given in self.model.estimates.items():
+            carried = {f"{k}_{keep}": float(self.rows[f"{k}_{row}"] @ z) for keep, row in self.model.carried.items()}
             self._estimate(k, given, known, dots, sizes, x, y)
+            self.kept |= carried
         for phase in after:
             self._phase(phase, known, x, y, z, terminated or truncated)
         self.lam_next, self.td_error = known["lam_next"], reward + known["gamma_next"] * v_next - v

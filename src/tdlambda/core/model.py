@@ -31,10 +31,13 @@ class Model:
         sizes_by: str = "constant",
         apart: tuple[str, ...] = (),
         corrected: bool = False,
+        mixed: bool = False,
     ) -> None:
         self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
         self.corrected = corrected
         """Whether each step brings `cut`, a factor on λ' that depends on the action."""
+        self.mixed = mixed
+        """Whether x' is a mixture and not what x is at the next step, which is then z: see `carried`."""
         given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.constants = {} if rule is None else rule.constants()
@@ -82,7 +85,7 @@ class Model:
         form = ", ".join(f"{k}={v!r}" for k, v in self.constants.items())
         by = "" if self.sizes_by == "constant" else f", step sizes by {self.sizes_by}"
         cut = ", traces cut" if self.corrected else ""
-        return f"{self.algorithm.__name__}, {rule}{f' ({form})' if form else ''}{by}{cut}"
+        return f"{self.algorithm.__name__}, {rule}{f' ({form})' if form else ''}{by}{cut}{', mixed' * self.mixed}"
 
     @cached_property
     def rows(self) -> list[str]:
@@ -117,6 +120,15 @@ class Model:
     def held(self) -> dict[str, float]:
         """Numbers kept over episodes, and what a learner begins with."""
         return {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
+
+    @cached_property
+    def carried(self) -> dict[str, str]:
+        """Kept numbers that begin with a dot product of a row and x: the row's of the step before → the row.
+
+        They are carried on as row·x' where x' is what x is at the next step, and as row·z where it is a mixture.
+        """
+        begins = {keep: self.algorithm.dots[at] for keep, at in self.algorithm.keeps.items() if isinstance(at, str)}
+        return {keep: what.removesuffix(".x") for keep, what in begins.items()} if self.mixed else {}
 
     @cached_property
     def before(self) -> Phase | None:
@@ -163,6 +175,7 @@ class Model:
         found = [(k, *what.split(".", 1)) for k in self.estimates for what in a.dots.values() if what not in OUTER_DOTS]
         found += [(k, first, "x'") for k in self.estimates]  # predictions are looked at for divergence
         found.append(("V", first, "x"))
+        found += [(k, row, "z") for k in self.estimates for row in self.carried.values()]
         if self.rule is not None:
             used = {argument for phase in self.phases for argument in phase.arguments}
             for name, what in self.rule.dots.items():

@@ -6,7 +6,8 @@ from tdlambda.features.dense import Dense
 from tdlambda.features.fourier import Fourier
 from tdlambda.features.grid_tilings import GridTilings
 from tdlambda.features.one_hot import OneHot
+from tdlambda.features.pairs import Pairs
 from tdlambda.features.table import Table
 from tdlambda.features.tile_coder import TileCoder
 
-__all__ = ["Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"]
+__all__ = ["Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Pairs", "Table", "TileCoder"]

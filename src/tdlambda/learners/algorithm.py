@@ -42,8 +42,8 @@ _COMMON = (
 
 
 @cache
-def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool) -> Model:
-    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected)
+def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool, mixed: bool) -> Model:
+    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected, mixed=mixed)
 
 
 class _Form:
@@ -152,6 +152,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     takes_adaptive = True
     alpha: Alpha
+    _corrects: bool = False
+    """Whether each step brings a factor on λ'."""
+    _mixes: bool = False
+    """Whether x' may be a mixture: see `core.model`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Show every parameter in the signature."""
@@ -186,6 +190,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         declared = alpha.declare(self._declared) if isinstance(alpha, StepSize) else self._declared
         self._declaration = declared if centering is None else centered(declared)
         self.correction = TraceCorrection.named(correction)
+        self._corrects = self.correction.name != "importance"
         self._behavior: float | None = None
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
@@ -214,10 +219,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def _allocate(self, start: Floats) -> None:
         """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
-        sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
         declaration: Any = self.declaration
-        form = None if self._beside is None else _Form(self._beside)
-        self.model = model = _model(declaration, form, sizes_by, self.correction.name != "importance")
+        self.model = model = self._modelled()
         size, width = self.features.size, self._lam_features.size
         by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
         self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
@@ -234,6 +237,17 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         for name, value in (self._constants(start) | model.held).items():
             self._record[name] = value
         self._bind()
+
+    def _modelled(self) -> Model:
+        sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
+        form = None if self._beside is None else _Form(self._beside)
+        declaration: Any = self.declaration
+        return _model(declaration, form, sizes_by, self._corrects, self._mixes)
+
+    def _for_actions(self, corrects: bool, mixes: bool) -> None:
+        """Become a learner of action values, whose steps may bring a factor on λ' and mixtures as x'."""
+        self._corrects, self._mixes, self._kernel, self._one_hot = corrects, mixes, None, False
+        self.model = self._modelled()
 
     def _constants(self, start: Floats) -> dict[str, float]:
         """The numbers that do not change, by name."""

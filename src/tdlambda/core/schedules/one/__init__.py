@@ -185,6 +185,8 @@ class _One(Rows, RuleCalls):
             return [f"{name} = dot({row}, x_, xv_, n_)"]
         if right == "x'":
             return [f"{name} = dot({row}, y_, yv_, n_next_)"]
+        if right == "z":
+            return [f"{name} = dot({row}, z_, zv_, len(z_))"]
         over = (
             ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if self.sparse else [f"for f_ in range({row}.size):"]
         )
@@ -223,7 +225,8 @@ class _One(Rows, RuleCalls):
         self.body.append(
             f"{', '.join(f'{k}_{n}' for n in results)} = step({', '.join(values[n] for n in arguments(a.step))})"
         )
-        self.body += [f"s_.{k}_{name} = {k}_{name}" for name in kept]
+        carried = {name: dot_name(k, row, "z") for name, row in self.model.carried.items()}
+        self.body += [f"s_.{k}_{name} = {carried.get(name, f'{k}_{name}')}" for name in kept]
         wanted = a.equations().coefficients if a.feature is None else at_feature_numbers(a, a.feature)
         self.applied(k, [f"{k}_{n}" if n in results else values[n] for n in wanted])
 
