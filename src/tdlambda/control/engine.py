@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tdlambda.control.processes import EnvJob, pieces_in_processes, pool_of
 from tdlambda.control.result import ControlResult
 from tdlambda.control.worlds import in_processes, observation_grid, world_of
 from tdlambda.engine.by_seed import by_seed, processors
-from tdlambda.engine.job import chosen, points_at, seed_numbers
+from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.world import World
@@ -39,6 +40,8 @@ class Job:
     points: Ints
     keep: tuple[str, ...]
     observations: Any
+    follow: tuple[int, ...] = ()
+    """Seeds of which λ is kept on the way."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -56,6 +59,7 @@ def run(
     points: int | Sequence[int] | None = None,
     seed: int = 0,
     keep: Sequence[str] = ("weights", "theta", "lambdas"),
+    follow: Sequence[int] = (),
     threads: int | None = None,
     progress: bool | Progress | None = None,
     on_seed: Callable[[ControlResult], None] | None = None,
@@ -85,6 +89,9 @@ def run(
         How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
     keep
         Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
+    follow
+        Seeds of which the critics' λ is kept on the way, at up to 48 of the points: `ControlResult.motion`. Not in
+        processes.
     threads
         As many as there are processors by default.
     progress
@@ -110,7 +117,7 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, seed, keep)
+    job = checked(task, agents, seeds, steps, points, seed, keep, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
     if isinstance(job, EnvJob):
@@ -127,7 +134,9 @@ def run(
     return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any) -> Job | EnvJob:
+def checked(
+    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()
+) -> Job | EnvJob:
     """Validate the arguments."""
     env = in_processes(task)
     world = world_of(task) if env is None else None
@@ -147,7 +156,7 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
     if env is not None:
         return EnvJob(env.id, env.options, named, numbers, steps, at, keep, observation_grid(env))
     assert world is not None
-    return Job(world, named, numbers, steps, at, keep, observation_grid(world))
+    return Job(world, named, numbers, steps, at, keep, observation_grid(world), tuple(follow))
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
@@ -162,16 +171,21 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
     """Some agents on one seed, one after the other; nothing if it was stopped on the way."""
     found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
     for place in places:
-        lane = Lane(agents[place], job.world, seed, job.points)
-        for begin in range(0, job.steps, CHUNK):
+        lane, motion = Lane(agents[place], job.world, seed, job.points), []
+        moments = job.points[moments_of(job.points)].tolist() if seed in job.follow else []
+        stops = sorted({*range(CHUNK, job.steps, CHUNK), *moments, job.steps})
+        for begin, end in pairwise([0, *stops]):
             if job.stop.is_set():
                 return {}
-            steps = min(CHUNK, job.steps - begin)
-            lane.advance(steps, log)
-            bar.advance(steps, 0)
+            lane.advance(end - begin, log)
+            bar.advance(end - begin, 0)
+            if end in moments:
+                agent: Any = lane.snapshot()
+                lam = getattr(agent, "critic", agent).lambdas(job.observations)
+                motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # of action values, the mean over actions
         bar.advance(0, int(lane.diverged_at >= 0))
         kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
-        found[place] = Found(lane.curve, lane.diverged_at, kept)
+        found[place] = Found(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
     return found
 
 
@@ -190,6 +204,7 @@ def _result(
     }
     return ControlResult(
         tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
-        episodes=kept.get("episodes", []), agents=kept.get("agents", []),
+        episodes=kept.get("episodes", []), agents=kept.get("agents", []), moments=job.points[moments_of(job.points)],
+        motion={number: [done[number][place].motion for place in places] for number in seeds if number in job.follow},
         interrupted=interrupted, seconds=seconds, lane_steps=len(rows) * n * job.steps,
     )  # fmt: skip

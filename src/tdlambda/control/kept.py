@@ -21,6 +21,7 @@ class Found:
     curve: Floats
     diverged_at: int
     kept: dict[str, Any]
+    motion: Floats | None = None
 
 
 def kept_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:

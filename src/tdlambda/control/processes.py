@@ -32,6 +32,7 @@ class EnvJob:
     points: Ints
     keep: tuple[str, ...]
     observations: Any
+    follow: tuple[int, ...] = ()
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property

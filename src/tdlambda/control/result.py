@@ -36,6 +36,8 @@ class ControlResult:
         If asked for, [agent][seed]: of each episode its return, its length, and the step it ended at [episode, 3].
     agents
         If asked for, [agent][seed]: the agents themselves, which can go on learning.
+    motion, moments
+        Of each seed that was followed, the λ of each critic on the way, [moment, observation], after these points.
     interrupted
         Whether it was asked to stop, or stopped before all seeds were finished.
     seconds, lane_steps
@@ -54,6 +56,8 @@ class ControlResult:
     policy: list[Floats] = field(default_factory=list)
     episodes: list[list[Floats]] = field(default_factory=list)
     agents: list[list[Any]] = field(default_factory=list)
+    motion: dict[int, list[Any]] = field(default_factory=dict)
+    moments: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     interrupted: bool = False
     seconds: float = 0.0
     lane_steps: int = 0

@@ -18,7 +18,7 @@ from tdlambda.arrays import Ints, choice
 from tdlambda.control import engine as control
 from tdlambda.control.worlds import EnvTask
 from tdlambda.engine.episodes import episode_ends
-from tdlambda.engine.job import checked
+from tdlambda.engine.job import checked, moments_of
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.score import SCORES
 from tdlambda.engine.truth import Truth
@@ -89,6 +89,8 @@ class Study:
         The share of the points, at the end, whose mean is the final error.
     curve
         How many points of the learning curve are kept, evenly; all points of the tail are.
+    follow
+        Whether λ of the first seed is kept on the way, at up to 48 of the points, for the report: a byte each.
     warm_up
         The share of the steps in which rules that adapt leave λ as it is and, in control, policies are frozen.
     kind
@@ -136,6 +138,7 @@ class Study:
     curve: int = 100
     score: str = "value"
     average: str | None = None
+    follow: bool = True
     warm_up: float = 0.0
     kind: str = "prediction"
     agent: Mapping[str, Any] = field(default_factory=dict)
@@ -161,6 +164,8 @@ class Study:
         self._check_measure()
         object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
         object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
+        if not isinstance(self.follow, bool):
+            raise TypeError(f"follow must be true or false; got {self.follow!r}")
         check_table(self.methods, "methods")
         check_table(self.grid, "grid")
         check_plain(self.task_options, "task_options")
@@ -436,6 +441,16 @@ class Study:
         """The steps, or episodes, after which the error is read."""
         n = self.points
         return np.unique(np.round(np.linspace(self.length / n, self.length, n)).astype(np.int64))
+
+    @property
+    def moments(self) -> Ints:
+        """The steps, or episodes, after which λ is kept where a seed is followed."""
+        return self.read_at[moments_of(self.read_at)]
+
+    def followed(self, method: str) -> tuple[int, ...]:
+        """The seeds of which a method's λ is kept on the way: the first, where any cell tunes it."""
+        moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
+        return (self.seed,) if self.follow and moves else ()
 
     @property
     def tail_points(self) -> int:
