@@ -188,7 +188,7 @@ class Block:
             if name in numbers:
                 twin._record[name] = numbers[name]
         for name in [*COUNTERS, *lanes.SHARED_FLOATS, "under_way"]:
-            twin._record[name] = self.state[name]
+            twin._record[name] = numbers.get(name, self.state[name])
         twin._record["last_lam"] = numbers.get("lam_next", twin._record["last_lam"][0])
         twin._record["steps"] = self.steps if steps < 0 else steps
         twin._record["diverged_at"] = steps
