@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, rules, steps, studies
+    from tdlambda import engine, features, rules, steps, streams, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         ValueErrorGreedy,
         offline_meta,
     )
+    from tdlambda.streams import Horde, Question
     from tdlambda.studies import Method, Study, load_results, run_study
     from tdlambda.tasks import TASKS, Task, make, task
 
@@ -111,6 +112,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
     ),
     "steps": (),
+    "streams": ("Horde", "Question"),
     "studies": ("Method", "Study", "load_results", "run_study"),
     "tasks": ("TASKS", "Task", "make", "task"),
 }  # fmt: skip
@@ -154,6 +156,7 @@ __all__ = [
     "Greedy",
     "GridTilings",
     "History",
+    "Horde",
     "Interrupted",
     "LambdaChoice",
     "LambdaDiscrepancy",
@@ -170,6 +173,7 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "Question",
     "RecursiveLSTD",
     "Rule",
     "Softmax",
@@ -191,6 +195,7 @@ __all__ = [
     "choose_lambda",
     "engine",
     "evaluate",
+    "features",
     "follow",
     "from_log",
     "lambda_returns",
@@ -202,6 +207,7 @@ __all__ = [
     "rules",
     "run_study",
     "steps",
+    "streams",
     "studies",
     "task",
     "train",

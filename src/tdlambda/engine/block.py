@@ -120,6 +120,10 @@ class Block:
         """A row by name, [feature, lane]."""
         return self.F[:, self.model.rows.index(name)]
 
+    def reset(self) -> None:
+        """Forget the episode under way: every trace is 0."""
+        self.module.end(*self.memory[:-1])
+
     def take_tops(self) -> None:
         """Set the bounds on traces and weights to the largest of each."""
         algorithm = self.model.algorithm

@@ -80,6 +80,12 @@ def advance(
         if beyond_ > 0:
             return t_ + 1
     return end_
+
+
+@kernel
+def end(F_, N_, U_, order_, listed_, state_):
+    """The end of an episode that nobody announced: every trace is 0."""
+    clear(F_, N_, U_, order_, listed_, state_)
 '''
 
 

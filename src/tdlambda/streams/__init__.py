@@ -1,0 +1,7 @@
+"""Streams of rows: questions about them, learners for all questions, and how good the predictions are."""
+
+from tdlambda.streams.front import Alarm
+from tdlambda.streams.horde import Horde
+from tdlambda.streams.question import Question
+
+__all__ = ["Alarm", "Horde", "Question"]
