@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         ValueErrorGreedy,
         offline_meta,
     )
-    from tdlambda.streams import Horde, Question
+    from tdlambda.streams import Horde, Question, prequential
     from tdlambda.studies import Method, Study, load_results, run_study
     from tdlambda.tasks import TASKS, Task, make, task
 
@@ -112,7 +112,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
     ),
     "steps": (),
-    "streams": ("Horde", "Question"),
+    "streams": ("Horde", "Question", "prequential"),
     "studies": ("Method", "Study", "load_results", "run_study"),
     "tasks": ("TASKS", "Task", "make", "task"),
 }  # fmt: skip
@@ -204,6 +204,7 @@ __all__ = [
     "make",
     "meta_actor_critic",
     "offline_meta",
+    "prequential",
     "rules",
     "run_study",
     "steps",

@@ -338,17 +338,18 @@ def default(
 ) -> Columns:
     """Features for a frame of numbers: of every column its value; then, while there is room, lags and cycles.
 
-    Lags 1 and 3 and, where rows are that far apart, a day of the columns that questions ask for, then of the others;
-    sine and cosine of the day and the week, or of the year; the commonest values of a column of text. `every` is the
-    time between rows, in seconds.
+    Lags 1 and 3 and, where a day has some rows, by quarters of it: first of the columns that are asked for. Sine and
+    cosine of the day and the week, or of the year; the commonest values of a column of text. `every` is the time
+    between rows, in seconds.
     """
     terms: list[Term] = [Number(name) for name in numbers]
     if time is not None and every is not None:
         periods = ["day"] * (every <= 6 * 3600) + ["week"] * (every <= 2 * 86400) + ["year"] * (every >= 6 * 3600)
         terms += [Cycle(time, *periods)] if periods else []
     lags = [1, 3]
-    if every is not None and 3 < round(86400 / every) <= 1500 and every < 86400:
-        lags.append(round(86400 / every))
+    day = 0 if every is None else round(86400 / every)
+    if 12 < day <= 1500:
+        lags += [day * quarter // 4 for quarter in (1, 2, 3, 4)]
     for name in [*(n for n in numbers if n in asked), *(n for n in numbers if n not in asked)]:
         if sum(term.size for term in terms) + len(lags) < room:
             terms.append(Lag(name, *lags))

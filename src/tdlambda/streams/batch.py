@@ -79,6 +79,8 @@ class Schema:
 
     def fitted(self, batch: Batch) -> Schema:
         """The schema with these rows; an error if their columns are not those of the rows before them."""
+        if len(batch) == 1 and self._plainly(batch):
+            return self
         found = {name: _kind(batch, name) for name in batch.columns}
         kinds = self.kinds or found
         lost, new = [name for name in kinds if name not in found], [name for name in found if name not in kinds]
@@ -97,6 +99,14 @@ class Schema:
                 batch.columns[name] = np.full(len(column), *((None, object) if known == "text" else (np.nan, float)))
         batch.times = frozenset(name for name, kind in kinds.items() if "dates" in (kind, found[name]))
         return Schema({name: kind or found[name] for name, kind in kinds.items()})
+
+    def _plainly(self, batch: Batch) -> bool:
+        """Whether a row is numbers where numbers are known to be, which is quickly seen."""
+        columns = batch.columns
+        same = len(columns) == len(self.kinds) and not batch.times
+        return same and all(
+            kind == "numbers" and name in columns and columns[name].dtype != object for name, kind in self.kinds.items()
+        )
 
 
 def _kind(batch: Batch, name: Name) -> str | None:
@@ -154,6 +164,8 @@ def from_matrix(matrix: Array, first: int) -> Batch:
 
 def values(given: list[Any], name: Name, first: int) -> tuple[Array, bool]:
     """A column of Python values: numbers, text or dates; and whether they are dates."""
+    if len(given) == 1 and type(given[0]) in (float, int):
+        return np.array(given, dtype=np.float64), False
     found = [value for value in given if value is not None and value == value]
     if all(isinstance(value, bool | int | float | np.number | np.bool_) for value in found):
         return np.array([np.nan if value is None else float(value) for value in given]), False

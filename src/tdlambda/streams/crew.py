@@ -159,19 +159,47 @@ class Crew:
         if not len(s):
             return []
         lost: list[int] = []
+        awake = bool(s.awake.all()) and not self.asleep.any()
+        everything = (np.arange(len(s)), s.cut)
         if self.teams:
             x = contiguous(self.encoder, X)
-            if not s.awake.all() or self.asleep.any():
+            if not awake:
                 self._part(s)
             for team in self.teams:
-                rows, cut = self._mine(s, team.where[0])
+                rows, cut = everything if awake else self._mine(s, team.where[0])
                 if rows.size:
                     lost += team.advance(x, X, s, rows, cut)
-        for q, one in self.alone.items():
-            rows, cut = self._mine(s, q)
-            if rows.size and not _learn(one, X, s, q, rows, cut):
-                lost.append(q)
+        if self.alone and len(s) == 1:
+            lost += self._one(X, s)
+        elif self.alone:
+            for q, one in self.alone.items():
+                rows, cut = everything if awake else self._mine(s, q)
+                if rows.size and not _learn(one, X, s, q, rows, cut):
+                    lost.append(q)
         self.asleep = ~s.awake[-1]
+        return lost
+
+    def _one(self, X: Array, s: Steps) -> list[int]:
+        """One transition for the learners that run as themselves."""
+        t, lost = int(s.at[0]), []
+        x, y = (X[t], X[t + 1]) if X.ndim > 1 else (int(X[t]), int(X[t + 1]))
+        reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
+        ended, cut = bool(s.terminated[0]), (self.asleep | s.cut[0]).tolist()
+        for q, one in self.alone.items():
+            if not awake[q] or getattr(one, "diverged_at", None) is not None:
+                continue
+            if cut[q]:
+                one.reset()
+            more: dict[str, Any] = {}
+            if s.behavior is not None and hasattr(one, "correction"):
+                more["behavior"] = float(s.behavior[0, q])
+            try:
+                one.update(x, reward[q], y, gamma[q], rho[q], ended, **more)
+            except Diverged:
+                lost.append(q)
+                continue
+            if getattr(one, "diverged_at", None) is not None:
+                lost.append(q)
         return lost
 
     def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
@@ -203,30 +231,16 @@ def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool
         return True  # said before
     try:
         behavior = s.behavior is not None and getattr(one, "correction", None) is not None
-        if rows.size == 1:
-            t, r = int(s.at[rows[0]]), int(rows[0])
-            if cut[0]:
+        starts = np.flatnonzero(cut)
+        for begin, end in zip([0, *starts[starts > 0]], [*starts[starts > 0], rows.size], strict=True):
+            some = rows[begin:end]
+            if cut[begin]:
                 one.reset()
-            more: dict[str, Any] = {"behavior": float(s.behavior[r, q])} if behavior else {}  # type: ignore[index]
-            one.update(
-                _row(X, t), float(s.reward[r, q]), _row(X, t + 1), float(s.gamma[r, q]), float(s.rho[r, q]),
-                bool(s.terminated[r]), **more,
+            more: dict[str, Any] = {"behavior": s.behavior[some, q]} if behavior else {}  # type: ignore[index]
+            one.update_many(
+                X[s.at[some]], s.reward[some, q], X[s.at[some] + 1], s.gamma[some, q], s.rho[some, q],
+                s.terminated[some], **more,
             )  # fmt: skip
-        else:
-            starts = np.flatnonzero(cut)
-            for begin, end in zip([0, *starts[starts > 0]], [*starts[starts > 0], rows.size], strict=True):
-                some = rows[begin:end]
-                if cut[begin]:
-                    one.reset()
-                more = {"behavior": s.behavior[some, q]} if behavior else {}  # type: ignore[index]
-                one.update_many(
-                    X[s.at[some]], s.reward[some, q], X[s.at[some] + 1], s.gamma[some, q], s.rho[some, q],
-                    s.terminated[some], **more,
-                )  # fmt: skip
     except Diverged:
         return False
     return getattr(one, "diverged_at", None) is None
-
-
-def _row(X: Array, t: int) -> Any:
-    return X[t] if X.ndim > 1 else int(X[t])

@@ -60,9 +60,9 @@ class Front:
     ) -> None:
         self.features, self.observed, self.missing = features, observed, missing
         self.terms = features.terms if isinstance(features, Columns) else ()
-        read = [name for term in self.terms for name in term.columns]
+        read = observed + [name for term in self.terms for name in term.columns]
         self.columns: list[Name] = list(dict.fromkeys([*read, *watched]))
-        self.read = set(read)
+        self.needed = np.array([name in read for name in self.columns], dtype=bool)
         place = {name: i for i, name in enumerate(self.columns)}
         self.signals: list[tuple[int, int]] = [(i, 0) for i in range(len(self.columns))]
         of, lags, self.names = [], [0] * 0, [""] * 0
@@ -109,38 +109,38 @@ class Front:
 
     # ---- encoding ---------------------------------------------------------------------------------------------
 
-    def check(self, rows: Batch) -> None:
-        """Refuse what cannot be encoded, before anything is changed."""
-        for name in [*self.columns, *self.observed]:
-            column = rows.numbers(name, "features")
-            needed = name in self.read or name in self.observed
-            bad = np.isinf(column) | (np.isnan(column) if self.missing == "refuse" and needed else False)
+    def read(self, rows: Batch) -> Floats:
+        """The readings [row, column]; what cannot be encoded is refused, before anything is changed."""
+        raw = np.array([rows.numbers(name, "features") for name in self.columns]).T.reshape(len(rows), -1)
+        fine = np.isfinite(raw)
+        if not fine.all():
+            bad = np.isinf(raw)
+            if self.missing == "refuse":
+                bad |= np.isnan(raw) & self.needed
             if bad.any():
-                i = int(np.argmax(bad))
-                refuse_missing(name, rows.first + i) if np.isnan(column[i]) else _refuse_infinite(name, rows.first + i)
+                i, c = (int(k) for k in np.argwhere(bad)[0])
+                _refuse(self.columns[c], rows.first + i, raw[i, c])
         for term in self.terms:
             if isinstance(term, Category | Cycle) and term.column is not None:
                 column = rows.require(term.column, "features")
                 lost = np.array([v is None for v in column]) if column.dtype == object else np.isnan(column)
                 if lost.any() and (self.missing == "refuse" or isinstance(term, Cycle)):
-                    refuse_missing(term.column, rows.first + int(np.argmax(lost)))
+                    _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
                 if isinstance(term, Cycle):
                     rows.numbers(term.column, "features")
+        return np.ascontiguousarray(raw)
 
     def refuse_empty(self, rows: Batch) -> None:
         """Refuse a column without any value."""
         categories = [term.column for term in self.terms if isinstance(term, Category)]
-        for name in [*self.columns, *self.observed, *categories]:
+        for name in [*self.columns, *categories]:
             column = rows.require(name, "features")
             if all(v is None for v in column) if column.dtype == object else bool(np.isnan(column).all()):
                 raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave it out")
 
-    def encode(self, rows: Batch, fresh: Bools) -> tuple[Array, list[Alarm]]:
-        """Observations for learners [row, …]; and what is odd. The rows are checked, and come after those before."""
+    def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
+        """Observations for learners [row, …], of readings that come after those before; and what is odd."""
         n = len(rows)
-        raw = np.empty((n, len(self.columns)))
-        for c, name in enumerate(self.columns):
-            raw[:, c] = rows.columns[name]
         out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals)))
         events = np.zeros((64, 3), dtype=np.int64)
         window = self.features.window if isinstance(self.features, Columns) else 2000.0
@@ -150,7 +150,7 @@ class Front:
         )  # fmt: skip
         alarms = [Alarm(rows.first + int(t), self.columns[s], running.EVENTS[k]) for t, s, k in events[:found]]
         if isinstance(self.features, Encoder):
-            return self._encoded(rows), alarms
+            return self._encoded(raw[:, : len(self.observed)].copy()), alarms
         parts = [out, *(term.values(self._times(term, rows)) for term in self.terms if isinstance(term, Cycle))]
         X = np.column_stack([*parts, np.ones((n, int(self.features.constant)))])
         sparse = [self._sparse(term, rows, z) for term in self.terms if isinstance(term, Category | Tiles)]
@@ -192,11 +192,10 @@ class Front:
             begin += size
         return plain(np.column_stack([*indices, *values]), np.float64)
 
-    def _encoded(self, rows: Batch) -> Array:
+    def _encoded(self, obs: Floats) -> Array:
         """Observations of an encoder of the user's, encoded once."""
         f = self.features
         assert isinstance(f, Encoder)
-        obs = np.column_stack([rows.columns[name] for name in self.observed])
         for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading is the last one again
             obs[i, c] = obs[i - 1, c] if i else self.held[c]
         self.held = obs[-1].copy()
@@ -247,8 +246,10 @@ def refuse_missing(name: Name, row: int) -> None:
     )
 
 
-def _refuse_infinite(name: Name, row: int) -> None:
-    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got infinity")
+def _refuse(name: Name, row: int, value: float) -> None:
+    if np.isnan(value):
+        refuse_missing(name, row)
+    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got {value}")
 
 
 def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

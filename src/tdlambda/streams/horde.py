@@ -16,7 +16,7 @@ from tdlambda.auto.dense import MANY
 from tdlambda.features import Columns, Encoder
 from tdlambda.features.columns import Name, default
 from tdlambda.learners.base import Array, Learner
-from tdlambda.streams.asking import Factory, made, makers, named
+from tdlambda.streams.asking import Asker, Factory, made, makers, named
 from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following, Groups
@@ -109,6 +109,7 @@ class Horde:
             raise TypeError(f"features must be td.features.Columns(…), an encoder, or None; got {features!r}")
         self.questions = named(questions)
         self._makers = makers(learner, self.questions)
+        self._asker = Asker(self.questions)
         gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
         self._following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
         self.features, self.observed, self.variance = features, observed, bool(variance)
@@ -266,18 +267,17 @@ class Horde:
         """Learn from the steps to these rows: all that can fail comes first, then all that changes."""
         schema = self._schema.fitted(batch)
         work = self._work or self._ready or self._begin(batch)
-        work.front.check(batch)
+        raw = work.front.read(batch)
         rows = batch.after(self._last)
         new = len(rows) - len(batch)  # the place of the first new row
         fresh, ended = work.following.breaks(rows)
         fresh[new] |= self._fresh
         at = np.flatnonzero(~fresh[1:])
-        asked = [question.ask(name, rows, at) for name, question in self.questions.items()]
-        awake = np.column_stack([~q.missing(a) for q, a in zip(self.questions.values(), asked, strict=True)])
-        if self.missing == "refuse" and not awake.all():
-            self._refuse_missing(rows, at, awake)
+        asked = self._asker.ask(rows, at)
+        if self.missing == "refuse" and not asked.awake.all():
+            self._refuse_missing(rows, at, asked.awake)
 
-        X, alarms = work.front.encode(batch, fresh[new:])
+        X, alarms = work.front.encode(batch, raw, fresh[new:])
         X = X if self._obs is None else np.concatenate([self._obs, X])
         begun = np.concatenate([[self._begun], fresh[1:]]) if new else fresh
         self._work, self._ready, self._schema = work, None, schema
@@ -285,12 +285,7 @@ class Horde:
         self._last, self._obs, self._fresh, self._begun = rows.part(len(rows) - 1, len(rows)), X[-1:], False, begun[-1]
         self.rows = batch.first + len(batch)
         self._note(alarms)
-        column = lambda what: np.column_stack([getattr(a, what) for a in asked])  # noqa: E731
-        behavior = None
-        if any(a.behavior is not None for a in asked):
-            behavior = np.column_stack([np.ones(at.size) if a.behavior is None else a.behavior for a in asked])
-        steps = Steps(at, column("reward"), column("gamma"), column("rho"), behavior, ended[at + 1], begun[at], awake)
-        self._learn(work, rows, X, steps, record)
+        self._learn(work, rows, X, Steps(at, *asked[:4], ended[at + 1], begun[at], asked.awake), record)
 
     def _learn(self, work: Work, rows: Batch, X: Array, steps: Steps, record: Record | None) -> None:
         if record is None and work.spread is None:
@@ -357,10 +352,9 @@ class Horde:
         try:
             for batch in [from_row(row, self.rows)] if one else batches(row, CHUNK, self.rows):
                 self._schema.fitted(batch)
-                front.check(batch)
                 rows = batch.after(last)
                 fresh, _ = self._following.breaks(rows)
-                X.append(front.encode(batch, fresh[len(rows) - len(batch) :])[0])
+                X.append(front.encode(batch, front.read(batch), fresh[len(rows) - len(batch) :])[0])
                 last = batch.part(len(batch) - 1, len(batch))
         finally:
             front.restore(*before)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Ints, fraction, not_negative, number
+from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
 from tdlambda.streams.batch import Batch, Name
 
 Source: TypeAlias = str | float | Callable[..., float]
@@ -137,10 +137,6 @@ class Question:
             row = rows.first + int(after[k])
             raise ValueError(f"question {name!r}: the cumulant must be finite; got {reward[k]} (row {row})")
         return Asked(reward, gamma, rho, behavior)
-
-    def missing(self, asked: Asked) -> Bools:
-        """Transitions at which something is missing: it sleeps there."""
-        return np.isnan(asked.reward) | np.isnan(asked.gamma) | np.isnan(asked.rho)
 
 
 def is_number(source: Any) -> bool:

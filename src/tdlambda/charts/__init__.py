@@ -1,0 +1,1 @@
+"""Charts: one short function each, from data to an Altair chart."""
