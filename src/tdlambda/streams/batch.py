@@ -174,10 +174,28 @@ def values(given: list[Any], name: Name, first: int) -> tuple[Array, bool]:
     text = np.array([None if value is None or value != value else value for value in given], dtype=object)
     row, odd = next(((i, v) for i, v in enumerate(text) if v is not None and not isinstance(v, str)), (-1, None))
     if row < 0:
-        return text, False
-    if any(isinstance(value, str) for value in found):  # numbers, and text where one belongs
+        odd_one = _odd_text(text)
+        if odd_one < 0:
+            return text, False
+        row, odd = odd_one, text[odd_one]
+    elif any(isinstance(value, str) for value in found):  # numbers, and text where one belongs
         row, odd = next((i, v) for i, v in enumerate(text) if isinstance(v, str))
     raise ValueError(f"column {name!r}, row {first + row}: it must be a number; got {odd!r}")
+
+
+def _odd_text(text: Array) -> int:
+    """The first text that is no number, where most are; -1 elsewhere."""
+    said = [(i, value) for i, value in enumerate(text) if value is not None]
+    odd = [i for i, value in said if not _reads_as_number(value)]
+    return odd[0] if 0 < len(odd) < 0.5 * len(said) else -1
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def seconds(value: Any) -> float:

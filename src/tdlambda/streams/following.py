@@ -87,8 +87,9 @@ class Groups:
             if i == 0 and self.seen and group[0] == self.last:
                 continue
             if group[i] in self.seen:
+                back = group[i : i + 1].tolist()[0]
                 raise ValueError(
-                    f"by: {group[i]!r} comes back at row {batch.first + int(i)}; the rows of each must follow each "
+                    f"by: {back!r} comes back at row {batch.first + int(i)}; the rows of each must follow each "
                     f"other: sort by {self.by!r} first, then by time"
                 )
             self.seen.add(group[i])

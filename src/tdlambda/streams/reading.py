@@ -137,7 +137,7 @@ def _rows(rows: Iterator[Any], chunk: int) -> Iterator[Batch]:
         return
     if not isinstance(first, Mapping) and not isinstance(first, np.ndarray | list | tuple):
         for part in chain([first], rows):
-            frame = _frame(part)
+            frame = part if isinstance(part, Batch) else _frame(part)
             if frame is None:
                 raise TypeError(f"data: a generator must yield dicts, arrays or data frames; got {part!r}")
             yield frame
@@ -174,10 +174,13 @@ def _file(path: Path, chunk: int) -> Iterator[Batch]:
 
 
 class Text:
-    """A file of text with columns: CSV, or with tabs or semicolons. Its columns are what their first rows are."""
+    """A file of text with columns: CSV, or with tabs or semicolons. Its columns are what their first rows are.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    Of a file that is being written, only the `finished` lines count.
+    """
+
+    def __init__(self, path: Path, finished: bool = False) -> None:
+        self.path, self.finished = path, finished
         self.kinds: dict[str, str] = {}
 
     def read(self, chunk: int) -> Iterator[Batch]:
@@ -216,7 +219,8 @@ class Text:
         import csv
 
         with open(self.path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=self.separator)
+            lines = (line for line in file if line.endswith("\n")) if self.finished else file
+            reader = csv.reader(lines, delimiter=self.separator)
             next(reader, None)
             for cells in reader:
                 if cells:
