@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, rules, steps, studies
+    from tdlambda import engine, features, rules, steps, streams, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -89,6 +89,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         ValueErrorGreedy,
         offline_meta,
     )
+    from tdlambda.streams import Horde, Question, prequential
     from tdlambda.studies import Method, Study, load_results, run_study
     from tdlambda.tasks import TASKS, Task, World, make, states, task
 
@@ -127,6 +128,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
     ),
     "steps": (),
+    "streams": ("Horde", "Question", "prequential"),
     "studies": ("Method", "Study", "load_results", "run_study"),
     "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
@@ -174,6 +176,7 @@ __all__ = [
     "Greedy",
     "GridTilings",
     "History",
+    "Horde",
     "Interrupted",
     "LambdaChoice",
     "LambdaDiscrepancy",
@@ -191,6 +194,7 @@ __all__ = [
     "OneOver",
     "PerState",
     "QLambda",
+    "Question",
     "RecursiveLSTD",
     "Rule",
     "Sarsa",
@@ -214,6 +218,7 @@ __all__ = [
     "choose_lambda",
     "engine",
     "evaluate",
+    "features",
     "follow",
     "from_log",
     "lambda_returns",
@@ -222,10 +227,12 @@ __all__ = [
     "make",
     "meta_actor_critic",
     "offline_meta",
+    "prequential",
     "rules",
     "run_study",
     "states",
     "steps",
+    "streams",
     "studies",
     "task",
     "train",

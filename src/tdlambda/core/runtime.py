@@ -417,6 +417,26 @@ def allow(value, square, factor, start, scale, y1, rho):
 
 
 @lanewise
+def note_largest(most_reward, most_gamma, most_rho, reward, gamma_next, rho):
+    """Let each lane's own numbers count among its largest; how many lanes have a new largest."""
+    new = 0
+    for l in range(most_reward.size):
+        new += (abs(reward[l]) > most_reward[l]) | (gamma_next[l] > most_gamma[l]) | (rho[l] > most_rho[l])
+        most_reward[l] = max(most_reward[l], abs(reward[l]))
+        most_gamma[l] = max(most_gamma[l], gamma_next[l])
+        most_rho[l] = max(most_rho[l], rho[l])
+    return new
+
+
+@lanewise
+def allow_own(value, square, factor, start, most_reward, most_gamma, most_rho, longest, y1, corrected):
+    """`allow`, where each lane has rewards and discounts of its own."""
+    for l in range(value.size):
+        value[l] = factor[l] * (most_reward[l] * horizon(most_gamma[l], longest) + start[l] * y1)
+        square[l] = allowed_square(value[l], most_rho[l] if corrected else 0.0)
+
+
+@lanewise
 def add_square(out, v, truth, weight):
     """out += weight (v - truth)²."""
     for l in range(out.size):

@@ -87,8 +87,11 @@ class Estimates(FeatureLoops):
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)
                 take(name, f"N_[{name.upper()}_{g}[k_]]")
         if self.model.corrected:
-            parameters["cut"] = "cut"
-            values["lam_next"] += " * cut"
+            if "rho" in self.given_per_lane:
+                take("cut", "cut")
+            else:
+                parameters["cut"] = values["cut"] = "cut"
+            values["lam_next"] += f" * {values['cut']}"
         gathers = self.before_pass(g, parameters, values)
         at_x, at_next = (f.at_x, f.at_next) if f is not None else ({}, {})
         outs = [

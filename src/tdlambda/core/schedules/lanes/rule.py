@@ -26,7 +26,7 @@ class RuleLoops(Places):
             "ready": "n_next_ > 0 and s_.steps > s_.warm_up", "xx": f"squared({x})", "zz": f"squared({z})",
             "most_reward": "s_.most_reward",
         }  # fmt: skip
-        lines = [f"{name} = {how}" for name, how in makers.items() if name in used]
+        lines = [f"{name} = {how}" for name, how in makers.items() if name in used and self.shared(name)]
         if not rule.decides:
             lines.append("copy(N_[LAM_NEXT], lam_)")
         for name, what in rule.dots.items():
