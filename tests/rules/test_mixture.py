@@ -1,5 +1,6 @@
 """The mixture of λ against its equations in plain NumPy, in every schedule, and where it must not diverge."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,61 @@ def test_never_diverges_where_lambda_0_does_not() -> None:
 @pytest.mark.slow
 def test_never_diverges_on_200_random_mdps() -> None:
     assert never_worse_off(range(1000, 1200), (td.TrueOnlineTD, td.TrueOnlineGTD), 10_000) > 1500
+
+
+def test_auto_is_this_rule() -> None:
+    learner = td.TrueOnlineTD(td.OneHot(3), 0.1, "auto")
+    assert learner.rule == td.LambdaMixture()
+    assert learner.mixture == {f"L{k}": pytest.approx(1 / 6) for k in range(6)}
+    assert learner.lambda_at(1) == pytest.approx((sum(LAMBDAS) + 1) / 6)  # nothing is known yet
+    with pytest.raises(ValueError, match="cannot take LambdaMixture"):
+        td.LambdaReturn(td.OneHot(3), 0.1, "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lams": (0.0, 0.5)}, "lams must be five numbers, the first of them 0"),
+        ({"lams": (0.1, 0.4, 0.8, 0.9, 1.0)}, "lams must be five numbers, the first of them 0"),
+        ({"lams": (0.0, 0.4, 0.8, 0.9, 1.1)}, "lams must be in"),
+        ({"sharpness": 0.0}, "sharpness must be positive"),
+    ],
+)
+def test_refuses_what_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        td.LambdaMixture(**options)
+
+
+def test_one_learner_to_its_user(tmp_path: Path) -> None:
+    """Predictions, weights, trace and λ are those of the mixture; saved in the middle, it goes on as it would have."""
+    rng = np.random.default_rng(0)
+    X, reward = rng.normal(size=(601, 5)), rng.normal(size=600)
+    v: Any = td.TrueOnlineTD(td.Dense(5), 0.02, "auto", initial=0.3)
+    np.testing.assert_allclose(v.weights, v.row("L5_w"))  # all begin alike
+    v.update_many(X[:500], reward[:500], X[1:501], gamma=0.9)
+    p = np.array(list(v.mixture.values()))
+    assert p.sum() == pytest.approx(1)
+    for name, mixed in (("w", v.weights), ("e", v.trace)):
+        np.testing.assert_allclose(mixed, p @ [v.row(f"L{k}_{name}") for k in range(6)], rtol=1e-12)
+    assert v.predict(X[0]) == pytest.approx(v.weights @ X[0])
+    assert v.trace_decay == pytest.approx(0.9 * v._record["last_lam"][0])
+    v.save(tmp_path / "middle")
+    other: Any = td.load(tmp_path / "middle")
+    for one in (v, other):
+        one.update_many(X[500:600], reward[500:], X[501:], gamma=0.9)
+    np.testing.assert_array_equal(v._rows, other._rows)
+    assert v._record == other._record
+
+
+def test_under_a_gradient_method_the_mean_learns_by_td() -> None:
+    """m has no second weights, so its rows are those of true online TD's m."""
+    walk = td.make("RandomWalk-v0")
+    steps = walk.sampler(seed=1).take(3000)
+    found = [
+        kind(walk.features, 0.05, td.ValueErrorGreedy(trace_lam=0.7)) for kind in (td.TrueOnlineTD, td.TrueOnlineGTD)
+    ]
+    for learner in found:
+        learner.update_many(steps)
+    plain, gradient = (learner.row("m_w") for learner in found)
+    np.testing.assert_allclose(gradient, plain, rtol=1e-12)
+    assert np.abs(found[1].row("V_h")).max() > 0 == np.abs(found[1].row("m_h")).max()
