@@ -25,6 +25,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats
 from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
 from tdlambda.auto.coordinates import MEAN, SCALE, SQUARE, moved, observe, place
+from tdlambda.auto.elimination import eliminate
 from tdlambda.compiled import brief, kernel, part
 from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
@@ -93,45 +94,14 @@ class Memory(NamedTuple):
 
 @part
 def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
-    """W = (A + diag ridge)⁻¹ b by elimination with pivots; whether there is such a w."""
+    """W = (A + diag ridge)⁻¹ b; whether there is such a w."""
     n = b.size
     for i in range(n):
         for j in range(n):
             L[i, j] = A[i, j]
         L[i, i] += ridge[i]
         w[i] = b[i]
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(L[i, k]) > abs(L[pivot, k]):
-                pivot = i
-        if not abs(L[pivot, k]) > 1e-300:
-            return False
-        if pivot != k:
-            for j in range(k, n):
-                L[k, j], L[pivot, j] = L[pivot, j], L[k, j]
-            w[k], w[pivot] = w[pivot], w[k]
-        inverse = 1.0 / L[k, k]
-        for i in range(k + 1, n):
-            factor = L[i, k] * inverse
-            if factor != 0.0:
-                subtract(L[i], L[k], factor, k + 1)
-                w[i] -= factor * w[k]
-    good = True
-    for k in range(n - 1, -1, -1):
-        total = w[k]
-        for j in range(k + 1, n):
-            total -= L[k, j] * w[j]
-        w[k] = total / L[k, k]
-        good &= abs(w[k]) < 1e200
-    return good
-
-
-@part
-def subtract(row: Floats, other: Floats, factor: float, first: int) -> None:
-    """Row -= factor · other, from a column on."""
-    for j in range(first, row.size):
-        row[j] -= factor * other[j]
+    return eliminate(L, w)
 
 
 @part

@@ -13,6 +13,7 @@ from tdlambda.auto import layout
 from tdlambda.auto.explanation import Expert, Explanation
 from tdlambda.auto.layout import Memory
 from tdlambda.auto.mixing import weigh
+from tdlambda.auto.systems import first_systems
 from tdlambda.auto.modules import lanes_type, module_of
 from tdlambda.compiled import entry
 from tdlambda.core.names import words
@@ -38,6 +39,8 @@ class Learners:
         size, rows, n = features.size, len(algorithm.row_names()), layout.LANES
         state, first = layout.record(lanes_type(algorithm)), _first_state()
         state["size"], state["sparse"] = size, size > DENSE_SIZE
+        systems = first_systems(size)
+        experts = layout.EXPERTS + systems.prior.size
         self.memory = Memory(
             F=aligned(np.zeros((size, rows, n))),
             N=aligned(np.array([np.full(n, numbers.get(name, 0.0)) for name in self.module.NAMES])),
@@ -46,12 +49,21 @@ class Learners:
             listed=np.zeros(size, dtype=np.int64),
             state=state,
             copies=aligned(np.zeros((size, 1, n))),
-            expected=aligned(np.zeros((size, 1, layout.EXPERTS))),
+            expected=aligned(np.zeros((size, 1, experts))),
             visits=np.zeros(size),
             synced=np.zeros(size, dtype=np.int64),
+            weight=aligned(np.full(experts, 1.0 / experts)),
+            value=aligned(np.zeros(experts)),
+            z=aligned(np.zeros(experts)),
+            score=aligned(np.zeros(experts)),
+            since=aligned(np.zeros((3, experts))),
+            long=aligned(np.zeros((3, experts))),
+            short=aligned(np.zeros((layout.SCALES, 3, experts))),
+            systems=systems,
             bank=aligned(first.view(np.float64)).view(first.dtype),
             counts=counts,
         )
+        weigh(self.memory, self.memory.bank.view(np.recarray)[0])
 
     @property
     def bank(self) -> Any:
@@ -61,7 +73,7 @@ class Learners:
     def predict(self, index: Ints, value: Floats) -> float:
         """The mixture at an observation."""
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        return self._predict_row(np.empty(layout.EXPERTS), x, xv)
+        return self._predict_row(np.empty(self.memory.weight.size), x, xv)
 
     @cached_property
     def _predict_row(self) -> Callable[..., float]:
@@ -70,7 +82,7 @@ class Learners:
 
     def predict_many(self, index: Ints, value: Floats) -> Floats:
         """The mixture at each observation."""
-        out, scratch = np.empty(len(index)), np.empty(layout.EXPERTS)
+        out, scratch = np.empty(len(index)), np.empty(self.memory.weight.size)
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
         self._predict_rows(out, scratch, x, xv)
         return out
@@ -83,31 +95,35 @@ class Learners:
     @property
     def coefficients(self) -> Array:
         """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
-        return self.weights() @ self.bank["weight"]
+        return self.weights() @ self.memory.weight
 
     def weights(self) -> Floats:
-        """Weights [feature, expert] of learners and averaged copies."""
+        """Weights [feature, expert] of learners, averaged copies and least squares."""
         m = self.memory._replace(copies=self.memory.copies.copy(), synced=self.memory.synced.copy())
         self.module.sync_all(m)
-        return np.hstack([m.F[:, 0], m.copies[:, 0]])
+        return np.hstack([m.F[:, 0], m.copies[:, 0], m.systems.solved[:, 0]])
 
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
-        return float(self.bank["weight"] @ np.tile(self.bank["lam"], 2))
+        q = self.memory.systems
+        lams = np.concatenate([np.tile(self.bank["lam"], 2), np.repeat(q.lam, q.ridge.size)])
+        return float(self.memory.weight @ lams)
 
     def explain(self, steps: int) -> Explanation:
         """Which α and λ carry the weight now."""
-        bank, n = self.bank, layout.LANES
+        m, bank, n = self.memory, self.bank, layout.LANES
         count = max(1.0, float(bank["count"]))
         # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
-        loss = (bank["long"]["energy"] - 2 * bank["long"]["gain"]) / count
-        error = 2 * np.sqrt(shorter * bank["long"]["noise"]) / count
+        loss = (m.long[layout.ENERGY] - 2 * m.long[layout.GAIN]) / count
+        error = 2 * np.sqrt(shorter * m.long[layout.NOISE]) / count
+        kinds: list[Any] = [(*layout.PAIRS[l % n], l >= n, "TD", np.inf) for l in range(layout.EXPERTS)]
+        kinds += [(None, float(lam), False, "LSTD", np.inf) for lam in m.systems.lam for _ in m.systems.ridge]
         experts = [
-            Expert(*layout.PAIRS[l % n], l >= n, float(bank["weight"][l]), float(loss[l]), float(error[l]))
-            for l in range(layout.EXPERTS)
-            if not bank["dropped"][l % n]
+            Expert(alpha, lam, averaged, float(m.weight[l]), float(loss[l]), float(error[l]), kind, w)
+            for l, (alpha, lam, averaged, kind, w) in enumerate(kinds)
+            if kind != "TD" or not bank["dropped"][l % n]
         ]
         window = min(steps, round(float(bank["window"])) + steps % layout.EVERY)
         seen = (int(bank[name]) for name in ("changes", "restarts", "drops"))
@@ -138,8 +154,9 @@ class Learners:
     def state(self) -> dict[str, Array]:
         """Arrays that hold everything learnt."""
         m = self.memory
-        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced")
+        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced", "weight", "z", "since", "long", "short")
         found = {name: getattr(m, name) for name in arrays}
+        found |= {name: getattr(m.systems, name) for name in ("due", "moments", "ratio", "trace", "A", "b", "C", "solved")}
         found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
         found |= {name: m.state[name] for name in _COUNTERS}
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
@@ -176,7 +193,6 @@ def _first_state() -> Array:
     """The record of a bank that has learnt nothing."""
     state = layout.record(layout.STATE)
     state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
-    weigh(state.view(np.recarray)[0], 1)
     return state
 
 

@@ -1,0 +1,187 @@
+"""Experts by least squares for sparse features: LSTD(λ) with several λ, and weights drawn to 0 as much as noise asks for.
+
+    z += x,    A += ρ z (x - γ'x')ᵀ,    b += ρ z r,    C += diag(ρ² z²),    z *= min(ρ, 1) γ' λ
+
+b = A w + noise, whose covariance is about σ² C if the TD errors at the true values have the variance σ². For weights that
+a priori have the variance τ², the most probable ones are
+
+    (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b
+
+with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ², τ² that of u² over that of |x|².
+
+Systems are solved often at first and seldom later. A step costs in proportion to the active features times all.
+
+Plain functions: `auto.modules` puts them into generated modules. `m` is `layout.Memory`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.auto.layout import Systems
+from tdlambda.engine.block import aligned
+
+if TYPE_CHECKING:  # what the generated module has besides
+    given: Any = None
+    add_scaled = fill = given
+
+MANY = 256
+"""With more features there are no systems."""
+LAMBDAS, RIDGES = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0)
+"""λ and κ."""
+OF_LAMBDA, OF_RIDGE = (0.0, 1.0, 3.0), (2.0, 1.0, 0.0, 1.0)
+"""Prior penalties, of each λ and of each κ."""
+SOLVE_EVERY, CHEAP = 64.0, 2000.0
+"""A system of t observations and n features is solved every 1 + t/64 + n³/CHEAP steps."""
+ERROR, VALUE, NORM = range(3)
+"""Rows of `moments`: the means of δ², u² and |x|², in which step s weighs in proportion to s²."""
+
+
+def first_systems(n: int) -> Systems:
+    """Systems that have seen nothing."""
+    lams, ridges = (LAMBDAS, RIDGES) if n <= MANY else ((), ())
+    L, R, n = len(lams), len(ridges), n if lams else 0
+    return Systems(
+        lam=np.array(lams), ridge=np.array(ridges), prior=np.add.outer(OF_LAMBDA[:L], OF_RIDGE[:R]).ravel(),
+        due=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
+        b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((n, 1, L * R))),
+        room=np.zeros((2 * n + 3, n)),
+    )  # fmt: skip
+
+
+def learn_systems(
+    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
+) -> None:  # fmt: skip
+    """Traces, A, b and C."""
+    q, decay = m.systems, min(rho, 1.0) * gamma
+    for l in range(q.lam.size):
+        z = q.trace[l]
+        for j in range(len(x)):
+            z[x[j]] += xv[j]
+        add_scaled(q.b[l], z, rho * reward)
+        for i in range(z.size):
+            q.C[l, i] += rho * rho * z[i] * z[i]
+        for j in range(len(x)):
+            add_scaled(q.A[l, x[j]], z, rho * xv[j])
+        if gamma > 0.0:
+            for j in range(len(y)):
+                add_scaled(q.A[l, y[j]], z, -rho * gamma * yv[j])
+        for i in range(z.size):
+            z[i] *= decay * q.lam[l]
+
+
+def note_moment(m: Any, row: int, value: float) -> None:
+    """Let one more value count in a mean."""
+    q = m.systems
+    q.moments[row] += max(3.0 / (m.counts[0].seen + 2.0), 1e-4) * (value - q.moments[row])
+
+
+def solve_some(m: Any, steps: int) -> None:
+    """Solve the systems whose turn it is."""
+    q = m.systems
+    for l in range(q.lam.size):
+        if steps >= q.due[l]:
+            n = q.b.shape[1]
+            q.due[l] = 1.0 + steps + int(steps / SOLVE_EVERY + n * n * n / CHEAP)
+            solve(m, l)
+
+
+def solve(m: Any, l: int) -> None:
+    """The weights of the experts with this λ."""
+    now = m.systems.ratio[l]
+    q, n = m.systems, m.systems.b.shape[1]
+    G, L, h, w, A, C = q.room[:n], q.room[n : 2 * n], q.room[2 * n], q.room[2 * n + 1], q.A[l], q.C[l]
+    for i in range(n):
+        h[i] = 0.0
+        for k in range(n):
+            h[i] += A[i, k] * (q.b[l, k] / C[k]) if C[k] > 0.0 else 0.0
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(n):
+                total += A[i, k] * (A[j, k] / C[k]) if C[k] > 0.0 else 0.0
+            G[i, j] = total
+    if not q.ratio[l] > 0.0:
+        q.ratio[l] = q.moments[NORM]
+    for r in range(q.ridge.size):
+        regularise(G, L, q.ridge[r] * q.ratio[l])
+        for i in range(n):
+            w[i] = h[i]
+        if factored(L):
+            substitute(L, w)
+            for i in range(n):
+                q.solved[i, 0, l * q.ridge.size + r] = w[i]
+            if q.ridge[r] == 1.0:
+                size, known = 0.0, float(n)
+                for i in range(n):
+                    size += w[i] * w[i]
+                for i in range(n):
+                    h2 = q.room[2 * n + 2]
+                    for j in range(n):
+                        h2[j] = 1.0 if i == j else 0.0
+                    for k in range(i, n):
+                        for j in range(i, k):
+                            h2[k] -= L[k, j] * h2[j]
+                        h2[k] /= L[k, k]
+                        known -= q.ratio[l] * h2[k] * h2[k]
+                new = q.moments[ERROR] * max(known, 1e-3) / size if size > 0.0 else q.ratio[l]
+                now = min(max(new, 0.1 * q.ratio[l]), 10.0 * q.ratio[l])
+    q.ratio[l] = now
+
+
+def regularise(G: Floats, L: Floats, ridge: float) -> None:
+    """L = G + ridge, its lower half."""
+    for i in range(G.shape[0]):
+        for j in range(i + 1):
+            L[i, j] = G[i, j]
+        L[i, i] += ridge + 1e-12 * (1.0 + L[i, i])
+
+
+def factored(L: Floats) -> bool:
+    """Put Cholesky's factor of a symmetric L, its lower half given, in its place; if it has one."""
+    for j in range(L.shape[1]):
+        total = L[j, j]
+        for k in range(j):
+            total -= L[j, k] * L[j, k]
+        if not 0.0 < total < math.inf:
+            return False
+        L[j, j] = math.sqrt(total)
+        for i in range(j + 1, L.shape[0]):
+            total = L[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total / L[j, j]
+    return True
+
+
+def substitute(L: Floats, w: Floats) -> None:
+    """Put the solution of L Lᵀ v = w in w's place."""
+    n = w.size
+    for i in range(n):
+        for k in range(i):
+            w[i] -= L[i, k] * w[k]
+        w[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            w[i] -= L[k, i] * w[k]
+        w[i] /= L[i, i]
+
+
+def fade(m: Any, keep: float) -> None:
+    """Let what was observed so far weigh less."""
+    q = m.systems
+    for l in range(q.lam.size):
+        for i in range(q.b.shape[1]):
+            q.b[l, i] *= keep
+            q.C[l, i] *= keep
+            for j in range(q.b.shape[1]):
+                q.A[l, i, j] *= keep
+
+
+def forget(m: Any) -> None:
+    """The end of an episode."""
+    for l in range(m.systems.lam.size):
+        fill(m.systems.trace[l], 0.0)
