@@ -77,6 +77,8 @@ class Systems(NamedTuple):
     """-log of the prior, [L R]."""
     due: Floats
     """The step at which to solve next [L]."""
+    age: Floats
+    """Steps that it has seen [L]."""
     moments: Floats
     """[3]"""
     ratio: Floats

@@ -26,7 +26,7 @@ from tdlambda.auto.layout import (
     SURE,
     WINDOW,
 )
-from tdlambda.auto.systems import fade
+from tdlambda.auto.systems import FADED, fade
 
 
 def join(total: Floats, new: Floats, keep: float) -> None:
@@ -87,7 +87,6 @@ def notice_change(m: Any, s: Any) -> None:
         if beaten:
             for l in range(m.weight.size):
                 inherit(m.long, l, m.short[i], l)
-            fade(m, s.short_count[i] / s.window)
             s.window = s.count = s.short_count[i]
             s.changes += 1
             return
@@ -122,6 +121,21 @@ def restart_copies(m: Any, s: Any) -> None:
             s.restarts += 1
             begin_as(m, lanes + k, k)
         s.age[k] += 1.0
+
+
+def restart_systems(m: Any, s: Any) -> None:
+    """A system whose experts are all surely worse than the mixture, in a window much shorter than its life, forgets."""
+    q = m.systems
+    for l in range(q.lam.size):
+        first = 2 * s.age.size + l * q.ridge.size
+        for i in range(SCALES):
+            worse = s.short_count[i] <= 0.3 * q.age[l]
+            for k in range(first, first + q.ridge.size):
+                worse &= loss(m.short[i], k) > 2 * SURE * math.sqrt(m.short[i, NOISE, k])
+            if worse:
+                fade(m, l, FADED * s.short_count[i])
+                s.restarts += 1
+        q.age[l] += EVERY
 
 
 def averaged(w: float, copy: float, age: float, behind: int) -> float:
@@ -196,6 +210,7 @@ def update_weights(m: Any) -> None:
     gather(m, s)
     notice_change(m, s)
     restart_copies(m, s)
+    restart_systems(m, s)
     s.updates += 1
     for i in range(m.state[0].n_live):
         sync(m, s, m.order[i])

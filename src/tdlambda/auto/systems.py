@@ -33,10 +33,14 @@ MANY = 256
 """With more features there are no systems."""
 LAMBDAS, RIDGES = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0)
 """λ and κ."""
-OF_LAMBDA, OF_RIDGE = (0.0, 1.0, 3.0), (2.0, 1.0, 0.0, 1.0)
+FADED = 0.05
+"""What a system remembers of the window that contradicted it."""
+OF_LAMBDA, OF_RIDGE = (-1.5, -0.5, 1.5), (2.0, 1.0, 0.0, 1.0)
 """Prior penalties, of each λ and of each κ."""
 SOLVE_EVERY, CHEAP = 64.0, 2000.0
-"""A system of t observations and n features is solved every 1 + t/64 + n³/CHEAP steps."""
+"""A system that remembers t steps and n features is solved every 1 + t/64 + n³/CHEAP steps."""
+MOST = 3.0
+"""τ² is at least the mixture's E[u²]/E|x|² over this."""
 ERROR, VALUE, NORM = range(3)
 """Rows of `moments`: the means of δ², u² and |x|², in which step s weighs in proportion to s²."""
 
@@ -47,7 +51,7 @@ def first_systems(n: int) -> Systems:
     L, R, n = len(lams), len(ridges), n if lams else 0
     return Systems(
         lam=np.array(lams), ridge=np.array(ridges), prior=np.add.outer(OF_LAMBDA[:L], OF_RIDGE[:R]).ravel(),
-        due=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
+        due=np.zeros(L), age=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
         b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((n, 1, L * R))),
         room=np.zeros((2 * n + 3, n)),
     )  # fmt: skip
@@ -86,7 +90,7 @@ def solve_some(m: Any, steps: int) -> None:
     for l in range(q.lam.size):
         if steps >= q.due[l]:
             n = q.b.shape[1]
-            q.due[l] = 1.0 + steps + int(steps / SOLVE_EVERY + n * n * n / CHEAP)
+            q.due[l] = 1.0 + steps + int(q.age[l] / SOLVE_EVERY + n * n * n / CHEAP)
             solve(m, l)
 
 
@@ -129,6 +133,8 @@ def solve(m: Any, l: int) -> None:
                         known -= q.ratio[l] * h2[k] * h2[k]
                 new = q.moments[ERROR] * max(known, 1e-3) / size if size > 0.0 else q.ratio[l]
                 now = min(max(new, 0.1 * q.ratio[l]), 10.0 * q.ratio[l])
+    if q.moments[VALUE] > 0.0:
+        now = min(now, MOST * q.moments[ERROR] * q.moments[NORM] / q.moments[VALUE])
     q.ratio[l] = now
 
 
@@ -170,15 +176,17 @@ def substitute(L: Floats, w: Floats) -> None:
         w[i] /= L[i, i]
 
 
-def fade(m: Any, keep: float) -> None:
-    """Let what was observed so far weigh less."""
+def fade(m: Any, l: int, steps: float) -> None:
+    """Let what was observed so far weigh no more than so many steps."""
     q = m.systems
-    for l in range(q.lam.size):
-        for i in range(q.b.shape[1]):
-            q.b[l, i] *= keep
-            q.C[l, i] *= keep
-            for j in range(q.b.shape[1]):
-                q.A[l, i, j] *= keep
+    keep = min(1.0, steps / q.age[l]) if q.age[l] > 0.0 else 1.0
+    q.age[l] *= keep
+    q.due[l] = 0.0
+    for i in range(q.b.shape[1]):
+        q.b[l, i] *= keep
+        q.C[l, i] *= keep
+        for j in range(q.b.shape[1]):
+            q.A[l, i, j] *= keep
 
 
 def forget(m: Any) -> None:
