@@ -108,7 +108,7 @@ def test_the_weights_are_the_experts_shares() -> None:
     experts = [(a, z, averaged) for averaged in (False, True) for a, z in layout.PAIRS]
     mixed = v._experts.weights() @ [shares[expert] for expert in experts]
     np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
-    np.testing.assert_allclose(v._coefficients, mixed, rtol=1e-12)
+    np.testing.assert_allclose(v.weights, mixed, rtol=1e-12)
 
 
 def test_what_it_says_of_itself() -> None:

@@ -46,7 +46,7 @@ def test_it_is_what_plain_numpy_makes_of_the_page(features: str) -> None:
             np.testing.assert_allclose(auto.predict_many(range(4)), wanted, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(auto._experts.bank["weight"], plain.p, rtol=1e-6, atol=1e-12)
     mixed = plain.p @ np.concatenate([plain.w, plain.copy])
-    np.testing.assert_allclose(auto._coefficients, mixed, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(auto.weights, mixed, rtol=1e-7, atol=1e-10)
     said = auto.explain()
     assert (said.changes, said.restarts) == (plain.changes, plain.restarts)
     assert said.changes >= 1, "the change of rewards must be noticed, or this test does not reach that code"

@@ -153,7 +153,7 @@ def test_what_it_says_of_itself() -> None:
     assert next(iter(v.expert_weights())).startswith("LSTD(")
     assert "600 steps" in str(v.explain())
     assert 0 <= v.lambda_at(X[0]) <= 1
-    slope = v._coefficients[0]
+    slope = v.weights[0]
     near = X[500] + [0.01, 0, 0]
     assert v.predict(near) - v.predict(X[500]) == pytest.approx(0.01 * slope, rel=0.05)
 

@@ -69,22 +69,27 @@ def mix(value: Floats, weight: Floats, limit: float) -> float:
     return u
 
 
-def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int) -> float:
-    """Each expert's prediction at x, and the mixture's."""
-    lanes = s.age.size
+def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int, own: Floats) -> float:
+    """Each expert's prediction at x, those of `own` as given, and the mixture's."""
+    lanes, first_own = s.age.size, m.value.size - own.size
     for j in range(n):
         sync(m, s, x[j])
     dot_lanes(m.value[:lanes], m.F, 0, x, xv, n)
     dot_lanes(m.value[lanes : 2 * lanes], m.copies, 0, x, xv, n)
-    dot_lanes(m.value[2 * lanes :], m.systems.solved, 0, x, xv, n)
+    if first_own > 2 * lanes:
+        dot_lanes(m.value[2 * lanes : first_own], m.systems.solved, 0, x, xv, n)
+    for k in range(own.size):
+        m.value[first_own + k] = own[k]
     return mix(m.value, m.weight, largest_value(s))
 
 
-def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats) -> float:
+def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> float:
     """The mixture at an observation. Nothing is changed, so copies are averaged up to now on the way."""
     s = m.bank[0]
-    lanes = s.age.size
+    lanes, first_own = s.age.size, scratch.size - own.size
     scratch[:] = 0.0
+    for k in range(own.size):
+        scratch[first_own + k] = own[k]
     for j in range(x.size):
         f = x[j]
         behind = s.updates - m.synced[f]
@@ -92,15 +97,15 @@ def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats) -> float:
             w = m.F[f, 0, l]
             scratch[l] += xv[j] * w
             scratch[lanes + l] += xv[j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
-        for k in range(2 * lanes, scratch.size):
+        for k in range(2 * lanes, first_own):
             scratch[k] += xv[j] * m.systems.solved[f, 0, k - 2 * lanes]
     return mix(scratch, m.weight, largest_value(s))
 
 
-def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats) -> None:
+def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> None:
     """The mixture at each observation."""
     for t in range(out.size):
-        out[t] = predict_row(m, scratch, x[t], xv[t])
+        out[t] = predict_row(m, scratch, x[t], xv[t], own[t])
 
 
 # ---- the signal ----------------------------------------------------------------------------------------------------
@@ -227,7 +232,7 @@ def advance(
     s.length = 1.0 if fresh else 1.0 + s.gamma * s.length
     s.longest = max(s.longest, s.length)
 
-    u = predict(m, s, x, xv, len(x))
+    u = predict(m, s, x, xv, len(x), m.own[0])
     if not fresh:
         close(m, s, u)
     add_distance(m.since[ENERGY], m.value, m.z, u, 0.0 if fresh else s.rho * s.gamma)
@@ -251,7 +256,7 @@ def advance(
         left = drop(m)
     learn_systems(m, x, xv, y, yv, reward, s.gamma, rho)
     if terminated or truncated:
-        close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y)))
+        close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y), m.own[1]))
         fill(m.z, 0.0)
         forget(m)
     solve_some(m, lanes.steps)

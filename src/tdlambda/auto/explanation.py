@@ -21,9 +21,11 @@ class Expert:
     standard_error: float
     """Of that estimate."""
     kind: str = "TD"
-    """"TD", "LSTD", "mean" or "zero"."""
+    """"TD", "LSTD", "mean", "zero", or the name of one of your own."""
     window: float = math.inf
     """Steps that it remembers."""
+    ridge: float = 1.0
+    """κ, how strongly its weights are drawn to 0, where that is estimated: 1 is as estimated."""
 
     @property
     def name(self) -> str:
@@ -31,10 +33,10 @@ class Expert:
         last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
         return {
             "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
-            "LSTD": f"LSTD({self.lam:g}){last}",
+            "LSTD": f"LSTD({self.lam:g}){last}{'' if self.ridge == 1 else f', κ = {self.ridge:g}'}",
             "mean": f"mean{last or ' of all steps'}",
             "zero": "0",
-        }[self.kind]
+        }.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Explanation:
     """Averaged copies that restarted because their learner was surely better."""
     diverged: int
     """Learners that were dropped."""
+    moves: int = 0
+    """How often the step sizes moved on, because most of the weight stood at one end of them."""
     clipped: int = 0
     """Readings and rewards that were cut to 1.5 times the largest deviation so far."""
 
@@ -70,7 +74,8 @@ class Explanation:
     @property
     def lam(self) -> float:
         """The mean λ."""
-        return sum(e.weight * e.lam for e in self.experts)
+        known = [e for e in self.experts if not math.isnan(e.lam)]
+        return sum(e.weight * e.lam for e in known) / max(sum(e.weight for e in known), 1e-300)
 
     def __str__(self) -> str:
         """The table."""

@@ -16,6 +16,11 @@ from tdlambda.learners.base import Array
 
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """Step sizes, of |x|² = 1."""
+BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
+"""The grid moves by this factor, within these."""
+LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05
+"""It moves when one end has more than LEADING of the learners' weight, the other less than IDLE, and all of them more than
+SERIOUS of the weight."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.95)
 PAIRS = tuple((alpha, lam) for alpha in ALPHAS for lam in LAMBDAS)
 """(α, λ) of each lane."""
@@ -53,11 +58,11 @@ STATE = np.dtype(
         *((name, "f8") for name in ("most_reward", "most_gamma", "most_norm", "length", "longest")),
         # steps in the long window, and the sums of the windows' weights
         ("window", "f8"), ("count", "f8"), ("short_count", "f8", SCALES),
-        *((name, "i8") for name in ("updates", "restarts", "changes", "drops")),
+        *((name, "i8") for name in ("updates", "restarts", "changes", "drops", "moves")),
     ]
 )  # fmt: skip
 """What the bank remembers besides what it has for each feature and expert."""
-DERIVED = ("alpha", "lam", "lam_next")
+DERIVED = ("lam", "lam_next")
 """Names of `STATE` that are made from the rest at each step, or are constant."""
 
 
@@ -128,6 +133,8 @@ class Memory(NamedTuple):
     """Over the long window."""
     short: Floats
     """Over each of the short ones, [window, 3, expert]."""
+    own: Floats
+    """Predictions of the user's own experts at x and, where an episode is cut, at x' [2, own]."""
     systems: Systems
     """The experts by least squares."""
     bank: Array

@@ -12,17 +12,23 @@ from tdlambda.arrays import Floats
 from tdlambda.auto.layout import (
     BEST_ALPHA,
     BEST_LAMBDA,
+    BEYOND,
     ENERGY,
     EVERY,
     FAR_ALPHA,
     FAR_LAMBDA,
     FIRST_SCALE,
     GAIN,
+    IDLE,
+    LARGEST_ALPHA,
+    LEADING,
+    LEAST_ALPHA,
     NOISE,
     PACE,
     RAW,
     SCALE_RATIO,
     SCALES,
+    SERIOUS,
     SURE,
     WINDOW,
 )
@@ -123,6 +129,44 @@ def restart_copies(m: Any, s: Any) -> None:
         s.age[k] += 1.0
 
 
+def move_grid(m: Any, s: Any) -> None:
+    """If most of the learners' weight is at an end of the step sizes, those of the other end go beyond it."""
+    lanes, low, high, at_low, at_high, total = s.age.size, math.inf, 0.0, 0.0, 0.0, 0.0
+    for k in range(lanes):
+        if s.dropped[k] == 0:
+            low, high = min(low, s.alpha[k]), max(high, s.alpha[k])
+    for k in range(lanes):
+        share = m.weight[k] + m.weight[lanes + k]
+        total += share
+        at_low += share if s.alpha[k] == low else 0.0
+        at_high += share if s.alpha[k] == high else 0.0
+    down = at_low > LEADING * total and at_high < IDLE * total and low / BEYOND >= LEAST_ALPHA
+    up = at_high > LEADING * total and at_low < IDLE * total and high * BEYOND <= LARGEST_ALPHA
+    if total > SERIOUS and (up or down):
+        edge, idle = (low, high) if down else (high, low)
+        for k in range(lanes):
+            for other in range(lanes):
+                if s.alpha[k] == idle and s.alpha[other] == edge and s.lam[k] == s.lam[other]:
+                    move_lane(m, s, k, other)
+                    s.alpha[k] = edge / BEYOND if down else edge * BEYOND
+        s.moves += 1
+
+
+def move_lane(m: Any, s: Any, k: int, other: int) -> None:
+    """Let a learner and its averaged copy go on as another's."""
+    lanes = s.age.size
+    for f in range(m.synced.size):
+        sync(m, s, f)
+        m.copies[f, 0, k] = m.copies[f, 0, other]
+        for row in range(m.F.shape[1]):
+            m.F[f, row, k] = m.F[f, row, other]
+    for row in range(m.N.shape[0]):
+        m.N[row, k] = m.N[row, other]
+    s.age[k] = s.age[other]
+    begin_as(m, k, other)
+    begin_as(m, lanes + k, lanes + other)
+
+
 def restart_systems(m: Any, s: Any) -> None:
     """A system whose experts are all surely worse than the mixture, in a window much shorter than its life, forgets."""
     q = m.systems
@@ -188,7 +232,7 @@ def weigh(m: Any, s: Any) -> None:
             if k < 0:
                 score = prior(s.alpha[l % lanes], s.lam[l % lanes], l >= lanes, s.window, features)
             else:
-                score = q.prior[k]
+                score = q.prior[k] if k < q.prior.size else 0.0
             energy = m.long[ENERGY, l]
             own = max(noise, m.long[NOISE, l] / energy) if energy > 0 else noise
             if own > 0:
@@ -215,3 +259,4 @@ def update_weights(m: Any) -> None:
     for i in range(m.state[0].n_live):
         sync(m, s, m.order[i])
     weigh(m, s)
+    move_grid(m, s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -31,8 +31,8 @@ _COUNTERS = ("under_way", "n_live")
 class Learners:
     """24 learners of one algorithm and their averages: see `bank`."""
 
-    def __init__(self, features: Encoder, algorithm: Any, counts: Array) -> None:
-        self.size, self.module = features.size, module_of(algorithm)
+    def __init__(self, features: Encoder, algorithm: Any, counts: Array, own: Sequence[str] = ()) -> None:
+        self.size, self.module, self.own_names = features.size, module_of(algorithm), own
         # No prediction of a learner counts as divergence: the mixture gives it no weight, and limits what it predicts.
         numbers = {"tolerance": _TOLERANCE, "bound": layout.BOUND, "allowed": np.inf, "allowed_square": np.inf}
         numbers |= {name: float(getattr(algorithm, name)) for name in words(algorithm.parameters)}
@@ -40,7 +40,7 @@ class Learners:
         state, first = layout.record(lanes_type(algorithm)), _first_state()
         state["size"], state["sparse"] = size, size > DENSE_SIZE
         systems = first_systems(size)
-        experts = layout.EXPERTS + systems.prior.size
+        experts = layout.EXPERTS + systems.prior.size + len(own)
         self.memory = Memory(
             F=aligned(np.zeros((size, rows, n))),
             N=aligned(np.array([np.full(n, numbers.get(name, 0.0)) for name in self.module.NAMES])),
@@ -59,6 +59,7 @@ class Learners:
             since=aligned(np.zeros((3, experts))),
             long=aligned(np.zeros((3, experts))),
             short=aligned(np.zeros((layout.SCALES, 3, experts))),
+            own=np.zeros((2, len(own))),
             systems=systems,
             bank=aligned(first.view(np.float64)).view(first.dtype),
             counts=counts,
@@ -70,32 +71,42 @@ class Learners:
         """The record of the bank: see `layout.STATE`."""
         return self.memory.bank[0]
 
-    def predict(self, index: Ints, value: Floats) -> float:
-        """The mixture at an observation."""
+    @property
+    def own(self) -> Floats:
+        """Predictions of the user's own experts at x and x', to be set before each transition."""
+        return self.memory.own
+
+    @property
+    def own_weights(self) -> Floats:
+        """Their shares in the mixture."""
+        return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
+
+    def predict(self, index: Ints, value: Floats, own: Floats) -> float:
+        """The mixture at an observation, where the user's own experts predict `own`."""
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        return self._predict_row(np.empty(self.memory.weight.size), x, xv)
+        return self._predict_row(np.empty(self.memory.weight.size), x, xv, own)
 
     @cached_property
     def _predict_row(self) -> Callable[..., float]:
-        given = (np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
+        given = (np.zeros(1), np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
         return partial(entry(self.module.predict_row, self.memory, *given), self.memory)
 
-    def predict_many(self, index: Ints, value: Floats) -> Floats:
+    def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:
         """The mixture at each observation."""
         out, scratch = np.empty(len(index)), np.empty(self.memory.weight.size)
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        self._predict_rows(out, scratch, x, xv)
+        self._predict_rows(out, scratch, x, xv, own)
         return out
 
     @cached_property
     def _predict_rows(self) -> Callable[..., None]:
-        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)))
+        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)), np.zeros((1, 1)))
         return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
 
     @property
     def coefficients(self) -> Array:
-        """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
-        return self.weights() @ self.memory.weight
+        """Weights w = Σ p w of the features, without the user's own experts."""
+        return self.weights() @ self.memory.weight[: self.memory.weight.size - len(self.own_names)]
 
     def weights(self) -> Floats:
         """Weights [feature, expert] of learners, averaged copies and least squares."""
@@ -106,9 +117,7 @@ class Learners:
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
-        q = self.memory.systems
-        lams = np.concatenate([np.tile(self.bank["lam"], 2), np.repeat(q.lam, q.ridge.size)])
-        return float(self.memory.weight @ lams)
+        return self.explain(0).lam
 
     def explain(self, steps: int) -> Explanation:
         """Which α and λ carry the weight now."""
@@ -118,15 +127,16 @@ class Learners:
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
         loss = (m.long[layout.ENERGY] - 2 * m.long[layout.GAIN]) / count
         error = 2 * np.sqrt(shorter * m.long[layout.NOISE]) / count
-        kinds: list[Any] = [(*layout.PAIRS[l % n], l >= n, "TD", np.inf) for l in range(layout.EXPERTS)]
-        kinds += [(None, float(lam), False, "LSTD", np.inf) for lam in m.systems.lam for _ in m.systems.ridge]
+        kinds: list[Any] = [(float(bank["alpha"][l % n]), float(bank["lam"][l % n]), l >= n) for l in range(2 * n)]
+        kinds += [(None, float(lam), False, "LSTD", np.inf, float(k)) for lam in m.systems.lam for k in m.systems.ridge]
+        kinds += [(None, np.nan, False, name) for name in self.own_names]
         experts = [
-            Expert(alpha, lam, averaged, float(m.weight[l]), float(loss[l]), float(error[l]), kind, w)
-            for l, (alpha, lam, averaged, kind, w) in enumerate(kinds)
-            if kind != "TD" or not bank["dropped"][l % n]
+            Expert(*kind[:3], float(m.weight[l]), float(loss[l]), float(error[l]), *kind[3:])
+            for l, kind in enumerate(kinds)
+            if l >= 2 * n or not bank["dropped"][l % n]
         ]
         window = min(steps, round(float(bank["window"])) + steps % layout.EVERY)
-        seen = (int(bank[name]) for name in ("changes", "restarts", "drops"))
+        seen = (int(bank[name]) for name in ("changes", "restarts", "drops", "moves"))
         return Explanation(tuple(sorted(experts, key=lambda e: -e.weight)), steps, window, *seen)
 
     def end(self) -> None:
@@ -164,7 +174,6 @@ class Learners:
     def restored(self, seen: int) -> None:
         """Such arrays have been taken over: what follows from them."""
         self.memory.state["steps"] = seen
-        self.bank["alpha"][:] = np.where(self.bank["dropped"], 0.0, np.transpose(layout.PAIRS)[0])
 
     def require_sense(self, new: dict[str, Array]) -> None:
         """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
