@@ -96,9 +96,11 @@ class AutoTD(BatchLearner):
 
     def predict_many(self, observations: Any) -> Floats:
         """V of each observation."""
-        own = np.array([e.predict_many(observations) for e in self.experts]).reshape(len(self.experts), -1).T
         index, value = self.features.encode_batch(observations)
-        found: Floats = self._experts.predict_many(index, value, np.ascontiguousarray(own).reshape(len(index), -1))
+        own = np.zeros((len(index), len(self.experts)))
+        for i, e in enumerate(self.experts):
+            own[:, i] = e.predict_many(observations)
+        found: Floats = self._experts.predict_many(index, value, own)
         return found
 
     def _own_at(self, obs: Any) -> Floats:

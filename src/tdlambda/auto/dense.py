@@ -101,7 +101,7 @@ class Squares:
         """The slope of the prediction in each feature, within what was seen so far."""
         m = self.memory
         n, scale = m.lam.size * m.window.size, m.front[SCALE, :-1]
-        w = np.vstack([m.w.reshape(n, -1), m.gradient[::2].reshape(2 * m.pace.shape[1], -1)])[:, :-1]
+        w = np.vstack([m.w.reshape(n, scale.size + 1), *m.gradient[::2]])[:, :-1]
         by_gradients = slice(n + len(MEANS), m.weight.size - len(self.own_names))
         w = np.concatenate([m.weight[:n], m.weight[by_gradients]]) @ w
         return np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0)

@@ -46,6 +46,8 @@ SETTLED, FAR = 200.0, 4.0
 """After so many changes of the reward their size is the unit of evidence; if it falls by e^FAR, the unit falls too."""
 SIZE_RATE, SIZE_STEP = 0.02, 4.0
 """Least step size of ln size, and the most that a step may ask of it."""
+ROUNDING = 1e-12
+"""A distance from the mixture below this share of it is none."""
 KEPT = 2.0
 """What was observed at step s weighs (s/t)^KEPT at step t."""
 
@@ -413,6 +415,7 @@ def advance(m: Any, h: Floats) -> None:
     evidence = math.exp(s.first_unit - s.unit)
     for k in range(m.value.size):
         c = m.value[k] - u
+        c = c if abs(c) > ROUNDING * abs(u) else 0.0
         m.sums[0, k] = keep * m.sums[0, k] + evidence * c * c
         m.sums[1, k] *= keep
         m.sums[2, k] *= keep

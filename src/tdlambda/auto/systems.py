@@ -48,11 +48,11 @@ ERROR, VALUE, NORM = range(3)
 def first_systems(n: int) -> Systems:
     """Systems that have seen nothing."""
     lams, ridges = (LAMBDAS, RIDGES) if n <= MANY else ((), ())
-    L, R, n = len(lams), len(ridges), n if lams else 0
+    L, R, size, n = len(lams), len(ridges), n, n if lams else 0
     return Systems(
         lam=np.array(lams), ridge=np.array(ridges), prior=np.add.outer(OF_LAMBDA[:L], OF_RIDGE[:R]).ravel(),
         due=np.zeros(L), age=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
-        b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((n, 1, L * R))),
+        b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((size, 1, L * R))),
         room=np.zeros((2 * n + 3, n)),
     )  # fmt: skip
 

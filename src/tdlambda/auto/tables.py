@@ -166,7 +166,7 @@ class Learners:
         m = self.memory
         arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced", "weight", "z", "since", "long", "short")
         found = {name: getattr(m, name) for name in arrays}
-        found |= {name: getattr(m.systems, name) for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")}
+        found |= {f"systems.{name}": getattr(m.systems, name) for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")}
         found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
         found |= {name: m.state[name] for name in _COUNTERS}
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
