@@ -99,7 +99,7 @@ class Systems(NamedTuple):
     solved: Floats
     """Weights [n, 1, L R]."""
     room: Floats
-    """To solve in [2 n + 3, n]."""
+    """To solve in [3 n + 2, n]."""
 
 
 class Memory(NamedTuple):

@@ -7,7 +7,8 @@ a priori have the variance τ², the most probable ones are
 
     (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b
 
-with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ², τ² that of u² over that of |x|².
+with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ²; τ² that under which what was observed
+is most probable (MacKay 1992, "Bayesian interpolation"), but not much less than the mixture's own E[u²]/E|x|².
 
 Systems are solved often at first and seldom later. A step costs in proportion to the active features times all.
 
@@ -41,6 +42,8 @@ SOLVE_EVERY, CHEAP = 64.0, 2000.0
 """A system that remembers t steps and n features is solved every 1 + t/64 + n³/CHEAP steps."""
 MOST = 3.0
 """τ² is at least the mixture's E[u²]/E|x|² over this."""
+LEAST_KNOWN = 1e-3
+"""Weights that are known at least."""
 ERROR, VALUE, NORM = range(3)
 """Rows of `moments`: the means of δ², u² and |x|², in which step s weighs in proportion to s²."""
 
@@ -53,7 +56,7 @@ def first_systems(n: int) -> Systems:
         lam=np.array(lams), ridge=np.array(ridges), prior=np.add.outer(OF_LAMBDA[:L], OF_RIDGE[:R]).ravel(),
         due=np.zeros(L), age=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
         b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((size, 1, L * R))),
-        room=np.zeros((2 * n + 3, n)),
+        room=aligned(np.zeros((3 * n + 2, n))),
     )  # fmt: skip
 
 
@@ -95,85 +98,85 @@ def solve_some(m: Any, steps: int) -> None:
 
 
 def solve(m: Any, l: int) -> None:
-    """The weights of the experts with this λ."""
-    now = m.systems.ratio[l]
+    """The weights of the experts with this λ, and a new estimate of σ²/τ²."""
     q, n = m.systems, m.systems.b.shape[1]
-    G, L, h, w, A, C = q.room[:n], q.room[n : 2 * n], q.room[2 * n], q.room[2 * n + 1], q.A[l], q.C[l]
-    for i in range(n):
-        h[i] = 0.0
-        for k in range(n):
-            h[i] += A[i, k] * (q.b[l, k] / C[k]) if C[k] > 0.0 else 0.0
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(n):
-                total += A[i, k] * (A[j, k] / C[k]) if C[k] > 0.0 else 0.0
-            G[i, j] = total
+    G, M, T = q.room[:n], q.room[n : 2 * n], q.room[2 * n : 3 * n]
+    h, w = q.room[3 * n], q.room[3 * n + 1]
+    normal_equations(q.A[l], q.b[l], q.C[l], G, h, T)
     if not q.ratio[l] > 0.0:
         q.ratio[l] = q.moments[NORM]
+    ratio = q.ratio[l]
     for r in range(q.ridge.size):
-        regularise(G, L, q.ridge[r] * q.ratio[l])
         for i in range(n):
             w[i] = h[i]
-        if factored(L):
-            substitute(L, w)
+            for j in range(i, n):
+                M[i, j] = G[i, j]
+            M[i, i] += q.ridge[r] * q.ratio[l] + 1e-12 * (1.0 + M[i, i])
+        if eliminated(M, w):
             for i in range(n):
                 q.solved[i, 0, l * q.ridge.size + r] = w[i]
             if q.ridge[r] == 1.0:
-                size, known = 0.0, float(n)
-                for i in range(n):
-                    size += w[i] * w[i]
-                for i in range(n):
-                    h2 = q.room[2 * n + 2]
-                    for j in range(n):
-                        h2[j] = 1.0 if i == j else 0.0
-                    for k in range(i, n):
-                        for j in range(i, k):
-                            h2[k] -= L[k, j] * h2[j]
-                        h2[k] /= L[k, k]
-                        known -= q.ratio[l] * h2[k] * h2[k]
-                new = q.moments[ERROR] * max(known, 1e-3) / size if size > 0.0 else q.ratio[l]
-                now = min(max(new, 0.1 * q.ratio[l]), 10.0 * q.ratio[l])
+                ratio = estimate(q.ratio[l], q.moments[ERROR], n - q.ratio[l] * trace_of_inverse(M, T), w)
     if q.moments[VALUE] > 0.0:
-        now = min(now, MOST * q.moments[ERROR] * q.moments[NORM] / q.moments[VALUE])
-    q.ratio[l] = now
+        ratio = min(ratio, MOST * q.moments[ERROR] * q.moments[NORM] / q.moments[VALUE])
+    q.ratio[l] = ratio
 
 
-def regularise(G: Floats, L: Floats, ridge: float) -> None:
-    """L = G + ridge, its lower half."""
-    for i in range(G.shape[0]):
-        for j in range(i + 1):
-            L[i, j] = G[i, j]
-        L[i, i] += ridge + 1e-12 * (1.0 + L[i, i])
+def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: Floats) -> None:
+    """G = Aᵀ C⁻¹ A, its upper half, and h = Aᵀ C⁻¹ b; A is given transposed, T is room."""
+    n = b.size
+    for i in range(n):
+        for j in range(n):
+            T[j, i] = A[i, j]
+        fill(G[i], 0.0)
+    fill(h, 0.0)
+    for k in range(n):
+        if C[k] > 0.0:
+            add_scaled(h, T[k], b[k] / C[k])
+            for i in range(n):
+                if T[k, i] != 0.0:
+                    add_scaled(G[i, i:], T[k, i:], T[k, i] / C[k])
 
 
-def factored(L: Floats) -> bool:
-    """Put Cholesky's factor of a symmetric L, its lower half given, in its place; if it has one."""
-    for j in range(L.shape[1]):
-        total = L[j, j]
-        for k in range(j):
-            total -= L[j, k] * L[j, k]
-        if not 0.0 < total < math.inf:
+def eliminated(M: Floats, w: Floats) -> bool:
+    """Put M⁻¹ w in w's place, M symmetric with its upper half given; rows of Gauss's factor in M's. Whether it can be."""
+    n = w.size
+    for k in range(n):
+        if not 0.0 < M[k, k] < math.inf:
             return False
-        L[j, j] = math.sqrt(total)
-        for i in range(j + 1, L.shape[0]):
-            total = L[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
+        for i in range(k + 1, n):
+            if M[k, i] != 0.0:
+                add_scaled(M[i, i:], M[k, i:], -M[k, i] / M[k, k])
+        add_scaled(w[k + 1 :], M[k, k + 1 :], -w[k] / M[k, k])
+    for k in range(n - 1, -1, -1):
+        for i in range(k + 1, n):
+            w[k] -= M[k, i] * w[i]
+        w[k] /= M[k, k]
     return True
 
 
-def substitute(L: Floats, w: Floats) -> None:
-    """Put the solution of L Lᵀ v = w in w's place."""
-    n = w.size
+def trace_of_inverse(M: Floats, X: Floats) -> float:
+    """The trace of the inverse of what `eliminated` was given; X is room."""
+    n, total = M.shape[0], 0.0
     for i in range(n):
-        for k in range(i):
-            w[i] -= L[i, k] * w[k]
-        w[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            w[i] -= L[k, i] * w[k]
-        w[i] /= L[i, i]
+        fill(X[i], 0.0)
+        X[i, i] = 1.0
+    for k in range(n):
+        for j in range(k + 1):
+            total += X[k, j] * X[k, j] / M[k, k]
+        for i in range(k + 1, n):
+            if M[k, i] != 0.0:
+                add_scaled(X[i, : k + 1], X[k, : k + 1], -M[k, i] / M[k, k])
+    return total
+
+
+def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
+    """σ²/τ², where so many weights are known from the data: MacKay's step towards the largest evidence, within 10."""
+    size = 0.0
+    for i in range(w.size):
+        size += w[i] * w[i]
+    new = error * max(known, LEAST_KNOWN) / size if size > 0.0 else ratio
+    return min(max(new, 0.1 * ratio), 10.0 * ratio)
 
 
 def fade(m: Any, l: int, steps: float) -> None:
