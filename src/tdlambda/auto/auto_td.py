@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, choice, fraction
 from tdlambda.auto import layout
 from tdlambda.auto.dense import Squares
 from tdlambda.auto.explanation import Explanation
@@ -134,8 +135,47 @@ class AutoTD(BatchLearner):
         return {e.name: e.weight for e in self.explain().experts}
 
     def explain(self) -> Explanation:
-        """Which experts carry the weight now, and how sure that is."""
+        """Which experts carry the weight now, how sure that is, and how far off predictions are."""
         return self._experts.explain(self.steps)
+
+    def interval(
+        self, obs: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+    ) -> tuple[float, float]:  # fmt: skip
+        """An interval for v(obs), or for the return that follows.
+
+        Parameters
+        ----------
+        obs
+            An observation.
+        coverage
+            The share of such intervals that should hold what they are for, in (0, 1). How many do was measured:
+            docs/auto-td.md.
+        of
+            "value": what least squares leave open, and where experts differ. It knows nothing of values that no weights
+            of the features can give. "return": on-policy alone, and as wide everywhere.
+        """
+        low, high = self.interval_many([obs], coverage, of)[0]
+        return float(low), float(high)
+
+    def interval_many(
+        self, observations: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+    ) -> Floats:  # fmt: skip
+        """The same for each of these observations: [observation, low and high]."""
+        choice(of, "of", "value", "return")
+        if not 0 < fraction(coverage, "coverage") < 1:
+            raise ValueError(f"coverage must be in (0, 1), such as 0.9; got {coverage}")
+        middle = self.predict_many(observations)
+        if of == "value":
+            deviation: Any = np.sqrt(self._experts.variance(*self.features.encode_batch(observations)))
+        else:
+            deviation = self._experts.return_error
+            if deviation is None:
+                raise ValueError(
+                    "of: there is no interval for the return off-policy, where returns are those of another policy, nor "
+                    "before anything was learnt; take of='value'"
+                )
+        half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
+        return np.column_stack([middle - half, middle + half])
 
     # ---- the contract of a learner ----------------------------------------------------------------------------
 

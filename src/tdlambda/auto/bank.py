@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
 from tdlambda.auto.layout import BOUND, ENERGY, EVERY, GAIN, LEAST_STEP, NOISE, SCALES
 from tdlambda.auto.mixing import averaged, sync, update_weights, weigh
 from tdlambda.auto.systems import ERROR, NORM, VALUE, forget, learn_systems, note_moment, solve_some
@@ -158,6 +159,7 @@ def close(m: Any, s: Any, u_next: float) -> None:
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
     note_moment(m, ERROR, error * error)
+    note_error(m.errors, error, s.gamma, s.rho)
     add_signal(m.since[GAIN], m.since[NOISE], m.z, delta)
 
 
@@ -237,6 +239,10 @@ def advance(
         close(m, s, u)
     add_distance(m.since[ENERGY], m.value, m.z, u, 0.0 if fresh else s.rho * s.gamma)
     expect(m, x, xv, norm)
+    if count.seen % SKIPPED == 0:
+        row = (count.seen // SKIPPED) % RECENT
+        for j in range(len(x)):
+            m.recent[row, j], m.recent_value[row, j] = x[j], xv[j]
     note_moment(m, VALUE, u * u)
     note_moment(m, NORM, norm)
     s.u, s.rho, s.reward, s.gamma = u, rho, reward, 0.0 if terminated else gamma_next
@@ -258,6 +264,7 @@ def advance(
     if terminated or truncated:
         close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y), m.own[1]))
         fill(m.z, 0.0)
+        m.errors[TRACE] = 0.0
         forget(m)
     solve_some(m, lanes.steps)
     if lanes.steps % EVERY == 0:
@@ -282,4 +289,5 @@ def end(m: Any) -> None:
     """Forget the episode: all traces."""
     clear(m.F, m.N, m.U, m.order, m.listed, m.state)
     fill(m.z, 0.0)
+    m.errors[TRACE] = 0.0
     forget(m)

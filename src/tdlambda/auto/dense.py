@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.auto import squares
-from tdlambda.auto.coordinates import ROWS, SCALE
+from tdlambda.auto import errors, squares
+from tdlambda.auto.coordinates import CENTER, CLIP, LARGEST, MEAN, ROWS, SCALE, SQUARE
 from tdlambda.auto.explanation import Expert, Explanation
 from tdlambda.auto.squares import HELD, Memory
 from tdlambda.compiled import entry
@@ -54,6 +54,7 @@ def memory(d: int, own: int = 0) -> Memory:
     return Memory(
         front=np.zeros((ROWS, D)), lam=np.array(lam), window=np.array(window), z=np.zeros((L, D)),
         A=np.zeros((L, F, D, D)), b=np.zeros((L, F, D)), w=np.zeros((L, F, D)), due=np.zeros((L, F)),
+        S=np.zeros((D, D) if L else (0, 0)), errors=np.zeros(errors.ROWS), recent=np.zeros((errors.RECENT, D)),
         pace=np.array(pace).reshape(-1, 2).T.copy(), gradient=np.zeros((3, len(pace), D)), own=np.zeros((2, own)),
         mean_window=np.array(MEANS), means=np.zeros((3, len(MEANS))), value=np.zeros(K), trace=np.zeros(K),
         sums=np.zeros((3, K)), weight=weight, prior=np.array(prior, dtype=np.float64).T.copy(),
@@ -105,6 +106,43 @@ class Squares:
         by_gradients = slice(n + len(MEANS), m.weight.size - len(self.own_names))
         w = np.concatenate([m.weight[:n], m.weight[by_gradients]]) @ w
         return np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0)
+
+    def variance(self, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
+        """Of v about the prediction, at each observation: what least squares leave open, and where experts differ."""
+        out, each = self.each(value, np.tile(self.own[:1], (len(value), 1)))
+        found: Floats = ((each - out[:, None]) ** 2) @ self.memory.weight
+        return found + self._left_open(np.array([self._place(row) for row in value]))
+
+    def _place(self, row: Floats) -> Floats:
+        """The coordinates of an observation."""
+        f = self.memory.front[:, :-1]
+        limit = np.where(f[LARGEST] > 0, CLIP * f[LARGEST], np.inf)
+        moved = np.clip(row, f[MEAN] - limit, f[MEAN] + limit) - f[CENTER]
+        return np.append(np.divide(moved, f[SCALE], out=np.zeros(len(row)), where=f[SCALE] > 0), 1.0)
+
+    def _left_open(self, X: Floats) -> Floats:
+        """The variance of w·x in these coordinates, of LSTD with the λ in the middle."""
+        m, middle = self.memory, self.memory.lam.size // 2
+        if not m.number[0]["ready"] or not m.lam.size:
+            return np.zeros(len(X))
+        f = m.front[:, :-1]
+        ridge = np.where(f[SCALE] > 0, np.maximum(1e-6, f[SQUARE] / np.where(f[SCALE] > 0, f[SCALE], 1) ** 2), 1.0)
+        A = m.A[middle, 0] + squares.RIDGE * np.diag(np.append(ridge, 0.0))
+        Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
+        found: Floats = np.einsum("it,it->t", Y, m.S @ Y)
+        return np.maximum(found, 0.0)
+
+    @property
+    def return_error(self) -> float | None:
+        """See `errors.return_error`."""
+        return errors.return_error(self.memory.errors)
+
+    @property
+    def value_error(self) -> float | None:
+        """√E[(v - u)²] at recent observations, as far as it can be estimated: what least squares leave open."""
+        if self.memory.number[0]["steps"] < errors.RECENT * errors.SKIPPED or not self.memory.lam.size:
+            return None
+        return float(np.sqrt(self._left_open(self.memory.recent).mean()))
 
     @property
     def lam(self) -> float:

@@ -135,6 +135,12 @@ class Memory(NamedTuple):
     """Over each of the short ones, [window, 3, expert]."""
     own: Floats
     """Predictions of the user's own experts at x and, where an episode is cut, at x' [2, own]."""
+    errors: Floats
+    """See `errors`."""
+    recent: Ints
+    """Some of the last observations, the indices of their features [RECENT, active]."""
+    recent_value: Floats
+    """And their values."""
     systems: Systems
     """The experts by least squares."""
     bank: Array

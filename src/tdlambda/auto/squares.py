@@ -32,6 +32,7 @@ from tdlambda.arrays import Bools, Floats
 from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
 from tdlambda.auto.coordinates import LEAST_RATE, MEAN, SCALE, SQUARE, moved, observe, place
 from tdlambda.auto.elimination import eliminate
+from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
 from tdlambda.compiled import brief, kernel, part
 from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
@@ -77,6 +78,12 @@ class Memory(NamedTuple):
     """[λ, window, D]"""
     w: Floats
     """[λ, window, D]"""
+    S: Floats
+    """Σ (ρ δ)² z zᵀ of the λ in the middle [D, D], of the TD errors δ at its weights of all steps."""
+    errors: Floats
+    """See `errors`."""
+    recent: Floats
+    """Some of the last observations [RECENT, D]."""
     due: Floats
     """The step at which to solve next [λ, window]."""
     pace: Floats
@@ -162,14 +169,14 @@ def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float, own: 
     ready, k = m.number[0].ready > 0.0, 0
     for l in range(m.w.shape[0]):
         for f in range(m.w.shape[1]):
-            out[k] = along(m.w[l, f], x) if ready else m.means[2, 0]
+            out[k] = product(m.w[l, f], x) if ready else m.means[2, 0]
             k += 1
     for j in range(m.means.shape[1]):
         out[k] = m.means[2, j]
         k += 1
     for row in (0, 2):
         for j in range(m.gradient.shape[1]):
-            out[k] = m.means[2, 0] + along(m.gradient[row, j], x)
+            out[k] = m.means[2, 0] + product(m.gradient[row, j], x)
             k += 1
     for j in range(own.size):
         out[k] = own[j]
@@ -180,7 +187,7 @@ def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float, own: 
 
 
 @part
-def along(w: Floats, x: Floats) -> float:
+def product(w: Floats, x: Floats) -> float:
     """w·x"""
     total = 0.0
     for i in range(x.size):
@@ -225,7 +232,9 @@ def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats, own: F
 def close(m: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
     s = m.number[0]
-    delta = s.rho * (s.reward + s.gamma * u_next - s.u)
+    error = s.reward + s.gamma * u_next - s.u
+    delta = s.rho * error
+    note_error(m.errors, error, s.gamma, s.rho)
     for k in range(m.trace.size):
         signal = delta * m.trace[k]
         m.sums[1, k] += signal
@@ -310,6 +319,11 @@ def change_coordinates(m: Any) -> None:
                     for j in range(d + 1):
                         m.A[l, f, j, i] = factor * m.A[l, f, j, i] + shift * m.A[l, f, j, d]
                     m.b[l, f, i] = factor * m.b[l, f, i] + shift * m.b[l, f, d]
+            if m.z.shape[0] > 0:
+                for j in range(d + 1):
+                    m.S[i, j] = factor * m.S[i, j] + shift * m.S[d, j]
+                for j in range(d + 1):
+                    m.S[j, i] = factor * m.S[j, i] + shift * m.S[j, d]
             for j in range(m.gradient.shape[1]):
                 m.gradient[1, j, i] = factor * m.gradient[1, j, i] + shift * m.gradient[1, j, d]
                 for row in (0, 2):  # w·x stays what it is
@@ -337,6 +351,11 @@ def learn_squares(
                 b[i] = keep * b[i] + along * reward
                 for j in range(D):
                     A[i, j] = keep * A[i, j] + along * difference[j]
+        if l == m.z.shape[0] // 2:
+            error = rho * (reward - product(m.w[l, 0], difference))
+            for i in range(D):
+                for j in range(D):
+                    m.S[i, j] += error * error * z[i] * z[j]
         for i in range(D):
             z[i] *= decay * m.lam[l]
 
@@ -347,14 +366,14 @@ def learn_gradients(m: Any, x: Floats, reward: float, gamma: float, rho: float) 
     s, difference = m.number[0], m.room[2]
     if m.gradient.shape[1] == 0 or s.ready == 0.0:
         return
-    norm, t = along(x, x), s.steps
+    norm, t = product(x, x), s.steps
     s.norm += max(1.0 / t, LEAST_RATE) * (norm - s.norm)
     for j in range(m.gradient.shape[1]):
         w, e, average = m.gradient[0, j], m.gradient[1, j], m.gradient[2, j]
         for i in range(x.size):
             e[i] += x[i]
-        delta = reward + (gamma - 1.0) * m.means[2, 0] - along(w, difference)
-        step = min(m.pace[0, j] / s.norm, 0.5 / max(along(e, difference), norm)) * rho * delta
+        delta = reward + (gamma - 1.0) * m.means[2, 0] - product(w, difference)
+        step = min(m.pace[0, j] / s.norm, 0.5 / max(product(e, difference), norm)) * rho * delta
         decay = min(rho, 1.0) * gamma * m.pace[1, j]
         for i in range(x.size):
             w[i] += step * e[i]
@@ -420,6 +439,10 @@ def advance(m: Any, h: Floats) -> None:
         m.sums[1, k] *= keep
         m.sums[2, k] *= keep
         m.trace[k] = decay * m.trace[k] + evidence * c
+    if int(t) % SKIPPED == 0:
+        row = m.recent[(int(t) // SKIPPED) % RECENT]
+        for i in range(x.size):
+            row[i] = x[i]
     s.cut += (min(rho, 1.0) - s.cut) / t
     s.u, s.rho, s.reward, s.gamma = u, rho, reward, gamma
     if gamma > 0.0:
@@ -455,6 +478,7 @@ def forget(m: Any) -> None:
     m.z[:, :] = 0.0
     m.gradient[1, :, :] = 0.0
     m.trace[:] = 0.0
+    m.errors[TRACE] = 0.0
     s.under_way = s.constant = s.past = s.past_weight = 0.0
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.auto import layout
+from tdlambda.auto import errors, layout
 from tdlambda.auto.explanation import Expert, Explanation
 from tdlambda.auto.layout import Memory
 from tdlambda.auto.mixing import weigh
-from tdlambda.auto.systems import first_systems
+from tdlambda.auto.systems import ERROR, first_systems
 from tdlambda.auto.modules import lanes_type, module_of
 from tdlambda.compiled import entry
 from tdlambda.core.names import words
@@ -60,6 +60,9 @@ class Learners:
             long=aligned(np.zeros((3, experts))),
             short=aligned(np.zeros((layout.SCALES, 3, experts))),
             own=np.zeros((2, len(own))),
+            errors=np.zeros(errors.ROWS),
+            recent=np.zeros((errors.RECENT, features.active), dtype=np.int64),
+            recent_value=np.zeros((errors.RECENT, features.active)),
             systems=systems,
             bank=aligned(first.view(np.float64)).view(first.dtype),
             counts=counts,
@@ -114,6 +117,34 @@ class Learners:
         self.module.sync_all(m)
         return np.hstack([m.F[:, 0], m.copies[:, 0], m.systems.solved[:, 0]])
 
+    def variance(self, index: Ints, value: Floats) -> Floats:
+        """Of v about the prediction, at each observation: what least squares leave open, and where experts differ."""
+        m, q = self.memory, self.memory.systems
+        W, p = self.weights(), m.weight[: m.weight.size - len(self.own_names)]
+        V = np.einsum("tj,tjk->tk", value, W[index])
+        found: Floats = ((V - (V @ p)[:, None]) ** 2) @ p
+        if q.lam.size:
+            X = np.zeros((len(index), self.size))
+            np.add.at(X, (np.arange(len(index))[:, None], index), value)
+            l = int(np.argmax(p[layout.EXPERTS :].reshape(q.lam.size, -1).sum(axis=1)))
+            inverse = np.divide(1.0, q.C[l], out=np.zeros(self.size), where=q.C[l] > 0)
+            M = (q.A[l] * inverse) @ q.A[l].T + max(float(q.ratio[l]), 1e-300) * np.eye(self.size)
+            found = found + q.moments[ERROR] * np.einsum("ti,it->t", X, np.linalg.solve(M, X.T))
+        return found
+
+    @property
+    def return_error(self) -> float | None:
+        """See `errors.return_error`."""
+        return errors.return_error(self.memory.errors)
+
+    @property
+    def value_error(self) -> float | None:
+        """√E[(v - u)²] at recent observations, as far as it can be estimated."""
+        known = min(errors.RECENT, int(self.memory.counts["seen"][0]) // errors.SKIPPED)
+        if known < errors.RECENT or not self.memory.systems.lam.size:
+            return None
+        return float(np.sqrt(self.variance(self.memory.recent, self.memory.recent_value).mean()))
+
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
@@ -164,7 +195,7 @@ class Learners:
     def state(self) -> dict[str, Array]:
         """Arrays that hold everything learnt."""
         m = self.memory
-        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced", "weight", "z", "since", "long", "short")
+        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced", "weight", "z", "since", "long", "short", "errors", "recent", "recent_value")
         found = {name: getattr(m, name) for name in arrays}
         found |= {f"systems.{name}": getattr(m.systems, name) for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")}
         found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
