@@ -131,7 +131,7 @@ class PlainBank:
             own = slice(2 * k + 4 * i, 2 * k + 4 * i + 4)
             for j in range(6):
                 A, B, Q = self.short[j][:, own]
-                if self.count[j] <= 0.3 * system.age and (A - 2 * B > 12 * np.sqrt(Q)).all():
+                if self.count[j] <= 0.3 * system.age and (12 * np.sqrt(Q) < A - 2 * B).all():
                     system.fade(0.05 * self.count[j])
                     self.restarts += 1
             system.age += 100
@@ -176,7 +176,13 @@ class System:
 
     def __init__(self, lam: float, n: int) -> None:
         self.lam, self.n = lam, n
-        self.A, self.b, self.C, self.z, self.w = np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((4, n))
+        self.A, self.b, self.C, self.z, self.w = (
+            np.zeros((n, n)),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros((4, n)),
+        )
         self.ratio = self.age = self.due = 0.0
 
     def learn(self, x: Any, reward: float, y: Any, gamma: float, rho: float) -> None:

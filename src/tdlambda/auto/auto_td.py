@@ -86,7 +86,8 @@ class AutoTD(BatchLearner):
         self.algorithm = None if dense else _declared(TrueOnlineTD if algorithm is None else algorithm)
         self.experts = _copies(experts, features)
         make: Any = Squares if self.algorithm is None else partial(Learners, algorithm=self.algorithm)
-        self._experts = make(features, counts=self._count, own=[f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)])
+        names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
+        self._experts = make(features, counts=self._count, own=names)
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ class AutoTD(BatchLearner):
 
     def expert_weights(self) -> dict[str, float]:
         """Each expert's share p in the prediction, by its name; largest first, and they add up to 1."""
-        return {e.name: e.weight for e in self.explain().experts}
+        return {e.name: e.weight for e in self._experts.experts()}
 
     def explain(self) -> Explanation:
         """Which experts carry the weight now, how sure that is, and how far off predictions are."""
@@ -171,8 +172,8 @@ class AutoTD(BatchLearner):
             deviation = self._experts.return_error
             if deviation is None:
                 raise ValueError(
-                    "of: there is no interval for the return off-policy, where returns are those of another policy, nor "
-                    "before anything was learnt; take of='value'"
+                    "of: there is no interval for the return before anything was learnt, nor off-policy, where returns "
+                    "are those of another policy; take of='value'"
                 )
         half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
         return np.column_stack([middle - half, middle + half])
@@ -230,7 +231,15 @@ class AutoTD(BatchLearner):
         if not self.experts:
             super()._learn_many(c)
             return
-        columns = (c.obs, c.reward.tolist(), c.next_obs, c.gamma.tolist(), c.rho.tolist(), c.terminated.tolist(), c.truncated.tolist())
+        columns = (
+            c.obs,
+            c.reward.tolist(),
+            c.next_obs,
+            c.gamma.tolist(),
+            c.rho.tolist(),
+            c.terminated.tolist(),
+            c.truncated.tolist(),
+        )
         for reward, gamma, rho in zip(*(columns[k] for k in (1, 3, 4)), strict=True):
             check_numbers(reward, gamma, rho)
         for observations in (c.obs, c.next_obs):

@@ -11,7 +11,7 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto import errors, squares
 from tdlambda.auto.coordinates import CENTER, CLIP, LARGEST, MEAN, ROWS, SCALE, SQUARE
-from tdlambda.auto.explanation import Expert, Explanation
+from tdlambda.auto.explanation import Expert, Explanation, mean_lam
 from tdlambda.auto.squares import HELD, Memory
 from tdlambda.compiled import entry
 from tdlambda.core.records import named
@@ -147,24 +147,28 @@ class Squares:
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
-        return self.explain(0).lam
+        return mean_lam(self.experts())
 
-    def explain(self, steps: int) -> Explanation:
-        """Which experts carry the weight now."""
+    def experts(self) -> tuple[Expert, ...]:
+        """All of them, by weight."""
         m, s = self.memory, self.memory.number[0]
-        kinds: list[Any] = [(None, float(lam), False, "LSTD", float(w)) for lam in m.lam for w in m.window]
-        kinds += [(None, 1.0, False, "mean" if w else "zero", float(w)) for w in m.mean_window]
-        kinds += [(float(a), float(lam), averaged) for averaged in (False, True) for a, lam in m.pace.T]
-        kinds += [(None, np.nan, False, name) for name in self.own_names]
+        kinds: list[Any] = [{"lam": float(lam), "kind": "LSTD", "window": float(w)} for lam in m.lam for w in m.window]
+        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in m.mean_window]
+        paces = [(float(a), float(lam)) for a, lam in m.pace.T]
+        kinds += [{"alpha": a, "lam": lam, "averaged": copy} for copy in (False, True) for a, lam in paces]
+        kinds += [{"kind": name} for name in self.own_names]
         count = max(1.0, float(s["steps"]) / (1 + squares.KEPT)) * np.exp(s["first_unit"] - s["unit"])
         loss = (m.sums[0] - 2 * m.sums[1]) / count
         error = 2 * np.sqrt((1 + squares.KEPT) / (1 + 2 * squares.KEPT) * m.sums[2]) / count
-        experts = [
-            Expert(*kind[:3], float(m.weight[k]), float(loss[k]), float(error[k]), *kind[3:])
-            for k, kind in enumerate(kinds)
-        ]
-        by_weight = tuple(sorted(experts, key=lambda e: -e.weight))
-        return Explanation(by_weight, steps, steps, 0, 0, 0, clipped=int(s["clips"]))
+        found = [Expert(float(m.weight[k]), float(loss[k]), float(error[k]), **kind) for k, kind in enumerate(kinds)]
+        return tuple(sorted(found, key=lambda e: -e.weight))
+
+    def explain(self, steps: int) -> Explanation:
+        """Which experts carry the weight now."""
+        return Explanation(
+            self.experts(), steps, steps, 0, 0, 0, clipped=int(self.memory.number[0]["clips"]),
+            value_error=self.value_error, return_error=self.return_error,
+        )  # fmt: skip
 
     def end(self) -> None:
         """Forget the episode under way."""

@@ -15,7 +15,7 @@ from tdlambda.compiled import part
 from tdlambda.learners.base import Array
 
 TRACE, SQUARES, PRODUCTS, DISCOUNTS, COUNT, OFF_POLICY, ROWS = range(7)
-"""Of the array `errors`: e; the means of δ², δ e and γ'², in which step s weighs in proportion to s; steps; ρ ≠ 1 seen."""
+"""Of the array `errors`: e; means of δ², δ e and γ'², in which step s weighs in proportion to s; steps; off-policy?"""
 LEAST_RATE = 1e-4
 """Least step size of the means: about 10⁴ steps are remembered."""
 RECENT, SKIPPED = 64, 10
@@ -36,7 +36,7 @@ def note_error(errors: Floats, error: float, gamma: float, rho: float) -> None:
 
 
 def return_error(errors: Array) -> float | None:
-    """√E[(G - u)²] of recent predictions; None off-policy, where returns are those of another policy, or at the start."""
+    """√E[(G - u)²] of recent predictions; None at the start, and off-policy, where returns are another policy's."""
     if errors[OFF_POLICY] > 0 or errors[COUNT] < 2 or not errors[DISCOUNTS] < 1:
         return None
     square = (errors[SQUARES] + 2 * errors[PRODUCTS]) / (1 - errors[DISCOUNTS])

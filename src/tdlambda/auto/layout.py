@@ -19,8 +19,8 @@ ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
 """The grid moves by this factor, within these."""
 LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05
-"""It moves when one end has more than LEADING of the learners' weight, the other less than IDLE, and all of them more than
-SERIOUS of the weight."""
+"""It moves when one end has more than LEADING of the learners' weight, the other less than IDLE, and all of them more
+than SERIOUS of the weight."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.95)
 PAIRS = tuple((alpha, lam) for alpha in ALPHAS for lam in LAMBDAS)
 """(α, λ) of each lane."""

@@ -1,13 +1,13 @@
-"""Experts by least squares for sparse features: LSTD(λ) with several λ, and weights drawn to 0 as much as noise asks for.
+"""Experts by least squares for sparse features: LSTD(λ), its weights drawn to 0 as much as the noise asks for.
 
     z += x,    A += ρ z (x - γ'x')ᵀ,    b += ρ z r,    C += diag(ρ² z²),    z *= min(ρ, 1) γ' λ
 
-b = A w + noise, whose covariance is about σ² C if the TD errors at the true values have the variance σ². For weights that
-a priori have the variance τ², the most probable ones are
+b = A w + noise, whose covariance is about σ² C if the TD errors at the true values have the variance σ². If the weights
+have the variance τ² a priori, the most probable ones are
 
     (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b
 
-with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ²; τ² that under which what was observed
+with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ²; τ² that under which what was seen
 is most probable (MacKay 1992, "Bayesian interpolation"), but not much less than the mixture's own E[u²]/E|x|².
 
 Systems are solved often at first and seldom later. A step costs in proportion to the active features times all.
@@ -54,9 +54,9 @@ def first_systems(n: int) -> Systems:
     L, R, size, n = len(lams), len(ridges), n, n if lams else 0
     return Systems(
         lam=np.array(lams), ridge=np.array(ridges), prior=np.add.outer(OF_LAMBDA[:L], OF_RIDGE[:R]).ravel(),
-        due=np.zeros(L), age=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))), A=aligned(np.zeros((L, n, n))),
-        b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))), solved=aligned(np.zeros((size, 1, L * R))),
-        room=aligned(np.zeros((3 * n + 2, n))),
+        due=np.zeros(L), age=np.zeros(L), moments=np.zeros(3), ratio=np.zeros(L), trace=aligned(np.zeros((L, n))),
+        A=aligned(np.zeros((L, n, n))), b=aligned(np.zeros((L, n))), C=aligned(np.zeros((L, n))),
+        solved=aligned(np.zeros((size, 1, L * R))), room=aligned(np.zeros((3 * n + 2, n))),
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: F
 
 
 def eliminated(M: Floats, w: Floats) -> bool:
-    """Put M⁻¹ w in w's place, M symmetric with its upper half given; rows of Gauss's factor in M's. Whether it can be."""
+    """Put M⁻¹ w in w's place, M symmetric, its upper half given, and Gauss's factor in M's. Whether it can be."""
     n = w.size
     for k in range(n):
         if not 0.0 < M[k, k] < math.inf:

@@ -10,11 +10,11 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto import errors, layout
-from tdlambda.auto.explanation import Expert, Explanation
+from tdlambda.auto.explanation import Expert, Explanation, mean_lam
 from tdlambda.auto.layout import Memory
 from tdlambda.auto.mixing import weigh
-from tdlambda.auto.systems import ERROR, first_systems
 from tdlambda.auto.modules import lanes_type, module_of
+from tdlambda.auto.systems import ERROR, first_systems
 from tdlambda.compiled import entry
 from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
@@ -148,27 +148,32 @@ class Learners:
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
-        return self.explain(0).lam
+        return mean_lam(self.experts())
 
-    def explain(self, steps: int) -> Explanation:
-        """Which α and λ carry the weight now."""
+    def experts(self) -> tuple[Expert, ...]:
+        """All that were not dropped, by weight."""
         m, bank, n = self.memory, self.bank, layout.LANES
         count = max(1.0, float(bank["count"]))
         # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
         loss = (m.long[layout.ENERGY] - 2 * m.long[layout.GAIN]) / count
         error = 2 * np.sqrt(shorter * m.long[layout.NOISE]) / count
-        kinds: list[Any] = [(float(bank["alpha"][l % n]), float(bank["lam"][l % n]), l >= n) for l in range(2 * n)]
-        kinds += [(None, float(lam), False, "LSTD", np.inf, float(k)) for lam in m.systems.lam for k in m.systems.ridge]
-        kinds += [(None, np.nan, False, name) for name in self.own_names]
-        experts = [
-            Expert(*kind[:3], float(m.weight[l]), float(loss[l]), float(error[l]), *kind[3:])
-            for l, kind in enumerate(kinds)
-            if l >= 2 * n or not bank["dropped"][l % n]
-        ]
-        window = min(steps, round(float(bank["window"])) + steps % layout.EVERY)
-        seen = (int(bank[name]) for name in ("changes", "restarts", "drops", "moves"))
-        return Explanation(tuple(sorted(experts, key=lambda e: -e.weight)), steps, window, *seen)
+        pairs = [(float(bank["alpha"][k]), float(bank["lam"][k])) for k in range(n)]
+        kinds: list[Any] = [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
+        kinds += [{"lam": float(z), "kind": "LSTD", "ridge": float(k)} for z in m.systems.lam for k in m.systems.ridge]
+        kinds += [{"kind": name} for name in self.own_names]
+        found = [Expert(float(m.weight[l]), float(loss[l]), float(error[l]), **kind) for l, kind in enumerate(kinds)]
+        left = [e for l, e in enumerate(found) if l >= 2 * n or not bank["dropped"][l % n]]
+        return tuple(sorted(left, key=lambda e: -e.weight))
+
+    def explain(self, steps: int) -> Explanation:
+        """Which experts carry the weight now."""
+        window = min(steps, round(float(self.bank["window"])) + steps % layout.EVERY)
+        changes, restarts, drops, moves = (int(self.bank[k]) for k in ("changes", "restarts", "drops", "moves"))
+        return Explanation(
+            self.experts(), steps, window, changes, restarts, drops, moves,
+            value_error=self.value_error, return_error=self.return_error,
+        )  # fmt: skip
 
     def end(self) -> None:
         """Forget the episode under way."""
@@ -195,9 +200,28 @@ class Learners:
     def state(self) -> dict[str, Array]:
         """Arrays that hold everything learnt."""
         m = self.memory
-        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced", "weight", "z", "since", "long", "short", "errors", "recent", "recent_value")
+        arrays = (
+            "F",
+            "order",
+            "listed",
+            "copies",
+            "expected",
+            "visits",
+            "synced",
+            "weight",
+            "z",
+            "since",
+            "long",
+            "short",
+            "errors",
+            "recent",
+            "recent_value",
+        )
         found = {name: getattr(m, name) for name in arrays}
-        found |= {f"systems.{name}": getattr(m.systems, name) for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")}
+        found |= {
+            f"systems.{name}": getattr(m.systems, name)
+            for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")
+        }
         found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
         found |= {name: m.state[name] for name in _COUNTERS}
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
