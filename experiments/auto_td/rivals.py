@@ -2,8 +2,8 @@
 
     python experiments/auto_td/rivals.py [--seeds 12] [--steps 100000] [--json]
 
-A setting is chosen for each method on some tasks and 4 seeds, by the geometric mean over tasks of its error after 10³ and
-10⁴ steps over that of the best of 168 fixed (α, λ) in hindsight; it is reported on other tasks and seeds. Where TD cannot be
+A setting is chosen for each method on some tasks and 4 seeds, by the geometric mean over tasks of its error after 10³
+and 10⁴ steps over that of the best of 168 fixed (α, λ) in hindsight; it is reported on others. Where TD cannot be
 stable, off-policy with shared features, fixed learners are GTD. ALLSTD chooses λ at each horizon from the episodes so
 far, so that it is there in episodic tasks alone.
 """
@@ -19,7 +19,7 @@ import numpy as np
 import tdlambda as td
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "results"))
-from auto_td import fixed  # noqa: E402
+from auto_td import fixed
 
 HORIZONS = (10**3, 10**4, 10**5)
 CHOOSING, REPORTING = 9000, 7000

@@ -12,12 +12,16 @@ class Front:
         self.m = np.median(first, axis=0)
         self.M = 3 * 1.48 * np.median(np.abs(first - self.m), axis=0)
         self.q, self.c, self.s = np.zeros_like(self.m), self.m.copy(), np.zeros_like(self.m)
+        self.streak = np.zeros_like(self.m)
 
     def see(self, v: Any, t: int) -> Any:
         e, new = v - self.m, (self.s == 0) & (np.abs(v - self.m) > 1e-12 * np.abs(v))
         self.c[new], self.s[new] = self.m[new], np.abs(e[new])
         limit = np.where(self.M > 0, 1.5 * self.M, np.inf)
-        self.M = np.where(self.M > 0, np.maximum(self.M, np.minimum(np.abs(e), 1.5 * self.M)), np.abs(e))
+        beyond = np.abs(e) > limit
+        self.streak = np.where(self.M > 0, np.where(beyond, self.streak + 1, 0.8 * self.streak), self.streak)
+        grown = np.where(beyond, np.where(self.streak > 2, 1.5 * self.M, self.M), np.maximum(self.M, np.abs(e)))
+        self.M = np.where(self.M > 0, grown, np.abs(e))
         seen, e = np.where(np.abs(e) > limit, self.m + np.clip(e, -limit, limit), v), np.clip(e, -limit, limit)
         rate = max(1 / t, 1e-3)
         self.q, self.m = self.q + rate * (e**2 - self.q), self.m + rate * e

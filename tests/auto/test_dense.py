@@ -109,6 +109,16 @@ def test_one_outlier_is_forgotten_after_fifty_steps(what: str) -> None:
     assert disturbed < 1.2 * undisturbed
 
 
+def test_recurring_outliers_are_never_believed() -> None:
+    """One reading in a hundred is 100 σ off: R² ≥ 0 after 1 000 steps, and not far below what it is without."""
+    X, r = readings(4000, 3)
+    rng = np.random.default_rng(5)
+    Y = X + 100 * X.std(axis=0) * rng.choice([-1, 0, 1], size=X.shape, p=[0.005, 0.99, 0.005])
+    G, late = realised(r, 0.9), slice(1000, 3900)
+    with_them, without = (r2(predictions(x, r)[late], G[late]) for x in (Y, X))
+    assert with_them > max(0.0, 0.5 * without)
+
+
 @pytest.mark.parametrize("gain", [1e-3, 1e3])
 def test_a_change_of_gain_is_followed(gain: float) -> None:
     """R² ≥ 0 again after 1 000 steps."""
