@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, rules, steps, studies
+    from tdlambda import engine, features, rules, steps, streams, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -82,6 +82,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         Counting,
         Fixed,
         Greedy,
+        LambdaMixture,
         Meta,
         OfflineMeta,
         PerState,
@@ -89,6 +90,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         ValueErrorGreedy,
         offline_meta,
     )
+    from tdlambda.streams import Horde, Question, prequential
     from tdlambda.studies import Method, Study, load_results, run_study
     from tdlambda.tasks import TASKS, Task, World, make, states, task
 
@@ -124,9 +126,11 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "report": ("History", "follow"),
     "reproduction": (),
     "rules": (
-        "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
+        "Counting", "Fixed", "Greedy", "LambdaMixture", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy",
+        "offline_meta",
     ),
     "steps": (),
+    "streams": ("Horde", "Question", "prequential"),
     "studies": ("Method", "Study", "load_results", "run_study"),
     "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
@@ -174,9 +178,11 @@ __all__ = [
     "Greedy",
     "GridTilings",
     "History",
+    "Horde",
     "Interrupted",
     "LambdaChoice",
     "LambdaDiscrepancy",
+    "LambdaMixture",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
@@ -191,6 +197,7 @@ __all__ = [
     "OneOver",
     "PerState",
     "QLambda",
+    "Question",
     "RecursiveLSTD",
     "Rule",
     "Sarsa",
@@ -214,6 +221,7 @@ __all__ = [
     "choose_lambda",
     "engine",
     "evaluate",
+    "features",
     "follow",
     "from_log",
     "lambda_returns",
@@ -222,10 +230,12 @@ __all__ = [
     "make",
     "meta_actor_critic",
     "offline_meta",
+    "prequential",
     "rules",
     "run_study",
     "states",
     "steps",
+    "streams",
     "studies",
     "task",
     "train",

@@ -58,7 +58,7 @@ class Model:
         """What is needed of the rule's results, but for what one of its functions asks of another."""
         given = {name for what in self.estimates.values() for name in what}
         coefficients = rule.equations().coefficients if rule.updates else []
-        return {*given, *rule.keeps, *rule.row_names(), *coefficients}
+        return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
 
     def _check_names(self, rule: Rule) -> None:
         a = self.algorithm
@@ -113,13 +113,14 @@ class Model:
     @cached_property
     def kept(self) -> list[str]:
         """Numbers kept from step to step."""
-        own = [] if self.rule is None else list(self.rule.keeps)
+        own = [] if self.rule is None else [*self.rule.keeps, *self.rule.holds]
         return [f"{k}_{n}" for k in self.estimates for n in (*self.algorithm.keeps, *self.algorithm.holds)] + own
 
     @cached_property
     def held(self) -> dict[str, float]:
         """Numbers kept over episodes, and what a learner begins with."""
-        return {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
+        held = {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
+        return held | dict(self.rule.holds if self.rule is not None else {})
 
     @cached_property
     def carried(self) -> dict[str, str]:
@@ -152,6 +153,8 @@ class Model:
 
     def independent(self) -> tuple[str, ...]:
         """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
+        if self.mixture:
+            return ()  # they take over the weights of another
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
         free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learnt
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
@@ -159,6 +162,25 @@ class Model:
     def parameter(self, name: str, estimate: str) -> str:
         """Where an estimate finds a parameter of the algorithm: "0.0" if it is the value's alone."""
         return "0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name
+
+    def without(self, size: str, estimate: str) -> bool:
+        """Whether a step size is 0 for an estimate, which learns by TD(λ)."""
+        return size in words(self.algorithm.correcting) and self.rule is not None and estimate in self.rule.by_td
+
+    @cached_property
+    def mixture(self) -> Mapping[str, str]:
+        """Estimates that V is mixed of, and the numbers it is mixed by; empty where V learns."""
+        return {} if self.rule is None else self.rule.mixture
+
+    @cached_property
+    def learning(self) -> list[str]:
+        """Estimates that learn."""
+        return [name for name in self.estimates if not (self.mixture and name == "V")]
+
+    @cached_property
+    def restarting(self) -> list[str]:
+        """Estimates that begin again from the first of a mixture when they leave their bounds."""
+        return self.learning[1:] if self.mixture else []
 
     def pinned(self, estimate: str, keep: str) -> float | None:
         """What a rule holds a kept number at."""

@@ -99,7 +99,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         Step size α: a number, a schedule such as `td.OneOver("visits")`, or step sizes that adapt, such as
         `td.steps.Swift()`, where they are defined for the algorithm.
     lam
-        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.ValueErrorGreedy()`, "meta"
+        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.LambdaMixture()`, "meta"
         `td.Meta()`, "greedy" `td.Greedy()`.
     correction
         Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a `td.TraceCorrection`.
@@ -230,7 +230,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
         for name, begin in declaration.starts.items():
             self._rows[[model.rows.index(f"{k}_{name}") for k in model.estimates]] = begin
-        self._rows[0, :size] = start
+        first = words(declaration.weight_rows)[0]
+        self._rows[[model.rows.index(f"{k}_{first}") for k in ("V", *model.mixture)], :size] = start
         self._own: Floats = np.zeros((len(model.own_rows), width))
         self._live: Ints = np.zeros((2, room if self._sparse else 0), dtype=np.int64)
         self._record: Array = np.zeros(1, named(one.state_type(model)))
@@ -509,7 +510,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
 
         `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ]. `td.ValueErrorGreedy`: E[G] as it is
-        learnt, and averaged.
+        learnt, and averaged. `td.LambdaMixture`: the values that are mixed before these.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -528,8 +529,18 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def trace(self) -> Array:
-        """The eligibility trace e, as a view that cannot be written."""
-        return self.row(f"V_{words(self.declaration.trace_rows)[0]}")
+        """The eligibility trace e, as an array that cannot be written; of a mixture, the mixture of its traces."""
+        name = words(self.declaration.trace_rows)[0]
+        if not self.mixture:
+            return self.row(f"V_{name}")
+        mixed: Array = np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0)
+        mixed.flags.writeable = False
+        return mixed
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """The estimates that V is a mixture of, and their weights (`td.LambdaMixture`); empty for other rules."""
+        return {k: float(self._record[number][0]) for k, number in self.model.mixture.items()}
 
     def row(self, name: str) -> Array:
         """A row by its name: "V_w", the value's weights; "V_e", its trace; "u", of the rule. It cannot be written."""
@@ -561,7 +572,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     @property
     def trace_decay(self) -> float | None:
         """γλ of the state just entered, by which the trace will decay; None if the algorithm keeps no such number."""
-        return float(self._record["V_decay"][0]) if "V_decay" in self.model.kept else None
+        if "V_decay" not in self.model.kept:
+            return None
+        weights = self.mixture or {"V": 1.0}
+        return sum(weight * float(self._record[f"{k}_decay"][0]) for k, weight in weights.items())
 
     @property
     def steps(self) -> int:
