@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tdlambda.arrays import Floats
 from tdlambda.control.greedy import LEVEL
 from tdlambda.control.value_modules import ValueForm
+from tdlambda.core.records import named
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.learners.guard import Guard
@@ -21,7 +22,7 @@ from tdlambda.mdp.corrections import TraceCorrection
 
 COUNTED = {"steps": "i8", "episodes": "i8"}
 NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
-RECORD = np.dtype(
+RECORD = named(
     list((COUNTED | NUMBERS).items()) + [(f"{who}_{name}", kind) for who in ("pi", "b") for name, kind in LEVEL.items()]
 )
 """An agent's numbers: transitions and episodes so far; sizes, options of the correction; levels of both policies."""
