@@ -1,6 +1,6 @@
 """How many of AutoTD's intervals hold what they are for: values in finite tasks, returns on streams of readings.
 
-    python experiments/auto_td/coverage.py [--seeds 12] [--synthetic] [--json]
+    python experiments/auto_td/intervals.py [--seeds 12] [--synthetic] [--json]
 
 Finite tasks: the share of states, by how often they are visited, whose true value is in its interval, after 10³, 10⁴
 and 10⁵ steps; and the error that AutoTD says it has over the one it has. Streams: the share of returns in the interval
