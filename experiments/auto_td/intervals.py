@@ -1,10 +1,10 @@
 """How many of AutoTD's intervals hold what they are for: values in finite tasks, returns on streams of readings.
 
-    python experiments/auto_td/coverage.py [--seeds 12] [--synthetic] [--json]
+    python experiments/auto_td/intervals.py [--seeds 12] [--synthetic] [--json]
 
 Finite tasks: the share of states, by how often they are visited, whose true value is in its interval, after 10³, 10⁴
-and 10⁵ steps; and the error that AutoTD says it has over the one it has. Streams: the share of returns in the interval that
-was given before them. `--synthetic` leaves out the streams that need packages.
+and 10⁵ steps; and the error that AutoTD says it has over the one it has. Streams: the share of returns in the interval
+that was given before them. `--synthetic` leaves out the streams that need packages.
 """
 
 import argparse
@@ -77,9 +77,8 @@ def main() -> None:
     if given.json:
         print(json.dumps({"values": values, "returns": returns}, indent=2))
         return
-    print(
-        "| values within their 50 % / 90 % intervals; error said over real | 10³ | 10⁴ | 10⁵ |\n| --- | --- | --- | --- |"
-    )
+    print("| values within their 50 % / 90 % intervals; error said over real | 10³ | 10⁴ | 10⁵ |")
+    print("| --- | --- | --- | --- |")
     for name, rows in values.items():
         cells = [f"{100 * r['half']:.0f} / {100 * r['nine']:.0f} %; {r['said']:.2f}" for r in rows]
         print(f"| {name} | {' | '.join(cells)} |")
