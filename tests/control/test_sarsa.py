@@ -92,8 +92,9 @@ def test_several_environments_have_traces_of_their_own(mode: Any) -> None:
     """Two environments, one agent: the same as two interleaved streams with their own traces."""
     envs = gym.vector.SyncVectorEnv([lambda: Corridor(), lambda: Corridor()], autoreset_mode=mode)
     agent = sarsa()
-    curve = td.train(envs, agent, steps=1500, seed=0)
+    curve = td.train(envs, agent, steps=1500, seed=0, evaluate_every=1500, evaluation_episodes=1)
     assert curve.steps == agent.steps == 1500
+    assert curve.evaluations.tolist() == [[1500, -4.0, 0.0, 1]]
     assert [agent.greedy(s) for s in range(4)] == [1, 1, 1, 1]
     assert (curve.returns == -curve.lengths).all()
     assert curve.lengths.min() >= 4

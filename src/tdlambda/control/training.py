@@ -21,6 +21,8 @@ from tdlambda.learners.evaluation import _held, _make
 from tdlambda.learners.progress import Speed
 
 _SHOW_EVERY = 256
+_OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
+"""Options of a vector that its environments do not have."""
 GAMMA = 0.99
 """γ where neither the user nor the environment says one."""
 
@@ -215,7 +217,13 @@ def _another(env: Any, world: Any) -> Any:
     if isinstance(env, str):
         return _make(env)
     spec = getattr(world, "spec", None)
-    return copy.deepcopy(world) if spec is None else gym.make(spec)
+    if not isinstance(world, gym.vector.VectorEnv):
+        return copy.deepcopy(world) if spec is None else gym.make(spec)
+    if spec is not None:
+        return gym.make(spec.id, **{name: value for name, value in spec.kwargs.items() if name not in _OF_VECTORS})
+    if not hasattr(world, "envs"):
+        raise ValueError(f"evaluate_every: one of {world} cannot be made anew; make the vector by gym.make_vec")
+    return copy.deepcopy(world.envs[0])
 
 
 @contextmanager

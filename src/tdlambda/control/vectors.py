@@ -14,7 +14,11 @@ from tdlambda.learners.evaluation import _held
 
 
 class Traces:
-    """What a learner keeps of an episode under way: to be put aside, and taken up again."""
+    """What a learner keeps of an episode under way: to be put aside, and taken up again.
+
+    True online algorithms keep w⁻·x, a prediction by the weights of one step ago. What other environments have changed
+    in between must not count as a change by this one's own step, so it is kept as w·x less the own change.
+    """
 
     def __init__(self, learner: Algorithm) -> None:
         self.learner = learner
@@ -23,17 +27,32 @@ class Traces:
         traces = words(learner._beside.trace_rows) if learner._beside is not None else []
         self.own = [model.own_rows.index(r) for r in traces]
         self.numbers = [name for name in model.kept if name not in model.held] + ["under_way", "length"]
+        begins = {
+            keep: declared.dots[at].partition(".")[0] for keep, at in declared.keeps.items() if isinstance(at, str)
+        }
+        self.predictions = {
+            f"{k}_{keep}": model.rows.index(f"{k}_{row}") for k in model.estimates for keep, row in begins.items()
+        }
 
-    def taken(self) -> tuple[Any, ...]:
-        """A copy."""
+    def _now(self, at: Any) -> dict[str, float]:
+        """The predictions at an observation (or a pair) by the weights of now."""
+        index, value = self.learner.features.encode(at)
+        return {name: float(value @ self.learner._rows[row, index]) for name, row in self.predictions.items()}
+
+    def taken(self, at: Any) -> tuple[Any, ...]:
+        """A copy, in an episode that is at this observation or pair."""
         one = self.learner
         numbers = {name: one._record[name][0] for name in self.numbers}
+        if self.predictions:
+            numbers |= {name: numbers[name] - now for name, now in self._now(at).items()}
         return one._rows[self.rows], one._own[self.own], numbers
 
-    def put(self, kept: tuple[Any, ...]) -> None:
+    def put(self, kept: tuple[Any, ...], at: Any) -> None:
         """Go on with this one."""
         one, (rows, own, numbers) = self.learner, kept
         one._rows[self.rows], one._own[self.own] = rows, own
+        if self.predictions:
+            numbers = numbers | {name: numbers[name] + now for name, now in self._now(at).items()}
         for name, value in numbers.items():
             one._record[name] = value
         if one._sparse:
@@ -48,16 +67,16 @@ class ActorTraces:
             raise TypeError(f"agent: in several environments its critic must have traces; got {agent.critic!r}")
         self.critic, self.actor = Traces(agent.critic), agent._actor
 
-    def taken(self) -> tuple[Any, ...]:
+    def taken(self, at: Any) -> tuple[Any, ...]:
         """A copy."""
         a = self.actor
         numbers = {name: a.record[name][0] for name in ("emphasis", "decay")}
-        return self.critic.taken(), a.rows[a.policy.rows :].copy(), numbers
+        return self.critic.taken(at), a.rows[a.policy.rows :].copy(), numbers
 
-    def put(self, kept: tuple[Any, ...]) -> None:
+    def put(self, kept: tuple[Any, ...], at: Any) -> None:
         """Go on with this one."""
         a, (critic, rows, numbers) = self.actor, kept
-        self.critic.put(critic)
+        self.critic.put(critic, at)
         a.restore(a.state() | {name: np.array([value]) for name, value in numbers.items()} | {
             "rows": np.concatenate([a.rows[: a.policy.rows], rows])
         })  # fmt: skip
@@ -74,10 +93,15 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
     if job.done:
         return
     episodes = ActorTraces(agent) if isinstance(agent, ActorCritic) else Traces(agent.learner)
-    kept = [episodes.taken() for _ in range(env.num_envs)]
     obs = env.reset(seed=job.seed)[0]
     now = [_held(one) for one in obs]
     actions = [agent.act(one, rng) for one in now]
+
+    def place(obs: Any, action: Any) -> Any:
+        """What the learner's features are of."""
+        return (obs, action or 0) if ahead else obs
+
+    kept = [episodes.taken(place(one, action)) for one, action in zip(now, actions, strict=True)]
     fresh = [False] * env.num_envs  # whether the next step only begins an episode
     while not job.done:
         raw, rewards, terminated, truncated, info = env.step(np.array([hand(a) for a in actions]))
@@ -93,13 +117,13 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
             said = info["final_info"] if same_step and ended else info
             told = {"discount": said["discount"][i]} if "discount" in said else {}
             reward, gamma = job.reward(rewards[i]), job.discount(told)
-            episodes.put(kept[i])
+            episodes.put(kept[i], place(now[i], actions[i]))
             next_action = None if end or not ahead else agent.act(after, rng)
             if ahead:
                 agent.update(now[i], actions[i], reward, after, next_action, gamma, end, cut)
             else:
                 agent.update(now[i], actions[i], reward, after, gamma, None, end, cut)
-            kept[i] = episodes.taken()
+            kept[i] = episodes.taken(place(after, next_action))
             curve.add(reward, gamma, ended, cut, i)
             job.count()
             if ended:
