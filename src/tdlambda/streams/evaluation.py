@@ -99,7 +99,8 @@ class _Seen:
         if self.every is None:
             self.every = work.following.every(rows)
         self.at.append(rows.first + at)
-        self.rows.append((v, after, s.reward[t], s.gamma[t], s.rho[t], s.terminated[t], s.cut[t], s.awake[t]))
+        numbers = (column[t].copy() for column in (s.reward, s.gamma, s.rho))
+        self.rows.append((v, after, *numbers, s.terminated[t], s.cut[t], s.awake[t]))
         self.X.append(X[at])
         if work.spread is not None:
             self.spread.append(work.deviation(X[at] if X.ndim > 1 else int(X[at])))

@@ -25,6 +25,8 @@ from tdlambda.streams.progress import shown
 from tdlambda.streams.reading import batches, length
 
 CHUNK = 10_000
+AT_ONCE = 2**19
+"""Rows times questions that are learnt at a time, so that their numbers stay in the cache."""
 LOOKED_AT = 100
 """Rows by which features are chosen."""
 Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
@@ -255,17 +257,17 @@ class Horde:
                 if not len(batch):
                     continue
                 groups.check(batch)
-                self._schema.fitted(batch)
+                schema = self._schema.fitted(batch)
                 if self._work is None and len(batch) > 1:
                     self._ready = self._begin(batch)
-                for part in parts(batch, chunk):
-                    self._take(part, record)
+                for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
+                    self._take(part, record, schema)
                     bar(read)
                     yield self.rows
 
-    def _take(self, batch: Batch, record: Record | None = None) -> None:
+    def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:
         """Learn from the steps to these rows: all that can fail comes first, then all that changes."""
-        schema = self._schema.fitted(batch)
+        schema = schema or self._schema.fitted(batch)
         work = self._work or self._ready or self._begin(batch)
         raw = work.front.read(batch)
         rows = batch.after(self._last)
