@@ -1,9 +1,9 @@
 """Nexting: hundreds of predictions at several time scales, of a robot that has never been told what its sensors mean.
 
 After Modayil, White & Sutton (2014), "Multi-timescale nexting in a reinforcement learning robot", and the off-policy
-questions of Sutton et al. (2011), "Horde", on a synthetic robot: it drives around a round room past a lamp, and rests now
-and then. Twelve sensors, six horizons; each is predicted under what the robot does, and under "if I kept driving" and "if
-I rested", from the same rows.
+questions of Sutton et al. (2011), "Horde", on a synthetic robot: it drives around a round room past a lamp, and rests
+now and then. Twelve sensors, six horizons; each is predicted under what the robot does, and under "if I kept driving"
+and "if I rested", from the same rows.
 
     python examples/nexting.py [--steps 20000]
 """
@@ -63,13 +63,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=20_000)
     steps = parser.parse_args().steps
-    rows, angle = drive(steps)
+    rows, _ = drive(steps)
     sensors = [name for name in rows if name not in ("drives", "rests")]
     asked = questions(sensors)
     tiles = [td.features.Tiles(f"light {k}", f"light {(k + 2) % LAMPS}", tiles=6, tilings=4) for k in range(4)]
-    horde = td.Horde(
-        td.features.Columns(*tiles), asked, lambda x: td.TrueOnlineTD(x, 0.1 / 17, 0.8, correction="retrace")
-    )
+    features = td.features.Columns(*tiles)
+    horde = td.Horde(features, asked, lambda x: td.TrueOnlineTD(x, 0.1 / 17, 0.8, correction="retrace"))
     horde.learn({name: column[:20] for name, column in rows.items()})  # compiles
     begun = time.process_time()
     horde.learn({name: column[20:] for name, column in rows.items()})

@@ -2,8 +2,8 @@
 
     python experiments/streams/horde.py [--boosting] [--json] [--pages FOLDER]
 
-Needs the packages that ship the data: pip install vega_datasets statsmodels. Each prediction is made before it is learnt
-from. Early: from step 500 (or n/8) to the middle; late: the second half.
+Needs the packages that ship the data: pip install vega_datasets statsmodels. Each prediction is made before it is
+learnt from. Early: from step 500 (or n/8) to the middle; late: the second half.
 """
 
 import argparse
@@ -55,14 +55,8 @@ def main() -> None:
         low, high = s.interval()["r2"]
         rivals = [f"{s.rivals_early[n].r2:.3f} / {s.rivals[n].r2:.3f}" if n in s.rivals else "" for n in names]
         if not given.json:
-            cells = [
-                name,
-                f"{s.early.r2:.3f} / {s.late.r2:.3f}",
-                f"{low:.3f} to {high:.3f}",
-                *rivals,
-                f"{s.coverage:.0%}",
-            ]
-            print(f"| {' | '.join(cells)} |", flush=True)
+            ours = (f"{s.early.r2:.3f} / {s.late.r2:.3f}", f"{low:.3f} to {high:.3f}")
+            print(f"| {' | '.join([name, *ours, *rivals, f'{s.coverage:.0%}'])} |", flush=True)
     if given.json:
         print(json.dumps(rows, indent=2))
 

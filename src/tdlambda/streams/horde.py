@@ -90,7 +90,7 @@ class Horde:
     >>> 9 < horde.predict()["next hours"] < 11
     True
     >>> horde
-    <Horde of 1 question, 5 features, 3,000 rows>
+    <Horde of 1 question, 4 features, 3,000 rows>
     """
 
     def __init__(
