@@ -131,6 +131,12 @@ class Crew:
         self.alone: dict[int, Learner] = {q: one for q, one in enumerate(learners) if q not in together}
         self.asleep = np.zeros(self.n, dtype=bool)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: learners, and who is in a team; not the machine code."""
+        learners = [self.learner(q) if q not in self.alone else self.alone[q].clone() for q in range(self.n)]
+        teams = [(team.where, team.order) for team in self.teams]
+        return _again, (self.encoder, learners, teams, self.asleep.copy())
+
     def learner(self, q: int) -> Learner:
         """One question's learner: itself, or a copy of its lane."""
         for team in self.teams:
@@ -251,6 +257,12 @@ def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool
     except Diverged:
         return False
     return getattr(one, "diverged_at", None) is None
+
+
+def _again(encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]], asleep: Bools) -> Crew:
+    crew = Crew(encoder, learners, teams)
+    crew.asleep = asleep
+    return crew
 
 
 def _between(X: Array, at: Ints) -> tuple[Array, Array]:

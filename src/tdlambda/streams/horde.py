@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -228,6 +229,11 @@ class Horde:
 
         return load(cls, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: a Horde that shares nothing with this one; without what made its learners."""
+        own = vars(self) | {"_makers": {} if self._work else self._makers, "_work": copy.deepcopy(self._work)}
+        return _restored, (type(self), own)
+
     @property
     def _here(self) -> Any:
         """The observation of the last row."""
@@ -366,3 +372,9 @@ class Horde:
         if self._work is None:
             raise ValueError(f"{what}: there is no learner before the first row; update or learn first")
         return self._work
+
+
+def _restored(kind: type[Horde], own: dict[str, Any]) -> Horde:
+    horde = object.__new__(kind)
+    vars(horde).update(own)
+    return horde
