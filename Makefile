@@ -9,11 +9,10 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test lint types check warm browser screenshots slow bench docs mutants lock clean
 
-run: $(READY)            ## one of the thesis' tables, at a reduced size, beside the printed numbers
-	@echo "The thesis' first table with 24 seeds (a minute or two; the first run compiles for half a minute)"
-	@$(BIN)/tdlambda reproduce ringworld-0.40-0.35 --quick --save out
-	@$(BIN)/tdlambda report results/ringworld-0.40-0.35-quick --out out/report.html
-	@echo "Look at out/report.html. Next: README.md, docs/, .venv/bin/tdlambda run --list"
+run: $(READY)            ## a table of the thesis remade, what you can have today, a real stream: three pictures
+	@echo "About two minutes; the first run compiles for some of them"
+	@$(BIN)/tdlambda demo --out out/report.html
+	@echo "Next: README.md, docs/, .venv/bin/tdlambda run --list"
 
 test:                    ## everything CI runs
 	@$(MAKE) --no-print-directory -j 2 browser lint types warm

@@ -5,7 +5,7 @@
     .venv/bin/python docs/figures.py --out DIR       into another folder; the pages stay as they are
     .venv/bin/python docs/figures.py --quick         few seeds and steps, into a temporary folder: does it run?
 
-Needs Matplotlib. A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
+A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
 of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
 Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
 `FiniteMDP.value_error(V, target, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
@@ -24,13 +24,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.charts.style import OKABE_ITO, PAPER, SOFT, TRUTH, finished
 from tdlambda.reproduction.published import thesis_tables
 
-sys.path.append(str(Path(__file__).resolve().parent / "results"))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent / "results")]
+from panels import Figure, Panel, save
 from variants import PrintedNewton, Variant
 
 Array = NDArray[np.float64]
@@ -38,25 +41,6 @@ Build = Callable[[], Any]
 Measure = Callable[[Any], Any]
 
 DOCS = Path(__file__).resolve().parent
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, RED, PINK = "#0072B2", "#D55E00", "#CC79A7"
-"""Okabe & Ito's palette, which colour-blind readers can tell apart."""
-COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK)
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-")
-STYLE = {
-    "svg.hashsalt": "tdlambda",
-    "font.size": 11,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "lines.linewidth": 1.8,
-    "path.simplify": True,
-    "savefig.facecolor": "white",
-}
 
 
 class Scale:
@@ -150,23 +134,19 @@ def table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in body)]) + "\n"
 
 
-def figure(panels: int = 1, height: float = 3.7, **options: Any) -> tuple[Any, Any]:
+def figure(panels: int = 1, height: int = 300) -> tuple[Figure, Any]:
     """A figure of one or two panels."""
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(7.6 if panels == 1 else 9.6, height), layout="constrained")
-    return fig, fig.subplots(1, panels, **options)
+    made = Figure(panels, height)
+    return made, made.panels[0] if panels == 1 else made.panels
 
 
-def draw(ax: Any, x: Any, runs: Array, k: int, label: str, **options: Any) -> None:
+def draw(ax: Panel, x: Any, runs: Array, k: int, label: str, **options: Any) -> None:
     """A mean with its band."""
     m, e = mean(runs)
-    style: dict[str, Any] = {"color": COLOURS[k], "linestyle": DASHES[k]} | options
-    ax.plot(x, m, label=label, **style)
-    ax.fill_between(x, m - e, m + e, color=style["color"], alpha=0.2, linewidth=0)
+    ax.line(x, m, label, low=m - e, high=m + e, **{"colour": k, **options})
 
 
-# ---- the figures: each returns a Matplotlib figure and a table ------------------------------------------------------
+# ---- the figures: each returns a figure and a table ------------------------------------------------------
 
 ALPHAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 EARLY = "RMS error, first 10 episodes"
@@ -195,7 +175,6 @@ def td_traces(scale: Scale) -> tuple[Any, str]:
         best = int(np.argmin(runs.mean(axis=0)))
         body.append((trace, alphas[best], pm(runs[:, best]), *(pm(runs[:, j]) for j in picks(alphas, 0.4, 0.8))))
     ax.set(xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="TD(λ), λ = 0.9, random walk of 19 states")
-    ax.legend(title="trace")
     shown = [f"error at α = {alphas[j]}" for j in picks(alphas, 0.4, 0.8)]
     return fig, table(["trace", "best α", "error there", *shown], body)
 
@@ -253,13 +232,10 @@ def on_baird(scale: Scale, kinds: dict[str, tuple[Any, dict[str, float]]]) -> tu
     for i, ax in enumerate(panels):
         for k, name in enumerate(learners):
             low, median, high = np.quantile(runs[k][:, :, i], (0.25, 0.5, 0.75), axis=0)
-            ax.plot(at, median, color=COLOURS[k], linestyle=DASHES[k], label=name)
-            ax.fill_between(at, low, high, color=COLOURS[k], alpha=0.2, linewidth=0)
+            ax.line(at, median, name, low=low, high=high, colour=k)
             body[k] += [f"{median[j]:.3g}" for j in shown]
-        ax.axhline(begun[i], color="#777777", linewidth=0.8)
-        ax.annotate("start", (at[-1], begun[i]), (0, 3), textcoords="offset points", ha="right", color="#555555")
+        ax.level(begun[i], "start")
         ax.set(xscale="log", yscale="log", ylim=(1e-4 if i == 0 else 1e-6, 1e6), xlabel="steps", title=labels[i])
-    panels[0].legend(loc="lower left")
     head = [f"{label}, {at[j]} steps" for label in ("RMS of V", "MSPBE") for j in shown]
     return fig, table(["learner", *head], body)
 
@@ -275,9 +251,6 @@ def n_step_td(scale: Scale) -> tuple[Any, str]:
         best = int(np.argmin(runs.mean(axis=0)))
         body.append((alpha, ns[best], pm(runs[:, best]), pm(runs[:, 0]), pm(runs[:, -1])))
     ax.set(xscale="log", xlabel="n", ylabel=EARLY, ylim=(0, 0.8), title="n-step TD, random walk of 19 states")
-    ax.set_xticks(ns, [str(n) for n in ns])
-    ax.minorticks_off()
-    ax.legend()
     return fig, table(["α", "best n", "error there", f"n = {ns[0]}", f"n = {ns[-1]}"], body)
 
 
@@ -292,7 +265,6 @@ def true_online_td(scale: Scale) -> tuple[Any, str]:
         draw(left, at, runs, k, f"λ = {lam:g}")
         body.append((f"{lam:g}", *(pm(runs[:, j]) for j in picks(at, 1000, 10_000, at[-1]))))
     left.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="RingWorld 0.4/0.35, α = 0.01")
-    left.legend()
     alphas, more = scale.points(*ALPHAS), scale.seeds(30)
     for k, lam in enumerate((0.8, 0.95)):
         for build, name, dash in ((td.TrueOnlineTD, "true online", "-"), (td.TD, "accumulating", "--")):
@@ -303,9 +275,8 @@ def true_online_td(scale: Scale) -> tuple[Any, str]:
                 ],
                 axis=1,
             )
-            draw(right, alphas, runs, k, f"{name}, λ = {lam}", linestyle=dash)
+            draw(right, alphas, runs, k, f"{name}, λ = {lam}", dash=dash)
     right.set(xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="random walk of 19 states")
-    right.legend(loc="lower center", ncols=2, columnspacing=1, handlelength=1.6, fontsize=9)
     return fig, table(["λ", *(f"error after {at[j]} steps" for j in picks(at, 1000, 10_000, at[-1]))], body)
 
 
@@ -335,10 +306,9 @@ def gtd(scale: Scale) -> tuple[Any, str]:
         draw(ax, at, runs, k, name)
         body.append((name, *(pm(runs[:, j], 5) for j in picks(at, 1000, 10_000, at[-1]))))
     body.append(("the fixed point itself", "", "", f"{floor:.5f}"))
-    ax.axhline(floor, color=BLACK, linewidth=1.0, linestyle=":", label="fixed point")
+    ax.level(floor, "fixed point", TRUTH)
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error")
-    ax.set_title("FrozenLake off-policy, 12 binary features, α = 0.01, λ = 0")
-    ax.legend()
+    ax.set(title="FrozenLake off-policy, 12 binary features, α = 0.01, λ = 0")
     return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 1000, 10_000, at[-1]))], body)
 
 
@@ -364,14 +334,12 @@ def true_online_gtd(scale: Scale) -> tuple[Any, str]:
                 runs,
                 k,
                 f"{name}, λ = {lam}",
-                linestyle=dash,
-                marker="o" if dash == "-" else "s",
-                markersize=4,
+                dash=dash,
+                dots=True,
             )
             body.append((name, lam, *(pm(runs[:, j]) for j in picks(alphas, 0.01, 0.1, 0.2))))
     ax.set(xscale="log", yscale="log", ylim=(8e-3, 2), xlabel="step size α (β = α)", ylabel="RMS error")
-    ax.set_title(f"FrozenLake off-policy, 12 binary features, after {n[0]} steps")
-    ax.legend()
+    ax.set(title=f"FrozenLake off-policy, 12 binary features, after {n[0]} steps")
     return fig, table(["learner", "λ", *(f"α = {alphas[j]}" for j in picks(alphas, 0.01, 0.1, 0.2))], body)
 
 
@@ -404,13 +372,12 @@ def by_step_size(scale: Scale, learners: dict[str, Any], said: str) -> tuple[Any
         runs = np.concatenate(
             [lake_runs(partial(build, lake.features, a, on_divergence="flag"), lake, n, seeds) for a in alphas], axis=1
         )
-        draw(ax, alphas, runs, k, name, marker="o", markersize=3.5)
+        draw(ax, alphas, runs, k, name, dots=True)
         best = int(np.argmin(runs.mean(axis=0)))
         shown = (pm(runs[:, j]) for j in picks(alphas, 0.001, 0.01, 0.1))
         body.append((name, *shown, f"{pm(runs[:, best])} (α = {alphas[best]:g})"))
     ax.set(xscale="log", yscale="log", ylim=(8e-3, 2), xlabel="step size α", ylabel="RMS error")
-    ax.set_title(f"FrozenLake off-policy, 12 binary features, {said}, after {n[0]} steps")
-    ax.legend()
+    ax.set(title=f"FrozenLake off-policy, 12 binary features, {said}, after {n[0]} steps")
     return fig, table(["learner", *(f"α = {alphas[j]:g}" for j in picks(alphas, 0.001, 0.01, 0.1)), "least"], body)
 
 
@@ -438,7 +405,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
     walk, seeds, n = td.make("RandomWalk-v0"), scale.seeds(10), 1000 if scale.quick else 20_000
     alphas = scale.points(0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
     states, v, d = walk.mdp.n_states, walk.mdp.v(walk.target), walk.mdp.error_weights(walk.target)
-    fig, panels = figure(2, height=4.6, sharey=True)
+    fig, panels = figure(2, height=340)
     body: list[list[str]] = [[name] for name in STEP_SIZES]
     for ax, useless in zip(panels, (0, 20), strict=True):
         streams = []
@@ -456,16 +423,14 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
                         w = learner.weights
                         # signs that are as often + as -: the mean over them is exact
                         errors[i, j] = min(np.sqrt(d @ (w[:states] - v) ** 2 + w[states:] @ w[states:]), 1e6)
-            grey = {"color": "#777777"} if name == "TD" else {"color": COLOURS[k - 1]}
-            draw(ax, alphas, errors, k % len(DASHES), name, marker="o", markersize=3, **grey)
+            draw(ax, alphas, errors, k, name, colour=SOFT if name == "TD" else k - 1, dots=True)
             means = errors.mean(axis=0)
             best = int(np.argmin(means))
             good = [a for a, m in zip(alphas, means, strict=True) if m < 2 * means[best]]
             body[k] += [f"{pm(errors[:, best])} (α = {alphas[best]:g})", f"{good[0]:g} to {good[-1]:g}"]
         title = "19 states, one feature each" if not useless else f"and {useless} random signs beside them"
         ax.set(xscale="log", yscale="log", ylim=(0.02, 3), xlabel="step size that learning begins with", title=title)
-    panels[0].set_ylabel(f"RMS error after {n} steps")
-    panels[1].legend(ncols=2)
+    panels[0].set(ylabel=f"RMS error after {n} steps")
     named = [
         "one feature a state: least error",
         "α within twice that",
@@ -494,11 +459,10 @@ def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
                 sizes = alpha.alpha * v.row("V_a")
                 found[i, j] = np.median(sizes[1 : states - 1]), np.median(sizes[states:])
         draw(ax, at, found[:, :, 0], k, f"{name}, a state's feature")
-        draw(ax, at, found[:, :, 1], k, f"{name}, a random sign", linestyle=":")
+        draw(ax, at, found[:, :, 1], k, f"{name}, a random sign", dash=":")
         body.append((name, *(f"{found[:, j, m].mean():.3g}" for j in picks(at, 1000, at[-1]) for m in (0, 1))))
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="median step size")
-    ax.set_title("19 states, one feature each, and 20 random signs")
-    ax.legend(ncols=2)
+    ax.set(title="19 states, one feature each, and 20 random signs")
     when = [f"{what}, {at[j]} steps" for j in picks(at, 1000, at[-1]) for what in ("states", "signs")]
     return fig, table(["median step size", *when], body)
 
@@ -521,12 +485,11 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
         task = td.make("Garnet-v0", preset)
         gain = task.mdp.average_reward(task.target).gain + 1
         name = f'{"on" if task.on_policy else "off"}-policy, rate="{rate}"'
-        build = partial(td.DifferentialTD, task.features, 0.02, 0.5, 0.1, rate)
+        build = partial(td.DifferentialTD, task.features, 0.02, 0.5, eta=0.1, rate=rate)
         runs = curve(build, task, at, seeds, lambda v, g=gain: abs(v.reward_rate - g), undiscounted)
         draw(left, at, runs, k, name)
         body.append((f"γ = 1, {name}", *(pm(runs[:, j]) for j in shown)))
     left.set(xscale="log", yscale="log", xlabel="steps", ylabel="|r̄ - r(π)|", title="average reward, λ = 0.5, α = 0.02")
-    left.legend()
     for k, discount in enumerate((0.9, 0.99, 0.999)):
         task = td.make("Garnet-v0", "on-policy", discount=discount)
         v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.state_distribution()
@@ -539,11 +502,9 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
             build = partial(kind, task.features, 0.05, 0.5, **({} if kind is td.TD else {"eta": 0.1}))
             found = curve(build, task, at, seeds, measure, one_more)
             name = f"{'TD' if kind is td.TD else 'centred'}, γ = {discount:g}"
-            draw(right, at, found, k, name, linestyle=dash)
+            draw(right, at, found, k, name, dash=dash)
             body.append((f"(1-γ) RMS error, {name}", *(pm(found[:, j]) for j in shown)))
     right.set(xscale="log", yscale="log", xlabel="steps", ylabel="(1-γ) RMS error", title="discounted values, α = 0.05")
-    right.set_ylim(4e-3)
-    right.legend(ncols=2, loc="lower left")
     return fig, table(["", *(f"after {at[j]} steps" for j in shown)], body)
 
 
@@ -568,13 +529,12 @@ def trace_corrections(scale: Scale) -> tuple[Any, str]:
                 with np.errstate(all="ignore"):
                     learner.update_many(steps)
                     runs[i, j] = min(rms(task)(learner), 1e6)
-        draw(ax, alphas, runs, k, name, marker="o", markersize=3.5)
+        draw(ax, alphas, runs, k, name, dots=True)
         floor, best = float(np.sqrt(d @ (X @ exact - v) ** 2)), int(np.argmin(runs.mean(axis=0)))
         shown = (pm(runs[:, j]) for j in picks(alphas, 0.0003, 0.001, 0.01))
         body.append((name, *shown, f"{pm(runs[:, best])} (α = {alphas[best]:g})", f"{floor:.4f}"))
     ax.set(xscale="log", yscale="log", ylim=(0.2, 20), xlabel="step size α", ylabel="RMS error")
-    ax.set_title(f"Garnet off-policy, 30 states, 12 binary features, after {n} steps")
-    ax.legend()
+    ax.set(title=f"Garnet off-policy, 30 states, 12 binary features, after {n} steps")
     return fig, table(
         [
             "correction",
@@ -595,7 +555,7 @@ def lambda_return(scale: Scale) -> tuple[Any, str]:
         ("λ-return, `hold=False`", td.LambdaReturn, {"hold": False}, all_of_them),
         ("true online TD(λ)", td.TrueOnlineTD, {}, all_of_them),
     )
-    fig, panels = figure(2, sharey=True)
+    fig, panels = figure(2)
     body = []
     for ax, (name, build, options, alphas) in zip((*panels, None), algorithms, strict=True):
         row = [name]
@@ -613,8 +573,7 @@ def lambda_return(scale: Scale) -> tuple[Any, str]:
                 draw(ax, alphas, runs, k, f"λ = {lam:g}")
                 ax.set(xlabel="step size α", ylim=(0, 0.8), title=name.replace("`", ""))
         body.append(row)
-    panels[0].set_ylabel(EARLY)
-    panels[0].legend(ncols=2, loc="lower left")
+    panels[0].set(ylabel=EARLY)
     return fig, table(["least error over α", *(f"λ = {lam:g}" for lam in (0.0, 0.4, 0.8, 0.9, 0.95))], body)
 
 
@@ -635,7 +594,6 @@ def lstd(scale: Scale) -> tuple[Any, str]:
         draw(ax, at, runs, k, name)
         body.append((name, *(pm(runs[:, j]) for j in picks(at, 100, 1000, at[-1]))))
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, 13 states, 4 features")
-    ax.legend()
     return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 100, 1000, at[-1]))], body)
 
 
@@ -667,7 +625,6 @@ def recursive_lstd(scale: Scale) -> tuple[Any, str]:
         draw(ax, at, np.array(runs), k, name)
         body.append((name, *(pm(np.array(runs)[:, j]) for j in picks(at, half, half + 300, half + 1000, at[-1]))))
     ax.set(yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, rewards change their sign half way")
-    ax.legend()
     named = [f"error after {at[j]} steps" for j in picks(at, half, half + 300, half + 1000, at[-1])]
     return fig, table(["learner", *named], body)
 
@@ -689,7 +646,6 @@ def lspe(scale: Scale) -> tuple[Any, str]:
         draw(ax, at, runs, k, name)
         body.append((name, *(pm(runs[:, j]) for j in picks(at, 30, 100, 1000, at[-1]))))
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS error", title="Boyan's chain, 13 states, 4 features")
-    ax.legend()
     return fig, table(["learner", *(f"error after {at[j]} steps" for j in picks(at, 30, 100, 1000, at[-1]))], body)
 
 
@@ -717,7 +673,7 @@ def allstd(scale: Scale) -> tuple[Any, str]:
             found_lams.append(found.lam)
         runs = np.array(errors)
         draw(ax, lams, runs, k, name)
-        ax.axhline(np.mean(chosen), color=COLOURS[k], linewidth=1, linestyle=":")
+        ax.level(float(np.mean(chosen)), f"{name}, λ chosen", OKABE_ITO[k])
         best = int(runs.mean(axis=0).argmin())
         body.append(
             (
@@ -730,7 +686,6 @@ def allstd(scale: Scale) -> tuple[Any, str]:
         )
         body[-1] += (pm(np.array(chosen)), f"{np.median(found_lams):.2f}")
     ax.set(xlabel="λ", ylabel="RMS error", title=f"LSTD(λ) after {n} episodes; dotted: λ chosen by leaving out")
-    ax.legend()
     middle = f"λ = {lams[len(lams) // 2]:.1f}"
     return fig, table(["features", "λ = 0", middle, "λ = 1", "best λ in hindsight", "λ chosen", "median of it"], body)
 
@@ -767,7 +722,6 @@ def expected_trace(scale: Scale) -> tuple[Any, str]:
     ax.set(
         xlabel="step size α", ylabel=EARLY, ylim=(0, 0.8), title="Expected traces, random walk of 19 states, λ = 0.9"
     )
-    ax.legend()
     named = [f"α = {alphas[j]:g}" for j in picks(alphas, 0.1, 0.2, 0.4, 0.8)]
     return fig, table([f"{EARLY}", *named, "least over α"], body)
 
@@ -790,8 +744,7 @@ def monte_carlo(scale: Scale) -> tuple[Any, str]:
         draw(ax, at, runs[:, at - 1], k, f"{visit} visit")
         body.append((visit, *(pm(runs[:, n - 1]) for n in (1, 10, episodes))))
     ax.set(xscale="log", yscale="log", xlabel="episodes", ylabel="RMS error")
-    ax.set_title("Monte Carlo with sample averages, random walk of 5 states")
-    ax.legend()
+    ax.set(title="Monte Carlo with sample averages, random walk of 5 states")
     return fig, table(["visit", *(f"error after {n} episodes" for n in (1, 10, episodes))], body)
 
 
@@ -801,7 +754,7 @@ VARIANCES = (("0.35/0.35", "target"), ("0.4/0.35", "target"), ("0.4/0.35", "corr
 def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
     """The variance of the return, exact against learnt, state by state."""
     steps, seeds = int(scale.until(500_000)[-1]), scale.seeds(20)
-    fig, panels = figure(2, sharey=True)
+    fig, panels = figure(2)
     columns: list[tuple[str, list[str]]] = []
     states = np.arange(1, 10)
     for preset, of in VARIANCES:
@@ -819,13 +772,10 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
         columns += [("learnt", [f"{x:.4f} ± {y:.4f}" for x, y in zip(m, e, strict=True)])]
         if not ring.on_policy:
             ax = panels[0] if of == "target" else panels[1]
-            ax.plot(states, exact, color=BLACK, marker="_", markersize=14, linestyle="none", label="exact")
-            ax.errorbar(
-                states, m, e, color=RED, marker="o", markersize=4.5, linestyle="none", capsize=3, label="learnt"
-            )
-            ax.set(xlabel="state", xticks=states, title=f'of="{of}"')
-    panels[0].set_ylabel("variance of the return")
-    panels[0].legend()
+            ax.line(states, exact, "exact", colour=TRUTH, dash=":", dots=True)
+            ax.line(states, m, "learnt", low=m - e, high=m + e, colour=1, dash="none", dots=True)
+            ax.set(xlabel="state", title=f'of="{of}"')
+    panels[0].set(ylabel="variance of the return")
     body = [(s, *(values[i] for _, values in columns)) for i, s in enumerate(states)]
     return fig, table(["state", *(name for name, _ in columns)], body)
 
@@ -843,7 +793,7 @@ def direct_vtd(scale: Scale) -> tuple[Any, str]:
 def large_means(scale: Scale) -> tuple[Any, str]:
     """VTD and direct VTD where the mean is small, and where it is large beside the spread."""
     at, seeds = scale.until(300_000), scale.seeds(20)
-    fig, panels = figure(2, sharey=True)
+    fig, panels = figure(2)
     body = []
     for ax, lam in zip(panels, (1.0, 0.9), strict=True):
         for shift in (0.0, 10.0):
@@ -862,8 +812,7 @@ def large_means(scale: Scale) -> tuple[Any, str]:
                 shown = picks(at, 1000, 10_000, at[-1])
                 body.append((f"{lam:g}", f"{shift:g}", kind.__name__, *(pm(runs[:, j]) for j in shown)))
         ax.set(xscale="log", yscale="log", xlabel="steps", title=f"λ = {lam:g}")
-    panels[0].set_ylabel("RMS error of the variance")
-    panels[0].legend()
+    panels[0].set(ylabel="RMS error of the variance")
     return fig, table(["λ", "mean return", "learner", *(f"error after {at[j]} steps" for j in shown)], body)
 
 
@@ -892,14 +841,29 @@ def trace_tolerance(scale: Scale) -> tuple[Any, str]:
         bounds.append(tolerance * alpha * largest / (1 - gamma * lam))
         body.append((f"{tolerance:g}", f"{gaps[-1]:.1e}", f"{bounds[-1]:.1e}", f"{live:.0f}"))
     fig, ax = figure()
-    ax.plot(tolerances, gaps, color=BLUE, marker="o", markersize=4, label="largest change of a weight")
-    ax.plot(tolerances, bounds, color=RED, linestyle="--", label="bound for one drop")
-    ax.axvline(1e-8, color="#777777", linewidth=0.8)
-    ax.annotate("default", (1e-8, max(bounds)), (4, -6), textcoords="offset points", color="#555555")
+    ax.set(xlabel="trace_tolerance")
+    ax.line(tolerances, gaps, "largest change of a weight", colour=0, dots=True)
+    ax.line(tolerances, bounds, "bound for one drop", colour=1, dash="--")
+    ax.upright(1e-8, "default")
     ax.set(xscale="log", yscale="log", xlabel="trace_tolerance", ylabel="change of a weight")
-    ax.set_title(f"TrueOnlineTD, {coder.size} tile features, after {n} steps")
-    ax.legend(loc="lower right")
+    ax.set(title=f"TrueOnlineTD, {coder.size} tile features, after {n} steps")
     return fig, table(["tolerance", "largest change of a weight", "bound for one drop", "live traces, mean"], body)
+
+
+def spread(values: dict[str, list[float]], x: str, title: str) -> Any:
+    """Median, quartiles, and the middle nine tenths of each."""
+    rows = []
+    for name, some in values.items():
+        least, low, middle, high, most = np.quantile(some, (0.05, 0.25, 0.5, 0.75, 0.95))
+        rows.append({"name": name, "least": least, "low": low, "middle": middle, "high": high, "most": most})
+    row = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=200))
+    base = alt.Chart(alt.Data(values=rows))
+    layers = [
+        base.mark_rule(color=OKABE_ITO[0]).encode(alt.X("least:Q", title=x), alt.X2("most"), row),
+        base.mark_bar(color=OKABE_ITO[0], size=12).encode(alt.X("low:Q", title=x), alt.X2("high"), row),
+        base.mark_tick(color=PAPER, size=12, thickness=2).encode(alt.X("middle:Q", title=x), row),
+    ]
+    return finished(alt.layer(*layers, title=title).properties(width=520, height=alt.Step(26)))
 
 
 def meta_gradients(scale: Scale) -> tuple[Any, str]:
@@ -920,11 +884,7 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
         for name, kind, horizon in kinds:
             g = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
             cosines[name].append(float(g @ full / (np.linalg.norm(g) * np.linalg.norm(full))))
-    fig, ax = figure()
-    ax.boxplot([cosines[name] for name, _, _ in kinds], orientation="horizontal", whis=(5, 95), showfliers=False)
-    ax.set_yticks(range(1, len(kinds) + 1), [name for name, _, _ in kinds])
-    ax.set(xlabel="cosine with the full gradient of J(λ)", title="Random MDPs, random λ, V off by one deviation of G")
-    ax.invert_yaxis()
+    fig = spread(cosines, "cosine with the full gradient of J(λ)", "Random MDPs, random λ, V off by one deviation of G")
     body = [(n, *(f"{q:.3f}" for q in np.quantile(cosines[n], (0.5, 0.05)))) for n, _, _ in kinds]
     return fig, table(["derivative", "median cosine", "5 % of MDPs are below"], body)
 
@@ -948,8 +908,6 @@ def meta_sign(scale: Scale) -> tuple[Any, str]:
         body.append((name, *(pm(error[:, j]) for j in when)))
     left.set(xscale="log", xlabel="steps", ylabel="mean λ over states", ylim=(-0.03, 1.03))
     right.set(xscale="log", yscale="log", xlabel="steps", ylabel="RMS value error")
-    left.legend()
-    right.legend(fontsize="small")
     return fig, table(["", *(f"error after {int(at[j])} steps" for j in when)], body)
 
 
@@ -979,17 +937,9 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
             points[name].append(float(final))
     fig, ax = figure()
     for k, name in enumerate(rules):
-        ax.plot(
-            alphas,
-            points[name],
-            marker="o",
-            color=COLOURS[k % len(COLOURS)],
-            linestyle=DASHES[k % len(DASHES)],
-            label=name,
-        )
-    ax.axhline(1, color="grey", linewidth=0.8)
+        ax.line(alphas, points[name], name, colour=k, dash="-" if k < len(OKABE_ITO) else "--", dots=True)
+    ax.level(1, "as good")
     ax.set(xscale="log", yscale="log", xlabel="α", ylabel="final error / best of eight fixed λ")
-    ax.legend(fontsize="x-small", ncols=2)
     return fig, table(
         ["final / area under the curve", *(f"α = {a:g}" for a in alphas)], ((n, *r) for n, r in ratios.items())
     )
@@ -1041,9 +991,9 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
         z = f"{(m - theirs.mean) / np.hypot(e, se):+.1f}"
         body.append((f"{alpha:g}", f"{kappas[k]:g}", f"{m:.3g} ± {e:.1g}", f"{theirs.mean:.3g} ± {se:.1g}", z))
     for j, kappa in enumerate(kappas):
-        ax.plot(alphas, ours[:, j].mean(axis=1), color=COLOURS[j], linestyle=DASHES[j], label=f"κ = {kappa:g}")
+        ax.line(alphas, ours[:, j].mean(axis=1), f"κ = {kappa:g}", colour=j)
     published = [cells["ringworld_04_035", "META", None, alpha].mean for alpha in alphas]
-    ax.plot(alphas, published, "o", color="black", fillstyle="none", markersize=9, label="thesis, best κ")
+    ax.line(alphas, published, "thesis, best κ", colour=TRUTH, dash="none", dots=True)
     ax.set(
         xscale="log",
         yscale="log",
@@ -1051,7 +1001,6 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
         ylabel="error, last tenth",
         title="META as published, RingWorld 0.4/0.35",
     )
-    ax.legend(ncols=2, fontsize="small")
     variance = []
     for policies in scale.points("0.4/0.35", "0.3/0.25", "0.2/0.15"):
         name, row = "ringworld_" + policies.replace("/", "_").replace(".", ""), [policies]
@@ -1097,8 +1046,7 @@ def meta_offline(scale: Scale) -> tuple[Any, str]:
         fixed = min(mdp.target_error(V, lam, target, weights=weights) for lam in np.linspace(0, 1, 101))
         body.append((f"{name}, best fixed λ", f"{fixed / best:.3f}", *[""] * (len(sizes) - 1)))
     ax.set(xscale="log", yscale="log", xlabel="steps stored", ylabel="J(λ found) / least J - 1")
-    ax.set_title("Offline META, RingWorld 0.4/0.35")
-    ax.legend()
+    ax.set(title="Offline META, RingWorld 0.4/0.35")
     return fig, table(["J(λ) / least J", *(f"{size} steps" for size in sizes)], body)
 
 
@@ -1138,14 +1086,10 @@ FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
 
 def make(name: str, out: Path, quick: bool, png: bool) -> tuple[str, float]:
     """Write one figure and its table; the table, and how long it took."""
-    import matplotlib as mpl
-
     begun = time.perf_counter()
-    with mpl.rc_context(STYLE):
-        fig, snippet = FIGURES[name](Scale(quick))
-        fig.savefig(out / f"{name}.svg", metadata={"Date": None, "Creator": None})
-        if png:
-            fig.savefig(out / f"{name}.png", dpi=110)
+    fig, snippet = FIGURES[name](Scale(quick))
+    for suffix in ("svg", "png") if png else ("svg",):
+        save(fig, out / f"{name}.{suffix}")
     (out / f"{name}.md").write_text(snippet, encoding="utf-8")
     return snippet, time.perf_counter() - begun
 

@@ -62,6 +62,17 @@ def prefer(chrome: Any, theme: str) -> None:
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+def wait(chrome: Any, more: int = 1) -> None:
+    """Until everything has been drawn, so many times."""
+    chrome.set_script_timeout(60)
+    chrome.execute_async_script(
+        """const [more, done] = arguments;
+        const drawn = () => Number(document.body.dataset.drawn || 0);
+        const look = () => (drawn() >= more ? done() : setTimeout(look, 20)); look();""",
+        more,
+    )
+
+
 def take(chrome: Any, out: Path, name: str) -> Iterator[Path]:
     """The whole page, and every figure on it that has something to show."""
     chrome.execute_script("document.getElementById('controls').style.position = 'static'")
@@ -93,6 +104,7 @@ def main(directory: Path, out: Path) -> None:
             prefer(chrome, "dark" if name == "dark" else "light")
             chrome.get("about:blank")
             chrome.get(file.resolve().as_uri())
+            wait(chrome)
             for path in take(chrome, out, name):
                 print(path)
 

@@ -17,10 +17,9 @@ from mountaincar_figures import METAS, RIVALS, of_here, over_alpha, over_time, r
 from needed import read
 
 from tdlambda.arrays import Floats
+from tdlambda.charts import save
 from tdlambda.report.contest import held_out
-from tdlambda.report.figures import lambda_states
-from tdlambda.report.figures.choice import alphas_of
-from tdlambda.report.figures.style import save
+from tdlambda.report.figures import chart
 from tdlambda.report.overview import CellView, Overview, overview
 from tdlambda.report.tables import as_table
 from tdlambda.report.wording import setting, settings_of
@@ -60,6 +59,11 @@ class Chosen:
 
     cell: CellView
     costs: Floats
+
+
+def step_sizes(view: Overview, method: str) -> list[float]:
+    """Those of a method, in order."""
+    return sorted({cell.alpha for cell in view.of(method) if cell.alpha is not None})
 
 
 def chosen(view: Overview, method: str) -> Chosen | None:
@@ -145,7 +149,7 @@ def beside_the_figure(view: Overview) -> Iterator[str]:
     tops = {name: max((r for r in points if r.method == name), key=lambda r: r.value) for name in ("META", *RIVALS)}
     for other in of_here(view, RIVALS):
         shown = [cell for cell in view.of(other) if cell.settings.get("lam") in {r.lam for r in points}]
-        found, tried = view.compare(view.best("META"), min(shown, key=CellView.rank)), alphas_of(view, "META")
+        found, tried = view.compare(view.best("META"), min(shown, key=CellView.rank)), step_sizes(view, "META")
         above = tops["META"].value > tops[other].value
         same = {BETTER: above, WORSE: not above}.get(verdict(found))
         word = {True: "comes out again", False: "does not come out", None: "is neither confirmed nor refuted"}[same]
@@ -246,7 +250,7 @@ def at_each_alpha(view: Overview) -> str:
     """At how many α each META is better than each of its rivals, both at their best there."""
     rows = []
     for name, other in pairs(view):
-        words = [verdict(at(view, name, other, alpha)) for alpha in alphas_of(view, name)]
+        words = [verdict(at(view, name, other, alpha)) for alpha in step_sizes(view, name)]
         rows.append([NAMES[name], NAMES[other], *(str(words.count(word)) for word in SAID)])
     return as_table(["at each α, both at their best there", "against", *SAID], rows)
 
@@ -303,7 +307,7 @@ def write(large: Overview, small: Overview, out: Path) -> list[Path]:
         if view.study.kind != "control" or not view.of("META") or not view.of("fixed"):
             raise ValueError(f"{view.study.name} is not a study of control with a META and a fixed λ")
     figures = {
-        "alpha": over_alpha(large), "learning": over_time(large), "lambda": lambda_states(large),
+        "alpha": over_alpha(large), "learning": over_time(large), "lambda": chart(large, "lambda"),
         "small-eta-alpha": over_alpha(small),
     }  # fmt: skip
     text = page(large, small)

@@ -28,7 +28,19 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineTD,
     )
     from tdlambda.auto import AutoTD
-    from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
+    from tdlambda.control import (
+        ActorCritic,
+        Boltzmann,
+        EpsilonGreedy,
+        Falling,
+        Gaussian,
+        LearningCurve,
+        QLambda,
+        Sarsa,
+        Softmax,
+        meta_actor_critic,
+        train,
+    )
     from tdlambda.engine import check_algorithm, check_rule
     from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
     from tdlambda.interruption import Interrupted
@@ -64,11 +76,13 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TraceOperator,
         Transitions,
     )
+    from tdlambda.randomness import uniform
     from tdlambda.report import History, follow
     from tdlambda.rules import (
         Counting,
         Fixed,
         Greedy,
+        LambdaMixture,
         Meta,
         OfflineMeta,
         PerState,
@@ -78,7 +92,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     )
     from tdlambda.streams import Horde, Question, prequential
     from tdlambda.studies import Method, Study, load_results, run_study
-    from tdlambda.tasks import TASKS, Task, make, task
+    from tdlambda.tasks import TASKS, Task, World, make, states, task
 
 __version__ = "0.1.0"
 
@@ -90,7 +104,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "arrays": (),
     "auto": ("AutoTD",),
     "compiled": (),
-    "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "control": (
+        "ActorCritic", "Boltzmann", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "QLambda", "Sarsa",
+        "Softmax", "meta_actor_critic", "train",
+    ),
     "core": (),
     "engine": ("check_algorithm", "check_rule"),
     "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
@@ -105,22 +122,24 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "AverageReward", "FiniteMDP", "LambdaMoments", "LinearSystem", "TabularPolicy", "TraceCorrection",
         "TraceOperator", "Transitions",
     ),
-    "randomness": (),
+    "randomness": ("uniform",),
     "report": ("History", "follow"),
     "reproduction": (),
     "rules": (
-        "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
+        "Counting", "Fixed", "Greedy", "LambdaMixture", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy",
+        "offline_meta",
     ),
     "steps": (),
     "streams": ("Horde", "Question", "prequential"),
     "studies": ("Method", "Study", "load_results", "run_study"),
-    "tasks": ("TASKS", "Task", "make", "task"),
+    "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _TASKS = (
-    "Aliased-v0", "Baird-v0", "BoyanChain-v0", "Collision-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0",
-    "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "Aliased-v0", "Baird-v0", "Bifurcation-v0", "BoyanChain-v0", "CliffWalking-v0", "Collision-v0", "FrozenLake-v0",
+    "Garnet-v0", "MountainCar-v0", "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "WindyGridworld-v0",
 )  # fmt: skip
 """Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
@@ -140,6 +159,7 @@ __all__ = [
     "Algorithm",
     "AutoTD",
     "AverageReward",
+    "Boltzmann",
     "Counting",
     "Custom",
     "Dense",
@@ -147,8 +167,10 @@ __all__ = [
     "DirectVTD",
     "Diverged",
     "Encoder",
+    "EpsilonGreedy",
     "Evaluation",
     "ExpectedTrace",
+    "Falling",
     "FiniteMDP",
     "Fixed",
     "Fourier",
@@ -160,6 +182,7 @@ __all__ = [
     "Interrupted",
     "LambdaChoice",
     "LambdaDiscrepancy",
+    "LambdaMixture",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
@@ -173,9 +196,11 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "QLambda",
     "Question",
     "RecursiveLSTD",
     "Rule",
+    "Sarsa",
     "Softmax",
     "Study",
     "Table",
@@ -189,6 +214,7 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "World",
     "check_algorithm",
     "check_learner",
     "check_rule",
@@ -207,11 +233,13 @@ __all__ = [
     "prequential",
     "rules",
     "run_study",
+    "states",
     "steps",
     "streams",
     "studies",
     "task",
     "train",
+    "uniform",
 ]
 
 if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would accept every attribute

@@ -218,7 +218,7 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
 
     WithoutDecay(td.OneHot(3), alpha=0.5).update(0, 1.0, 1)
     with pytest.raises(
-        TypeError, match="ValueErrorGreedy needs 'e' of the algorithm, which WithoutDecay does not have"
+        TypeError, match="LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not have"
     ):
         WithoutDecay(td.OneHot(3), alpha=0.5, lam="auto")
 

@@ -9,7 +9,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda.report.families import by_family
-from tdlambda.report.figures import write_figures
+from tdlambda.report.figures import drawn, write_figures
 from tdlambda.report.findings import findings
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page_data import page_data
@@ -51,18 +51,16 @@ def test_the_best_fixed_lambda_is_never_auto(view: Overview) -> None:
     rival = found.contest.rival
     assert rival is not None
     assert (rival.cell.method, rival.cell.settings["lam"]) in (("TD", 0.0), ("TD", 0.9))
-    assert found.contest.method.name in ("auto", "AutoTD")
+    assert found.contest.method.name in ('λ = "auto"', "AutoTD")
     assert found.headline.count("the best fixed λ (α = 0.") + found.headline.count("The best fixed λ (α = 0.") == 1
 
 
 def test_page_and_figures_show_them_apart(view: Overview, tmp_path: Path) -> None:
-    data = page_data(view)
-    assert [(m["name"], m["kind"], m["rule"], m["axes"]) for m in data["methods"]] == [
-        ("TD", "fixed", None, ["alpha", "lam"]), ("auto", "tuned", "auto", ["alpha"]), ("AutoTD", "tuned", None, []),
-    ]  # fmt: skip
-    assert [row[0] for row in data["lambdaColours"]] == [0.0, 0.9]
-    assert [motion["m"] for motion in data["motions"]] == ["auto", "AutoTD"]
-    assert {path.stem for path in write_figures(view, tmp_path, "svg")} >= {"u-curves-tail", "heat-table-tail"}
+    (group,) = page_data(view)["groups"]
+    assert [one["label"] for one in group["series"]] == ["λ = 0", "λ = 0.9", 'λ = "auto"', "AutoTD", "best fixed λ"]
+    moved = drawn(view).figures["motion"].rows
+    assert list(dict.fromkeys(row["method"] for row in moved)) == ["auto", "AutoTD"]
+    assert {path.stem for path in write_figures(view, tmp_path, "svg")} >= {"u-curves-tail", "error-table-tail"}
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ import pytest
 from small_studies import small, units
 
 import tdlambda as td
-from tdlambda.report.figures.lambdas import lambda_motion
-from tdlambda.report.figures.style import NothingToDrawError
+from tdlambda.report.figures import chart, drawn
 from tdlambda.report.page import load, page
-from tdlambda.report.page_data import page_data
 from tdlambda.studies import sources
 from tdlambda.studies.watching import Watcher
 
@@ -230,8 +228,7 @@ def test_looking_at_results_imports_nothing_that_they_name(toml: Path, write: Wr
     assert Watcher(out).look().finished
     views, manifests = load([out])
     assert '"mine"' in page(*views, manifests=manifests)
-    assert [motion["m"] for motion in page_data(views[0], manifests[0])["motions"]] == ["greedy"]
-    assert lambda_motion(views[0], steps=50).axes[0].get_title("left").startswith("greedy")
+    assert {row["method"] for row in drawn(views[0]).figures["motion"].rows} == {"greedy", "tuned"}
     for name in ("mine", "tuned"):
         with pytest.raises(ValueError, match=rf"methods\.{name}: .*mine is not imported to look at results"):
             study.learners(name)
@@ -253,8 +250,7 @@ def test_a_task_from_a_module_is_looked_at_without_it(write: Write, tmp_path: Pa
     write()
     views, manifests = load([tmp_path / "out"])
     assert "OwnRing-v0" in page(*views, manifests=manifests)
-    with pytest.raises(NothingToDrawError, match="λ over time: task: "):
-        lambda_motion(views[0])
+    assert "state" in chart(views[0], "motion").to_dict()["layer"][0]["encoding"]["y"]["field"]
     assert "own_ring" not in sys.modules
 
 

@@ -1,1 +1,24 @@
-"""Charts: one short function each, from data to an Altair chart."""
+"""Charts: one short function each, from tidy data to an Altair chart that a page, a paper and a notebook share.
+
+from tdlambda import charts
+
+chart = charts.u_curves(rows)          # rows: a data frame, or mappings, with series, alpha, mean, low, high
+chart.properties(width=400)            # any of it can be changed: it is an Altair chart
+charts.save(chart, "u-curves.pdf")     # or .svg, .png
+"""
+
+from tdlambda.charts.divergence import divergence
+from tdlambda.charts.error_table import error_table
+from tdlambda.charts.lambdas import lambda_in_time, lambda_map, lambda_states, median_in_time, panels
+from tdlambda.charts.learning_curves import learning_curves
+from tdlambda.charts.lines import lines
+from tdlambda.charts.paired import paired
+from tdlambda.charts.predictions import predictions
+from tdlambda.charts.saving import save
+from tdlambda.charts.sensitivity import sensitivity, stretches
+from tdlambda.charts.u_curves import u_curves
+
+__all__ = [
+    "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
+    "median_in_time", "paired", "panels", "predictions", "save", "sensitivity", "stretches", "u_curves",
+]  # fmt: skip

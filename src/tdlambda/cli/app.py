@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 import tdlambda
 from tdlambda.cli.bench import bench
+from tdlambda.cli.demo import demo
 from tdlambda.cli.doctor import doctor
 from tdlambda.cli.report import report
 from tdlambda.cli.reproduce import reproduce
@@ -47,7 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (tasks, solve, show, run, watch, reproduce, report, stream, bench, doctor):
+for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, bench, doctor):
     app.command()(command)
 
 

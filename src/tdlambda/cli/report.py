@@ -42,7 +42,7 @@ def report(
 
     Example: [bold]tdlambda report results/ringworld-0.40-0.35 --open[/bold]
     """
-    from tdlambda.report.page import load, page, studies_in  # Matplotlib, Polars and Numba are slow to import
+    from tdlambda.report.page import load, page, studies_in  # Altair, Polars and Numba are slow to import
 
     if kind not in FORMATS:
         raise ValueError(f"--format must be one of {', '.join(FORMATS)}; got {kind!r}")
@@ -56,7 +56,7 @@ def report(
         views, manifests = load(directories)
         if kind == "html":
             written = [out or directory / "report.html"]
-            _write(written[0], page(*views, manifests=manifests))
+            write_page(written[0], page(*views, manifests=manifests))
         else:
             written = _figures(views, out or directory / "figures", kind)
     if json:
@@ -120,7 +120,7 @@ def _say(view: Overview) -> None:
 
 
 def _figures(views: list[Overview], directory: Path, kind: str) -> list[Path]:
-    from tdlambda.report.figures import write_figures  # Matplotlib is slow to import
+    from tdlambda.report.figures import write_figures  # Altair is slow to import
 
     names = [view.study.name for view in views] if len(views) > 1 else [""]
     return [
@@ -136,7 +136,8 @@ def _open(address: str) -> None:
         webbrowser.open(address)
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
+    """Write a page, its directory too if need be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

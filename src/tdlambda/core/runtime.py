@@ -16,6 +16,10 @@ SMALL = 1 / 64
 """What rows have in common is put back into them when it is below this, or above its inverse: see `schedules.lazy`."""
 NEGLIGIBLE = 1e-100
 """Lanes with few features drop smaller traces: denormal numbers are slow."""
+TURNS = 100
+"""The weights of a mixture may change every so many steps, or every so many as there are features if these are more."""
+RUNAWAY = 2.0
+"""An estimate of a mixture has run away when a prediction is this many times the largest possible value."""
 TERMINATED, TRUNCATED = 1, 2
 """Flags in one integer: Python passes an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, IN_USE, DIVERGED = range(10)
@@ -277,6 +281,20 @@ def fill(out, number):
     """out = number, in every lane."""
     for l in range(out.size):
         out[l] = number
+
+
+@lanewise
+def copy_where(out, row, where):
+    """out = row in the lanes that are marked."""
+    for l in range(out.size):
+        out[l] = row[l] if where[l] > 0 else out[l]
+
+
+@lanewise
+def fill_where(out, number, where):
+    """out = number in the lanes that are marked."""
+    for l in range(out.size):
+        out[l] = number if where[l] > 0 else out[l]
 
 
 @lanewise

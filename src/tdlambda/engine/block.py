@@ -204,9 +204,11 @@ class Block:
 def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:
     """What lanes begin with: one number each, or one for all."""
     model, known = learners[0].model, learners[0]._record.dtype.names or ()
-    if name in known and name not in model.results:
+    if name in known and (name not in model.results or name in model.held):
         return [one._record[name].item() for one in learners]
     k, _, own = name.partition("_")
+    if model.without(own, k):
+        return 0.0
     if own in words(model.algorithm.sizes) and k in model.estimates:
         pace = model.estimates[k].pace
         given = [pace] if pace in known and pace not in model.results else []

@@ -18,6 +18,8 @@ from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
 KEEP = ("weights", "lambdas", "estimates", "learners")
+MOMENTS = 48
+"""At most so many of the points are those at which λ is followed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,14 @@ class Job:
     """Whether a point is the mean over the steps since the last one, of the error "before" or "after" each update."""
     ends: dict[int, Ints] | None = None
     """Of a run in episodes: the steps after which episodes of each seed end. `points` are then numbers of episodes."""
+    follow: tuple[int, ...] = ()
+    """Seeds of which λ is kept on the way."""
     stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def moments(self) -> Ints:
+        """Places in `points` at which λ is followed."""
+        return moments_of(self.points)
 
     def points_of(self, seed: int) -> Ints:
         """The steps of one seed after which the error is read."""
@@ -56,7 +65,7 @@ class Job:
 
 def checked(
     task: Any, learners: Any, seeds: Any, steps: Any, points: Any, seed: Any, weights: Any, truth: Any, keep: Any,
-    width: Any, score: Any = "value", average: Any = None, episodes: Any = None,
+    width: Any, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
 ) -> Job:  # fmt: skip
     """Refuse what cannot be, before any work."""
     if isinstance(task, str):
@@ -96,8 +105,14 @@ def checked(
     ends = None if episodes is None else {number: episode_ends(task, number, length) for number in numbers}
     return Job(
         task, tuple(named), fresh, numbers, length, at, score, kept, observations,
-        integer(width, "width", 1), average, ends,
+        integer(width, "width", 1), average, ends, tuple(follow),
     )  # fmt: skip
+
+
+def moments_of(points: Ints) -> Ints:
+    """Places in the points at which λ is followed: evenly, the last among them."""
+    n = min(MOMENTS, points.size)
+    return np.unique(np.round(np.linspace(points.size / n, points.size, n)).astype(np.int64) - 1)
 
 
 def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:

@@ -38,6 +38,8 @@ class Result:
         The learners themselves, [learner][seed], if asked for: each can go on learning.
     truth
         What errors were measured against; `truth.error` is its standard error where it was sampled.
+    motion, moments
+        Of each seed that was followed, the λ of each learner on the way, [moment, observation], after these points.
     score, average, unit
         What the error is, whether a point is a mean over steps, and what points count: "steps" or "episodes".
     interrupted
@@ -57,6 +59,8 @@ class Result:
     lambdas: list[Floats]
     estimates: list[Floats] = field(default_factory=list)
     learners: list[list[Any]] = field(default_factory=list)
+    motion: dict[int, list[Any]] = field(default_factory=dict)
+    moments: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     interrupted: bool = False
     seconds: float = 0.0
     lane_steps: int = 0

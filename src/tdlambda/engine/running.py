@@ -37,6 +37,7 @@ def run(
     weights: ArrayLike | None = None,
     truth: Truth | None = None,
     keep: Sequence[str] = ("weights", "lambdas"),
+    follow: Sequence[int] = (),
     threads: int | None = None,
     width: int = WIDTH,
     progress: bool | Progress | None = None,
@@ -75,6 +76,8 @@ def run(
         What to measure against; by default the exact values, or a sample of them where no model is known.
     keep
         Which of "weights", "lambdas", "estimates", "learners" to return.
+    follow
+        Seeds of which λ is kept on the way, at up to 48 of the points: `Result.motion`.
     threads
         As many as there are processors by default.
     width
@@ -102,7 +105,9 @@ def run(
     >>> found.best()
     'λ = 0.9'
     """
-    job = checked(task, learners, seeds, steps, points, seed, weights, truth, keep, width, score, average, episodes)
+    job = checked(
+        task, learners, seeds, steps, points, seed, weights, truth, keep, width, score, average, episodes, follow
+    )
     threads = processors() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):
@@ -138,8 +143,9 @@ def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progr
     """One seed's trajectory for some of the learners."""
     stream, encoded = Stream(job.task, seed), Encoded()
     points, steps = job.points_of(seed), job.steps_of(seed)
-    workers: list[Worker] = [Lanes(job, group, encoded, points) for group in groups]
-    workers += [Itself(job, place, points) for place in alone]
+    followed = seed in job.follow
+    workers: list[Worker] = [Lanes(job, group, encoded, points, followed) for group in groups]
+    workers += [Itself(job, place, points, followed) for place in alone]
     for begin in range(0, steps, CHUNK):
         chunk = stream.take(min(CHUNK, steps - begin))
         for worker in workers:
@@ -164,7 +170,8 @@ def _result(
     arrays = {name: [np.array(rows) for rows in kept[name]] for name in KEEP if name != "learners"}
     return Result(
         names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, job.score.truth, **arrays,
-        learners=kept["learners"],
+        learners=kept["learners"], moments=job.points[job.moments],
+        motion={number: [done[number][place].motion for place in places] for number in seeds if number in job.follow},
         interrupted=interrupted, seconds=seconds, lane_steps=len(names) * sum(map(job.steps_of, seeds)),
         score=job.score.name, average=job.average, unit="steps" if job.ends is None else "episodes",
     )  # fmt: skip

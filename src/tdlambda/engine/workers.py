@@ -25,6 +25,7 @@ class Lane:
     error: Floats
     diverged_at: int
     kept: dict[str, Any]
+    motion: Floats | None = None
 
 
 class Worker(Protocol):
@@ -63,8 +64,9 @@ class RunningMean:
 class Lanes:
     """A block at work."""
 
-    def __init__(self, job: Job, group: Group, encoded: Encoded, points: Ints) -> None:
+    def __init__(self, job: Job, group: Group, encoded: Encoded, points: Ints, followed: bool = False) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
+        self.moments, self.motion = job.moments.tolist() if followed else [], list[list[Floats]]()
         self.n = len(group.learners)
         self.before = self.block.steps
         self.points, self.point = points + self.before, 0
@@ -90,6 +92,8 @@ class Lanes:
                 self.mean.step()
             if self.point < self.points.size and block.steps == self.points[self.point]:
                 self.errors[self.point] = self.read() if self.mean is None else self.mean.take()
+                if self.point in self.moments:
+                    self.motion.append([_lambdas(self.job, block.learner(lane)) for lane in range(self.n)])
                 self.point += 1
             if begin < stop or block.stopped or (begin == len(c) and block.beyond().any()):
                 for lane in np.flatnonzero(block.diverged()):
@@ -114,7 +118,9 @@ class Lanes:
             errors = self.errors[:, lane].copy()
             if at >= 0:
                 errors[self.points >= at + self.before] = np.inf
-            found[place] = Lane(errors, at, _kept(self.job, self.block.learner(lane)) if self.job.keep else {})
+            kept = _kept(self.job, self.block.learner(lane)) if self.job.keep else {}
+            motion = np.array([moment[lane] for moment in self.motion]) if self.moments else None
+            found[place] = Lane(errors, at, kept, motion)
         return found
 
 
@@ -123,8 +129,9 @@ class Itself:
 
     n = 1
 
-    def __init__(self, job: Job, place: int, points: Ints) -> None:
+    def __init__(self, job: Job, place: int, points: Ints, followed: bool = False) -> None:
         self.job, self.place, self.points = job, place, points
+        self.moments, self.motion = points[job.moments].tolist() if followed else [], list[Floats]()
         self.learner = job.learners[place].clone()
         self.errors = np.full(points.size, np.inf)
         self.read = job.score.reader(self.learner)
@@ -156,25 +163,35 @@ class Itself:
             if stop in due:
                 read = self.read() if self.mean is None else float(self.mean.take()[0])
                 self.errors[np.searchsorted(self.points, stop)] = read
+                if stop in self.moments:
+                    self.motion.append(_lambdas(self.job, self.learner))
         return 0
 
     def result(self) -> dict[int, Lane]:
         """What it leaves."""
-        return {self.place: Lane(self.errors, self.diverged_at, _kept(self.job, self.learner))}
+        while len(self.motion) < len(self.moments):  # diverged: as it was then
+            self.motion.append(_lambdas(self.job, self.learner))
+        motion = np.array(self.motion) if self.moments else None
+        return {self.place: Lane(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
 
 
 def _kept(job: Job, learner: Any) -> dict[str, Any]:
     """What was asked for of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:
-        what["weights"] = np.array(learner._coefficients)
+        what["weights"] = np.array(learner.weights)
     if "lambdas" in job.keep:
-        lambdas = getattr(learner, "lambdas", None)
-        n = len(job.observations)
-        what["lambdas"] = lambdas(job.observations) if lambdas else learner._lam_many(job.observations, n)
+        what["lambdas"] = _lambdas(job, learner)
     if "estimates" in job.keep:
         estimates = getattr(learner, "estimates", lambda at: learner.predict_many(at)[None])
         what["estimates"] = estimates(job.observations)
     if "learners" in job.keep:
         what["learners"] = learner
     return what
+
+
+def _lambdas(job: Job, learner: Any) -> Floats:
+    """The λ of a learner at the observations."""
+    lambdas = getattr(learner, "lambdas", None)
+    found = lambdas(job.observations) if lambdas else learner._lam_many(job.observations, len(job.observations))
+    return np.array(found, dtype=np.float64)

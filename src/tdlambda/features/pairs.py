@@ -1,77 +1,63 @@
-"""Observations that are encoded already."""
+"""Features of an observation with an action: a copy of the features for each action."""
 
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values, first_misfit
-from tdlambda.features.real import real_vector, real_vectors
+from tdlambda.features.base import Encoder, Indices, Values
+from tdlambda.features.discrete import state_index
 
 
 class Pairs(Encoder):
-    """Features that somebody has encoded: an observation is the indices, then the values, of the active ones.
+    """x(s, a): the features x(s) in the place of action a, and 0 in those of all others.
 
-    Several learners on one stream share one encoding this way (`td.Horde`).
+    Observations are pairs (observation, action). Feature i with action a has the index i · actions + a, so that the
+    weights of all actions lie side by side.
 
     Parameters
     ----------
-    size
-        Number of features.
-    active
-        How many are active at a time.
+    features
+        Encoder of observations.
+    actions
+        How many there are; they are the integers from 0.
 
     Examples
     --------
-    >>> from tdlambda.features import Pairs
-    >>> Pairs(10, 2).encode([3, 7, 1.0, 0.5])
-    (array([3, 7]), array([1. , 0.5]))
+    >>> from tdlambda.features import OneHot, Pairs
+    >>> encoder = Pairs(OneHot(5), actions=2)
+    >>> encoder.size, encoder.encode((3, 1))
+    (10, (array([7]), array([1.])))
     """
 
-    def __init__(self, size: SupportsIndex, active: SupportsIndex) -> None:
-        self.size, self.active = whole_number("size", size, least=1), whole_number("active", active, least=1)
-        self._kernel = EncoderKernel(encode_pairs, np.array([float(self.size)]), 2 * self.active)
+    def __init__(self, features: Encoder, actions: SupportsIndex) -> None:
+        if not isinstance(features, Encoder):
+            raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
+        self.features, self.actions = features, whole_number("actions", actions, least=1)
+        self.size, self.active = features.size * self.actions, features.active
+        self.states = None if features.states is None else features.states * self.actions
 
-    def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the two halves."""
-        index, value = self._halves(real_vector(observation, 2 * self.active).reshape(1, -1))
-        return index[0], value[0]
+    def encode(self, observation: Any) -> tuple[Indices, Values]:
+        """The features of a pair (observation, action)."""
+        obs, action = _pair(observation)
+        index, value = self.features.encode(obs)
+        return index * self.actions + state_index(action, self.actions), value
 
-    def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations; both results have the shape [n, active]."""
-        return self._halves(real_vectors(observations, 2 * self.active))
-
-    def _halves(self, rows: Values) -> tuple[Indices, Values]:
-        where, value = rows[:, : self.active], np.ascontiguousarray(rows[:, self.active :])
-        with np.errstate(invalid="ignore"):
-            index = np.ascontiguousarray(where).astype(np.int64)
-        bad = first_misfit(index, value, self.size) if (index == where).all() else 0
-        if bad >= 0:
-            raise ValueError(f"observation: indices must be from 0 to {self.size - 1}, values finite; got {rows[bad]}")
-        return index, value
-
-    @property
-    def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
-        return self._kernel
+    def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
+        """The features of n pairs; both results have the shape [n, active]."""
+        pairs = [_pair(observation) for observation in observations]
+        index, value = self.features.encode_batch([obs for obs, _ in pairs])
+        actions = np.array([state_index(action, self.actions) for _, action in pairs], dtype=np.int64)
+        return index * self.actions + actions[:, None], value
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
-        return {"size": self.size, "active": self.active}
+        """Return the constructor's arguments."""
+        return {"features": self.features, "actions": self.actions}
 
 
-def encode_pairs(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``Pairs``; the number is how many features there are."""
-    n, norm = obs.size // 2, 0.0
-    for j in range(n):
-        at = obs[j]
-        if not (at >= 0.0 and at < numbers[0] and at == np.floor(at)):
-            return 1
-        norm += obs[n + j] * obs[n + j]
-    if not norm < np.inf:
-        return 1
-    for j in range(n):
-        index[j] = int(obs[j])
-        value[j] = obs[n + j]
-    return 0
+def _pair(observation: Any) -> tuple[Any, Any]:
+    try:
+        obs, action = observation
+    except (TypeError, ValueError):
+        raise TypeError(f"observation must be a pair (observation, action), got {observation!r}") from None
+    return obs, action

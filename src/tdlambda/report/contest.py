@@ -131,10 +131,13 @@ def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Co
     same = _same_truth(view, methods)
     left_out = [name for name in methods if name not in same]
     fixed = [name for name in same if view.kind(name) == "fixed"]
-    others = [_side(name, view.of(name), measure) for name in same if name not in fixed]
+    others = [_side(view.named(name), view.of(name), measure) for name in same if name not in fixed]
     if fixed and others:
         between, cells = "fixed and others", [cell for name in fixed for cell in view.of(name)]
-        first, rival = _ranked(others, measure)[0], _side("the best fixed λ", cells, measure, len(fixed) > 1)
+        first, rival = (
+            _ranked(others, measure)[0],
+            _side("the best fixed λ", cells, measure, view if len(fixed) > 1 else None),
+        )
     else:
         between, some = ("fixed", _each_lambda(view, fixed, measure)) if fixed else ("others", others)
         first, *rest = _ranked(some, measure)
@@ -170,15 +173,18 @@ def _each_lambda(view: Overview, fixed: Sequence[str], measure: str) -> list[Sid
     for name in fixed:
         for cell in view.of(name):
             lam = f"λ = {setting(cell.settings['lam'])}" if "lam" in cell.settings else ""
-            parts = [name] * (len(fixed) > 1 or not lam) + [lam] * bool(lam)
+            parts = [view.named(name)] * (len(fixed) > 1 or not lam) + [lam] * bool(lam)
             found.setdefault(", ".join(parts), []).append(cell)
     return [_side(name, cells, measure, without=("lam",)) for name, cells in found.items()]
 
 
-def _side(name: str, cells: list[CellView], measure: str, named: bool = False, without: Sequence[str] = ()) -> Side:
-    """The best of some cells; `named`: which method's it is must be said too."""
+def _side(
+    name: str, cells: list[CellView], measure: str, view: Overview | None = None, without: Sequence[str] = ()
+) -> Side:
+    """The best of some cells; given a `view`, which method's it is is said too."""
     best = min(cells, key=lambda cell: cell.rank(measure))
-    said = [best.method] * named + [settings_of(best, without)]
+    said = [view.named(best.method)] if view is not None else []
+    said.append(settings_of(best, without))
     return Side(name, ", ".join(filter(None, said)), best, cells)
 
 

@@ -88,7 +88,7 @@ def _which(view: Overview, found: Contest, measure: str) -> Answer:
     best, fixed = _reference(found), found.between != "others"
     measured, tried = best.measured(measure), len(view.of(best.method))
     own = settings_of(best, ["alpha"])
-    name = own if fixed and own else best.method
+    name = own if fixed and own else view.named(best.method)
     said = settings_of(best, [axis for axis in best.settings if axis != "alpha"] if fixed and own else [])
     where = f"With {said} its" if said else "Its"
     axes = [AXES.get(axis, axis) for axis in best.settings]
@@ -143,7 +143,8 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
             parts.append("Both cells were chosen in hindsight, on the very runs that are compared.")
     parts.append(f"{'None' if not lost else f'{lost:,}'} of {runs:,} runs diverged.")
     if found.left_out:
-        parts.append(f"Not compared, because they are measured against another truth: {_and(found.left_out)}.")
+        names = _and([view.named(name) for name in found.left_out])
+        parts.append(f"Not compared, because they are measured against another truth: {names}.")
     if view.done < view.wanted:
         parts.append(f"Unfinished: {view.done:,} of {view.wanted:,} units are done.")
     agree, compared = agreement(view)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.rules import Greedy, Meta
 from tdlambda.tasks import TabularTask, Task
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+MOMENTS = 5
+"""Of which λ(s) and V(s) are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class History:
     ('E[G]', 'E[G^λ]', 'Var[G^λ]')
     >>> history.estimates.shape
     (3, 3, 11)
-    >>> len(history.plot().axes)                # history.plot("watch.svg") writes it to a file
+    >>> len(history.plot().concat)              # history.plot("watch.svg") writes it to a file
     6
     """
 
@@ -80,7 +80,7 @@ class History:
                 out[k, 2] = mdp.lambda_return(V, lam, target, behavior).variance
         return out
 
-    def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Any:
         """Draw λ(s), V(s) against v(s), the error, and the estimates over time, dashed what they should be.
 
         Parameters
@@ -92,17 +92,57 @@ class History:
 
         Returns
         -------
-        A Matplotlib figure.
+        An Altair chart, which shows itself in a notebook.
         """
-        from tdlambda.report.drawing import draw  # Matplotlib is slow to import: not before it is needed
+        from tdlambda.charts import save  # Altair is slow to import: not before it is needed
+        from tdlambda.charts.saving import check_path
 
+        if path is not None:
+            check_path(path)
         live = np.flatnonzero(~self.task.mdp.terminal)
         chosen = live[np.unique(np.linspace(0, live.size - 1, 5).round().astype(int))]
         if states is not None:
             chosen = np.array([integer(s, "states", 0, self.task.mdp.n_states - 1) for s in states], dtype=np.int64)
             if not chosen.size:
                 raise ValueError("states: there must be at least one")
-        return draw(self, live, chosen, path)
+        chart = self._drawn(live, chosen)
+        if path is not None:
+            save(chart, path)
+        return chart
+
+    def _drawn(self, live: Ints, chosen: Ints) -> Any:
+        from tdlambda.charts.following import by_state, followed, over_time
+
+        when = np.unique(np.linspace(0, len(self.steps) - 1, MOMENTS).round().astype(int)).tolist()
+
+        def moments(what: Floats) -> list[dict[str, Any]]:
+            return [
+                {"series": f"after {self.steps[k]:,}", "state": s, "mean": what[k, s]}
+                for k in when
+                for s in live.tolist()
+            ]
+
+        later = np.flatnonzero(self.steps > 0).tolist()
+        truth = [{"state": s, "mean": self.truth[s]} for s in live.tolist()]
+        error = [{"series": "error", "label": "", "step": self.steps[k], "mean": self.error[k]} for k in later]
+        parts = {
+            "λ(s), after some steps": by_state(moments(self.lambdas), "", unit=True),
+            "V(s), and v(s) in black": by_state(moments(self.values), "", truth),
+            "value error, Σ d (V - v)²": over_time(error, "", log=True),
+        }
+        for j, name in enumerate(self.names):
+            rows = [
+                {
+                    "series": f"state {s}",
+                    "step": self.steps[k],
+                    "mean": self.estimates[k, j, s],
+                    "exact": self.exact[k, j, s],
+                }
+                for s in chosen.tolist()
+                for k in later
+            ]
+            parts[f"{name}: learnt, and exact (dashed)"] = over_time(rows, "")
+        return followed(parts)
 
 
 def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int] = 100, seed: int = 0) -> History:

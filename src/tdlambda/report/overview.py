@@ -13,11 +13,12 @@ from scipy.special import stdtrit
 
 from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
+from tdlambda.charts.style import named, settings
 from tdlambda.report.families import by_family
 from tdlambda.reproduction.published import mountaincar_figure, thesis_tables
 from tdlambda.reproduction.tables import methods_of, table_of
 from tdlambda.studies.statistics import Comparison, compare, rank, sensitivity, summary
-from tdlambda.studies.store import load_results, load_study
+from tdlambda.studies.store import load_motion, load_results, load_study
 from tdlambda.studies.study import Study
 
 MEASURES = ("tail", "area")
@@ -50,6 +51,8 @@ class CellView:
     curve_error: Floats
     lambdas: Floats
     runs: dict[str, Floats]
+    motion: Floats | None = None
+    """λ on the way, [moment, observation], where it was kept."""
 
     def measured(self, measure: str) -> Measured:
         """The tail or the area."""
@@ -78,8 +81,7 @@ class CellView:
     @property
     def label(self) -> str:
         """What sets it apart from other cells of its method at the same α."""
-        names = {"lam": "λ", "kappa": "κ"}
-        return ", ".join(f"{names.get(k, k)} = {_short(v)}" for k, v in self.settings.items() if k != "alpha")
+        return settings(self.settings, ["alpha"])
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,12 @@ class Overview:
         named = declared.rule is not None or "lam" in {**declared.options, **cell}
         return "tuned" if named or declared.learner.rpartition(":")[2] in auto.__all__ else "other"
 
+    def named(self, method: str) -> str:
+        """A method by the name that a person reads."""
+        declared, name = self.study.methods[method], named(method)
+        published = "Published" in f"{declared.learner} {declared.rule}" and "published" not in name
+        return f"{name}, as published" if published else name
+
     def rule(self, method: str) -> str | None:
         """The rule that gives its λ, by its name; None where there is none."""
         declared = self.study.methods[method]
@@ -199,7 +207,8 @@ def overview(directory: str | Path) -> Overview:
     wanted = study.seeds * results["method"].n_unique()
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, wanted,
-        study.read_at[study.kept], list(_cells(study, where, results)), list(_printed(study)),
+        study.read_at[study.kept], list(_cells(study, where, results, _motions(directory, declared))),
+        list(_printed(study)),
     )  # fmt: skip
 
 
@@ -217,7 +226,21 @@ def _printed(study: Study) -> Iterator[Printed]:
             yield Printed(r.alpha, r.method, r.lam, -r.value, None, r.uncertainty)
 
 
-def _cells(study: Study, where: dict[str, tuple[str, str | None]], results: pl.DataFrame) -> Iterator[CellView]:
+Motions = dict[tuple[str, frozenset[tuple[str, Any]]], Floats]
+"""λ on the way, by method and the settings of its cell."""
+
+
+def _motions(directory: str | Path, study: Study) -> Motions:
+    return {
+        (method, frozenset(cell.items())): motion
+        for method, motions in load_motion(directory).items()
+        for cell, motion in zip(study.cells(method), motions, strict=True)
+    }
+
+
+def _cells(
+    study: Study, where: dict[str, tuple[str, str | None]], results: pl.DataFrame, motions: Motions
+) -> Iterator[CellView]:
     for method, declared in study.methods.items():
         under, lam = where[method]
         mine = results.filter(pl.col("method") == under).sort("seed")
@@ -226,10 +249,11 @@ def _cells(study: Study, where: dict[str, tuple[str, str | None]], results: pl.D
         mine = mine if lam is None else mine.filter(pl.col("lam") == lam)
         grouped = mine.group_by(list(declared.over) or "method", maintain_order=True)
         parts = {tuple(map(_plain, key)): part for key, part in grouped}
-        for settings in study.cells(method):
-            part = parts.get(tuple(map(_plain, settings.values())) or (under,))
+        for cell in study.cells(method):
+            part = parts.get(tuple(map(_plain, cell.values())) or (under,))
             if part is not None:
-                yield _cell(method, settings, part)
+                whole = frozenset((cell if lam is None else cell | {"lam": lam}).items())
+                yield _cell(method, cell, part, motions.get((under, whole)))
 
 
 def _plain(value: Any) -> Any:
@@ -240,7 +264,7 @@ def _plain(value: Any) -> Any:
         return value
 
 
-def _cell(method: str, settings: dict[str, Any], part: pl.DataFrame) -> CellView:
+def _cell(method: str, cell: dict[str, Any], part: pl.DataFrame, motion: Floats | None) -> CellView:
     curves = np.array(part["curve"].to_list(), dtype=np.float64)
     curves = np.where(np.isfinite(curves), curves, np.nan)
     alive = np.isfinite(curves).sum(axis=0)
@@ -253,8 +277,5 @@ def _cell(method: str, settings: dict[str, Any], part: pl.DataFrame) -> CellView
     lambdas = np.array(alive_lambdas, dtype=np.float64).mean(axis=0)
     runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)}
     lost = int((part["diverged_at"] >= 0).sum())
-    return CellView(method, settings, part.height, lost, tail, area, mean, spread / np.sqrt(alive), lambdas, runs)
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    error = spread / np.sqrt(alive)
+    return CellView(method, cell, part.height, lost, tail, area, mean, error, lambdas, runs, motion)

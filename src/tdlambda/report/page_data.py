@@ -1,173 +1,149 @@
-"""What the page shows of a study, as plain data: aggregated, rounded, and small enough to embed."""
+"""What the page shows of a study, as plain data: its words, its rows, and the specifications of its charts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex, to_rgb
+import altair as alt
 
-from tdlambda.arrays import Floats
+from tdlambda.charts.lines import LIMIT
+from tdlambda.charts.tidy import plain
 from tdlambda.report.contest import groups
-from tdlambda.report.findings import findings, z_of
-from tdlambda.report.motion import Layout, Motion, layout, motions
-from tdlambda.report.overview import MEASURES, CellView, Overview
-from tdlambda.report.palette import colour, shades
-from tdlambda.report.wording import AXES, explained, measure_name, settings_of
-from tdlambda.studies.statistics import sensitivity
+from tdlambda.report.figures import LISTED, Drawn, Figure, drawn
+from tdlambda.report.overview import MEASURES, Overview
+from tdlambda.report.rows import Row, label
+from tdlambda.report.series import series_of
+from tdlambda.report.wording import setting
+from tdlambda.report.words import words
 
-CURVE_POINTS = 64
+HEIGHTS = {"u": 440, "learning": 380}
+"""In pixels, on the page; others are as high as they are in print."""
 
 
 def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One study as data for the page; `manifest` is that of its directory, for the versions and the machine."""
-    study = view.study
-    methods = [name for name in study.methods if view.of(name)]
-    kept = _thinned(view.curve_steps, study.length)
-    lam_layout, moved = _learned(view, methods)
+    study, made = view.study, drawn(view)
+    with alt.data_transformers.enable("default", consolidate_datasets=False):
+        figures = {name: _figure(made, name, figure) for name, figure in made.figures.items()}
     return {
-        "name": study.name, "title": study.title, "task": study.task, "preset": study.preset, "steps": study.length,
-        "unit": study.unit, "score": study.score,
-        "seeds": len(view.seeds), "done": view.done, "wanted": view.wanted,
-        "warmUp": round(study.warm_up * study.steps), "tailPoints": study.tail_points, "points": study.points,
-        "printedSteps": view.printed_steps, "byEye": view.by_eye,
-        "control": study.kind == "control", "quantity": study.quantity, "explained": explained(study, ""),
-        "measures": {measure: measure_name(study, measure) for measure in MEASURES},
-        "alphas": view.alphas, "axes": {axis: AXES.get(axis, axis) for axis in study.grid},
-        "methods": [_method(view, name) for name in methods],
-        "lambdaColours": _lambda_colours(view),
-        "curveSteps": view.curve_steps[kept].tolist(),
-        "cells": [_cell(view, cell, kept, lam_layout) for cell in view.cells],
-        "published": list(_published(view)),
-        "groups": [
-            {"name": name, "methods": some, "found": {measure: _found(view, some, measure) for measure in MEASURES}}
-            for name, some in groups(view).items()
-        ],
-        "comparisons": [row for measure in MEASURES for row in _comparisons(view, methods, measure)],
-        "stretches": [row for measure in MEASURES for row in _stretches(view, methods, measure)],
-        "layout": _plain_layout(lam_layout),
-        "motions": [_motion(motion) for motion in moved],
+        "name": study.name, "quantity": study.quantity, "alphas": view.alphas,
+        "alphaNames": list(map(setting, view.alphas)),
+        "printing": bool(view.published), "published": study.steps == view.printed_steps,
+        "groups": [_group(made, name, methods) for name, methods in groups(view).items()],
+        "figures": figures,
+        "rows": {figure.data: columns_of(figure.rows) for figure in made.figures.values()},
+        "cells": {str(k): {name: plain(some, 5) for name, some in cell.items()} for k, cell in made.cells.items()},
         "about": _about(view, manifest or {}),
+        "declared": {view.named(name): _declared(view, name) for name in study.methods if view.of(name)},
     }  # fmt: skip
 
 
-def short(x: float, digits: int = 6) -> float | None:
-    """A number with so many digits; None where there is none.
+def columns_of(rows: list[Row]) -> dict[str, Any]:
+    """Rows by columns, which is half as long; a column that is the same in all as its one value.
 
-    >>> short(0.123456789), short(float("inf"))
-    (0.123457, None)
+    >>> columns_of([{"a": 1, "b": 2.0}, {"a": 1, "b": 3.0}])
+    {'n': 2, 'same': {'a': 1}, 'columns': {'b': [2.0, 3.0]}}
     """
-    return float(f"{x:.{digits}g}") if np.isfinite(x) else None
+    names = list(rows[0]) if rows else []
+    table = {name: [plain(row[name]) for row in rows] for name in names}
+    same = {name: some[0] for name, some in table.items() if all(value == some[0] for value in some)}
+    return {"n": len(rows), "same": same, "columns": {k: v for k, v in table.items() if k not in same}}
 
 
-def _method(view: Overview, name: str) -> dict[str, Any]:
-    declared, cells = view.study.methods[name], view.of(name)
-    light = colour(name, list(view.study.methods))
-    return {
-        "name": name, "about": declared.about, "learner": declared.learner, "rule": view.rule(name),
-        "truth": declared.truth, "kind": view.kind(name), "axes": list(declared.over), "colour": [light, dark(light)],
-        "seeds": max(cell.n for cell in cells), "runs": sum(cell.n for cell in cells),
-        "diverged": sum(cell.diverged for cell in cells),
+def _group(made: Drawn, name: str, methods: list[str]) -> dict[str, Any]:
+    series = [
+        {"key": one.key, "label": one.label, "method": one.method, **one.look} for one in series_of(made.view, methods)
+    ]
+    found: dict[str, Any] = {}
+    for measure in MEASURES:
+        first = made.choice(name, measure)
+        alpha = made.view.alphas.index(first["alpha"]) if first["alpha"] in made.view.alphas else 0
+        said = words(made, methods, measure)
+        verdict = _verdict(made.view, methods, measure)
+        found[measure] = {"words": said, "verdict": verdict, "alpha": alpha, "reference": first["reference"]}
+    labels = {method: label(made.view, method) for method in methods}
+    return {"name": name, "series": series, "methods": labels, "found": found}
+
+
+def _verdict(view: Overview, methods: list[str], measure: str) -> str:
+    from tdlambda.report.findings import findings
+
+    return findings(view, methods, measure).contest.verdict
+
+
+def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
+    """A figure with its specification, which follows what the reader chooses by parameters."""
+    out: dict[str, Any] = {
+        "data": figure.data, "follows": figure.follows, "columns": figure.columns, "panels": figure.panels,
+        "lists": figure.lists, "constants": plain(figure.constants), "only": figure.only, "spec": None,
     }  # fmt: skip
+    some = figure.chosen(made.choice(), made.cells) or list(figure.rows)
+    if name == "heat" or figure.chart is None or not some:
+        return out  # a table of HTML scrolls better than one of SVG
+    if figure.panels:
+        some = [row for row in some if row[figure.panels] == some[0][figure.panels]]
+    draw: Any = figure.chart
+    chart = draw(some, alpha=some[0]["alpha"]) if name == "u" and made.view.alphas else draw(some)
+    spec = fluid(chart) | {"data": {"name": "rows"}}
+    if isinstance(spec["height"], dict):  # so much for each series
+        out["step"] = spec.pop("height")["step"]
+    if name in HEIGHTS:
+        spec["height"] = HEIGHTS[name]
+    spec["transform"] = [*_transforms(name, figure), *spec.get("transform", [])]
+    known = {param["name"] for param in spec.get("params", [])}
+    wanted = [*figure.follows, *(["published"] if name == "u" else []), *(["panel"] if figure.panels else [])]
+    spec["params"] = [{"name": n, "value": None} for n in wanted if n not in known] + spec.get("params", [])
+    spec["params"] += [{"name": n, "value": plain(some)} for n, some in figure.constants.items()]
+    return out | {"spec": spec}
 
 
-def _cell(view: Overview, cell: CellView, kept: list[int], lam_layout: Layout | None) -> dict[str, Any]:
-    live = lam_layout.live if lam_layout and view.kind(cell.method) == "tuned" else []
-    return {
-        "m": cell.method, "s": cell.settings, "n": cell.n, "d": cell.diverged,
-        **{measure: [short(x) for x in astuple(cell.measured(measure))] for measure in MEASURES},
-        "c": [short(x, 5) for x in cell.curve[kept]], "e": [short(x, 3) for x in cell.curve_half[kept]],
-        "l": [short(x, 3) for x in cell.lambdas[live]],
-    }  # fmt: skip
+def fluid(chart: Any) -> dict[str, Any]:
+    """The specification of a chart that is as wide as its place on the page."""
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    for part in ("config", "$schema"):
+        spec.pop(part, None)
+    _narrow(spec)
+    return spec | {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
-def _published(view: Overview) -> Iterator[dict[str, Any]]:
-    for printed in view.published:
-        beside = z_of(view, printed)
-        yield {
-            "m": printed.method, "alpha": printed.alpha, "lam": printed.lam, "mean": printed.mean,
-            "spread": printed.uncertainty if printed.by_eye else printed.std,
-            "z": short(beside[1], 3) if beside and view.study.steps == view.printed_steps else None,
-        }  # fmt: skip
+def _transforms(name: str, figure: Figure) -> list[dict[str, Any]]:
+    """The rows that were chosen, and of their lists each item."""
+    tests = [f"datum.{one} === {one}" for one in figure.follows if one not in LISTED]
+    tests += [f"indexof({one}, datum.{LISTED[one]}) >= 0" for one in figure.follows if one in LISTED]
+    tests += [f"datum.{figure.only}"] * bool(figure.only) + [f"datum.{figure.panels} === panel"] * bool(figure.panels)
+    out: list[dict[str, Any]] = [{"filter": " && ".join(tests)}]
+    if name == "u":
+        out.append({"calculate": "published ? datum.published : null", "as": "open"})
+    if figure.lists:
+        held = [source for source in figure.lists.values() if source not in figure.constants]
+        out.append({"lookup": "cell", "from": {"data": {"name": "cells"}, "key": "cell", "fields": held}})
+        out += [{"calculate": source, "as": source} for source in figure.constants]
+        out.append({"flatten": list(figure.lists.values()), "as": list(figure.lists)})
+    if name == "learning":
+        tell = "format(datum.low, '.3~g') + ' to ' + format(datum.high, '.3~g')"
+        out += [
+            {"calculate": "datum.step", "as": "x"}, {"calculate": "format(datum.step, ',')", "as": "when"},
+            {"calculate": "format(datum.mean, '.3~g')", "as": "text"}, {"calculate": tell, "as": "interval"},
+        ]  # fmt: skip
+    if name == "lambda" and not figure.panels:
+        new = {"x": "datum.state", "mean": "datum.lam", "low": "null", "high": "null"}
+        out += [{"calculate": value, "as": column} for column, value in new.items()]
+    return out
 
 
-def _found(view: Overview, methods: Sequence[str], measure: str) -> dict[str, Any]:
-    found = findings(view, methods, measure)
-    return {
-        "verdict": found.contest.verdict, "headline": found.headline,
-        "which": vars(found.which), "better": vars(found.better), "sure": vars(found.sure),
-        "best": found.best.method, "alpha": found.contest.method.cell.alpha or found.best.alpha,
-    }  # fmt: skip
+def _narrow(spec: dict[str, Any]) -> None:
+    """On a phone the names of lines are shorter."""
+    for layer in spec.get("layer", []):
+        if isinstance(layer.get("mark"), dict) and layer["mark"].get("limit") == LIMIT:
+            layer["mark"]["limit"] = {"expr": f"width < 420 ? 96 : {LIMIT}"}
 
 
-def _comparisons(view: Overview, methods: Sequence[str], measure: str) -> Iterator[dict[str, Any]]:
-    """Each method against those before it with the same truth: both at their best, at one α and over all."""
-    for alpha in (None, *view.alphas):
-        best = {name: view.best(name, alpha, measure) for name in methods if view.of(name, alpha)}
-        for place, (a, one) in enumerate(best.items()):
-            for b, two in list(best.items())[:place]:
-                if view.study.methods[a].truth == view.study.methods[b].truth:
-                    n, lost, *rest = astuple(view.compare(one, two, measure))
-                    yield {
-                        "measure": measure, "alpha": alpha, "a": a, "b": b, "n": n, "d": lost,
-                        "r": [short(x, 4) for x in rest],
-                    }  # fmt: skip
-
-
-def _stretches(view: Overview, methods: Sequence[str], measure: str, factor: float = 2.0) -> Iterator[dict[str, Any]]:
-    """For each method, from where to where in α its best cell stays within `factor` of its best."""
-    for name in methods:
-        alphas = sorted({c.alpha for c in view.of(name) if c.alpha is not None})
-        if len(alphas) < 2 or alphas[0] <= 0:
-            continue
-        means = [view.best(name, alpha, measure).measured(measure).mean for alpha in alphas]
-        best = int(np.argmin(means))
-        within = [np.isfinite(mean) and mean <= factor * means[best] for mean in means]
-        first = last = best
-        while first > 0 and within[first - 1]:
-            first -= 1
-        while last < len(alphas) - 1 and within[last + 1]:
-            last += 1
-        yield {
-            "measure": measure, "m": name, "best": alphas[best], "first": alphas[first], "last": alphas[last],
-            "decades": short(sensitivity(alphas, means, factor), 4),
-        }  # fmt: skip
-
-
-def _learned(view: Overview, methods: Sequence[str]) -> tuple[Layout | None, list[Motion]]:
-    """How λ lies, and how it moved at the best cell of each method that tunes it."""
-    cells = [view.best(name) for name in methods if view.kind(name) == "tuned"]
-    if not cells:
-        return None, []
-    where = layout(view.study, cells[0].method, cells[0].lambdas.size)
-    try:
-        return where, motions(view.study, cells, where.live)
-    except (ImportError, TypeError, ValueError):  # its task or learner is not to be had here
-        return where, []
-
-
-def _plain_layout(where: Layout | None) -> dict[str, Any] | None:
-    if where is None:
-        return None
-    points = None if where.points is None else [[short(x, 4) for x in point] for point in where.points]
-    return {
-        "kind": where.kind,
-        "live": where.live,
-        "columns": where.columns,
-        "points": points,
-        "axes": where.axes,
-        "tile": where.tile,
-    }
-
-
-def _motion(motion: Motion) -> dict[str, Any]:
-    return {
-        "m": motion.cell.method, "at": settings_of(motion.cell), "seed": motion.seed, "steps": motion.steps.tolist(),
-        "l": [[short(x, 3) for x in row] for row in motion.lambdas],
-    }  # fmt: skip
+def _declared(view: Overview, name: str) -> str:
+    method, rule = view.study.methods[name], view.rule(name)
+    against = "" if method.truth == "exact" else f"measured against the values of the {method.truth}"
+    parts = [method.about, method.learner + (f" with {rule}" if rule else ""), against]
+    return "; ".join(filter(None, [*parts, f"{max(cell.n for cell in view.of(name))} seeds", f"called {name}"]))
 
 
 def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -177,37 +153,10 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
         "task": view.study.task + (f", {view.study.preset}" if view.study.preset else ""),
         "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.length:,} {view.study.unit} each",
         "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
-        + (f"; not run: {', '.join(view.not_run)}" if view.not_run else ""),
+        + (f"; not run: {', '.join(map(view.named, view.not_run))}" if view.not_run else ""),
         "begun with": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "machine": ", ".join(str(value) for value in machine.values()),
         "manifest of": str(manifest.get("written", "")),
         "source": str(manifest.get("source", "")),
     }
     return {name: text for name, text in said.items() if text}
-
-
-def _lambda_colours(view: Overview) -> list[list[Any]]:
-    """Each fixed λ with a colour on light and one on dark ground."""
-    values = sorted({c.settings["lam"] for c in view.cells if isinstance(c.settings.get("lam"), int | float)})
-    on_dark = [to_hex(colormaps["viridis"](x)) for x in np.linspace(0.3, 1.0, len(values))]
-    return [list(row) for row in zip(values, shades(values), on_dark, strict=True)]
-
-
-def dark(light: str) -> str:
-    """The same colour for a dark ground: mixed with white until it stands out.
-
-    >>> dark("#000000"), dark("#56B4E9")
-    ('#b8b8b8', '#56b4e9')
-    """
-    r, g, b = to_rgb(light)
-    luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b
-    share = min(0.8, 1.6 * max(0.0, (0.45 - luminance) / (1 - luminance)))
-    return to_hex((r + share * (1 - r), g + share * (1 - g), b + share * (1 - b)))
-
-
-def _thinned(steps: Any, last: int) -> list[int]:
-    """Which points of the learning curve to embed: at most so many, closer together in the beginning, and the last."""
-    if len(steps) <= CURVE_POINTS:
-        return list(range(len(steps)))
-    wanted: Floats = last * np.linspace(0, 1, CURVE_POINTS) ** 1.5
-    return sorted({int(np.abs(steps - at).argmin()) for at in wanted})

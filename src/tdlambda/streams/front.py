@@ -14,11 +14,11 @@ from tdlambda.features import (
     Cycle,
     Dense,
     Difference,
+    Encoded,
     Encoder,
     Lag,
     Number,
     OneHot,
-    Pairs,
     Tiles,
     running,
 )
@@ -93,7 +93,7 @@ class Front:
         """Where features lie, and what learners take them for."""
         f = self.features
         if isinstance(f, Encoder):
-            self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Pairs(f.size, f.active)
+            self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
             self.dense = self.as_is = False
             return
@@ -106,7 +106,7 @@ class Front:
         self.dense = not sparse or f.size <= FEW
         active = f.size - sum(term.size for term in sparse)
         active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
-        self.encoder = Dense(f.size) if self.dense else Pairs(f.size, active)
+        self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)
         self.as_is = as_is and self.dense
 
     # ---- encoding ---------------------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ class Horde:
         scale, names = self._at_work("importance").front.scale(), self.feature_names
         found = {}
         for name, learner in self.learners.items():
-            size = np.abs(learner._coefficients[: scale.size]) * scale
+            size = np.abs(learner.weights[: scale.size]) * scale
             found[name] = {names[i]: float(size[i]) for i in np.argsort(-size, kind="stable")}
         return found
 

@@ -237,7 +237,7 @@ def _engine(
 ) -> Result | ControlResult:  # fmt: skip
     options: dict[str, Any] = {
         "points": study.read_at.tolist(), "keep": ("lambdas",), "threads": threads, "progress": progress,
-        "on_seed": on_seed, "hold": on_seed is None, "stop": stop,
+        "on_seed": on_seed, "hold": on_seed is None, "stop": stop, "follow": study.followed(method),
     }  # fmt: skip
     return _run(study, method, seeds, study.length, **options)
 

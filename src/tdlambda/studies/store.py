@@ -30,6 +30,7 @@ from uuid import uuid4
 import numpy as np
 
 import tdlambda
+from tdlambda.arrays import Floats
 from tdlambda.control import ControlResult
 from tdlambda.engine.result import Result, mean_over
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
@@ -46,6 +47,8 @@ _COLUMNS = {
     "curve": "list<element: float>", "lambdas": "list<element: float>",
 }  # fmt: skip
 """Of every unit, beside the grid's."""
+_MOTION = "motion"
+"""Of units that were followed: λ of each cell on the way, [moment · observation], in 255ths."""
 _UNFINISHED = ".unfinished"
 _SURELY_DEAD = 86_400.0
 """Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
@@ -142,8 +145,10 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
         "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
         "final": error[:, -1],
         "curve": _rows(error[:, study.kept]),
-        "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
+        "lambdas": _rows(np.stack([_by_state(lam[0]) for lam in result.lambdas])),
     }
+    if seed in result.motion:
+        columns[_MOTION] = _as_bytes(result.motion[seed])
     about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n, "summed": True})
     table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
     sink = BytesIO()
@@ -169,7 +174,7 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
         raise DamagedError(f"{path} cannot be read: {error}") from error
     kinds = {name: str(table.schema.field(name).type) for name in _COLUMNS if name in table.column_names}
     said = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}
-    axes = [name for name in table.column_names if name not in _COLUMNS]
+    axes = [name for name in table.column_names if name not in (*_COLUMNS, _MOTION)]
     good = about == said and kinds == _COLUMNS and not any(table[name].null_count for name in _COLUMNS)
     if not good or (table.select(axes).to_pylist() if axes else [{}] * table.num_rows) != cells:
         raise DamagedError(f"{path} holds other results than its name says")
@@ -245,6 +250,23 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     return found.select(["method", "learner", "rule", *axes, *rest])
 
 
+def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
+    """λ on the way, as it was kept while the study ran: by method, of each cell [moment, observation].
+
+    Of the study's first seed, at the steps of `Study.moments`; a method that was not followed is missing.
+    """
+    store = Store(directory, *study_and_keys(directory))
+    found, moments = {}, len(store.study.moments)
+    for method in store.study.methods:
+        with suppress(OSError, DamagedError):
+            cells = store.study.stored_cells(method)
+            unit = read_unit(store.path(method, store.study.seed), store.keys[method], store.study.seed, cells)
+            if _MOTION in unit.column_names:
+                rows = unit[_MOTION].to_pylist()
+                found[method] = [np.array(row, dtype=np.float64).reshape(moments, -1) / 255 for row in rows]
+    return found
+
+
 def load_study(directory: str | Path) -> Study:
     """The study whose results a directory holds. Nothing that it names is imported before it is run."""
     return study_and_keys(directory)[0]
@@ -311,11 +333,24 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
     cells = store.study.stored_cells(method)
     for seed in sorted({int(name.stem) for name in names if name.stem.isdecimal() and name.suffix == ".parquet"}):
         try:
-            yield read_unit(store.path(method, seed), store.keys[method], seed, cells)
+            table = read_unit(store.path(method, seed), store.keys[method], seed, cells)
+            yield table.drop_columns([_MOTION]) if _MOTION in table.column_names else table
         except FileNotFoundError:  # a copy under another name, or set aside at this moment
             continue
         except DamagedError as error:
             warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+
+
+def _as_bytes(motion: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    whole = [np.round(255 * np.clip(np.nan_to_num(one), 0, 1)).astype(np.uint8).ravel() for one in motion]
+    return pa.array([one.tolist() for one in whole], type=pa.list_(pa.uint8()))
+
+
+def _by_state(lam: Floats) -> Floats:
+    """λ of each observation: of action values, the mean over actions."""
+    return lam if lam.ndim == 1 else lam.mean(axis=1)
 
 
 def _rows(table: Any) -> pa.Array:

@@ -15,10 +15,10 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Ints, choice
-from tdlambda.control import ActorCritic
 from tdlambda.control import engine as control
+from tdlambda.control.worlds import EnvTask
 from tdlambda.engine.episodes import episode_ends
-from tdlambda.engine.job import checked
+from tdlambda.engine.job import checked, moments_of
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.score import SCORES
 from tdlambda.engine.truth import Truth
@@ -44,7 +44,7 @@ from tdlambda.studies.checks import (
 from tdlambda.studies.method import Method
 from tdlambda.studies.reading import bundled_names, read
 from tdlambda.studies.sources import code, imported
-from tdlambda.tasks import TASKS, make
+from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.registry import NAMESPACE
 
@@ -89,13 +89,16 @@ class Study:
         The share of the points, at the end, whose mean is the final error.
     curve
         How many points of the learning curve are kept, evenly; all points of the tail are.
+    follow
+        Whether λ of the first seed is kept on the way, at up to 48 of the points, for the report: a byte each.
     warm_up
         The share of the steps in which rules that adapt leave λ as it is and, in control, policies are frozen.
     kind
         "prediction", where the error of values is measured; or "control", where agents act and what is measured is a
         cost, minus the return: see docs/control.md.
     agent
-        In control, options of every actor: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`.
+        In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
+        `td.Sarsa` and `td.QLambda` where a method's learner is one of these.
     title
         For people.
     modules
@@ -135,6 +138,7 @@ class Study:
     curve: int = 100
     score: str = "value"
     average: str | None = None
+    follow: bool = True
     warm_up: float = 0.0
     kind: str = "prediction"
     agent: Mapping[str, Any] = field(default_factory=dict)
@@ -160,6 +164,8 @@ class Study:
         self._check_measure()
         object.__setattr__(self, "tail", share(self.tail, "tail", False, True, "points"))
         object.__setattr__(self, "warm_up", share(self.warm_up, "warm_up", True, False, "steps"))
+        if not isinstance(self.follow, bool):
+            raise TypeError(f"follow must be true or false; got {self.follow!r}")
         check_table(self.methods, "methods")
         check_table(self.grid, "grid")
         check_plain(self.task_options, "task_options")
@@ -266,6 +272,14 @@ class Study:
         """The task itself."""
         self._import_modules()
         with saying("task"):
+            if self.kind == "control" and self._task_id not in TASKS:
+                if self.task in WORLDS and not self.preset:
+                    made: Any = WORLDS[self.task](**self.task_options).env()
+                    made.id = self.task
+                    return made
+                if self.task in gym.registry:
+                    found: Any = EnvTask(self.task, dict(self.task_options))
+                    return found
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
@@ -310,7 +324,7 @@ class Study:
     def _text(self) -> set[str]:
         return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
 
-    def agents(self, method: str) -> list[ActorCritic]:
+    def agents(self, method: str) -> list[Any]:
         """In control, the agent of each cell; refused if it does not fit the task."""
         self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
@@ -427,6 +441,16 @@ class Study:
         """The steps, or episodes, after which the error is read."""
         n = self.points
         return np.unique(np.round(np.linspace(self.length / n, self.length, n)).astype(np.int64))
+
+    @property
+    def moments(self) -> Ints:
+        """The steps, or episodes, after which λ is kept where a seed is followed."""
+        return self.read_at[moments_of(self.read_at)]
+
+    def followed(self, method: str) -> tuple[int, ...]:
+        """The seeds of which a method's λ is kept on the way: the first, where any cell tunes it."""
+        moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
+        return (self.seed,) if self.follow and moves else ()
 
     @property
     def tail_points(self) -> int:

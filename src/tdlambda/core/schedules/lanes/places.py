@@ -10,7 +10,7 @@ from tdlambda.core.schedules.one.rows import at_feature_numbers
 from tdlambda.core.schedules.text import indent
 
 VALUES = {"x_": "xv_", "y_": "yv_", "z_": "zv_"}
-SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "one")
+SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "turning", "one")
 LIMITED = ("reward", "gamma_next", "rho")
 """Inputs that say how large a prediction may be."""
 SHARED_FLOATS = ("most_reward", "most_gamma", "most_rho")
@@ -65,7 +65,8 @@ class Places:
             "td_error",
         ]
         if rule is not None:
-            common += [*words(rule.parameters), *rule.keeps, *model.results]
+            common += [*words(rule.parameters), *rule.keeps, *rule.holds, *model.results]
+            common += ["over", "here", "ahead"] if model.mixture else []
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.own_rows and not self._row_dot(w)]
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.apart]  # given from outside
             common += [] if rule.decides else ["lam_next"]

@@ -1,0 +1,72 @@
+"""What a learner believed on the way, beside the truth: λ and V by state, the error, and its estimates over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from tdlambda.charts.lines import lines
+from tdlambda.charts.style import TRUTH, finished, shades
+from tdlambda.charts.tidy import Rows, looks, records
+
+_TIPS = {"series": "", "x": "at", "mean": "value"}
+_LOOK: dict[str, Any] = {"width": 1.6, "shape": "circle"}
+
+
+def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
+    """A line over the states for each of a few moments, the later the darker; in black what is exact.
+
+    Parameters
+    ----------
+    rows
+        `series` (the moment), `state`, `mean`.
+    y
+        What is shown.
+    exact
+        `state`, `mean`.
+    unit
+        Whether it lies in [0, 1].
+    size
+        Width and height, in pixels.
+    """
+    some = [row | _LOOK | {"x": row["state"]} for row in records(rows)]
+    moments = list(dict.fromkeys(row["series"] for row in some))
+    paint = dict(zip(moments, reversed(shades(len(moments))), strict=True))
+    some = [row | {"colour": paint[row["series"]]} for row in some]
+    truth = {"series": "exact", "colour": TRUTH, "width": 0, "shape": "circle"}
+    some += [row | truth | {"x": row["state"]} for row in records(exact)]
+    domain = (None, [0.0, 1.0] if unit else None)
+    return lines(some, "state", y, log=(False, False), tips=_TIPS, domain=domain, size=size, fade=False)
+
+
+def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
+    """A few lines over the steps, and dashed what each should be.
+
+    Parameters
+    ----------
+    rows
+        `series`, `step`, `mean`, `exact`.
+    y
+        What is shown.
+    log
+        Whether it is on a logarithmic axis.
+    size
+        Width and height, in pixels.
+    """
+    some = [row | {"x": row["step"]} for row in records(rows)]
+    learnt = [row | {"width": 1.6} for row in some]
+    order = list(dict.fromkeys(row["series"] for row in some))
+    exact = [
+        row | {"colour": looks(order.index(row["series"]), "")["colour"], "series": f"{row['series']}, exact",
+               "label": "", "mean": row["exact"], "width": 1, "dash": [4, 3]}
+        for row in some if row.get("exact") is not None
+    ]  # fmt: skip
+    return lines([*learnt, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
+
+
+def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:
+    """Charts side by side, each under what it shows."""
+    titled = [part.properties(title=name) for name, part in parts.items()]
+    return finished(alt.concat(*titled, columns=columns))

@@ -1,0 +1,125 @@
+"""λ over states, on a grid or a map, and in time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from tdlambda.charts.lines import lines
+from tdlambda.charts.style import FAINT, INK, LAMBDA, PAPER, SOFT, axis, finished
+from tdlambda.charts.tidy import Rows, records
+
+UNIT: tuple[None, list[float]] = (None, [0, 1])
+TIPS = {"series": "method", "settings": "at", "state": "state", "lam": "λ", "n": "mean of runs"}
+_SHADE = alt.FillOpacity("lam:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]), legend=None)
+
+
+def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
+    """λ of each state, a line for each method.
+
+    Parameters
+    ----------
+    rows
+        `series`, `state`, `lam`.
+    size
+        Width and height, in pixels.
+    """
+    some = [row | {"x": row["state"], "mean": row["lam"], "low": None, "high": None} for row in records(rows)]
+    return finished(lines(some, "state", "λ", log=(False, False), tips=TIPS, domain=UNIT, size=size))
+
+
+def lambda_map(rows: Rows, axes: tuple[str, str] | None = None, size: tuple[int, int] = (250, 210)) -> Any:
+    """λ on a grid of states, or over two dimensions of observations: the darker the larger.
+
+    Parameters
+    ----------
+    rows
+        `left`, `right`, `low`, `high` of each tile, its `state`, and `lam`; without a λ it is the end of an episode.
+    axes
+        What the dimensions are; a grid of states has none, and its λ are written on it.
+    size
+        Width and height, in pixels.
+    """
+    written, base = axes is None, alt.Chart()
+    across = axis(alt.X, "left", axes and axes[0], False)
+    up = axis(alt.Y, "low", axes and axes[1], False, reverse=written)
+    if axes is None:
+        across.axis = up.axis = None
+    box = {"x": across, "x2": alt.X2("right"), "y": up, "y2": alt.Y2("high")}
+    told = [alt.Tooltip("state:N", title="state" if written else "at"), alt.Tooltip("lam:N", title="λ")]
+    edge: dict[str, Any] = {"stroke": PAPER, "strokeWidth": 2} if written else {}
+    ended, known = base.transform_filter("!isValid(datum.lam)"), base.transform_filter("isValid(datum.lam)")
+    layers = [
+        ended.mark_rect(fill=FAINT, **edge).encode(**box),
+        known.mark_rect(fill=LAMBDA, **edge).encode(**box, tooltip=told, fillOpacity=_SHADE),
+    ]
+    if written:
+        middle = base.transform_calculate(
+            x="(datum.left + datum.right) / 2", y="(datum.low + datum.high) / 2",
+            said="isValid(datum.lam) ? format(datum.lam, '.2f') : 'end'",
+        )  # fmt: skip
+        for test, paint in (("datum.lam > 0.5", PAPER), ("!(datum.lam > 0.5)", INK)):
+            text = middle.transform_filter(test).mark_text(color=paint, fontSize=11)
+            layers.append(text.encode(alt.X("x:Q", title=None), alt.Y("y:Q", title=None), text="said:N"))
+    chart = alt.layer(*layers, data=alt.Data(values=records(rows)))
+    return finished(chart.properties(width=size[0], height=size[1]))
+
+
+def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 200), warm_up: float = 0) -> Any:
+    """λ of each state, a row, as it moved in time: the darker the larger.
+
+    Parameters
+    ----------
+    rows
+        `state`, `begin` and `end` (in steps), `step`, `lam`.
+    log
+        Whether time is logarithmic.
+    size
+        Width and height, in pixels.
+    warm_up
+        The step at which it ends.
+    """
+    some = records(rows)
+    steps = axis(alt.X, "begin", "steps", log, [row["end"] for row in some])
+    told = [alt.Tooltip(f"{k}:N", title=v) for k, v in {"state": "state", "step": "after steps", "lam": "λ"}.items()]
+    row = alt.Y("state:O", title="state", scale=alt.Scale(paddingInner=0.08), axis=alt.Axis(ticks=False, domain=False))
+    strip = alt.Chart().mark_rect(fill=LAMBDA).encode(steps, alt.X2("end"), row, fillOpacity=_SHADE, tooltip=told)
+    layers = [strip]
+    if warm_up:
+        line = alt.Chart(alt.Data(values=[{"x": warm_up}])).mark_rule(strokeDash=[3, 3], color=SOFT, aria=False)
+        layers.append(line.encode(alt.X("x:Q", title="steps")))
+    return finished(alt.layer(*layers, data=alt.Data(values=some)).properties(width=size[0], height=size[1]))
+
+
+def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 220)) -> Any:
+    """The median λ of very many observations as it moved in time; the band holds 80 % of them.
+
+    Parameters
+    ----------
+    rows
+        `series`, `step`, `mean` (the median), `low`, `high`.
+    log
+        Whether time is logarithmic.
+    size
+        Width and height, in pixels.
+    """
+    some = [row | {"x": row["step"]} for row in records(rows)]
+    tips = {"series": "method", "step": "after steps", "mean": "median λ", "interval": "80 % are in"}
+    return finished(lines(some, "steps", "λ", log=(log, False), dots=False, tips=tips, domain=UNIT, size=size))
+
+
+def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "series", columns: int = 3) -> Any:
+    """The same chart for each series, side by side, each under its name."""
+    some = records(rows)
+    parts = []
+    for name in dict.fromkeys(row[by] for row in some):
+        part = chart([row for row in some if row[by] == name])
+        part.config = alt.Undefined
+        said = part.title if isinstance(part.title, str) else alt.Undefined
+        parts.append(part.properties(title=alt.TitleParams(name, subtitle=said, color=INK, fontSize=13)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that all fade alike
+        return finished(alt.concat(*parts, columns=columns) if len(parts) > 1 else parts[0])

@@ -1,0 +1,180 @@
+"""Lines with bands, their names at their ends: what most charts here are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from tdlambda.charts.style import INK, PAPER, SOFT, axis
+from tdlambda.charts.tidy import Rows, dressed
+
+GAP = 14
+"""Pixels between the names of lines."""
+LIMIT = 220
+"""Pixels of a name, at most."""
+TIPS = {"series": "method", "x": "at", "mean": "mean", "interval": "95 % interval", "n": "runs"}
+_CROSS = "M-.8,-.8L.8,.8M.8,-.8L-.8,.8"
+
+
+def lines(
+    rows: Rows,
+    x: str = "x",
+    y: str = "",
+    *,
+    log: tuple[bool, bool] = (True, True),
+    dots: bool = True,
+    fade: bool = True,
+    tips: Mapping[str, str] = TIPS,
+    domain: tuple[list[float] | None, list[float] | None] = (None, None),
+    size: tuple[int, int] = (560, 340),
+    under: tuple[alt.Chart, ...] = (),
+    opened: str = "",
+) -> Any:
+    """A line for each series.
+
+    Parameters
+    ----------
+    rows
+        `series`, `x`, `mean`; `low` and `high` of a band; `diverged` runs, which make a cross of a point. How a series
+        looks may be said by `colour`, `shape`, `width` and `dash`.
+    x, y
+        What the axes are.
+    log
+        Whether each axis is logarithmic.
+    dots
+        Whether to show each point.
+    fade
+        Whether pointing at a series fades the others.
+    tips
+        What is said of a point that is pointed at: columns, and their names.
+    domain
+        From where to where each axis goes; by default as the rows do.
+    size
+        Width and height, in pixels.
+    under
+        What lies under the lines.
+    opened
+        A column with further values of the series, drawn as open points, with a bar of `off` either way.
+
+    Examples
+    --------
+    >>> chart = lines([{"series": s, "x": x, "mean": x**p} for s, p in (("a", 1), ("b", 2)) for x in (1, 10, 100)])
+    >>> sorted(layer["mark"]["type"] for layer in chart.to_dict()["layer"])
+    ['area', 'line', 'point', 'rule', 'text']
+    """
+    some = dressed(rows)
+    base = alt.Chart()
+    at = axis(alt.X, "x", x or None, log[0], [row["x"] for row in some], padding=8 * dots, **_ends(domain[0]))
+    up = axis(alt.Y, "shown", None, log[1], [row["mean"] for row in some], **_ends(domain[1]))
+    hover = alt.selection_point(name="hover", on="pointerover", fields=["series"], clear="pointerout")
+    paint = alt.Color("colour:N", scale=None)
+    veil = alt.FillOpacity("band:Q", scale=None)
+    faded: Any = alt.when(hover, empty=True).then(alt.value(1)).otherwise(alt.value(0.25))
+    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
+    cut = domain[1] is not None or alt.Undefined  # what is clipped takes seconds to print
+    band = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)").mark_area(opacity=1, clip=cut)
+    pen = base.mark_line(strokeJoin="round", invalid="break-paths-filter-domains", clip=cut)
+    point = base.transform_filter("isValid(datum.shown)").mark_point(filled=True, cursor="pointer")
+    shape = alt.Shape("mark:N", scale=None)
+    layers: list[alt.Chart] = [
+        *under,
+        band.encode(at, alt.Y("lo:Q", title=None), alt.Y2("hi"), paint, alt.Detail("series:N"), veil),
+        pen.encode(
+            at, up, paint, alt.Detail("series:N"), strokeWidth=alt.StrokeWidth("width:Q", scale=None),
+            strokeDash=alt.StrokeDash("dash:N", scale=None), opacity=faded if fade else alt.Undefined,
+        ),
+    ]  # fmt: skip
+    if opened:
+        layers += _opened(base, at, opened)
+    points = point.encode(
+        at, up, paint, shape, tooltip=told, stroke=alt.Stroke("colour:N", scale=None),
+        size=alt.value(36 if dots else 60), opacity=alt.value(1 if dots else 0), order=alt.Order("width:Q"),
+    )  # fmt: skip
+    layers.append(points.add_params(hover) if fade else points)
+    layers += _names(base, at, up, log[1], size[1], opened)
+    top = base.transform_calculate(calm="datum.diverged > 0 ? null : datum.mean").transform_joinaggregate(
+        top="max(calm)"
+    )
+    shared = (
+        top.transform_calculate(
+            shown=_within("datum.mean", log[1]),
+            band="datum.width >= 2 ? 0.17 : 0.06",
+            mark=f"datum.diverged > 0 ? '{_CROSS}' : datum.shape",
+        )
+        .transform_calculate(
+            lo=f"isValid(datum.low) && isValid(datum.shown) ? {_floor(log[1])} : null",
+            hi="isValid(datum.high) && isValid(datum.shown) ? " + _ceiling(log[1]) + " : null",
+        )
+        .transform
+    )
+    chart = alt.layer(*layers, title=y or alt.Undefined, width=size[0], height=size[1])
+    chart.data, chart.transform = alt.Data(values=some), shared
+    return chart
+
+
+def _ends(domain: list[float] | None) -> dict[str, Any]:
+    return {} if domain is None else {"domain": domain}
+
+
+def _within(value: str, log: bool) -> str:
+    """A mean as it is drawn: what diverged does not stretch the axis, and nothing below 0 is on a logarithmic one."""
+    bounded = f"(isValid(datum.top) ? min({value}, 3 * abs(datum.top) + datum.top) : {value})"
+    return f"isValid({value}){f' && {value} > 0' if log else ''} ? {bounded} : null"
+
+
+def _floor(log: bool) -> str:
+    """A band that is far wider than the line is high would hide all else."""
+    return "max(datum.low, datum.shown / 3)" if log else "datum.low"
+
+
+def _ceiling(log: bool) -> str:
+    return "min(datum.high, 3 * datum.shown)" if log else "datum.high"
+
+
+def _opened(base: alt.Chart, at: Any, field: str) -> list[alt.Chart]:
+    """Open points, and how far off each may be."""
+    there = base.transform_filter(f"isValid(datum.{field})")
+    stroke, up = alt.Stroke("colour:N", scale=None), alt.Y(f"{field}:Q", title=None)
+    bars = there.transform_filter("datum.off > 0").transform_calculate(
+        least=f"datum.{field} - datum.off", most=f"datum.{field} + datum.off"
+    )
+    mark = there.mark_point(filled=True, fillOpacity=0.5, strokeWidth=1.5, size=75, fill=PAPER, aria=False)
+    return [
+        bars.mark_rule(strokeWidth=1.5).encode(at, alt.Y("least:Q", title=None), alt.Y2("most"), stroke),
+        mark.encode(at, up, stroke=stroke, shape=alt.Shape("shape:N", scale=None)),
+    ]
+
+
+def _names(base: alt.Chart, at: Any, up: Any, log: bool, height: int, opened: str) -> list[alt.Chart]:
+    """The names at the ends, pushed apart: the running maximum of (height - rank · gap), + rank · gap, centred."""
+    to, back = ("log", "exp") if log else ("", "")
+    also = f"isValid(datum.{opened}) ? datum.{opened} : datum.shown" if opened else "datum.shown"
+    there = (
+        base.transform_filter("isValid(datum.shown)")
+        .transform_calculate(u=f"{to}(datum.shown)",
+                             least=f"{to}(min({also}, isValid(datum.lo) ? datum.lo : datum.shown))",
+                             most=f"{to}(max({also}, isValid(datum.hi) ? datum.hi : datum.shown))")
+        .transform_joinaggregate(above="max(most)", below="min(least)")
+        .transform_joinaggregate(end="max(x)", groupby=["series"])
+        .transform_filter("datum.x === datum.end && datum.label")
+    )  # fmt: skip
+    laid = (
+        there.transform_window(rank="row_number()", sort=[alt.SortField("u")])
+        .transform_calculate(gap=f"{GAP} * max(datum.above - datum.below, 1e-9) / {height}")
+        .transform_calculate(z="datum.u - datum.rank * datum.gap")
+        .transform_window(run="max(z)", frame=[None, 0], sort=[alt.SortField("rank")])
+        .transform_calculate(off="datum.run - datum.z")
+        .transform_joinaggregate(off="mean(off)")
+        .transform_calculate(pos=f"{back}(datum.run + datum.rank * datum.gap - datum.off)")
+    )
+    lead = laid.mark_rule(strokeOpacity=0.6, aria=False, color=SOFT, x2Offset=12)
+    text = laid.mark_text(
+        align="left", baseline="middle", dx=16, limit=LIMIT, fontSize=11.5, color=INK,
+        fontWeight=alt.ExprRef("datum.width > 2 ? 'bold' : 'normal'"),
+    )  # fmt: skip
+    return [
+        lead.encode(at, up, x2="x", y2="pos"),
+        text.encode(at, alt.Y("pos:Q", title=None), text="label:N"),
+    ]

@@ -1,0 +1,37 @@
+"""Predictions of a stream over what then happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tdlambda.charts.lines import lines
+from tdlambda.charts.style import OKABE_ITO, TRUTH, finished
+from tdlambda.charts.tidy import Rows, records
+
+HAPPENED, PREDICTED = "what happened", "predicted"
+
+
+def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> Any:
+    """What was predicted, each before it was learnt from, and what then happened.
+
+    Parameters
+    ----------
+    rows
+        `time`, `prediction`, `outcome`.
+    x, y
+        What the axes are.
+    size
+        Width and height, in pixels.
+    """
+    some = records(rows)
+    looks = {
+        HAPPENED: ("outcome", {"colour": TRUTH, "width": 1.5}),
+        PREDICTED: ("prediction", {"colour": OKABE_ITO[1], "width": 2.2}),
+    }
+    drawn = [
+        {"series": name, "label": name, "x": row["time"], "mean": row[column], **look}
+        for name, (column, look) in looks.items()
+        for row in some
+    ]
+    tips = {"series": "", "x": x, "mean": "value"}
+    return finished(lines(drawn, x, y, log=(False, False), dots=False, tips=tips, size=size))

@@ -1,0 +1,67 @@
+"""Ranges in rows: a bar from low to high, a mark between them, names above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from tdlambda.charts.style import INK, PAPER, SOFT, axis
+from tdlambda.charts.tidy import Rows, dressed
+
+ROW = 46
+"""Pixels."""
+_SAID = "width < 420 && datum.short ? datum.short : datum.text"
+
+
+def ranges(
+    rows: Rows, x: str, *, tips: Mapping[str, str], rule: float | None = None, ends: tuple[str, str] = ("", ""),
+    domain: list[float] | None = None, width: int = 560,
+) -> Any:  # fmt: skip
+    """A bar for each series on a logarithmic axis.
+
+    Parameters
+    ----------
+    rows
+        `series`, `low`, `mid`, `high`, and a `text` for each, which may have a `short` one where there is little room.
+    x
+        What the axis is.
+    tips
+        What is said of a bar that is pointed at: columns, and their names.
+    rule, ends
+        Where to draw a line, and what either side of it means.
+    domain
+        From where to where the axis goes; by default as the rows do.
+    width
+        In pixels.
+    """
+    some = [{"open_low": False, "open_high": False, "short": None} | row for row in dressed(rows)]
+    at = domain or [row[name] for row in some for name in ("low", "mid", "high")]
+    row, base = alt.Y("series:N", title=None, sort=None, axis=None), alt.Chart()
+    span = {"padding": 16} if domain is None else {"domain": domain}
+    bottom = axis(alt.X, "mid", x, True, at, **span)
+    paint, told = alt.Color("colour:N", scale=None), [alt.Tooltip(f"{k}:N", title=v) for k, v in tips.items()]
+    mark: dict[str, Any] = {"filled": True, "opacity": 1, "yOffset": 8}
+    shape = alt.Shape("shape:N", scale=None)
+    bar = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=5, strokeOpacity=0.6, yOffset=8)
+    dot = base.transform_filter("isValid(datum.mid)").mark_point(**mark, size=90)
+    text: dict[str, Any] = {"baseline": "middle", "dy": -8, "fontSize": 12, "color": INK}
+    layers = [
+        bar.encode(alt.X("low:Q", title=x), row, alt.X2("high"), paint, tooltip=told),
+        dot.encode(bottom, row, paint, shape, tooltip=told),
+        base.mark_text(align="left", x=0, **text).encode(row, text="label:N"),
+        base.mark_text(align="right", x=alt.ExprRef("width"), text=alt.ExprRef(_SAID), **text).encode(row),
+    ]
+    for end in ("low", "high"):
+        opened = base.transform_filter(f"datum.open_{end}").mark_point(
+            size=50, fill=PAPER, strokeWidth=1.6, yOffset=8, opacity=1
+        )
+        layers.insert(1, opened.encode(alt.X(f"{end}:Q", title=x), row, stroke=alt.Stroke("colour:N", scale=None)))
+    if rule is not None:
+        line = alt.Chart(alt.Data(values=[{"x": rule}]))
+        layers.insert(0, line.mark_rule(strokeDash=[3, 3], aria=False).encode(alt.X("x:Q", title=x)))
+        for k, words in enumerate(ends):
+            where: dict[str, Any] = {"align": ("left", "right")[k], "x": (0, alt.ExprRef("width"))[k], "y": -8}
+            layers.append(line.mark_text(color=SOFT, text=words, fontSize=11, **where))
+    return alt.layer(*layers, data=alt.Data(values=some)).properties(width=width, height=alt.Step(ROW))

@@ -1,0 +1,48 @@
+"""The error over a parameter of a method, such as κ; and over how much of α a method is good."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tdlambda.charts.lines import lines
+from tdlambda.charts.ranges import ranges
+from tdlambda.charts.style import AXES, finished
+from tdlambda.charts.tidy import Rows, records
+from tdlambda.charts.u_curves import TIPS
+
+
+def sensitivity(rows: Rows, parameter: str = "kappa", y: str = "error", size: tuple[int, int] = (560, 280)) -> Any:
+    """Mean error over a parameter with its 95 % interval: flat is good, for then it needs no search.
+
+    Parameters
+    ----------
+    rows
+        `series`, `value` (of the parameter), `mean`, `low`, `high`.
+    parameter, y
+        What the axes are.
+    size
+        Width and height, in pixels.
+    """
+    some = [row | {"x": row["value"]} for row in records(rows)]
+    log = all(row["x"] > 0 for row in some)
+    return finished(lines(some, AXES.get(parameter, parameter), y, log=(log, True), tips=TIPS, size=size))
+
+
+def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -> Any:
+    """From where to where in α each method stays within twice its best; the dot is its best α.
+
+    Parameters
+    ----------
+    rows
+        `series`, `low`, `mid`, `high`, `text`; `open_low` and `open_high` where the grid of α ends there.
+    alphas
+        All that were tried.
+    width
+        In pixels.
+    """
+    tips = {"series": "method", "about": "within twice its best", "text": "that is", "best": "best α"}
+    return finished(
+        ranges(
+            rows, "step size α", tips=tips, domain=[alphas[0] / 1.2, alphas[-1] * 1.2] if alphas else None, width=width
+        )
+    )

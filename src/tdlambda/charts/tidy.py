@@ -1,0 +1,64 @@
+"""Tidy rows as a chart takes them: plain numbers, and for each series how it looks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tdlambda.charts.style import DASHES, OKABE_ITO, SHAPES, number
+
+Rows = Iterable[Mapping[str, Any]] | Any
+"""Mappings, or a Polars or a pandas data frame."""
+
+
+def records(rows: Rows) -> list[dict[str, Any]]:
+    """Rows as dictionaries of plain values, what is not finite as None.
+
+    >>> records([{"series": "a", "mean": float("inf")}])
+    [{'series': 'a', 'mean': None}]
+    """
+    if hasattr(rows, "iter_rows"):
+        rows = rows.iter_rows(named=True)
+    elif hasattr(rows, "to_dict"):
+        rows = rows.to_dict("records")
+    return [{name: plain(value) for name, value in row.items()} for row in rows]
+
+
+def plain(value: Any, digits: int = 6) -> Any:
+    """A value as JSON has it: so many digits, and None where a number is not finite.
+
+    >>> plain(0.123456789), plain(float("nan")), plain([1.5, float("inf")])
+    (0.123457, None, [1.5, None])
+    """
+    if isinstance(value, list | tuple):
+        return [plain(v, digits) for v in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    return value
+
+
+def dressed(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with a look for each series, as far as they do not say, and their intervals in words.
+
+    >>> dressed([{"series": "a", "x": 1, "mean": 2.0}])[0]["colour"]
+    '#0072b2'
+    """
+    found = records(rows)
+    order = {name: k for k, name in enumerate(dict.fromkeys(row["series"] for row in found))}
+    return [looks(order[row["series"]], row["series"]) | _said(row) | row for row in found]
+
+
+def looks(k: int, label: str) -> dict[str, Any]:
+    """How the k-th of some series looks."""
+    return {
+        "label": label, "colour": OKABE_ITO[k % len(OKABE_ITO)], "shape": SHAPES[k % len(SHAPES)], "width": 2.0,
+        "dash": DASHES[k // len(OKABE_ITO) % len(DASHES)], "diverged": 0,
+    }  # fmt: skip
+
+
+def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = row.get("low"), row.get("high")
+    return {"interval": None if low is None or high is None else f"{number(low)} to {number(high)}"}

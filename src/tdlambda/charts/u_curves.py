@@ -1,0 +1,43 @@
+"""The error over the step size: a line for each fixed λ, and for every other method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from tdlambda.charts.lines import lines
+from tdlambda.charts.style import finished
+from tdlambda.charts.tidy import Rows, records
+
+TIPS = {
+    "series": "method", "settings": "at", "text": "mean", "interval": "95 % interval", "n": "runs",
+    "lost": "diverged", "printed": "published",
+}  # fmt: skip
+
+
+def u_curves(rows: Rows, y: str = "error", alpha: float | None = None, size: tuple[int, int] = (560, 400)) -> Any:
+    """Mean error over α with its 95 % interval, both axes logarithmic.
+
+    Parameters
+    ----------
+    rows
+        `series`, `alpha`, `mean`, `low`, `high`; `published` and how far `off` it may be.
+    y
+        What the error is.
+    alpha
+        One that is marked.
+    size
+        Width and height, in pixels.
+
+    Examples
+    --------
+    >>> rows = [{"series": "λ = 0", "alpha": a, "mean": a + 1e-4 / a} for a in (1e-3, 1e-2, 1e-1)]
+    >>> u_curves(rows, alpha=0.01).to_dict()["params"][0]["value"]
+    0.01
+    """
+    some = [{"off": None} | row | {"x": row["alpha"], "open": row.get("published")} for row in records(rows)]
+    chosen = alt.Chart(alt.Data(values=[{}])).mark_rule(strokeDash=[3, 3], aria=False)
+    under = () if alpha is None else (chosen.encode(x=alt.XDatum(alt.ExprRef("alpha"), type="quantitative")),)
+    chart = lines(some, "step size α", y, tips=TIPS, size=size, under=under, opened="open")
+    return finished(chart if alpha is None else chart.add_params(alt.param("alpha", value=alpha)))

@@ -1,0 +1,325 @@
+"""The charts of a study: their rows to choose from, what they follow, and what a choice shows, on a page or in print.
+
+from tdlambda.report.overview import overview
+from tdlambda.report.figures import chart, write_figures
+
+view = overview("results/ringworld-0.40-0.35")
+chart(view, "u", measure="area")                        # shows itself in a notebook
+write_figures(view, Path("figures"), "pdf")             # all of them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tdlambda import charts
+from tdlambda.charts.saving import FORMATS
+from tdlambda.report import rows
+from tdlambda.report.contest import groups
+from tdlambda.report.findings import findings
+from tdlambda.report.layout import Layout, layout
+from tdlambda.report.overview import MEASURES, CellView, Overview
+from tdlambda.report.rows import BEST, Row
+from tdlambda.report.series import series_of
+from tdlambda.report.wording import AXES, explained, measure_name
+
+CURVE_POINTS = 64
+LISTED = {"keys": "key", "methods": "method"}
+"""What a figure follows that is one of several, and the column it is in."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a study.
+
+    Attributes
+    ----------
+    data
+        The name of its rows: figures that show the same ones share them.
+    rows
+        All of them, to choose from.
+    follows
+        By what they are chosen: "group", "measure", "alpha", "at", "reference", and `LISTED`.
+    chart
+        From the chosen rows; None for a table that the page writes itself.
+    columns
+        Of its table and its CSV: headings, and the columns of the rows.
+    panels
+        The column of which each value has a chart of its own.
+    lists
+        Columns that hold a list: what an item is called, and where the list is: in `cells` or in `constants`.
+    """
+
+    data: str
+    rows: list[Row]
+    follows: tuple[str, ...]
+    chart: Callable[..., Any] | None
+    columns: Mapping[str, str]
+    panels: str = ""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, list[Any]] = field(default_factory=dict)
+    only: str = ""
+    """A column that must be true."""
+
+    def chosen(self, choice: Mapping[str, Any], cells: Mapping[int, Row]) -> list[Row]:
+        """The rows of a choice, each item of their lists a row."""
+        some = [row for row in self.rows if all(_fits(row, name, choice[name]) for name in self.follows)]
+        return [one for row in some if not self.only or row[self.only] for one in self._items(row, cells)]
+
+    def _items(self, row: Row, cells: Mapping[int, Row]) -> Iterator[Row]:
+        if not self.lists:
+            yield row
+            return
+        held = {**cells[row["cell"]], **self.constants}
+        for items in zip(*(held[source] for source in self.lists.values()), strict=True):
+            yield row | dict(zip(self.lists, items, strict=True))
+
+
+def _fits(row: Row, name: str, wanted: Any) -> bool:
+    return row[LISTED[name]] in wanted if name in LISTED else bool(row[name] == wanted)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """All figures of a study, by name, and the cells whose curves and λ they show."""
+
+    view: Overview
+    where: Layout | None
+    kept: list[int]
+    figures: dict[str, Figure]
+    cells: dict[int, Row]
+
+    def choice(self, group: str | None = None, measure: str = "tail", alpha: float | None = None) -> dict[str, Any]:
+        """What a reader sees first: the first group, at the α that its headline is about."""
+        if measure not in MEASURES:
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
+        some = groups(self.view)
+        name = next(iter(some)) if group is None else group
+        if name not in some:
+            raise ValueError(f"group must be one of {', '.join(some)}; got {name!r}")
+        found = findings(self.view, some[name], measure)
+        if alpha is None:
+            alpha = found.contest.method.cell.alpha or found.best.alpha
+        return {
+            "group": name, "measure": measure, "alpha": alpha, "at": BEST, "reference": found.best.method,
+            "keys": [one.key for one in series_of(self.view, some[name])], "methods": list(some[name]),
+        }  # fmt: skip
+
+    def chart(self, name: str, choice: Mapping[str, Any], **options: Any) -> Any | None:
+        """A figure of a choice; None if there is nothing to draw. `options` go to the chart."""
+        figure = self.figures[name]
+        some = figure.chosen(choice, self.cells)
+        if figure.chart is None or not some:
+            return None
+        if self.view.study.steps != self.view.printed_steps:  # what is in print is of other runs
+            some = [row | {"published": None, "old": None} for row in some]
+        return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
+
+
+def drawn(view: Overview) -> Drawn:
+    """All figures of a study."""
+    run = [name for name in view.study.methods if view.of(name)]
+    where = _where(view, run)
+    kept, errors = _thinned(view.curve_steps, view.study.length), rows.errors(view)
+    shown = sorted({row["cell"] for row in errors})
+    cells = {k: _cell(view.cells[k], kept, where) for k in shown}
+    return Drawn(view, where, kept, dict(_figures(view, run, errors, kept, where)), cells)
+
+
+def _figures(
+    view: Overview, run: list[str], errors: list[Row], kept: list[int], where: Layout | None
+) -> Iterator[tuple[str, Figure]]:
+    study, axes = view.study, list(dict.fromkeys(["alpha", *view.study.grid]))
+    final = explained(study, measure_name(study, "tail"))
+    own = {axis: axis for axis in axes}
+    spread = "published_uncertainty" if view.by_eye else "published_std"
+    numbers = {name: name for name in ("n", "diverged", "mean", "low", "high")}
+    full = {"series": "series", "method": "method", **own, "measure": "measure", **numbers, "std": "std",
+            "published_mean": "published", spread: "spread", "z": "z"}  # fmt: skip
+    by_error = ("group", "measure", "keys")
+    positive = bool(view.alphas) and view.alphas[0] > 0
+    u: Callable[[list[Row]], Any] = partial(charts.u_curves, y=final) if positive else partial(_without_alpha, x=final)
+    yield "u", Figure("errors", errors, by_error, u, full)
+    yield "learning", Figure(
+        "errors", errors, (*by_error, "alpha"),
+        partial(charts.learning_curves, y=explained(study, study.quantity), unit=study.unit,
+                warm_up=round(study.warm_up * study.steps)),
+        {"series": "series", "method": "method", **own, "n": "n", "diverged": "diverged", "step": "step",
+         "mean": "mean", "low": "low", "high": "high"},
+        lists={"step": "steps", "mean": "curve", "low": "curve_low", "high": "curve_high"},
+        constants={"steps": view.curve_steps[kept].tolist()},
+    )  # fmt: skip
+    yield "heat", Figure("errors", errors, by_error, charts.error_table, full, only="own")
+    place = "state" if where is None or where.axes is None else "observation"
+    tuned = {"method": "method", "alpha": "alpha", "settings": "settings", "n": "n", place: "state", "lambda": "lam"}
+    if where is not None:
+        tiles = where.kind == "map"
+        sides = (
+            dict(zip(("left", "right", "low", "high"), where.tiles.T.tolist(), strict=True))
+            if where.tiles is not None
+            else {}
+        )
+        yield "lambda", Figure(
+            "errors", errors, (*by_error, "alpha"),
+            partial(charts.lambda_map, axes=where.axes) if tiles else charts.lambda_states, tuned,
+            panels="series" if tiles else "", only="tuned",
+            lists={"state": "places", "lam": "lambdas", **{side: f"tile_{side}" for side in sides}},
+            constants={"places": where.names, **{f"tile_{side}": some for side, some in sides.items()}},
+        )  # fmt: skip
+        strip: Callable[[list[Row]], Any] = partial(
+            charts.lambda_in_time, log=not study.warm_up, warm_up=round(study.warm_up * study.steps),
+            size=(280, int(np.clip(17 * len(where.live), 60, 300))),
+        )  # fmt: skip
+        moved, several = list(rows.motions(view, where, run)), rows.many(where)
+        values = {"median": "mean", "low": "low", "high": "high"} if several else {"state": "state", "lambda": "lam"}
+        yield "motion", Figure(
+            "motions", moved, ("methods",), partial(charts.median_in_time, log=not study.warm_up) if several else strip,
+            {"method": "method", "settings": "settings", "seed": "seed", "step": "step", **values},
+            panels="" if several else "series",
+        )  # fmt: skip
+    varied = rows.parameters(view)
+    yield "kappa", Figure(
+        "parameters", varied, ("methods", "measure", "alpha"), partial(_over_parameter, y=final),
+        {"parameter": "parameter", "value": "value", "method": "series", "alpha": "alpha", "measure": "measure",
+         **numbers, "std": "std"}, panels="name",
+    )  # fmt: skip
+    yield "paired", Figure(
+        "comparisons", list(rows.comparisons(view, run)), ("methods", "measure", "at", "reference"),
+        partial(charts.paired, x=f"mean {study.quantity} / that of the reference"),
+        {"method": "method", "reference": "reference", "alpha": "at", "measure": "measure", "n": "n",
+         "diverged": "diverged", "ratio": "ratio", "ratio_low": "ratio_low", "ratio_high": "ratio_high",
+         "better": "share", "better_low": "share_low", "better_high": "share_high"},
+    )  # fmt: skip
+    yield "sensitivity", Figure(
+        "stretches", list(rows.stretches(view, run)), ("methods", "measure"),
+        partial(charts.stretches, alphas=view.alphas),
+        {"method": "method", "measure": "measure", "best_alpha": "mid", "from_alpha": "low", "to_alpha": "high",
+         "decades": "decades"},
+    )  # fmt: skip
+    yield "diverged", Figure(
+        "diverged", list(rows.diverged(view, run)), ("methods",), charts.divergence,
+        {"method": "method", "alpha": "alpha", "diverged": "diverged", "runs": "runs"},
+    )  # fmt: skip
+
+
+def _over_parameter(some: list[Row], y: str) -> Any:
+    return charts.sensitivity(some, some[0]["parameter"], y)
+
+
+def _without_alpha(some: list[Row], x: str) -> Any:
+    """Where no α was varied: each method's best cell."""
+    from tdlambda.charts.ranges import ranges
+    from tdlambda.charts.style import finished
+    from tdlambda.charts.u_curves import TIPS
+
+    return finished(ranges([row | {"mid": row["mean"]} for row in some], x, tips=TIPS))
+
+
+def _where(view: Overview, run: list[str]) -> Layout | None:
+    tuned = next((name for name in run if view.kind(name) == "tuned"), None)
+    return None if tuned is None else layout(view.study, tuned, view.of(tuned)[0].lambdas.size)
+
+
+def _cell(cell: CellView, kept: list[int], where: Layout | None) -> Row:
+    """The curve of a cell with its interval, and its λ."""
+    mean, half = cell.curve[kept], cell.curve_half[kept]
+    known = where.values(cell.lambdas) if where is not None else []
+    with np.errstate(all="ignore"):
+        return {
+            "curve": mean.tolist(), "curve_low": (mean * np.exp(-half)).tolist(),
+            "curve_high": (mean * np.exp(half)).tolist(),
+            "lambdas": [None if lam is None else round(lam, 3) for lam in known],
+        }  # fmt: skip
+
+
+def _thinned(steps: Any, last: int) -> list[int]:
+    """Which points of the learning curve to show: at most so many, closer together in the beginning, and the last."""
+    if len(steps) <= CURVE_POINTS:
+        return list(range(len(steps)))
+    wanted = last * np.linspace(0, 1, CURVE_POINTS) ** 1.5
+    return sorted({int(np.abs(steps - at).argmin()) for at in wanted})
+
+
+NAMES = {
+    "u": "u-curves", "learning": "learning-curves", "heat": "error-table", "lambda": "lambda-states",
+    "motion": "lambda-in-time", "kappa": "sensitivity", "paired": "paired", "sensitivity": "alpha-sensitivity",
+    "diverged": "divergence",
+}  # fmt: skip
+"""What the files of the figures are called."""
+
+
+def chart(
+    view: Overview, figure: str = "u", group: str | None = None, measure: str = "tail", alpha: float | None = None
+) -> Any:
+    """One of a study's charts, as the page shows it first.
+
+    Parameters
+    ----------
+    view
+        The study's results, finished or not.
+    figure
+        "u", "learning", "heat", "lambda", "motion", "kappa", "paired", "sensitivity" or "diverged".
+    group
+        Of methods, such as "As published"; by default the first.
+    measure
+        "tail" or "area".
+    alpha
+        The step size, where the chart is of one; by default that which the study's headline is about.
+    """
+    if figure not in NAMES:
+        raise ValueError(f"figure must be one of {', '.join(NAMES)}; got {figure!r}")
+    made = drawn(view)
+    found = made.chart(figure, made.choice(group, measure, alpha)) if figure in made.figures else None
+    if found is None:
+        raise ValueError(f"figure: the study has nothing that {figure!r} shows")
+    return found
+
+
+def write_figures(view: Overview, directory: Path, format: str) -> list[Path]:  # noqa: A002, the option's own word
+    """Draw all that there is to draw of a study, by both measures, and write a file for each.
+
+    Parameters
+    ----------
+    view
+        The study's results, finished or not.
+    directory
+        Where; it is made if need be, and files of the same name are overwritten.
+    format
+        "pdf", "svg" or "png".
+
+    Returns
+    -------
+    The files: `u-curves-tail.pdf` and so on; where a study has several groups of methods, `u-curves-as-published-…`.
+    """
+    suffix = str(format).lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {format!r}")
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    all_of_them, paths, some = drawn(view), [], groups(view)
+    for group in some:
+        for measure in MEASURES:
+            choice = all_of_them.choice(group, measure)
+            for name, figure in all_of_them.figures.items():
+                if measure != MEASURES[0] and "measure" not in figure.follows:
+                    continue
+                made = all_of_them.chart(name, choice)
+                if made is not None:
+                    parts = [NAMES[name], *([_slug(group)] if len(some) > 1 else [])]
+                    parts += [measure] if "measure" in figure.follows else []
+                    paths.append(charts.save(made, directory / f"{'-'.join(parts)}.{suffix}"))
+    return paths
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"\W+", "-", name.lower()).strip("-")
+
+
+__all__ = ["AXES", "Drawn", "Figure", "chart", "drawn", "write_figures"]

@@ -1,0 +1,101 @@
+"""What the page says around its figures, by the id of the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tdlambda.report.figures import Drawn
+from tdlambda.report.findings import findings
+from tdlambda.report.overview import Overview
+from tdlambda.report.rows import many
+
+_MEASURED = {
+    "value": "the error is the squared distance to the true values",
+    "rmsve": "the RMSVE is the root of the mean squared distance to the true values, states weighted by visits",
+    "rms": "the RMS error is the root of the mean squared distance to the true values, states weighted equally",
+    "rmspbe": "the RMSPBE is the root of the mean squared projected Bellman error",
+}
+
+
+def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
+    """The sentences for some of a study's methods."""
+    view = made.view
+    study, found = view.study, findings(view, methods, measure)
+    runs = max(cell.n for name in methods for cell in view.of(name))
+    task = study.task + (f" ({study.preset})" if study.preset else "")
+    about = [study.name, task, f"{runs} runs of {study.length:,} {study.unit}"]
+    if view.done < view.wanted:
+        about.append(f"unfinished: {view.done:,} of {view.wanted:,} units done")
+    warm = round(study.warm_up * study.steps)
+    frozen = " and policies are frozen." if study.kind == "control" else "."
+    lost = sum(cell.diverged for name in methods for cell in view.of(name))
+    total = f"{sum(cell.n for name in methods for cell in view.of(name)):,} runs of these methods"
+    some = f"{lost:,} of {total} diverged: their estimates left every bound. The share of runs at each α where any did:"
+    return {
+        "title": study.title or study.name, "subtitle": " · ".join(about), "headline": found.headline,
+        **{f"{name} {part}": getattr(getattr(found, name), part)
+           for name in ("which", "better", "sure") for part in ("question", "short", "text")},
+        "intro": _intro(view, methods), "u-hint": _u_hint(view, methods, measure),
+        "warm-up": f"In the warm-up, the first {warm:,} steps, rules that tune λ leave it at 1{frozen}" if warm else "",
+        "shared": "meet the same starts and the same noise on a seed" if study.kind == "control"
+        else "see the same trajectories",
+        "heat-hint": f"Small below it: {_source(view)}." if view.published and measure == "tail" else "",
+        "published-name": "points of the published figure" if view.by_eye else "published values",
+        **_of_lambda(made), "diverged-hint": some if lost else f"None of the {total} did.",
+    }  # fmt: skip
+
+
+def _source(view: Overview) -> str:
+    return "what was read off the published figure" if view.by_eye else "the published value"
+
+
+def _intro(view: Overview, methods: Sequence[str]) -> str:
+    study = view.study
+    acting = (
+        f"In each run an agent learns to act in {study.task} while it acts; its cost is minus the return of its "
+        "episodes, so lower is better. α is the step size of its critic."
+    )
+    predicting = (
+        f"Each run learns the value of every state while it walks through {study.task}; {_MEASURED[study.score]}, so "
+        "lower is better. α is the step size."
+    )
+    names = [view.named(name) for name in methods if view.kind(name) == "tuned"]
+    tune = "tunes λ itself" if len(names) == 1 else "tune λ themselves"
+    tuning = f" {'; '.join(names)}: {tune}." if names else ""
+    return (
+        (acting if study.kind == "control" else predicting)
+        + " λ says how far back a reward is credited: 0 to the last state alone, 1 to the whole past."
+        + tuning
+    )
+
+
+def _u_hint(view: Overview, methods: Sequence[str], measure: str) -> str:
+    study = view.study
+    last = f"final {study.quantity} (the mean of the last {study.tail_points} of {study.points} readings)"
+    after = " after the warm-up" if study.kind == "control" and study.warm_up else ""
+    what = last if measure == "tail" else f"area under the learning curve (the mean of all readings{after})"
+    said = (
+        f"Each point is the mean over runs of the {what}; the band is its 95 % interval. “Best fixed λ” and κ are "
+        "chosen at each α in hindsight. Choose a point to see its α below."
+    )
+    if view.published and measure == "tail":
+        other = "" if study.steps == view.printed_steps else f", which are of {view.printed_steps:,} steps"
+        eye = "read by eye off the published figure, whose protocol was another; a bar says how far off that may be"
+        said += f" Open markers are {eye if view.by_eye else f'the published values{other}'}."
+    if any(cell.diverged for name in methods for cell in view.of(name)):
+        said += " A cross: some of its runs diverged and are left out."
+    return said
+
+
+def _of_lambda(made: Drawn) -> dict[str, Any]:
+    where, study = made.where, made.view.study
+    if where is None:
+        return {"lambda-hint": "", "motion-hint": ""}
+    shade = " The stronger the colour, the closer to 1."
+    at = "The λ at the end at some observations, mean over runs." if where.axes else (
+        "The λ of each state at the end, mean over runs. States where an episode ends have none.")  # fmt: skip
+    drawn = "The line is the median over observations, the band holds 80 % of them." if many(where) else (
+        "A row is a state, a column a moment." + shade)  # fmt: skip
+    kept = f"One run of each method at its best cell, seed {study.seed}, as it was kept while the study ran."
+    return {"lambda-hint": at + (shade if where.kind == "map" else ""), "motion-hint": f"{kept} {drawn}"}
