@@ -107,7 +107,7 @@ def each_question_is_a_learner_alone(kind: str) -> None:
         alone = by_hand(question, LEARNERS[kind](td.Dense(WIDTH)), FRAME)
         ours = horde.learners[name]
         assert ours.predict(x) == pytest.approx(alone.predict(x), rel=1e-12, abs=1e-12), name
-        np.testing.assert_allclose(ours.weights, alone._coefficients, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours.weights, alone.weights, rtol=1e-12, atol=1e-12)
     obs = np.array([FRAME[name][-1] for name in FEATURES])
     for name, value in horde.predict().items():
         assert value == pytest.approx(horde.learners[name].predict(obs), rel=1e-12, abs=1e-12)
