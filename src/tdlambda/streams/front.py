@@ -28,6 +28,8 @@ from tdlambda.streams.batch import Batch
 
 FEW = 64
 """Up to so many features, categories and tiles are written out as vectors."""
+LARGEST = 1e150
+"""Readings beyond this have squares that are not finite."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
@@ -116,8 +118,8 @@ class Front:
         raw = np.empty((len(rows), len(self.columns)))
         for c, name in enumerate(self.columns):
             raw[:, c] = rows.numbers(name, "features")
-        if not np.isfinite(raw.sum()):
-            bad = np.isinf(raw)
+        if not np.abs(raw).max(initial=0.0) < LARGEST:  # nor where one is NaN
+            bad = np.abs(raw) >= LARGEST
             if self.missing == "refuse":
                 bad |= np.isnan(raw) & self.needed
             if bad.any():
@@ -254,7 +256,7 @@ def refuse_missing(name: Name, row: int) -> None:
 def _refuse(name: Name, row: int, value: float) -> None:
     if np.isnan(value):
         refuse_missing(name, row)
-    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got {value}")
+    raise ValueError(f"column {name!r}, row {row}: the value must be finite, and below 1e150; got {value}")
 
 
 def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
