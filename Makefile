@@ -49,6 +49,7 @@ bench: $(READY)          ## ratios against a peer or a bound, measured in one ru
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/control.py
+	$(BIN)/python benchmarks/action_values.py
 
 docs: $(READY)           ## the documentation as a site that works offline; a warning is an error
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d out/doctrees docs out/docs

@@ -13,6 +13,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda import studies
+from tdlambda.control.worlds import world_of
 
 X, RING = td.OneHot(11), td.make("RingWorld-v0")
 TILES = td.TileCoder([-1.2, -0.07], [0.6, 0.07])
@@ -52,6 +53,13 @@ class Capped(td.Algorithm):
         along = alpha * min(max(reward + gamma_next * v_next - v, -cap), cap)
         keep, decay = rho * decay, gamma_next * lam_next
         return keep, along, decay
+
+
+def values(made: Any) -> Any:
+    """An agent that has learnt a little."""
+    made.update(5, 0, 0.5, 6, 1, 0.9)
+    made.update(6, 1, 1.0, 7, 0, 0.9, truncated=True)
+    return made
 
 
 def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
@@ -126,6 +134,10 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Horde, lanes": lambda: horde(lambda x: td.TD(x, 0.1)),
     "Softmax": lambda: td.Softmax(3),
     "Gaussian": lambda: td.Gaussian([-1, None], [1, None]),
+    "Sarsa, EpsilonGreedy, Falling": lambda: values(td.Sarsa(X, 2, 0.1, policy=td.EpsilonGreedy(td.Falling(1, 0, 9)))),
+    "Sarsa, behaviour a table": lambda: values(td.Sarsa(X, 2, 0.1, target="expected", behavior=np.full((11, 2), 0.5))),
+    "QLambda, Boltzmann": lambda: values(td.QLambda(X, 2, behavior=td.Boltzmann(2.0))),
+    "World": lambda: world_of(RING),
     "ActorCritic": agent,
     "ActorCritic, behaviour a list": lambda: agent(behavior=[0.5, 0.5]),
     "ActorCritic, behaviour a table": lambda: agent(behavior=np.full((11, 2), 0.5)),

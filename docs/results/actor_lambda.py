@@ -1,4 +1,4 @@
-"""Return of actor-critic agents by where the λ of the actor's trace comes from: the table of docs/control.md.
+"""Return of actor-critic agents by where the λ of the actor's trace comes from: the table of docs/actor-critic.md.
 
     python docs/results/actor_lambda.py [--seeds 16] [--first 100]
 

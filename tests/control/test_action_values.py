@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interpreted import interpreted
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.core.interpreter import Interpreter
 
 Array = NDArray[Any]
 STATES, ACTIONS, STEPS = 5, 3, 40
@@ -129,45 +131,57 @@ def agent_of(stream: Stream, kind: Any, name: str, off_policy: bool, algorithm: 
     return td.Sarsa(stream.features, ACTIONS, 0.05, stream.lam, target=kind, algorithm=algorithm, **options)
 
 
-@pytest.mark.parametrize(("kind", "name", "off_policy"), CASES)
-def test_td_is_its_equations(kind: str, name: str, off_policy: bool) -> None:
-    stream = Stream(1)
-    got = stream.run(agent_of(stream, kind, name, off_policy, td.TD))
-    np.testing.assert_allclose(got, stream.backward(0.05, kind, name, off_policy), rtol=1e-10, atol=1e-12)
+def check_targets() -> None:
+    """TD(λ) is its equations, and true online TD(λ) equals the forward view after every step."""
+    for seed, case in enumerate(CASES):
+        stream = Stream(seed)
+        got = stream.run(agent_of(stream, *case, td.TD))
+        np.testing.assert_allclose(got, stream.backward(0.05, *case), rtol=1e-10, atol=1e-12, err_msg=str(case))
+        got = stream.run(agent_of(stream, *case, td.TrueOnlineTD))
+        np.testing.assert_allclose(got, stream.forward(0.05, *case), rtol=1e-10, atol=1e-12, err_msg=str(case))
 
 
-@pytest.mark.parametrize(("kind", "name", "off_policy"), CASES)
-def test_true_online_equals_the_forward_view(kind: str, name: str, off_policy: bool) -> None:
-    stream = Stream(2)
-    got = stream.run(agent_of(stream, kind, name, off_policy, td.TrueOnlineTD))
-    np.testing.assert_allclose(got, stream.forward(0.05, kind, name, off_policy), rtol=1e-10, atol=1e-12)
+def test_targets_and_coefficients_are_those_of_the_forward_view() -> None:
+    interpreted(check_targets)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("importance", (0.213207704, 0.056280224, 0.331905033)),
-        ("retrace", (0.209926633, 0.071333348, 0.319987084)),
-        ("tree", (0.226058398, 0.065883728, 0.309357757)),
-    ],
-)
-def test_golden_weights(name: Any, expected: tuple[float, ...]) -> None:
-    """Twelve transitions computed elsewhere from the equations, with expected features as x'."""
-    learner = td.TD(td.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
-    learner._for_actions(True, True)
-    index, i = np.arange(3), np.arange(3)
-    for t in range(12):
-        x, mean, after = (np.cos(k + 1.3 * u + 2.1 * i) for k, u in ((1, t), (2, t + 1), (1, t + 1)))
-        rho, pi = 1 + 0.9 * np.sin(1.7 * (t + 1)), 0.55 + 0.4 * np.cos(1.1 * (t + 1))
-        c = float({"importance": rho, "retrace": min(1.0, rho), "tree": pi}[name])
-        gamma, lam = 0.6 + 0.3 * np.cos(t + 1), 0.5 + 0.4 * np.sin(2 * t + 2)
-        learner._update(
-            index, x, index, mean, index, after, np.sin(0.7 * (t + 1)), gamma, 1.0, lam, c, 1 if t == 5 else 0
-        )
-    np.testing.assert_allclose(learner.weights, expected, atol=2e-9)
+@pytest.mark.parametrize("algorithm", [pytest.param(td.TD, marks=pytest.mark.slow), td.TrueOnlineTD])
+def test_compiled_code_is_the_same(algorithm: Any) -> None:
+    stream, case = Stream(1), ("expected", "retrace", True)
+    got = stream.run(agent_of(stream, *case, algorithm))
+    expected = (stream.backward if algorithm is td.TD else stream.forward)(0.05, *case)
+    np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_watkins_cuts_at_the_right_action() -> None:
+GOLDEN = {
+    "importance": (0.213207704, 0.056280224, 0.331905033),
+    "retrace": (0.209926633, 0.071333348, 0.319987084),
+    "tree": (0.226058398, 0.065883728, 0.309357757),
+}
+"""Twelve transitions computed elsewhere from the equations, with expected features as x'."""
+
+
+def check_golden_weights() -> None:
+    for name, expected in GOLDEN.items():
+        learner = td.TD(td.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
+        learner._for_actions(True, True)
+        index, i = np.arange(3), np.arange(3)
+        for t in range(12):
+            x, mean, after = (np.cos(k + 1.3 * u + 2.1 * i) for k, u in ((1, t), (2, t + 1), (1, t + 1)))
+            rho, pi = 1 + 0.9 * np.sin(1.7 * (t + 1)), 0.55 + 0.4 * np.cos(1.1 * (t + 1))
+            c = float({"importance": rho, "retrace": min(1.0, rho), "tree": pi}[name])
+            gamma, lam = 0.6 + 0.3 * np.cos(t + 1), 0.5 + 0.4 * np.sin(2 * t + 2)
+            learner._update(
+                index, x, index, mean, index, after, np.sin(0.7 * (t + 1)), gamma, 1.0, lam, c, 1 if t == 5 else 0
+            )
+        np.testing.assert_allclose(learner.weights, expected, atol=2e-9)
+
+
+def test_golden_weights() -> None:
+    interpreted(check_golden_weights)
+
+
+def check_watkins() -> None:
     """Greedy, exploratory, greedy: what follows the exploratory action must not reach the pair before it."""
     agent = td.QLambda(td.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[0, 0, 1, 0, 1, 0, 1, 0])
     agent.update(0, 0, 0.0, 1, 1, 1.0)  # action 1 in state 1 is not greedy: q(1, ·) = (1, 0)
@@ -181,26 +195,23 @@ def test_watkins_cuts_at_the_right_action() -> None:
     assert agent.q(0)[0] == first
 
 
-def test_equally_good_actions_are_all_greedy() -> None:
+def check_ties() -> None:
     agent = td.QLambda(td.OneHot(2), 3, 0.5, 1.0, algorithm=td.TD)
     agent.update(0, 0, 1.0, 1, 2, 1.0)
     assert agent.learner.trace_decay == 1.0  # all of q(1, ·) are 0
 
 
-@pytest.mark.parametrize("algorithm", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, td.TrueOnlineETD])
-def test_every_schedule_agrees_with_the_interpreter(algorithm: Any) -> None:
+def check_schedules() -> None:
     """Mixtures as x', traces cut, λ learnt and given: few features, and many with a list of the live ones."""
-    from tdlambda.core.interpreter import Interpreter
-
     rng = np.random.default_rng(3)
-    for rule in (0.8, td.Meta(kappa=0.05)) if algorithm is td.TrueOnlineTD else (0.8,):
+    cases: list[tuple[Any, Any]] = [(kind, 0.8) for kind in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD)]
+    for algorithm, rule in [*cases, (td.TrueOnlineETD, 0.8), (td.TrueOnlineTD, td.Meta(kappa=0.05))]:
         for size in (12, 300):
             learner = algorithm(td.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
             learner._for_actions(True, True)
             numbers = {n: float(learner._record[n][0]) for n in learner._record.dtype.names}
-            oracle = Interpreter(learner.model, size, numbers)
-            index = np.arange(size)
-            for _t in range(60):
+            oracle, index = Interpreter(learner.model, size, numbers), np.arange(size)
+            for _ in range(60):
                 x, y, z = (rng.normal(size=size) * (rng.random(size) < 6 / size) for _ in range(3))
                 r, gamma, cut, end = rng.normal(), rng.uniform(0.5, 1), rng.uniform(0, 1.5), int(rng.random() < 0.1)
                 learner._update(index, x, index, y, index, z, r, gamma, 1.0, 0.8, cut, end)
@@ -208,7 +219,11 @@ def test_every_schedule_agrees_with_the_interpreter(algorithm: Any) -> None:
             np.testing.assert_allclose(learner.weights, oracle.rows["V_w"], rtol=1e-8, atol=1e-10)
 
 
-def test_clearing_the_traces_of_other_actions() -> None:
+def test_schedules_agree_with_the_interpreter() -> None:
+    interpreted(check_schedules)
+
+
+def check_clearing() -> None:
     """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
     agent = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
     kept = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
@@ -217,3 +232,8 @@ def test_clearing_the_traces_of_other_actions() -> None:
             one.update(0, action, 1.0, 1 if action else 0, 1, 0.5)
     assert agent.trace[:, 0].tolist() == [0.0, 1.0]
     assert kept.trace[:, 0].tolist() == [0.5, 1.0]
+
+
+def test_cuts_ties_and_clearing() -> None:
+    for check in (check_watkins, check_ties, check_clearing):
+        interpreted(check)

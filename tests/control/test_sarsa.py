@@ -19,15 +19,19 @@ def sarsa(**options: Any) -> td.Sarsa:
     return td.Sarsa(td.OneHot(5), 2, 0.1, 0.8, **options)
 
 
+SLOW = pytest.mark.slow
+"""Siblings of cases that stay in the quick run: each compiles a model."""
+
+
 @pytest.mark.parametrize(
     ("options", "off_policy"),
     [
         ({}, False),
-        ({"target": "expected"}, False),
-        ({"target": "expected"}, True),
-        ({"target": "expected", "correction": "tree"}, True),
+        pytest.param({"target": "expected"}, False, marks=SLOW),
+        pytest.param({"target": "expected"}, True, marks=SLOW),
+        pytest.param({"target": "expected", "correction": "tree"}, True, marks=SLOW),
         ({"target": "expected", "correction": "retrace"}, True),
-        ({"target": "sampled"}, True),
+        pytest.param({"target": "sampled"}, True, marks=SLOW),
     ],
 )
 def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: bool) -> None:
@@ -54,7 +58,13 @@ def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: 
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"target": "expected"}, {"lam": "meta"}, {"algorithm": td.TD, "trace": "dutch"}]
+    "options",
+    [
+        {},
+        pytest.param({"target": "expected"}, marks=SLOW),
+        pytest.param({"lam": "meta"}, marks=SLOW),
+        pytest.param({"algorithm": td.TD, "trace": "dutch"}, marks=SLOW),
+    ],
 )
 def test_training_learns_and_goes_on_from_files(options: Any, tmp_path: Path) -> None:
     agent = td.Sarsa(td.OneHot(5), 2, 0.1, **({"lam": 0.8} | options))
@@ -100,7 +110,8 @@ def test_one_environment_in_a_vector_is_that_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    "features", [td.TileCoder([0], [4]), td.Fourier([0], [4]), td.Custom(lambda s: [1.0, s / 4], 2)]
+    "features",
+    [pytest.param(td.TileCoder([0], [4]), marks=SLOW), td.Fourier([0], [4]), td.Custom(lambda s: [1.0, s / 4], 2)],
 )
 def test_every_kind_of_features(features: Any) -> None:
     """Encoded by compiled code or by Python, the weights are those of pairs encoded outside."""

@@ -101,19 +101,27 @@ SWING = td.TileCoder([-1, -1, -1, -1, -12, -28], [1, 1, 1, 1, 12, 28], tilings=4
 FEATURES = {"CartPole-v1": CART, "Acrobot-v1": SWING}
 RUNS: list[tuple[str, Any, int]] = [
     ("RingWorld-v0", lambda f, k: td.Sarsa(f, k, 0.1, 0.9), 400),
-    ("CliffWalking-v0", lambda f, k: td.Sarsa(f, k, 0.1, 0.8, target="expected", trace_tolerance=0.0), 2000),
-    ("WindyGridworld-v0", lambda f, k: td.QLambda(f, k, 0.1, 0.8, trace_tolerance=0.0), 2000),
+    ("CartPole-v1", lambda f, k: td.Sarsa(f, k, 0.05, 0.9, target="expected", trace_tolerance=0.0), 600),
+]  # fmt: skip
+MORE: list[tuple[str, Any, int]] = [
     ("Bifurcation-v0", lambda f, k: td.Sarsa(
         f, k, 0.1, 0.9, target="expected", correction="retrace", algorithm=td.TD, policy=td.EpsilonGreedy(0.1),
-        behavior=td.EpsilonGreedy(td.Falling(1.0, 0.2, 0, by="episodes", after=5))), 2000),
-    ("CartPole-v1", lambda f, k: td.Sarsa(f, k, 0.05, 0.9, target="expected", trace_tolerance=0.0), 600),
+        behavior=td.EpsilonGreedy(td.Falling(1.0, 0.2, 0, by="episodes", after=5)), trace_tolerance=0.0), 2000),
+    ("CliffWalking-v0", lambda f, k: td.Sarsa(f, k, 0.1, 0.8, target="expected", trace_tolerance=0.0), 2000),
+    ("WindyGridworld-v0", lambda f, k: td.QLambda(f, k, 0.1, 0.8, trace_tolerance=0.0), 2000),
     ("Acrobot-v1", lambda f, k: td.Sarsa(f, k, 0.05, 0.9, trace_tolerance=0.0), 600),
     ("MountainCar-v0", lambda f, k: td.Sarsa(f, k, 0.05, td.Meta(kappa=0.01), trace_tolerance=0.0), 600),
     ("MountainCar-v0", lambda f, k: td.QLambda(f, k, 0.05, 0.9, form="peng", trace_tolerance=0.0), 600),
+    ("WindyGridworld-v0", lambda f, k: td.Sarsa(f, k, 0.1, "auto", trace_tolerance=0.0), 600),
+    ("FrozenLake-v0", lambda _, k: td.Sarsa(td.OneHot(16), k, 0.1, np.linspace(0, 1, 16)), 600),
 ]  # fmt: skip
+"""The same of further worlds, algorithms and rules: they compile for long."""
 
 
-@pytest.mark.parametrize(("name", "make", "steps"), RUNS)
+@pytest.mark.parametrize(
+    ("name", "make", "steps"),
+    [*RUNS, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)],
+)
 def test_the_engine_is_the_agent_step_by_step(name: str, make: Any, steps: int) -> None:
     """With the random numbers of the seed, `act` and `update` give what compiled code gives."""
     world = classic(name) if name in TWINS else world_of(name)

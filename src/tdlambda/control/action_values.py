@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, flag, fraction, integer, number
 from tdlambda.compiled import entry
-from tdlambda.control.greedy import LEVEL, EpsilonGreedy, GreedyPolicy
+from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
+from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_policy
+from tdlambda.control.value_state import RECORD, ValueState
 from tdlambda.control.value_steps import NEVER
 from tdlambda.core import runtime
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
 from tdlambda.learners import Algorithm, Diverged
-from tdlambda.learners.evaluation import _as_function
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.rules import Fixed, PerState, as_rule
@@ -39,15 +36,9 @@ _DOORS: dict[str, tuple[Any, ...]] = {
     "learn_vector": (_ANY, _ANY, *_NUMBERS),
 }
 """Entry points that are called at every step → what they take beside the agent's arrays."""
-COUNTED = {"steps": "i8", "episodes": "i8"}
-NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
-RECORD = np.dtype(
-    list((COUNTED | NUMBERS).items()) + [(f"{who}_{name}", kind) for who in ("pi", "b") for name, kind in LEVEL.items()]
-)
-"""An agent's numbers: transitions and episodes so far; sizes, options of the correction; levels of both policies."""
 
 
-class ActionValues:
+class ActionValues(ValueState):
     """An agent with action values q(s, a) = w·x(s, a), learnt by any algorithm with traces.
 
     x(s, a) are the features x(s) in the place of action a (`td.features.Pairs`). A subclass says what the target is.
@@ -103,14 +94,14 @@ class ActionValues:
             raise ValueError('correction: "vtrace" is for state values; take "retrace"')
         if {"correction", "features"} & set(options):
             raise TypeError("correction and features are arguments of the agent, not of its algorithm")
-        self._pi, self._b = _policy(policy, self.actions, "policy"), None
+        self._pi, self._b = policy_from(policy, self.actions, "policy"), None
         if behavior is not None:
-            self._b = _policy(behavior, self.actions, "behavior")
-        on_policy = self._b is None or _same(policy, behavior)
+            self._b = policy_from(behavior, self.actions, "behavior")
+        on_policy = self._b is None or same_policy(policy, behavior)
         if target == "sampled" and not on_policy:
             target = "weighted"
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
-        rule = as_rule(_lambda_table(lam, features, self.actions))
+        rule = as_rule(lambda_table(lam, features, self.actions))
         if target == "peng" and rule.learns():
             raise ValueError(f"lam: Peng's form mixes targets by λ itself, so λ must not be learnt; got {rule!r}")
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
@@ -129,7 +120,7 @@ class ActionValues:
             self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, given, on_policy,
             own_lam, flag(clear, "clear"),
         )  # fmt: skip
-        self._record: NDArray[Any] = np.zeros(1, RECORD)
+        self._record = np.zeros(1, RECORD)
         told: dict[str, float] = {"actions": self.actions, "active": features.active, "size": features.size}
         told["c_bar"] = self.correction.c_bar
         if self.correction.name == "abtd":
@@ -194,7 +185,7 @@ class ActionValues:
                 if action >= 0:
                     return action
             return self._choose(obs, rng.random())
-        return _drawn((self._b or self._pi)(obs), rng.random())
+        return drawn((self._b or self._pi)(obs), rng.random())
 
     def _choose(self, obs: Any, u: float) -> int:
         """The action that a uniform number chooses."""
@@ -365,156 +356,3 @@ class ActionValues:
         """Forget the episode under way: set the traces to 0; keep what was learnt."""
         with self._guard:
             self.learner.reset()
-
-    # ---- what there is to see --------------------------------------------------------------------------------
-
-    @property
-    def weights(self) -> Floats:
-        """The weights w [action, feature], as a view that cannot be written."""
-        return self.learner.weights.reshape(self.features.size, self.actions).T
-
-    @property
-    def trace(self) -> Floats:
-        """The eligibility trace e [action, feature], as a view that cannot be written."""
-        return self.learner.trace.reshape(self.features.size, self.actions).T
-
-    @property
-    def steps(self) -> int:
-        """Updates so far."""
-        return int(self._record["steps"][0])
-
-    @property
-    def episodes(self) -> int:
-        """Episodes that have ended so far, truncated ones included."""
-        return int(self._record["episodes"][0])
-
-    @property
-    def td_error(self) -> float:
-        """δ of the last update."""
-        return self.learner.td_error
-
-    @property
-    def diverged_at(self) -> int | None:
-        """The update, counted from 1, at which the agent diverged; None if it has not."""
-        return self.learner.diverged_at
-
-    def plot(self, env: Any) -> Any:
-        """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
-        draw: Any = import_module("tdlambda.charts.control_policy").policy_map
-        return draw(self, env)
-
-    def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """How an action is handed to an environment with this action space; an error if it cannot be."""
-        if not isinstance(space, gym.spaces.Discrete):
-            raise TypeError(f"env: its actions are {space}, but action values need discrete ones; see td.ActorCritic")
-        if space.n != self.actions:
-            raise ValueError(f"env has {space.n} actions, but the agent {self.actions}: give actions={space.n}")
-        first = int(space.start)
-        return lambda action: action + first
-
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "features": self.features,
-            "actions": self.actions,
-            "alpha": self.learner.alpha,
-            "lam": self.learner.rule,
-        }
-        own |= {"algorithm": self.algorithm, "policy": self.policy, "behavior": self.behavior}
-        return own | {"correction": self.correction} | self._options
-
-    def __repr__(self) -> str:
-        """How to build it."""
-        shown = self.get_params()
-        shown["algorithm"] = f"td.{self.algorithm.__name__}"
-        arguments = ", ".join(f"{k}={v if k == 'algorithm' else repr(v)}" for k, v in shown.items())
-        return f"{type(self).__name__}({arguments})"
-
-    def _state(self) -> dict[str, NDArray[Any]]:
-        counts = np.array([self._record[name][0] for name in COUNTED], dtype=np.int64)
-        return {"agent": counts} | self.learner._state()
-
-    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
-        counts = state.get("agent")
-        if counts is None or counts.shape != (len(COUNTED),) or counts.dtype != np.int64 or (counts < 0).any():
-            raise ValueError("state 'agent' does not fit this agent")
-        self.learner._restore({name: array.copy() for name, array in state.items() if name != "agent"})
-        for name, count in zip(COUNTED, counts, strict=True):
-            self._record[name] = count
-        self._bind()
-
-    def clone(self) -> Self:
-        """An agent in the same state that shares nothing with this one."""
-        return _in_state(*self.__reduce__()[1])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what `clone` is made of."""
-        with self._guard.quiet:
-            state = {name: array.copy() for name, array in self._state().items()}
-            return _in_state, (type(self), self.get_params(), state)
-
-    def save(self, path: str | Path) -> None:
-        """Write everything that `load` needs to a file, at once or not at all; no pickle."""
-        from tdlambda.control.value_storage import save
-
-        with self._guard.quiet:
-            save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read an agent that `save` wrote; it goes on as if it had never been away."""
-        from tdlambda.control.value_storage import load
-
-        return load(cls, path)
-
-
-AGENTS: dict[str, type[ActionValues]] = {}
-"""Agents that may be loaded, by name."""
-
-
-def _in_state(kind: type[Any], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> Any:
-    agent = kind(**params)
-    agent._restore(state)
-    return agent
-
-
-def _policy(given: Any, actions: int, name: str) -> Any:
-    """A policy of action values, or a function to checked probabilities."""
-    if isinstance(given, GreedyPolicy):
-        return given
-    if isinstance(given, int | float | str) or given is None:
-        raise TypeError(
-            f"{name} must be td.EpsilonGreedy(0.1), td.Boltzmann(1.0), or the probability of each action; got {given!r}"
-        )
-    return _as_function(given, actions, name)
-
-
-def _same(policy: Any, behavior: Any) -> bool:
-    """Whether two policies as they were given are known to be the same."""
-    if isinstance(policy, GreedyPolicy) or isinstance(behavior, GreedyPolicy) or callable(policy) or callable(behavior):
-        return bool(policy is behavior or (isinstance(policy, GreedyPolicy) and policy == behavior))
-    return np.array_equal(policy, behavior)
-
-
-def _drawn(probabilities: Floats, u: float) -> int:
-    """The action whose share holds u; never one of probability 0."""
-    sums = np.cumsum(probabilities)
-    return int(np.searchsorted(sums, u * sums[-1], side="right"))
-
-
-def _lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
-    """λ as a learner of pairs takes it: a table for each state and action, where it is one for each state."""
-    given = lam.lam if isinstance(lam, PerState) else lam
-    if isinstance(given, str) or np.ndim(given) == 0:
-        return lam
-    table = np.asarray(given, dtype=np.float64)
-    states = features.states
-    if states is None:
-        raise ValueError(f"lam: a λ for each state needs features of states, such as td.OneHot(11); got {features!r}")
-    if table.shape == (states,):
-        table = np.repeat(table, actions)
-    if table.size != states * actions or table.shape not in ((states, actions), (states * actions,)):
-        raise ValueError(
-            f"lam must have {states} numbers, one for each state, or shape ({states}, {actions}); got {table.shape}"
-        )
-    return PerState(table.reshape(-1))

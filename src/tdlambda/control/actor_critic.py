@@ -24,7 +24,7 @@ from tdlambda.learners.guard import Guard
 from tdlambda.rules import Fixed, Rule, as_rule
 
 OWN_LAMBDA = 0.9
-"""λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/control.md."""
+"""λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/actor-critic.md."""
 
 _Agent = TypeVar("_Agent", bound="ActorCritic")
 

@@ -8,7 +8,7 @@ At each step, with ρ_acc, all traces and I begun anew in each episode:
     θ += η I δ ∇ log π(a|x; θ);  I' = I γ'               not in the first half of the steps, nor does λ move there
 
 The printed pseudocode leaves out the last line, I, the reset of ρ_acc, and the first half; and prints one sign wrong:
-docs/control.md has the list.
+docs/actor-critic.md has the list.
 """
 
 from tdlambda.algorithms import TrueOnlineGTD

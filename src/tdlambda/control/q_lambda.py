@@ -21,9 +21,10 @@ from typing import Any, Literal
 
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
-from tdlambda.control.action_values import AGENTS, ActionValues
+from tdlambda.control.action_values import ActionValues
 from tdlambda.control.defaults import step_size
 from tdlambda.control.greedy import EpsilonGreedy
+from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 

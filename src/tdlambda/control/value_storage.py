@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tdlambda
-from tdlambda.control.action_values import AGENTS, ActionValues
 from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
+from tdlambda.control.value_state import AGENTS, ValueState
 from tdlambda.learners import LEARNERS, storage
 
-_Agent = TypeVar("_Agent", bound=ActionValues)
+_Agent = TypeVar("_Agent", bound=ValueState)
 _POLICIES: dict[str, Any] = {kind.__name__: kind for kind in (EpsilonGreedy, Boltzmann, Falling)}
 
 
-def save(agent: ActionValues, path: str | Path) -> None:
+def save(agent: ValueState, path: str | Path) -> None:
     """Write an agent to exactly this path: everything, or on any failure nothing (an old file then stays)."""
     kind = type(agent)
     if AGENTS.get(kind.__name__) is not kind or LEARNERS.get(agent.algorithm.__name__) is not agent.algorithm:
@@ -72,7 +72,7 @@ def _part(value: Any, allowance: int) -> Any:
     return storage._part(value, allowance)
 
 
-def _build(header: dict[str, Any], state: dict[str, Any]) -> ActionValues:
+def _build(header: dict[str, Any], state: dict[str, Any]) -> Any:
     """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
     kind = AGENTS.get(header.get("agent", ""))
     if kind is None:
@@ -87,6 +87,6 @@ def _build(header: dict[str, Any], state: dict[str, Any]) -> ActionValues:
     params = {key: _part(value, allowance) for key, value in given.items()}
     if 4 * params["features"].size * params["actions"] > held or params["features"].active > allowance:
         raise ValueError(f"its parameters ask for more features than its arrays have, {held} bytes in all")
-    agent = kind(algorithm=LEARNERS[name], **params)  # type: ignore[arg-type]
+    agent = kind(algorithm=LEARNERS[name], **params)
     agent._restore(state)
     return agent

@@ -1,0 +1,55 @@
+"""An agent's policies and its λ from what a user gave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats
+from tdlambda.control.greedy import GreedyPolicy
+from tdlambda.features import Encoder
+from tdlambda.learners.evaluation import _as_function
+from tdlambda.rules import PerState
+
+
+def policy_from(given: Any, actions: int, name: str) -> Any:
+    """A policy of action values, or a function to checked probabilities."""
+    if isinstance(given, GreedyPolicy):
+        return given
+    if isinstance(given, int | float | str) or given is None:
+        raise TypeError(
+            f"{name} must be td.EpsilonGreedy(0.1), td.Boltzmann(1.0), or the probability of each action; got {given!r}"
+        )
+    return _as_function(given, actions, name)
+
+
+def same_policy(policy: Any, behavior: Any) -> bool:
+    """Whether two policies as they were given are known to be the same."""
+    if isinstance(policy, GreedyPolicy) or isinstance(behavior, GreedyPolicy) or callable(policy) or callable(behavior):
+        return bool(policy is behavior or (isinstance(policy, GreedyPolicy) and policy == behavior))
+    return np.array_equal(policy, behavior)
+
+
+def drawn(probabilities: Floats, u: float) -> int:
+    """The action whose share holds u; never one of probability 0."""
+    sums = np.cumsum(probabilities)
+    return int(np.searchsorted(sums, u * sums[-1], side="right"))
+
+
+def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
+    """λ as a learner of pairs takes it: a table for each state and action, where it is one for each state."""
+    given = lam.lam if isinstance(lam, PerState) else lam
+    if isinstance(given, str) or np.ndim(given) == 0:
+        return lam
+    table = np.asarray(given, dtype=np.float64)
+    states = features.states
+    if states is None:
+        raise ValueError(f"lam: a λ for each state needs features of states, such as td.OneHot(11); got {features!r}")
+    if table.shape == (states,):
+        table = np.repeat(table, actions)
+    if table.size != states * actions or table.shape not in ((states, actions), (states * actions,)):
+        raise ValueError(
+            f"lam must have {states} numbers, one for each state, or shape ({states}, {actions}); got {table.shape}"
+        )
+    return PerState(table.reshape(-1))

@@ -1,0 +1,157 @@
+"""What agents with action values show of themselves, and how they are copied and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from tdlambda.arrays import Floats
+from tdlambda.control.greedy import LEVEL
+from tdlambda.control.value_modules import ValueForm
+from tdlambda.core.records import named
+from tdlambda.features import Encoder
+from tdlambda.learners import Algorithm
+from tdlambda.learners.guard import Guard
+from tdlambda.mdp.corrections import TraceCorrection
+
+COUNTED = {"steps": "i8", "episodes": "i8"}
+NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
+RECORD = named(
+    list((COUNTED | NUMBERS).items()) + [(f"{who}_{name}", kind) for who in ("pi", "b") for name, kind in LEVEL.items()]
+)
+"""An agent's numbers: transitions and episodes so far; sizes, options of the correction; levels of both policies."""
+
+
+class ValueState:
+    """The part of `ActionValues` that neither acts nor learns."""
+
+    features: Encoder
+    actions: int
+    algorithm: type[Algorithm]
+    policy: Any
+    behavior: Any
+    correction: TraceCorrection
+    learner: Algorithm
+    form: ValueForm
+    _options: dict[str, Any]
+    _record: NDArray[Any]
+    _guard: Guard
+
+    def _bind(self) -> None:
+        """Forget the machine code that is bound to arrays of before."""
+        raise NotImplementedError
+
+    @property
+    def weights(self) -> Floats:
+        """The weights w [action, feature], as a view that cannot be written."""
+        return self.learner.weights.reshape(self.features.size, self.actions).T
+
+    @property
+    def trace(self) -> Floats:
+        """The eligibility trace e [action, feature], as a view that cannot be written."""
+        return self.learner.trace.reshape(self.features.size, self.actions).T
+
+    @property
+    def steps(self) -> int:
+        """Updates so far."""
+        return int(self._record["steps"][0])
+
+    @property
+    def episodes(self) -> int:
+        """Episodes that have ended so far, truncated ones included."""
+        return int(self._record["episodes"][0])
+
+    @property
+    def td_error(self) -> float:
+        """δ of the last update."""
+        return self.learner.td_error
+
+    @property
+    def diverged_at(self) -> int | None:
+        """The update, counted from 1, at which the agent diverged; None if it has not."""
+        return self.learner.diverged_at
+
+    def plot(self, env: Any) -> Any:
+        """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
+        draw: Any = import_module("tdlambda.charts.control_policy").policy_map
+        return draw(self, env)
+
+    def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
+        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        if not isinstance(space, gym.spaces.Discrete):
+            raise TypeError(f"env: its actions are {space}, but action values need discrete ones; see td.ActorCritic")
+        if space.n != self.actions:
+            raise ValueError(f"env has {space.n} actions, but the agent {self.actions}: give actions={space.n}")
+        first = int(space.start)
+        return lambda action: action + first
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = {
+            "features": self.features,
+            "actions": self.actions,
+            "alpha": self.learner.alpha,
+            "lam": self.learner.rule,
+        }
+        own |= {"algorithm": self.algorithm, "policy": self.policy, "behavior": self.behavior}
+        return own | {"correction": self.correction} | self._options
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        shown = self.get_params()
+        shown["algorithm"] = f"td.{self.algorithm.__name__}"
+        arguments = ", ".join(f"{k}={v if k == 'algorithm' else repr(v)}" for k, v in shown.items())
+        return f"{type(self).__name__}({arguments})"
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        counts = np.array([self._record[name][0] for name in COUNTED], dtype=np.int64)
+        return {"agent": counts} | self.learner._state()
+
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
+        counts = state.get("agent")
+        if counts is None or counts.shape != (len(COUNTED),) or counts.dtype != np.int64 or (counts < 0).any():
+            raise ValueError("state 'agent' does not fit this agent")
+        self.learner._restore({name: array.copy() for name, array in state.items() if name != "agent"})
+        for name, count in zip(COUNTED, counts, strict=True):
+            self._record[name] = count
+        self._bind()
+
+    def clone(self) -> Self:
+        """An agent in the same state that shares nothing with this one."""
+        return _in_state(*self.__reduce__()[1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what `clone` is made of."""
+        with self._guard.quiet:
+            state = {name: array.copy() for name, array in self._state().items()}
+            return _in_state, (type(self), self.get_params(), state)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that `load` needs to a file, at once or not at all; no pickle."""
+        from tdlambda.control.value_storage import save
+
+        with self._guard.quiet:
+            save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an agent that `save` wrote; it goes on as if it had never been away."""
+        from tdlambda.control.value_storage import load
+
+        return load(cls, path)
+
+
+AGENTS: dict[str, type[Any]] = {}
+"""Agents that may be loaded, by name."""
+
+
+def _in_state(kind: type[Any], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> Any:
+    agent = kind(**params)
+    agent._restore(state)
+    return agent
