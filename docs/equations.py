@@ -33,7 +33,8 @@ SHOWN: dict[str, Any] = {
     "DifferentialTD": td.DifferentialTD, "MeanRewardTD": MeanRewardTD, "TDRC": td.TDRC, "HTD": td.HTD, "ETD": td.ETD,
     "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.Counting(), "Greedy": td.Greedy(), "Meta": td.Meta(),
     "ValueErrorGreedy": td.ValueErrorGreedy(), "LambdaMixture": td.LambdaMixture(),
-    "VTD": Moments("vtd", "target", 0.9), "DirectVTD": Moments("direct", "target", 0.9), "rules.moments": import_module("tdlambda.rules.moments"),
+    "VTD": Moments("vtd", "target", 0.9), "DirectVTD": Moments("direct", "target", 0.9),
+    "rules.moments": import_module("tdlambda.rules.moments"),
 }  # fmt: skip
 
 
