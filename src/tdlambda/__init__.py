@@ -1,7 +1,7 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by.
 
 Names are imported on first use (PEP 562): `import tdlambda` takes little longer than `import gymnasium`; Numba, SciPy,
-Polars and Matplotlib are imported when something needs them.
+Polars and Altair are imported when something needs them.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, rules, steps, studies
+    from tdlambda import charts, engine, rules, steps, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TraceOperator,
         Transitions,
     )
-    from tdlambda.report import History, follow
+    from tdlambda.report import History, follow, load_overview
     from tdlambda.rules import (
         Counting,
         Fixed,
@@ -88,6 +88,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "arrays": (),
     "auto": ("AutoTD",),
+    "charts": (),
     "compiled": (),
     "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
     "core": (),
@@ -105,7 +106,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "TraceOperator", "Transitions",
     ),
     "randomness": (),
-    "report": ("History", "follow"),
+    "report": ("History", "follow", "load_overview"),
     "reproduction": (),
     "rules": (
         "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
@@ -185,6 +186,7 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "charts",
     "check_algorithm",
     "check_learner",
     "check_rule",
@@ -195,6 +197,7 @@ __all__ = [
     "from_log",
     "lambda_returns",
     "load",
+    "load_overview",
     "load_results",
     "make",
     "meta_actor_critic",
