@@ -2,6 +2,7 @@
 
 import html
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import tdlambda
 from tdlambda.charts.style import dark_rules
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE))
+from typeset import is_formula, typeset  # noqa: E402, beside this file
 
 project = "tdlambda"
 author = "the tdlambda authors"
@@ -83,6 +86,22 @@ class Inline(SphinxPostTransform):
                 image.replace_self(nodes.raw("", made, format="html"))
 
 
+class Formulas(SphinxPostTransform):
+    """Formulas typeset: indented blocks, and the equations of declarations."""
+
+    default_priority = 6
+    formats = ("html",)
+
+    def run(self) -> None:
+        """Replace each."""
+        for block in list(self.document.findall(nodes.literal_block)):
+            before = block.parent[block.parent.index(block) - 1] if block.parent.index(block) else None
+            declared = isinstance(before, nodes.raw) and "<!-- equations:" in before.astext()
+            plain = block.get("language", "default") in ("default", "none", "")
+            if (declared or plain) and is_formula(block.astext()):
+                block.replace_self(nodes.raw("", typeset(block.astext()), format="html"))
+
+
 def themed(app: Any) -> None:
     """The colours of the charts on dark ground, as the site's own style sheet."""
     folder = Path(app.outdir) / "_static"
@@ -96,6 +115,7 @@ def themed(app: Any) -> None:
 def setup(app: Any) -> None:
     """Before napoleon, which expects reStructuredText."""
     app.add_post_transform(Inline)
+    app.add_post_transform(Formulas)
     app.add_css_file("charts.css")
     app.connect("builder-inited", themed)
     app.connect("source-read", without_last_line)
