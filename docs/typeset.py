@@ -11,6 +11,7 @@ import re
 from html import escape
 
 RELATION = re.compile(r"(\+=|-=|=|←|≈|≤|≥|→)")
+NAME = re.compile(r"^(\s*[A-Za-z]{2,}(?:, [A-Z]+)?)\s{2,}(\S.*)$")
 NOTE = re.compile(r"^(\s*\S.*?)\s{3,}(\S.*)$")
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<number>\d+(?:\.\d+)?)|(?P<word>[A-Za-z]{2,}[0-9]?)|(?P<letter>[^\W\d_][\u0300-\u036f]?)|(?P<prime>['’′]+)"
@@ -45,7 +46,7 @@ def typeset(text: str) -> str:
 def _row(line: str) -> str:
     found, note = _relation(line), ""
     left, sign, right = (line[: found.start()], found[1], line[found.end() :]) if found else ("", "", line)
-    noted = NOTE.match(right)
+    noted = NOTE.match(right) if found else NAME.match(right)
     if found is None and line.rstrip().endswith(":") and re.search(r"[a-z]{2,} [a-z]{2,}", line):
         return f'<mtr><mtd columnspan="4" class="words"><mtext>{escape(line.strip())}</mtext></mtd></mtr>'
     if noted and found:
