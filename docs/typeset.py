@@ -14,8 +14,8 @@ RELATION = re.compile(r"(\+=|-=|=|←|≈|≤|≥|→)")
 NAME = re.compile(r"^(\s*[A-Za-z]{2,}(?:, [A-Z]+)?)\s{2,}(\S.*)$")
 NOTE = re.compile(r"^(\s*\S.*?)\s{3,}(\S.*)$")
 TOKEN = re.compile(
-    r"(?P<space>\s+)|(?P<number>\d+(?:\.\d+)?)|(?P<word>[A-Za-z]{2,}[0-9]?)|(?P<letter>[^\W\d_][\u0300-\u036f]?)|(?P<prime>['’′]+)"
-    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ᵀᵏᵗⁿᵖ†]+)|(?P<lowered>[₀₁₂₃₄₅₆₇₈₉ₖₜₙ₊₋ᵢⱼ]+)|(?P<down>_)|(?P<up>\^)|(?P<sign>.)"
+    r"(?P<space>\s+)|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ᵀᵏᵗⁿᵖ†]+)|(?P<lowered>[₀₁₂₃₄₅₆₇₈₉ₖₜₙ₊₋ᵢⱼ]+)|(?P<number>\d+(?:\.\d+)?)"
+    r"|(?P<word>[A-Za-z]{2,}[0-9]?)|(?P<letter>[^\W\d_][\u0300-\u036f]?)|(?P<prime>['’′]+)|(?P<down>_)|(?P<up>\^)|(?P<sign>.)"
 )
 RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ᵀᵏᵗⁿᵖ", "−+0123456789Tktnp")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉ₖₜₙ₊₋ᵢⱼ", "0123456789ktn+−ij")
