@@ -1,15 +1,18 @@
 """Formulas of the pages as MathML: nothing is lost, names and signs are what they were."""
 
+import importlib
 import re
-import sys
 from html import unescape
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from pages import ROOT
 
-sys.path.append(str(ROOT / "docs"))
-from typeset import is_formula, typeset
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(ROOT / "docs"))
+    made: Any = importlib.import_module("typeset")
+is_formula, typeset = made.is_formula, made.typeset
 
 BLOCK = re.compile(r"\n\n((?:    .*\n)+)")
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -33,9 +36,9 @@ def test_every_formula_of_the_pages_is_well_formed_and_whole() -> None:
     some = blocks()
     assert len(some) > 40
     for block in some:
-        made = typeset(block)
-        ElementTree.fromstring(made)
-        assert letters(unescape(re.sub(r"<[^>]+>", "", made))) == letters(block)
+        text = typeset(block)
+        ElementTree.fromstring(text)
+        assert letters(unescape(re.sub(r"<[^>]+>", "", text))) == letters(block)
 
 
 @pytest.mark.parametrize(
