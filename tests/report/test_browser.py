@@ -431,7 +431,7 @@ def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
     (tmp_path / "wild.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")
     open_page(chrome, tmp_path / "wild.html")
     assert chrome.title == "wild"
-    assert chrome.find_element(By.TAG_NAME, "h1").text == wild
+    assert chrome.find_element(By.CSS_SELECTOR, "header h1").text == wild
     assert wild in chrome.find_element(By.ID, "declared").text
     assert not chrome.find_elements(By.TAG_NAME, "img")
     assert not chrome.find_elements(By.CSS_SELECTOR, "[onerror]")
