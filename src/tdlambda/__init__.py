@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import charts, engine, rules, steps, studies
+    from tdlambda import charts, engine, features, rules, steps, streams, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -28,7 +28,19 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineTD,
     )
     from tdlambda.auto import AutoTD
-    from tdlambda.control import ActorCritic, Gaussian, LearningCurve, Softmax, meta_actor_critic, train
+    from tdlambda.control import (
+        ActorCritic,
+        Boltzmann,
+        EpsilonGreedy,
+        Falling,
+        Gaussian,
+        LearningCurve,
+        QLambda,
+        Sarsa,
+        Softmax,
+        meta_actor_critic,
+        train,
+    )
     from tdlambda.engine import check_algorithm, check_rule
     from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
     from tdlambda.interruption import Interrupted
@@ -64,11 +76,13 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TraceOperator,
         Transitions,
     )
+    from tdlambda.randomness import uniform
     from tdlambda.report import History, follow, load_overview
     from tdlambda.rules import (
         Counting,
         Fixed,
         Greedy,
+        LambdaMixture,
         Meta,
         OfflineMeta,
         PerState,
@@ -76,8 +90,9 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         ValueErrorGreedy,
         offline_meta,
     )
+    from tdlambda.streams import Horde, Question, prequential
     from tdlambda.studies import Method, Study, load_results, run_study
-    from tdlambda.tasks import TASKS, Task, make, task
+    from tdlambda.tasks import TASKS, Task, World, make, states, task
 
 __version__ = "0.1.0"
 
@@ -90,7 +105,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "auto": ("AutoTD",),
     "charts": (),
     "compiled": (),
-    "control": ("ActorCritic", "Gaussian", "LearningCurve", "Softmax", "meta_actor_critic", "train"),
+    "control": (
+        "ActorCritic", "Boltzmann", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "QLambda", "Sarsa",
+        "Softmax", "meta_actor_critic", "train",
+    ),
     "core": (),
     "engine": ("check_algorithm", "check_rule"),
     "features": ("Custom", "Dense", "Encoder", "Fourier", "GridTilings", "OneHot", "Table", "TileCoder"),
@@ -105,21 +123,24 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "AverageReward", "FiniteMDP", "LambdaMoments", "LinearSystem", "TabularPolicy", "TraceCorrection",
         "TraceOperator", "Transitions",
     ),
-    "randomness": (),
+    "randomness": ("uniform",),
     "report": ("History", "follow", "load_overview"),
     "reproduction": (),
     "rules": (
-        "Counting", "Fixed", "Greedy", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy", "offline_meta",
+        "Counting", "Fixed", "Greedy", "LambdaMixture", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy",
+        "offline_meta",
     ),
     "steps": (),
+    "streams": ("Horde", "Question", "prequential"),
     "studies": ("Method", "Study", "load_results", "run_study"),
-    "tasks": ("TASKS", "Task", "make", "task"),
+    "tasks": ("TASKS", "Task", "World", "make", "states", "task"),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _TASKS = (
-    "Aliased-v0", "Baird-v0", "BoyanChain-v0", "Collision-v0", "FrozenLake-v0", "Garnet-v0", "MountainCar-v0",
-    "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "Aliased-v0", "Baird-v0", "Bifurcation-v0", "BoyanChain-v0", "CliffWalking-v0", "Collision-v0", "FrozenLake-v0",
+    "Garnet-v0", "MountainCar-v0", "RandomMRP-v0", "RandomWalk-v0", "RingWorld-v0", "TwoChoice-v0", "TwoState-v0",
+    "WindyGridworld-v0",
 )  # fmt: skip
 """Registered with Gymnasium as "tdlambda/" + name on import; the tasks' modules are imported when one is made."""
 
@@ -139,6 +160,7 @@ __all__ = [
     "Algorithm",
     "AutoTD",
     "AverageReward",
+    "Boltzmann",
     "Counting",
     "Custom",
     "Dense",
@@ -146,8 +168,10 @@ __all__ = [
     "DirectVTD",
     "Diverged",
     "Encoder",
+    "EpsilonGreedy",
     "Evaluation",
     "ExpectedTrace",
+    "Falling",
     "FiniteMDP",
     "Fixed",
     "Fourier",
@@ -155,9 +179,11 @@ __all__ = [
     "Greedy",
     "GridTilings",
     "History",
+    "Horde",
     "Interrupted",
     "LambdaChoice",
     "LambdaDiscrepancy",
+    "LambdaMixture",
     "LambdaMoments",
     "LambdaReturn",
     "Learner",
@@ -171,8 +197,11 @@ __all__ = [
     "OneHot",
     "OneOver",
     "PerState",
+    "QLambda",
+    "Question",
     "RecursiveLSTD",
     "Rule",
+    "Sarsa",
     "Softmax",
     "Study",
     "Table",
@@ -186,6 +215,7 @@ __all__ = [
     "TrueOnlineGTD",
     "TrueOnlineTD",
     "ValueErrorGreedy",
+    "World",
     "charts",
     "check_algorithm",
     "check_learner",
@@ -193,6 +223,7 @@ __all__ = [
     "choose_lambda",
     "engine",
     "evaluate",
+    "features",
     "follow",
     "from_log",
     "lambda_returns",
@@ -202,12 +233,16 @@ __all__ = [
     "make",
     "meta_actor_critic",
     "offline_meta",
+    "prequential",
     "rules",
     "run_study",
+    "states",
     "steps",
+    "streams",
     "studies",
     "task",
     "train",
+    "uniform",
 ]
 
 if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would accept every attribute

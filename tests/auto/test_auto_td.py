@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.auto import layout
 
 FEATURES = [
     td.OneHot(5),
@@ -100,15 +99,17 @@ def test_after_a_change_of_target_policy() -> None:
 def test_the_weights_are_the_experts_shares() -> None:
     ring: Any = td.make("RingWorld-v0")
     v = td.AutoTD(ring.features)
-    assert len(v.weights()) == 48
     v.update_many(ring.sampler(seed=3).take(20_000))
-    shares = v.weights()
+    shares = v.expert_weights()
+    assert len(shares) == 60
     assert sum(shares.values()) == pytest.approx(1)
-    assert list(shares.items()) == [((e.alpha, e.lam, e.averaged), e.weight) for e in v.explain().experts]
-    experts = [(a, z, averaged) for averaged in (False, True) for a, z in layout.PAIRS]
-    mixed = v._experts.weights() @ [shares[expert] for expert in experts]
+    assert list(shares.items()) == [(e.name, e.weight) for e in v.explain().experts]
+    pairs = list(zip(v._experts.bank["alpha"], v._experts.bank["lam"], strict=True))
+    names = [f"α = {a:g}, λ = {z:g}{of}" for of in ("", ", averaged") for a, z in pairs]
+    names += [f"LSTD({z:g}){of}" for z in (0, 0.8, 1) for of in (", κ = 0.01", ", κ = 0.1", "", ", κ = 10")]
+    mixed = v._experts.weights() @ [shares[name] for name in names]
     np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
-    np.testing.assert_allclose(v._coefficients, mixed, rtol=1e-12)
+    np.testing.assert_allclose(v.weights, mixed, rtol=1e-12)
 
 
 def test_what_it_says_of_itself() -> None:
@@ -117,11 +118,82 @@ def test_what_it_says_of_itself() -> None:
     assert "0 steps" in str(v.explain())
     v.update_many(ring.sampler(seed=1).take(20_050))
     said = v.explain()
-    assert len(said.experts) == 48
+    assert len(said.experts) == 60
     assert sum(e.weight for e in said.experts) == pytest.approx(1)
-    assert 1 <= said.effective <= 48
+    assert 1 <= said.effective <= 60
     assert said.steps == said.window == 20_050
     assert said.lam == pytest.approx(v.lambda_at(3))
     table = str(said).splitlines()
     assert len(table) >= 3
     assert f"{said.experts[0].weight:.3f}" in table[2]
+
+
+def test_experts_of_ones_own(tmp_path: Path) -> None:
+    """One that knows the values gets the weight; it learns as it would alone; files and copies hold it."""
+    lake: Any = td.make("FrozenLake-v0")
+    some = lake.sampler(seed=4).take(3000)
+    for features in (lake.features, td.OneHot(16)):
+        alone = td.RecursiveLSTD(features, 0.9)
+        v = td.AutoTD(features, experts=[alone, td.TD(features, 0.01, 0.5)])
+        v.update_many(some)
+        alone.update_many(some)
+        np.testing.assert_array_equal(v.experts[0].weights, alone.weights)
+        assert {"RecursiveLSTD 1", "TD 2"} < set(v.expert_weights())
+        np.testing.assert_allclose(v.predict_many(range(16)), features.matrix(range(16)) @ v.weights, atol=1e-12)
+        assert v.predict(3) == pytest.approx(v.predict_many([3])[0], abs=1e-15)
+        v.save(tmp_path / "v")
+        for again in (v.clone(), td.load(tmp_path / "v")):
+            assert isinstance(again, td.AutoTD)
+            again.update_many(lake.sampler(seed=5).take(500))
+            assert again.explain().experts != v.explain().experts
+        more = v.clone()
+        for row in zip(*(getattr(lake.sampler(seed=5).take(500), n) for n in NAMES), strict=True):
+            more.update(*row)
+        np.testing.assert_array_equal(more.predict_many(range(16)), again.predict_many(range(16)))
+
+
+NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+
+
+def test_an_own_expert_that_is_right_gets_the_weight() -> None:
+    ring: Any = td.make("RingWorld-v0", n=301)  # too many states for least squares
+    truth = td.engine.exact_truth(ring)
+    values = np.zeros(301)
+    values[truth.observations] = truth.values
+    known = td.TD(ring.features, 1e-9, 0.0, initial=values)
+    v = td.AutoTD(ring.features, experts=[known])
+    v.update_many(ring.sampler(seed=1).take(20_000))
+    assert v.expert_weights()["TD 1"] > 0.3
+
+
+def test_own_experts_for_readings() -> None:
+    rng = np.random.default_rng(0)
+    X = 50 + rng.normal(size=(400, 2)).cumsum(axis=0)
+    v = td.AutoTD(td.Dense(2), experts=[td.LSTD(td.Dense(2), 0.9)])
+    v.update_many(X[:-1], X[1:, 0], X[1:], 0.9, truncated=np.arange(399) % 50 == 49)
+    assert v.clone().predict(X[7]) == v.predict(X[7]) == pytest.approx(v.predict_many(X[7:8])[0])
+    assert sum(v.expert_weights().values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("experts", "message"),
+    [
+        (td.TD(td.OneHot(3), 0.1), "list of learners"),
+        ([0.1], "list of learners"),
+        ([td.TD(td.OneHot(4), 0.1)], "features of AutoTD"),
+    ],
+)
+def test_own_experts_that_cannot_be(experts: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        td.AutoTD(td.OneHot(3), experts=experts)
+
+
+def test_the_step_sizes_move_where_the_best_is_at_their_end() -> None:
+    """A long cycle without noise: a step size of 1 is right, and the largest was 0.3."""
+    n, size = 60_000, 300
+    s = np.arange(n) % size
+    v = td.AutoTD(td.OneHot(size))
+    v.update_many(s, np.sin(s), (s + 1) % size, 0.9)
+    assert v.explain().moves >= 1
+    assert max(e.alpha or 0 for e in v.explain().experts) > 0.3
+    assert v.clone().explain() == v.explain()

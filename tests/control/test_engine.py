@@ -79,7 +79,7 @@ def by_hand(agent: td.ActorCritic, seed: int, steps: int, noise: float, limit: i
     s = None
     for t in range(1, steps + 1):
         if s is None:
-            s, total, length = (start(starts.random()), 0.0), 0.0, 0
+            s, total, length = (start(-1.2, 0.6, starts.random()), 0.0), 0.0, 0
         action = agent.act(np.array(s), rest)  # type: ignore[arg-type]
         after = move(*s, perturbed(action, noise, rest.random(), rest.random()))
         length += 1
@@ -313,12 +313,13 @@ def test_it_stops_and_tells_of_finished_seeds() -> None:
 FAR = 3.0
 
 
-def begin(numbers: Any, state: Any, u: Any) -> None:
+def begin(numbers: Any, state: Any, random: Any) -> None:
     """Named like a function of the actor's."""
-    state[0] = numbers[0] * u
+    state[0] = numbers[0] * td.uniform(random)
 
 
-def move_along(numbers: Any, state: Any, action: Any, u: Any, w: Any) -> Any:  # noqa: ARG001
+def move_along(numbers: Any, state: Any, action: Any, random: Any) -> Any:  # noqa: ARG001
+    u, w = uniform(random), uniform(random)
     state[0] = state[0] + (action - 0.4) * u + 0.1 * w
     over = state[0] >= FAR
     return (5.0 if over else -0.1), 0.9 + 0.1 * w, over
@@ -348,11 +349,11 @@ def test_a_world_of_ones_own() -> None:
     state, length, lengths = np.zeros(1), -1, []
     for _ in range(500):
         if length < 0:
-            world.begin(world.numbers, state, starts.random())
+            world.begin(world.numbers, state, starts.stream)
             length = 0
         before = state.copy()
         action = twin.act(before, rest)  # type: ignore[arg-type]
-        reward, gamma, over = world.move(world.numbers, state, action, rest.random(), rest.random())
+        reward, gamma, over = world.move(world.numbers, state, action, rest.stream)
         length += 1
         twin.update(before, action, reward, state.copy(), gamma, None, over, not over and length == 60)
         if over or length == 60:
@@ -374,7 +375,7 @@ def test_observations_that_features_refuse_are_named() -> None:
     ("agents", "what"),
     [
         ([], "agents: there is none"),
-        ([3], "must be an ActorCritic"),
+        ([3], "must be td.Sarsa, td.QLambda or td.ActorCritic"),
         ([td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), 0.1), td.Softmax(3), 0.1)], "features must encode vectors of 2"),
         ([td.ActorCritic(td.TrueOnlineTD(CAR.features, 0.1), td.Softmax(2), 0.1)], r"policy must be td.Softmax\(3\)"),
         ([td.ActorCritic(td.MonteCarlo(CAR.features, 0.1), td.Softmax(3), 0.1)], "critic must be a learner with"),
@@ -389,7 +390,7 @@ def test_what_has_no_compiled_form_is_refused(agents: Any, what: str) -> None:
 
 def test_other_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="no compiled world"):
-        td.control.run("RingWorld-v0", [agent()], 1, 10)
+        td.control.run(gym.make("Pendulum-v1"), [agent()], 1, 10)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="keep: choose from"):
         td.control.run(CAR, [agent()], 1, 10, keep=("weight",))
     with pytest.raises(ValueError, match="seeds must be different"):

@@ -217,9 +217,7 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
             return (along,)
 
     WithoutDecay(td.OneHot(3), alpha=0.5).update(0, 1.0, 1)
-    with pytest.raises(
-        TypeError, match="ValueErrorGreedy needs 'e' of the algorithm, which WithoutDecay does not have"
-    ):
+    with pytest.raises(TypeError, match="LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not have"):
         WithoutDecay(td.OneHot(3), alpha=0.5, lam="auto")
 
 

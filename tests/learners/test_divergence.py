@@ -44,7 +44,7 @@ def test_variances_of_corrected_returns_may_be_as_large_as_ratios_make_them(of: 
 def test_predictions_beyond_all_reason_are_divergence(make: Any) -> None:
     """Rewards of 15 at most and γ = 0.97 allow values of 500; predictions passed 10¹³ unnoticed."""
     x, reward, y = stream(20_000)
-    v = make(td.Dense(5), alpha=0.03, lam="auto", on_divergence="flag")
+    v = make(td.Dense(5), alpha=0.03, lam=td.ValueErrorGreedy(), on_divergence="flag")
     largest = 0.0
     for t in range(0, 20_000, 10):
         if v.diverged_at is None:

@@ -151,7 +151,7 @@ def test_a_lambda_that_is_none_is_refused_with_what_to_write(case: str, make: An
 
 
 def test_rules_by_name() -> None:
-    for name, rule in (("auto", td.ValueErrorGreedy()), ("meta", td.Meta()), ("greedy", td.Greedy())):
+    for name, rule in (("auto", td.LambdaMixture()), ("meta", td.Meta()), ("greedy", td.Greedy())):
         assert td.TD(td.OneHot(3), 0.1, name).rule == rule
     with pytest.raises(ValueError, match=r"LambdaReturn cannot take Meta, .* give it a number, or take TD"):
         td.LambdaReturn(td.OneHot(3), 0.1, "meta")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pairing import pairs
+from plain_greedy import Reference
 
 import tdlambda as td
 from tdlambda.core.source import returned
@@ -74,74 +75,6 @@ def test_best_lambda_is_least_in_error_one_update_ahead(seed: int) -> None:
             assert abs(slope) < 1e-7 or np.sign(slope) == np.sign(here - above / (weight * square[s]))
 
 
-class Reference:
-    """True online TD with the rule, in plain NumPy; whole vectors, no lists of live features."""
-
-    def __init__(self, size: int, alpha: float, lam: td.ValueErrorGreedy) -> None:
-        self.alpha, self.lam, self.size = alpha, lam, size
-        (
-            self.w, self.e, self.m, self.em, self.M, self.ebar, self.n, self.u, self.k, self.A, self.K, self.z, self.c2,
-            self.drift, self.power,
-        ) = np.zeros((15, size))  # fmt: skip
-        self.decay = self.decay_m = 0.0
-        self.w_old = self.m_old = None
-        self.since, self.lams, self.restarts = 0, [], 0
-
-    @staticmethod
-    def true_online(
-        w: Vector, e: Vector, old: Any, x: Vector, y: Vector, alpha: float, r: float, g: float, rho: float, decay: float
-    ) -> tuple[Vector, Vector]:
-        old = w if old is None else old
-        delta = r + g * w @ y - w @ x
-        e = rho * (decay * e + alpha * (1 - rho * decay * x @ e) * x)
-        return w + delta * e + (w @ x - old @ x) * (e - alpha * rho * x), e
-
-    def step(self, x: Vector, y: Vector, r: float, g: float, rho: float, end: bool, cut: bool) -> None:
-        o, norm, used, after = self.lam, x @ x, x != 0, y != 0
-        if end:
-            y, g, after = 0 * y, 0.0, after & False
-        self.n[used] += 1
-        self.k[used] += 1
-        a = float(min(1.0, self.alpha * norm))
-        pace = max(a / 10, 0.5 / np.sqrt(1 + 0.5 * self.n[used].mean())) / norm
-        v, v_next, mean, mean_next = self.w @ x, self.w @ y, self.M @ x, self.M @ y
-        w, e = self.true_online(self.w, self.e, self.w_old, x, y, self.alpha, r, g, rho, self.decay)
-        c = g * (e @ x)
-        lam_next = 1.0
-        if after.any():
-            rate = np.maximum(o.rate, 1 / (self.n + 1))[after]
-            self.z[after] += rate * (c * (v - mean) * (v_next - mean_next) - self.z[after])
-            self.c2[after] += rate * (c**2 - self.c2[after])
-            variance = np.divide(self.A, self.K, out=np.zeros(self.size), where=self.K > 0)[after].mean()
-            weight = self.c2[after].sum()
-            above, below = (
-                self.z[after].sum() - o.doubt * weight * variance,
-                weight * ((v_next - mean_next) ** 2 + variance),
-            )
-            lam_next = float(np.clip(above / below, 0, 1)) if below > 0 else 1.0
-        self.ebar = rho * (self.decay * self.ebar + x)
-        self.u += (r + g * mean_next - mean) * self.ebar
-        m, em = self.true_online(self.m, self.em, self.m_old, x, y, pace, r, g, rho, self.decay_m)
-        self.w, self.w_old, self.e, self.m, self.m_old, self.em = w, self.w, e, m, self.m, em
-        self.M[used] += (np.maximum(3 / (self.n + 3), a / o.memory) * (self.m - self.M))[used]
-        self.decay, self.decay_m = g * lam_next, g * o.trace_lam * min(1.0, 1 / rho)
-        self.since += 1
-        if self.since >= (self.size if end or cut else max(self.size, o.stretch)):
-            self.A += self.u**2
-            self.K += self.k
-            met = self.k > 0
-            self.drift[met] += 0.02 * (self.u - self.drift)[met]
-            self.power[met] += 0.02 * (self.u**2 - self.power)[met]
-            anew = met & (self.drift**2 > 0.25 * self.power)
-            self.n[anew] = self.drift[anew] = 0.0
-            self.restarts += anew.sum()
-            self.u, self.k, self.since = np.zeros(self.size), np.zeros(self.size), 0
-        if end or cut:
-            self.e, self.em, self.ebar, self.w_old, self.m_old = 0 * self.e, 0 * self.em, 0 * self.ebar, None, None
-            self.decay = self.decay_m = 0.0
-        self.lams.append(lam_next)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_same_as_its_equations(seed: int) -> None:
     """γ, λ and ρ differ at every step; the stream ends, is cut, and goes on; half-way the target moves."""
@@ -174,7 +107,7 @@ def test_same_as_its_equations(seed: int) -> None:
 def test_the_mean_against_the_exact_value() -> None:
     """Off-policy RingWorld: M is a much better estimate than V at a step size that keeps V noisy."""
     ring = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(ring.features, 0.1, "auto")
+    learner = td.TrueOnlineTD(ring.features, 0.1, td.ValueErrorGreedy())
     learner.update_many(ring.sampler(seed=5).take(200_000))
     V, _, M = learner.estimates(range(11))
     assert ring.mdp.value_error(M, ring.target) < 0.1 * ring.mdp.value_error(V, ring.target)
@@ -183,7 +116,7 @@ def test_the_mean_against_the_exact_value() -> None:
 def test_the_mean_notices_that_the_target_moved() -> None:
     """All rewards change sign after 10⁵ steps: M is right again long before its memory of 100/α visits is over."""
     ring: Any = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(ring.features, 0.001, "auto")
+    learner = td.TrueOnlineTD(ring.features, 0.001, td.ValueErrorGreedy())
     before, after = (ring.sampler(seed=seed).take(100_000) for seed in (5, 6))
     learner.update_many(before)
     was = learner.estimates(range(11))[2]
@@ -276,16 +209,8 @@ def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Pat
         td.TrueOnlineGTD(garnet.features, 0.01, td.ValueErrorGreedy(stretch=71))._restore(other._state())
 
 
-def test_auto_is_this_rule() -> None:
-    learner = td.TrueOnlineTD(td.OneHot(3), 0.1, "auto")
-    assert isinstance(learner.rule, td.ValueErrorGreedy)
-    assert learner.rule.get_params() == td.ValueErrorGreedy().get_params()
-    with pytest.raises(ValueError, match="cannot take ValueErrorGreedy"):
-        td.LambdaReturn(td.OneHot(3), 0.1, "auto")
-
-
 def test_before_anything_is_known_lambda_is_one() -> None:
-    assert td.TrueOnlineTD(td.OneHot(3), 0.1, "auto").lambda_at(1) == 1.0
+    assert td.TrueOnlineTD(td.OneHot(3), 0.1, td.ValueErrorGreedy()).lambda_at(1) == 1.0
 
 
 @pytest.mark.parametrize(

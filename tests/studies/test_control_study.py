@@ -63,7 +63,6 @@ def test_agents_are_as_declared() -> None:
         ({"kind": "prediction"}, "agent: only a study of kind"),
         ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option"),
         ({"agent": {}}, "eta: the actor has none"),
-        ({"task": "RingWorld-v0", "task_options": {}}, "no compiled world"),
         ({"methods": {"fixed": td.Method("MonteCarlo", options={"alpha": 0.1})}}, "critic must be a learner with tr"),
         ({"methods": {"fixed": td.Method("TD", options={"alpha": 0.1, "actor.x": 1})}}, "actor.x: the actor has no"),
         ({"methods": {"fixed": td.Method("TD", options={"alpha": 0.1, "actor.eta": 1, "eta": 2})}}, "eta is given twi"),

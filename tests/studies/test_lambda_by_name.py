@@ -69,7 +69,7 @@ def test_a_name_stands_for_the_rule_and_its_warm_up() -> None:
     warm = td.Greedy(warm_up=0.1, length=1000)
     assert {repr(learner.rule) for name in ("rule", "option") for learner in STUDY.learners(name)} == {repr(warm)}
     found = [learner.rule for learner in STUDY.learners("both")][:4]
-    assert found == [td.rules.Fixed(0.0), td.rules.Fixed(0.5), td.rules.ValueErrorGreedy(), warm]
+    assert found == [td.rules.Fixed(0.0), td.rules.Fixed(0.5), td.rules.LambdaMixture(), warm]
     assert STUDY.learners("rule")[0].features == ring.features
     assert isinstance(STUDY.learners("AutoTD")[0], td.AutoTD)
     meta = small(methods={"m": td.Method("TD", rule="meta", over=("alpha",), options={"kappa": 0.5})})

@@ -31,6 +31,7 @@ class GTD(TwoForms):
     True
     """
 
+    correcting = "beta"
     updates = """
         e  = keep e + rho x
         w += along e + correct x'
@@ -51,7 +52,7 @@ class GTD(TwoForms):
 class GradientTraceGTD(declare.Algorithm):
     """GTD(λ) in its gradient-trace form."""
 
-    weight_rows, sizes, dots, keeps = "w h", "alpha beta", GTD.dots, GTD.keeps
+    weight_rows, sizes, correcting, dots, keeps = "w h", "alpha beta", "beta", GTD.dots, GTD.keeps
     updates = """
         e  = keep e + rho x
         w += along e + back x + correct x'

@@ -30,7 +30,7 @@ class HTD(SecondWeights):
     True
     """
 
-    trace_rows = "e e_b"
+    trace_rows, correcting = "e e_b", "beta"
     dots = {**SecondWeights.dots, "bh": "e_b.h"}
     updates = """
         e   = keep e + rho x

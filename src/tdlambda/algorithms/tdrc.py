@@ -35,7 +35,7 @@ class TDRC(SecondWeights):
     (None, 2701)
     """
 
-    parameters, reg, ranges = "reg", 1.0, {"reg": not_negative}
+    parameters, reg, ranges, correcting = "reg", 1.0, {"reg": not_negative}, "beta"
     updates = """
         e  = keep e + rho x
         w += along e + correct x'

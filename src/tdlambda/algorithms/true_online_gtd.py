@@ -28,7 +28,7 @@ class TrueOnlineGTD(SecondWeights):
     (array([ 1.  , -0.18]), array([0.18, 0.  ]))
     """
 
-    trace_rows, trace_scale = "e g e_h", "alpha beta"
+    trace_rows, trace_scale, correcting = "e g e_h", "alpha beta", "beta"
     dots = {"v": "w.x", "v_next": "w.x'", "ex": "e.x", "hx": "h.x", "ex_h": "e_h.x", "hg": "h.g"}
     keeps = {"decay": 0.0, "v_old": "v", "rho_old": 0.0}
     updates = """

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from statistics import NormalDist
+from typing import Any, Literal
 
 import numpy as np
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, choice, fraction
 from tdlambda.auto import layout
-from tdlambda.auto.dense import MANY, Squares
+from tdlambda.auto.dense import Squares
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.tables import Learners
 from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.features import Dense, Encoder
-from tdlambda.learners.base import LEARNERS, Array, Diverged
+from tdlambda.learners.base import LEARNERS, Array, Diverged, Learner, check_numbers
 from tdlambda.learners.episode import BatchLearner
+from tdlambda.mdp import Transitions
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
+_NONE = np.zeros(0)
 
 
 class AutoTD(BatchLearner):
@@ -29,15 +34,17 @@ class AutoTD(BatchLearner):
     expert's value error that needs no true values (docs/auto-td.md). Predictions are kept within what rewards and
     discounts so far allow.
 
-    Where features are sparse, the experts are 24 learners (6 step sizes × 4 λ) and their averages over time. When a
-    short window surely contradicts the long one, what was observed before it is forgotten. Step sizes are for |x|² = 1:
-    they are divided by the largest |x|² so far. A learner that diverges is dropped; only if all of them diverge does it
-    raise `Diverged`. A step costs in proportion to the active features and those with a live trace.
+    Where features are sparse, the experts are 24 learners (6 step sizes × 4 λ), their averages over time, and up to 256
+    features 12 by least squares (3 λ × 4 degrees of regularisation). When a short window surely contradicts the long
+    one, what was observed before it is forgotten. Step sizes are for |x|² = 1: they are divided by the largest |x|² so
+    far; where most of the weight stands at one end of them, they move on in that direction. A learner that diverges is
+    dropped; only if no expert is left does it raise `Diverged`. A step costs in proportion to the active features and
+    those with a live trace; with least squares, to the active features times all.
 
-    For vectors of readings (`td.Dense` of up to 256), the experts are LSTD(λ) with several λ and windows, running
-    means, and 0. Neither units nor offsets of readings and rewards matter, one outlier is cut to 1.5 times the largest
-    deviation so far, and the first 32 transitions are held back. A step costs in proportion to the square of the number
-    of readings.
+    For vectors of readings (`td.Dense`), the experts are LSTD(λ) with several λ and windows, running means, and 0; with
+    more than 64 readings fewer of them, and learners whose step sizes are normalised; with more than 256 those alone.
+    Neither units nor offsets of readings and rewards matter, one outlier is cut to 1.5 times the largest deviation so
+    far, and the first 32 transitions are held back. A step costs in proportion to the square of the number of readings.
 
     Parameters
     ----------
@@ -47,6 +54,9 @@ class AutoTD(BatchLearner):
         How each learner learns: a class such as `td.TD`, or one of your own (`td.Algorithm`), or the name of one. Its
         further step sizes, such as β, equal α; its parameters are attributes of the class. None is `td.TrueOnlineTD`,
         or least squares for vectors of readings.
+    experts
+        Learners of your own beside these, with the same features. They are copied; each learns from every transition,
+        through its own `update`, and one that diverges is left out.
 
     Examples
     --------
@@ -56,34 +66,60 @@ class AutoTD(BatchLearner):
     >>> v.update_many(ring.sampler(seed=1).take(100_000))
     >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target, half=False) < 1e-4)
     True
-    >>> round(sum(v.weights().values()), 9)
+    >>> round(sum(v.expert_weights().values()), 9)
     1.0
-    >>> v.explain().experts[0].averaged
+    >>> own = td.AutoTD(ring.features, experts=[td.NStepTD(ring.features, alpha=0.1, n=4)])
+    >>> own.update_many(ring.sampler(seed=1).take(500))
+    >>> "NStepTD 1" in own.expert_weights()
     True
     """
 
-    def __init__(self, features: Encoder, *, algorithm: type[declare.Algorithm] | str | None = None) -> None:
+    def __init__(
+        self,
+        features: Encoder,
+        *,
+        algorithm: type[declare.Algorithm] | str | None = None,
+        experts: Sequence[Learner] = (),
+    ) -> None:
         super().__init__(features, layout.BEST_LAMBDA, layout.BOUND, "raise")
-        dense = algorithm is None and isinstance(features, Dense) and features.size <= MANY
+        dense = algorithm is None and isinstance(features, Dense)
         self.algorithm = None if dense else _declared(TrueOnlineTD if algorithm is None else algorithm)
+        self.experts = _copies(experts, features)
         make: Any = Squares if self.algorithm is None else partial(Learners, algorithm=self.algorithm)
-        self._experts = make(features, counts=self._count)
+        names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
+        self._experts = make(features, counts=self._count, own=names)
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
         index, value = self.features.encode(obs)
-        return float(self._experts.predict(index, value))
+        return float(self._experts.predict(index, value, self._own_at(obs)))
 
     def predict_many(self, observations: Any) -> Floats:
         """V of each observation."""
-        found: Floats = self._experts.predict_many(*self.features.encode_batch(observations))
+        index, value = self.features.encode_batch(observations)
+        own = np.zeros((len(index), len(self.experts)))
+        for i, e in enumerate(self.experts):
+            own[:, i] = e.predict_many(observations)
+        found: Floats = self._experts.predict_many(index, value, own)
         return found
 
+    def _own_at(self, obs: Any) -> Floats:
+        """What the user's own experts predict."""
+        return np.array([e.predict(obs) for e in self.experts], dtype=np.float64) if self.experts else _NONE
+
     @property
-    def _coefficients(self) -> Array:
-        return self._experts.coefficients
+    def weights(self) -> Array:
+        """The weights Σ p w of the mixture: predictions are w·x wherever none had to be limited.
+
+        For vectors of readings, the slope of the prediction in each, within what was seen so far.
+        """
+        found = self._experts.coefficients
+        for share, e in zip(self._experts.own_weights, self.experts, strict=True):
+            found = found + share * e.weights
+        found.flags.writeable = False
+        return found
 
     def lambda_at(self, obs: Any) -> float:
         """The mean λ of the experts, by weight; the same everywhere."""
@@ -95,20 +131,52 @@ class AutoTD(BatchLearner):
 
     # ---- what it believes -------------------------------------------------------------------------------------
 
-    def weights(self) -> dict[tuple[float, float, bool], float]:  # type: ignore[override]
-        """Each learner's share p in the prediction, by its (α, λ, averaged over time?); the shares add up to 1.
-
-        For least squares, see `expert_weights`.
-        """
-        return {(e.alpha or 0.0, e.lam, e.averaged): e.weight for e in self.explain().experts}
-
     def expert_weights(self) -> dict[str, float]:
         """Each expert's share p in the prediction, by its name; largest first, and they add up to 1."""
-        return {e.name: e.weight for e in self.explain().experts}
+        return {e.name: e.weight for e in self._experts.experts()}
 
     def explain(self) -> Explanation:
-        """Which experts carry the weight now, and how sure that is."""
+        """Which experts carry the weight now, how sure that is, and how far off predictions are."""
         return self._experts.explain(self.steps)
+
+    def interval(
+        self, obs: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+    ) -> tuple[float, float]:  # fmt: skip
+        """An interval for v(obs), or for the return that follows.
+
+        Parameters
+        ----------
+        obs
+            An observation.
+        coverage
+            The share of such intervals that should hold what they are for, in (0, 1). How many do was measured:
+            docs/auto-td.md.
+        of
+            "value": what least squares leave open, and where experts differ. It knows nothing of values that no weights
+            of the features can give. "return": on-policy alone, and as wide everywhere.
+        """
+        low, high = self.interval_many([obs], coverage, of)[0]
+        return float(low), float(high)
+
+    def interval_many(
+        self, observations: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+    ) -> Floats:  # fmt: skip
+        """The same for each of these observations: [observation, low and high]."""
+        choice(of, "of", "value", "return")
+        if not 0 < fraction(coverage, "coverage") < 1:
+            raise ValueError(f"coverage must be in (0, 1), such as 0.9; got {coverage}")
+        middle = self.predict_many(observations)
+        if of == "value":
+            deviation: Any = np.sqrt(self._experts.variance(*self.features.encode_batch(observations)))
+        else:
+            deviation = self._experts.return_error
+            if deviation is None:
+                raise ValueError(
+                    "of: there is no interval for the return before anything was learnt, nor off-policy, where returns "
+                    "are those of another policy; take of='value'"
+                )
+        half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
+        return np.column_stack([middle - half, middle + half])
 
     # ---- the contract of a learner ----------------------------------------------------------------------------
 
@@ -116,6 +184,8 @@ class AutoTD(BatchLearner):
         """Forget the episode under way; keep what was learnt."""
         with self._guard:
             self._experts.end()
+            for e in self.experts:
+                e.reset()
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments; the algorithm by its name, unless it is the default."""
@@ -123,7 +193,7 @@ class AutoTD(BatchLearner):
         own = self.algorithm
         if own is not None and (own is not TrueOnlineTD or isinstance(self.features, Dense)):
             params["algorithm"] = own.__name__ if _known().get(own.__name__) is own else own
-        return params
+        return params | ({"experts": list(self.experts)} if self.experts else {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: with the class of the algorithm, which another process can import."""
@@ -141,7 +211,9 @@ class AutoTD(BatchLearner):
         truncated: bool = False,
     ) -> None:
         """Learn from one transition: see `Learner.update`."""
-        if (
+        if self.experts:
+            self._experts.own[:] = self._own_at(obs), self._own_at(next_obs)
+        elif (
             self.algorithm is None and type(obs) is type(next_obs) is np.ndarray
             and obs.dtype is next_obs.dtype is _FLOAT and obs.ndim == next_obs.ndim == 1
             and type(reward) in _PLAIN and type(gamma) is type(rho) is float
@@ -151,6 +223,29 @@ class AutoTD(BatchLearner):
                 if self._experts.enter(obs, next_obs, reward, gamma, rho, terminated, truncated) > 0:
                     return
         super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # says what is wrong, if it is
+        for e in self.experts:
+            with suppress(Diverged):  # it predicts what it did, and loses its weight
+                e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
+
+    def _learn_many(self, c: Transitions) -> None:
+        if not self.experts:
+            super()._learn_many(c)
+            return
+        columns = (
+            c.obs,
+            c.reward.tolist(),
+            c.next_obs,
+            c.gamma.tolist(),
+            c.rho.tolist(),
+            c.terminated.tolist(),
+            c.truncated.tolist(),
+        )
+        for reward, gamma, rho in zip(*(columns[k] for k in (1, 3, 4)), strict=True):
+            check_numbers(reward, gamma, rho)
+        for observations in (c.obs, c.next_obs):
+            self.features.encode_batch(observations)
+        for row in zip(*columns, strict=True):
+            self.update(*row)
 
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
@@ -174,15 +269,31 @@ class AutoTD(BatchLearner):
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Array]:
-        return self._experts.state() | {"counts": self._count.view(np.int64)}
+        own = {f"{i}.{name}": array for i, e in enumerate(self.experts, 1) for name, array in e._state().items()}
+        return self._experts.state() | own | {"counts": self._count.view(np.int64)}
 
     def _restore(self, state: dict[str, Array]) -> None:
-        own = self._state()
-        new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in own.items()})
+        copies = [e.clone() for e in self.experts]
+        for i, e in enumerate(copies, 1):
+            e._restore({name.removeprefix(f"{i}."): a for name, a in state.items() if name.startswith(f"{i}.")})
+        rest = {name: array for name, array in state.items() if not name[0].isdigit()}
+        own = self._experts.state() | {"counts": self._count.view(np.int64)}
+        new = self._fitted(rest, {name: (array.shape, str(array.dtype)) for name, array in own.items()})
         self._experts.require_sense(new)
         for name, array in own.items():
             array[:] = new[name]
+        self.experts = tuple(copies)
         self._experts.restored(self.steps)
+
+
+def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...]:
+    """The user's own experts."""
+    if isinstance(experts, Learner) or not all(isinstance(e, Learner) for e in experts):
+        raise TypeError(f"experts must be a list of learners, such as [td.LSTD(features, 0.9)]; got {experts!r}")
+    for e in experts:
+        if e.features != features:
+            raise ValueError(f"experts must have the features of AutoTD, {features!r}; got {e!r}")
+    return tuple(e.clone() for e in experts)
 
 
 def _known() -> dict[str, type[declare.Algorithm]]:

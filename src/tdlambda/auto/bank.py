@@ -25,8 +25,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.auto.layout import BOUND, EVERY, LEAST_STEP, SCALES
-from tdlambda.auto.mixing import averaged, put, sync, update_weights, weigh
+from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
+from tdlambda.auto.layout import BOUND, ENERGY, EVERY, GAIN, LEAST_STEP, NOISE, SCALES
+from tdlambda.auto.mixing import averaged, sync, update_weights, weigh
+from tdlambda.auto.systems import ERROR, NORM, VALUE, forget, learn_systems, note_moment, solve_some
 from tdlambda.features.base import first_misfit
 
 if TYPE_CHECKING:  # what the generated module has besides
@@ -68,21 +70,27 @@ def mix(value: Floats, weight: Floats, limit: float) -> float:
     return u
 
 
-def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int) -> float:
-    """Each expert's prediction at x, and the mixture's."""
-    lanes = s.age.size
+def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int, own: Floats) -> float:
+    """Each expert's prediction at x, those of `own` as given, and the mixture's."""
+    lanes, first_own = s.age.size, m.value.size - own.size
     for j in range(n):
         sync(m, s, x[j])
-    dot_lanes(s.value[:lanes], m.F, 0, x, xv, n)
-    dot_lanes(s.value[lanes:], m.copies, 0, x, xv, n)
-    return mix(s.value, s.weight, largest_value(s))
+    dot_lanes(m.value[:lanes], m.F, 0, x, xv, n)
+    dot_lanes(m.value[lanes : 2 * lanes], m.copies, 0, x, xv, n)
+    if first_own > 2 * lanes:
+        dot_lanes(m.value[2 * lanes : first_own], m.systems.solved, 0, x, xv, n)
+    for k in range(own.size):
+        m.value[first_own + k] = own[k]
+    return mix(m.value, m.weight, largest_value(s))
 
 
-def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats) -> float:
+def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> float:
     """The mixture at an observation. Nothing is changed, so copies are averaged up to now on the way."""
     s = m.bank[0]
-    lanes = s.age.size
+    lanes, first_own = s.age.size, scratch.size - own.size
     scratch[:] = 0.0
+    for k in range(own.size):
+        scratch[first_own + k] = own[k]
     for j in range(x.size):
         f = x[j]
         behind = s.updates - m.synced[f]
@@ -90,13 +98,15 @@ def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats) -> float:
             w = m.F[f, 0, l]
             scratch[l] += xv[j] * w
             scratch[lanes + l] += xv[j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
-    return mix(scratch, s.weight, largest_value(s))
+        for k in range(2 * lanes, first_own):
+            scratch[k] += xv[j] * m.systems.solved[f, 0, k - 2 * lanes]
+    return mix(scratch, m.weight, largest_value(s))
 
 
-def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats) -> None:
+def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> None:
     """The mixture at each observation."""
     for t in range(out.size):
-        out[t] = predict_row(m, scratch, x[t], xv[t])
+        out[t] = predict_row(m, scratch, x[t], xv[t], own[t])
 
 
 # ---- the signal ----------------------------------------------------------------------------------------------------
@@ -128,26 +138,29 @@ def subtract_from(row: Floats, total: Floats) -> None:
         row[l] = total[l] - row[l]
 
 
-def expect(m: Any, s: Any, x: Ints, xv: Floats, norm: float) -> None:
+def expect(m: Any, x: Ints, xv: Floats, norm: float) -> None:
     """Move ẑ(x) towards z, and put it in z's place."""
-    n, error = len(x), s.value
+    n, error = len(x), m.value
     if norm == 0.0:
-        fill(s.z, 0.0)
+        fill(m.z, 0.0)
         return
     dot_lanes(error, m.expected, 0, x, xv, n)
-    subtract_from(error, s.z)
+    subtract_from(error, m.z)
     for j in range(n):
         f = x[j]
         m.visits[f] += xv[j] * xv[j] / norm
         step = max(LEAST_STEP, 1.0 / (m.visits[f] + 1.0))
         add_scaled(m.expected[f, 0], error, step * xv[j] / norm)
-    dot_lanes(s.z, m.expected, 0, x, xv, n)
+    dot_lanes(m.z, m.expected, 0, x, xv, n)
 
 
-def close(s: Any, u_next: float) -> None:
+def close(m: Any, s: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
-    delta = s.rho * (s.reward + s.gamma * u_next - s.u)
-    add_signal(s.since.gain, s.since.noise, s.z, delta)
+    error = s.reward + s.gamma * u_next - s.u
+    delta = s.rho * error
+    note_moment(m, ERROR, error * error)
+    note_error(m.errors, error, s.gamma, s.rho)
+    add_signal(m.since[GAIN], m.since[NOISE], m.z, delta)
 
 
 # ---- one transition ------------------------------------------------------------------------------------------------
@@ -186,13 +199,18 @@ def drop(m: Any) -> int:
             m.N[:NUMBERS, k] = 0.0
             for l in (k, lanes + k):
                 m.expected[:, 0, l] = 0.0
-                s.weight[l] = s.value[l] = s.z[l] = 0.0
-                put(s.since, l, 0.0, 0.0, 0.0)
-                put(s.long, l, 0.0, 0.0, 0.0)
-                for i in range(SCALES):
-                    put(s.short[i], l, 0.0, 0.0, 0.0)
-    weigh(s, m.synced.size)
-    return 1 if s.drops < lanes else 0
+                m.weight[l] = m.value[l] = m.z[l] = 0.0
+                for row in range(3):
+                    m.since[row, l] = m.long[row, l] = 0.0
+                    for i in range(SCALES):
+                        m.short[i, row, l] = 0.0
+    weigh(m, s)
+    return 1 if is_left(m, s) else 0
+
+
+def is_left(m: Any, s: Any) -> bool:
+    """Whether there is an expert."""
+    return s.drops < s.age.size or m.systems.b.shape[0] > 0
 
 
 def advance(
@@ -205,7 +223,7 @@ def advance(
     """
     s, lanes, count, left = m.bank[0], m.state[0], m.counts[0], 1
     if not checked and (
-        s.drops == m.F.shape[2]
+        not is_left(m, s)
         or first_misfit(x.reshape(1, -1), xv.reshape(1, -1), m.F.shape[0]) >= 0
         or first_misfit(y.reshape(1, -1), yv.reshape(1, -1), m.F.shape[0]) >= 0
     ):
@@ -216,11 +234,17 @@ def advance(
     s.length = 1.0 if fresh else 1.0 + s.gamma * s.length
     s.longest = max(s.longest, s.length)
 
-    u = predict(m, s, x, xv, len(x))
+    u = predict(m, s, x, xv, len(x), m.own[0])
     if not fresh:
-        close(s, u)
-    add_distance(s.since.energy, s.value, s.z, u, 0.0 if fresh else s.rho * s.gamma)
-    expect(m, s, x, xv, norm)
+        close(m, s, u)
+    add_distance(m.since[ENERGY], m.value, m.z, u, 0.0 if fresh else s.rho * s.gamma)
+    expect(m, x, xv, norm)
+    if count.seen % SKIPPED == 0:
+        row = (count.seen // SKIPPED) % RECENT
+        for j in range(len(x)):
+            m.recent[row, j], m.recent_value[row, j] = x[j], xv[j]
+    note_moment(m, VALUE, u * u)
+    note_moment(m, NORM, norm)
     s.u, s.rho, s.reward, s.gamma = u, rho, reward, 0.0 if terminated else gamma_next
     s.most_gamma = max(s.most_gamma, s.gamma)
 
@@ -236,9 +260,13 @@ def advance(
     )  # fmt: skip
     if beyond > 0:
         left = drop(m)
+    learn_systems(m, x, xv, y, yv, reward, s.gamma, rho)
     if terminated or truncated:
-        close(s, 0.0 if terminated else predict(m, s, y, yv, len(y)))
-        fill(s.z, 0.0)
+        close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y), m.own[1]))
+        fill(m.z, 0.0)
+        m.errors[TRACE] = 0.0
+        forget(m)
+    solve_some(m, lanes.steps)
     if lanes.steps % EVERY == 0:
         update_weights(m)
     if left == 0:
@@ -260,4 +288,6 @@ def learn_rows(
 def end(m: Any) -> None:
     """Forget the episode: all traces."""
     clear(m.F, m.N, m.U, m.order, m.listed, m.state)
-    fill(m.bank[0].z, 0.0)
+    fill(m.z, 0.0)
+    m.errors[TRACE] = 0.0
+    forget(m)

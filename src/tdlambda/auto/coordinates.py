@@ -2,9 +2,10 @@
 
 For each reading v, with m its running mean, M the largest deviation so far and q the second moment of deviations:
 
-    e = clip(v - m, ±1.5 M),    M = max(M, min(|v - m|, 1.5 M)),    m += η e,    q += η (e² - q),    η = max(1/t, 10⁻³)
+    e = clip(v - m, ±1.5 M),    M = max(M, |e|) unless clipped,    m += η e,    q += η (e² - q),    η = max(1/t, 10⁻³)
 
-One outlier is cut to 1.5 times the largest deviation so far; a true change of scale is accepted after a few repeats. A
+An outlier is cut to 1.5 times the largest deviation so far. Where several follow one another closely, M grows by 1.5
+with each: a true change of scale is accepted after a few repeats, one outlier in a hundred never is. A
 coordinate is (m + e - c)/s, and 0 for a reading that has never moved. c and s change at t = 8, 16, 32, … only, and what
 was learnt is carried over exactly, since the features contain a constant.
 """
@@ -18,9 +19,12 @@ from tdlambda.compiled import part
 
 CLIP = 1.5
 """How far beyond the largest deviation so far a reading may be."""
+STREAK_KEPT, REPEATED = 0.8, 2.0
+"""Readings beyond that are counted, the count fading by the first at every other reading; above the second, the largest
+deviation grows."""
 LEAST_RATE = 1e-3
 """Least step size of the running moments."""
-MEAN, LARGEST, SQUARE, CENTER, SCALE, ROWS = range(6)
+MEAN, LARGEST, SQUARE, CENTER, SCALE, STREAK, ROWS = range(7)
 """Rows of the array `front`; its columns are the readings, the reward last."""
 TINY = 1e-12
 """A deviation below this share of the reading is no motion."""
@@ -40,8 +44,13 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
     if front[SCALE, i] == 0.0 and abs(deviation) > TINY * abs(v):  # it moves: a first scale
         front[CENTER, i], front[SCALE, i] = front[MEAN, i], abs(deviation)
     if most > 0.0:
-        front[LARGEST, i] = max(most, min(abs(deviation), CLIP * most))
-        if abs(deviation) > CLIP * most:
+        beyond = abs(deviation) > CLIP * most
+        front[STREAK, i] = front[STREAK, i] + 1.0 if beyond else STREAK_KEPT * front[STREAK, i]
+        if not beyond:
+            front[LARGEST, i] = max(most, abs(deviation))
+        elif front[STREAK, i] > REPEATED:
+            front[LARGEST, i] = CLIP * most
+        if beyond:
             deviation = CLIP * most if deviation > 0.0 else -CLIP * most
             seen = front[MEAN, i] + deviation
     else:

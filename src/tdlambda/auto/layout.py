@@ -16,6 +16,11 @@ from tdlambda.learners.base import Array
 
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """Step sizes, of |x|² = 1."""
+BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
+"""The grid moves by this factor, within these."""
+LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05
+"""It moves when one end has more than LEADING of the learners' weight, the other less than IDLE, and all of them more
+than SERIOUS of the weight."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.95)
 PAIRS = tuple((alpha, lam) for alpha in ALPHAS for lam in LAMBDAS)
 """(α, λ) of each lane."""
@@ -40,14 +45,10 @@ RAW, FAR_ALPHA, FAR_LAMBDA = 2.0, 2.0, 8.0
 BOUND = 1e100
 """A learner with a weight beyond this is dropped."""
 
-SUMS = np.dtype([("energy", "f8", EXPERTS), ("gain", "f8", EXPERTS), ("noise", "f8", EXPERTS)])
-"""Sums over a window, of each expert: Σ c², Σ δẑ, Σ (δẑ)²."""
+ENERGY, GAIN, NOISE = range(3)
+"""Rows of sums over a window, of each expert: Σ c², Σ δẑ, Σ (δẑ)²."""
 STATE = np.dtype(
     [
-        # rows of experts: weight p in the mixture; prediction at x, then its distance c from the mixture's; ẑ(x)
-        *((name, "f8", EXPERTS) for name in ("weight", "value", "z", "score")),
-        # sums since the last weight update, over the long window, over each of the short ones
-        ("since", SUMS), ("long", SUMS), ("short", SUMS, SCALES),
         # rows of lanes: α (0 once dropped) and λ, λ' of this step, weight updates since the averaged copy began
         *((name, "f8", LANES) for name in ("alpha", "lam", "lam_next", "age")),
         ("dropped", "i8", LANES),
@@ -57,17 +58,48 @@ STATE = np.dtype(
         *((name, "f8") for name in ("most_reward", "most_gamma", "most_norm", "length", "longest")),
         # steps in the long window, and the sums of the windows' weights
         ("window", "f8"), ("count", "f8"), ("short_count", "f8", SCALES),
-        *((name, "i8") for name in ("updates", "restarts", "changes", "drops")),
+        *((name, "i8") for name in ("updates", "restarts", "changes", "drops", "moves")),
     ]
 )  # fmt: skip
-"""What the bank remembers besides what it has for each feature."""
-DERIVED = ("alpha", "lam", "lam_next", "value", "score")
+"""What the bank remembers besides what it has for each feature and expert."""
+DERIVED = ("lam", "lam_next")
 """Names of `STATE` that are made from the rest at each step, or are constant."""
 
 
 def record(kind: np.dtype[Any]) -> Array:
     """Zeros with names, in an array of one. `s = array[0]; s.name += 1` is for compiled code, and compilation off."""
     return np.zeros(1, np.dtype((np.record, kind)) if numba.config.DISABLE_JIT else kind)
+
+
+class Systems(NamedTuple):
+    """The arrays of experts by least squares, see `systems`: L λ, R ridges, n features; L and R may be 0."""
+
+    lam: Floats
+    """[L]"""
+    ridge: Floats
+    """κ [R]"""
+    prior: Floats
+    """-log of the prior, [L R]."""
+    due: Floats
+    """The step at which to solve next [L]."""
+    age: Floats
+    """Steps that it has seen [L]."""
+    moments: Floats
+    """[3]"""
+    ratio: Floats
+    """σ²/τ² [L]"""
+    trace: Floats
+    """[L, n]"""
+    A: Floats
+    """Σ ρ (x - γ'x') zᵀ, transposed so that what a step changes is contiguous, [L, n, n]."""
+    b: Floats
+    """Σ ρ z r [L, n]"""
+    C: Floats
+    """Σ ρ² z² [L, n]"""
+    solved: Floats
+    """Weights [n, 1, L R]."""
+    room: Floats
+    """To solve in [3 n + 2, n]."""
 
 
 class Memory(NamedTuple):
@@ -87,6 +119,30 @@ class Memory(NamedTuple):
     """Visits of each feature, in shares of |x|²."""
     synced: Ints
     """The weight update up to which each feature's copies are averaged."""
+    weight: Floats
+    """p of each expert in the mixture."""
+    value: Floats
+    """Each expert's prediction at x, then its distance c from the mixture's."""
+    z: Floats
+    """ẑ(x) of each expert."""
+    score: Floats
+    """-log of p, but for a constant."""
+    since: Floats
+    """Sums since the last weight update, [3, expert]."""
+    long: Floats
+    """Over the long window."""
+    short: Floats
+    """Over each of the short ones, [window, 3, expert]."""
+    own: Floats
+    """Predictions of the user's own experts at x and, where an episode is cut, at x' [2, own]."""
+    errors: Floats
+    """See `errors`."""
+    recent: Ints
+    """Some of the last observations, the indices of their features [RECENT, active]."""
+    recent_value: Floats
+    """And their values."""
+    systems: Systems
+    """The experts by least squares."""
     bank: Array
     """One record of `STATE`."""
     counts: Array

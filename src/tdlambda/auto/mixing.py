@@ -8,74 +8,78 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tdlambda.arrays import Floats
 from tdlambda.auto.layout import (
     BEST_ALPHA,
     BEST_LAMBDA,
+    BEYOND,
+    ENERGY,
     EVERY,
     FAR_ALPHA,
     FAR_LAMBDA,
     FIRST_SCALE,
+    GAIN,
+    IDLE,
+    LARGEST_ALPHA,
+    LEADING,
+    LEAST_ALPHA,
+    NOISE,
     PACE,
     RAW,
     SCALE_RATIO,
     SCALES,
+    SERIOUS,
     SURE,
     WINDOW,
 )
+from tdlambda.auto.systems import FADED, fade
 
 
-def join(total: Any, new: Any, keep: float) -> None:
+def join(total: Floats, new: Floats, keep: float) -> None:
     """Total = keep total + new, of sums over a window."""
-    for l in range(total.energy.size):
-        total.energy[l] = keep * total.energy[l] + new.energy[l]
-        total.gain[l] = keep * total.gain[l] + new.gain[l]
-        total.noise[l] = keep * total.noise[l] + new.noise[l]
+    for row in range(total.shape[0]):
+        for l in range(total.shape[1]):
+            total[row, l] = keep * total[row, l] + new[row, l]
 
 
-def put(sums: Any, l: int, energy: float, gain: float, noise: float) -> None:
-    """Set the sums of one expert."""
-    sums.energy[l], sums.gain[l], sums.noise[l] = energy, gain, noise
-
-
-def clear_sums(sums: Any) -> None:
-    """Set the sums of all experts to 0."""
-    for l in range(sums.energy.size):
-        put(sums, l, 0.0, 0.0, 0.0)
-
-
-def inherit(sums: Any, to: int, of: Any, l: int) -> None:
+def inherit(sums: Floats, to: int, of: Floats, l: int) -> None:
     """Let one expert have the sums of another, or of another window."""
-    put(sums, to, of.energy[l], of.gain[l], of.noise[l])
+    for row in range(sums.shape[0]):
+        sums[row, to] = of[row, l]
 
 
-def loss(sums: Any, l: int) -> float:
+def loss(sums: Floats, l: int) -> float:
     """Σ c² - 2 Σ δẑ: an estimate of an expert's squared error less that of the mixture."""
-    return sums.energy[l] - 2 * sums.gain[l]
+    return sums[ENERGY, l] - 2 * sums[GAIN, l]
 
 
-def gather(s: Any) -> None:
+def takes_part(s: Any, l: int) -> bool:
+    """Whether an expert was not dropped."""
+    return l >= 2 * s.age.size or s.dropped[l % s.age.size] == 0
+
+
+def gather(m: Any, s: Any) -> None:
     """Let what was observed since the last weight update join every window."""
     finite = True
-    for l in range(s.weight.size):
-        finite &= abs(s.since.energy[l]) < math.inf
-        finite &= abs(s.since.gain[l]) < math.inf
-        finite &= abs(s.since.noise[l]) < math.inf
+    for row in range(m.since.shape[0]):
+        for l in range(m.since.shape[1]):
+            finite &= abs(m.since[row, l]) < math.inf
     if not finite:  # numbers beyond all bounds say nothing
-        clear_sums(s.since)
+        m.since[:, :] = 0.0
     s.window += EVERY
     keep = (1.0 - EVERY / s.window) ** WINDOW
     s.count = keep * s.count + EVERY
-    join(s.long, s.since, keep)
+    join(m.long, m.since, keep)
     length = FIRST_SCALE
     for i in range(SCALES):
         keep = 1.0 - 1.0 / length
         s.short_count[i] = keep * s.short_count[i] + EVERY
-        join(s.short[i], s.since, keep)
+        join(m.short[i], m.since, keep)
         length *= SCALE_RATIO
-    clear_sums(s.since)
+    m.since[:, :] = 0.0
 
 
-def notice_change(s: Any) -> None:
+def notice_change(m: Any, s: Any) -> None:
     """The shortest window in which some expert surely beats the mixture replaces the long one.
 
     Before a change the mixture is about the best; so if it is surely beaten, what was observed long ago misleads.
@@ -83,36 +87,99 @@ def notice_change(s: Any) -> None:
     for i in range(SCALES):
         beaten = False
         if s.short_count[i] <= 0.3 * s.window:
-            for l in range(s.weight.size):
-                sure = 2 * SURE * math.sqrt(s.short[i].noise[l])
-                beaten |= -loss(s.short[i], l) > sure and s.dropped[l % s.age.size] == 0
+            for l in range(m.weight.size):
+                sure = 2 * SURE * math.sqrt(m.short[i, NOISE, l])
+                beaten |= -loss(m.short[i], l) > sure and takes_part(s, l)
         if beaten:
-            for l in range(s.weight.size):
-                inherit(s.long, l, s.short[i], l)
+            for l in range(m.weight.size):
+                inherit(m.long, l, m.short[i], l)
             s.window = s.count = s.short_count[i]
             s.changes += 1
             return
+
+
+def surely_worse(m: Any, s: Any, l: int, other: int, age: float) -> bool:
+    """Whether an expert is surely worse than another in some window that is shorter than `age`."""
+    worse = False
+    for i in range(SCALES):
+        now = m.short[i]
+        sure = SURE * (math.sqrt(now[NOISE, l]) + math.sqrt(now[NOISE, other]))
+        worse |= loss(now, l) - loss(now, other) > sure and s.short_count[i] < age
+    return worse
+
+
+def begin_as(m: Any, l: int, other: int) -> None:
+    """Let an expert have the evidence of another, whose weights it has taken over."""
+    m.z[l] = m.z[other]
+    inherit(m.long, l, m.long, other)
+    for i in range(SCALES):
+        inherit(m.short[i], l, m.short[i], other)
+    for f in range(m.expected.shape[0]):
+        m.expected[f, 0, l] = m.expected[f, 0, other]
 
 
 def restart_copies(m: Any, s: Any) -> None:
     """An averaged copy that is surely worse than its learner, in some window within its life, restarts from there."""
     lanes = s.age.size
     for k in range(lanes):
-        copy, worse = lanes + k, False
-        for i in range(SCALES):
-            now = s.short[i]
-            sure = SURE * (math.sqrt(now.noise[copy]) + math.sqrt(now.noise[k]))
-            worse |= loss(now, copy) - loss(now, k) > sure and s.short_count[i] < EVERY * s.age[k]
-        if worse:
+        if surely_worse(m, s, lanes + k, k, EVERY * s.age[k]):
             s.age[k] = 0.0
             s.restarts += 1
-            s.z[copy] = s.z[k]
-            inherit(s.long, copy, s.long, k)
-            for i in range(SCALES):
-                inherit(s.short[i], copy, s.short[i], k)
-            for f in range(m.expected.shape[0]):
-                m.expected[f, 0, copy] = m.expected[f, 0, k]
+            begin_as(m, lanes + k, k)
         s.age[k] += 1.0
+
+
+def move_grid(m: Any, s: Any) -> None:
+    """If most of the learners' weight is at an end of the step sizes, those of the other end go beyond it."""
+    lanes, low, high, at_low, at_high, total = s.age.size, math.inf, 0.0, 0.0, 0.0, 0.0
+    for k in range(lanes):
+        if s.dropped[k] == 0:
+            low, high = min(low, s.alpha[k]), max(high, s.alpha[k])
+    for k in range(lanes):
+        share = m.weight[k] + m.weight[lanes + k]
+        total += share
+        at_low += share if s.alpha[k] == low else 0.0
+        at_high += share if s.alpha[k] == high else 0.0
+    down = at_low > LEADING * total and at_high < IDLE * total and low / BEYOND >= LEAST_ALPHA
+    up = at_high > LEADING * total and at_low < IDLE * total and high * BEYOND <= LARGEST_ALPHA
+    if total > SERIOUS and (up or down):
+        edge, idle = (low, high) if down else (high, low)
+        for k in range(lanes):
+            for other in range(lanes):
+                if s.alpha[k] == idle and s.alpha[other] == edge and s.lam[k] == s.lam[other]:
+                    move_lane(m, s, k, other)
+                    s.alpha[k] = edge / BEYOND if down else edge * BEYOND
+        s.moves += 1
+
+
+def move_lane(m: Any, s: Any, k: int, other: int) -> None:
+    """Let a learner and its averaged copy go on as another's."""
+    lanes = s.age.size
+    for f in range(m.synced.size):
+        sync(m, s, f)
+        m.copies[f, 0, k] = m.copies[f, 0, other]
+        for row in range(m.F.shape[1]):
+            m.F[f, row, k] = m.F[f, row, other]
+    for row in range(m.N.shape[0]):
+        m.N[row, k] = m.N[row, other]
+    s.age[k] = s.age[other]
+    begin_as(m, k, other)
+    begin_as(m, lanes + k, lanes + other)
+
+
+def restart_systems(m: Any, s: Any) -> None:
+    """A system whose experts are all surely worse than the mixture, in a window much shorter than its life, forgets."""
+    q = m.systems
+    for l in range(q.lam.size):
+        first = 2 * s.age.size + l * q.ridge.size
+        for i in range(SCALES):
+            worse = s.short_count[i] <= 0.3 * q.age[l]
+            for k in range(first, first + q.ridge.size):
+                worse &= loss(m.short[i], k) > 2 * SURE * math.sqrt(m.short[i, NOISE, k])
+            if worse:
+                fade(m, l, FADED * s.short_count[i])
+                s.restarts += 1
+        q.age[l] += EVERY
 
 
 def averaged(w: float, copy: float, age: float, behind: int) -> float:
@@ -149,42 +216,47 @@ def prior(alpha: float, lam: float, is_copy: bool, steps: float, features: int) 
     return FAR_ALPHA * abs(math.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if is_copy else RAW)
 
 
-def weigh(s: Any, features: int) -> None:
+def weigh(m: Any, s: Any) -> None:
     """Weights p ∝ exp(-prior - loss / 2σ²), σ² the noise of the signal for each Σ c²."""
-    lanes = s.age.size
+    lanes, features, q = s.age.size, m.synced.size, m.systems
     noise, seen = 0.0, 0.0
-    for l in range(2 * lanes):
-        if s.long.energy[l] > 0 and s.dropped[l % lanes] == 0:
-            noise += s.weight[l] * s.long.noise[l] / s.long.energy[l]
-            seen += s.weight[l]
+    for l in range(m.weight.size):
+        if m.long[ENERGY, l] > 0 and takes_part(s, l):
+            noise += m.weight[l] * m.long[NOISE, l] / m.long[ENERGY, l]
+            seen += m.weight[l]
     noise = noise / seen if seen > 0 else 0.0
     best = math.inf
-    for l in range(2 * lanes):
-        k = l % lanes
-        if s.dropped[k] == 0:
-            score = prior(s.alpha[k], s.lam[k], l >= lanes, s.window, features)
-            energy = s.long.energy[l]
-            own = max(noise, s.long.noise[l] / energy) if energy > 0 else noise
+    for l in range(m.weight.size):
+        if takes_part(s, l):
+            k = l - 2 * lanes
+            if k < 0:
+                score = prior(s.alpha[l % lanes], s.lam[l % lanes], l >= lanes, s.window, features)
+            else:
+                score = q.prior[k] if k < q.prior.size else 0.0
+            energy = m.long[ENERGY, l]
+            own = max(noise, m.long[NOISE, l] / energy) if energy > 0 else noise
             if own > 0:
-                score += loss(s.long, l) / (2 * own)
-            s.score[l] = score
+                score += loss(m.long, l) / (2 * own)
+            m.score[l] = score
             best = min(best, score)
     total = 0.0
-    for l in range(2 * lanes):
-        s.weight[l] = math.exp(best - s.score[l]) if s.dropped[l % lanes] == 0 else 0.0
-        total += s.weight[l]
+    for l in range(m.weight.size):
+        m.weight[l] = math.exp(best - m.score[l]) if takes_part(s, l) else 0.0
+        total += m.weight[l]
     if total > 0:
-        for l in range(2 * lanes):
-            s.weight[l] /= total
+        for l in range(m.weight.size):
+            m.weight[l] /= total
 
 
 def update_weights(m: Any) -> None:
     """All of it."""
     s = m.bank[0]
-    gather(s)
-    notice_change(s)
+    gather(m, s)
+    notice_change(m, s)
     restart_copies(m, s)
+    restart_systems(m, s)
     s.updates += 1
     for i in range(m.state[0].n_live):
         sync(m, s, m.order[i])
-    weigh(s, m.synced.size)
+    weigh(m, s)
+    move_grid(m, s)

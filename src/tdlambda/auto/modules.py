@@ -26,7 +26,17 @@ from tdlambda.core.runtime import (
 KEPT = {kept!r}
 SIZES, WEIGHTS, WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = {numbers!r}
 '''
-_APART = ("learn_row", "learn_rows", "predict_row", "predict_rows", "end", "sync_all", "drop", "update_weights")
+_APART = (
+    "learn_row",
+    "learn_rows",
+    "predict_row",
+    "predict_rows",
+    "end",
+    "sync_all",
+    "drop",
+    "update_weights",
+    "solve",
+)
 """Functions that are not compiled into their callers."""
 
 

@@ -5,7 +5,13 @@ LSTD(λ) in the coordinates of `coordinates`, for each λ and window w, f = 1 - 
     z += g x,    A = f A + ρ z (x - γ'x')ᵀ,    b = f b + ρ z r,    z *= min(ρ, 1) γ' λ
     weights = (A + RIDGE diag(q/s²))⁻¹ b        by elimination, often at first, seldom later
 
-A running mean is LSTD(1) on the constant alone. The mixture u = Σ p V is weighed as in `bank`, with a raw trace:
+A running mean is LSTD(1) on the constant alone. Where there are many features, experts by gradients too, for each step
+size α and λ, as distances w·x from the mean of all steps, with a step that never goes beyond half of its TD error:
+
+    e += x,    δ = r + (γ' - 1) mean - w·(x - γ'x'),    w += min(α/E|x|², ½ / max(e·(x - γ'x'), |x|²)) ρ δ e
+
+and their averages over time. The expert 0 takes part once an episode has ended: before, rewards have no origin.
+The mixture u = Σ p V is weighed as in `bank`, with a raw trace:
 
     c = V - u,    δ = ρ (r + γ'u' - u),    ζ = γ min(ρ,1)/E[min(ρ,1)] ζ + g c
     loss = Σ g c² - 2 Σ δζ,    noise = Σ (δζ)² / Σ g c²,    p ∝ exp(-prior - loss / 2 noise)
@@ -24,21 +30,25 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats
 from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
-from tdlambda.auto.coordinates import MEAN, SCALE, SQUARE, moved, observe, place
+from tdlambda.auto.coordinates import LEAST_RATE, MEAN, SCALE, SQUARE, moved, observe, place
+from tdlambda.auto.elimination import eliminate
+from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
 from tdlambda.compiled import brief, kernel, part
 from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
 
 HELD = 32
 """Transitions that are held back at first, until the medians of their readings are known."""
-RIDGE, RIDGE_OF_CONSTANT = 3.0, 1e-6
-"""In observations."""
+RIDGE = 3.0
+"""In observations; the constant has none."""
 SOLVE_EVERY = 64.0
 """A system of n observations is solved every 1 + n/64 + features/4 steps."""
 SETTLED, FAR = 200.0, 4.0
 """After so many changes of the reward their size is the unit of evidence; if it falls by e^FAR, the unit falls too."""
 SIZE_RATE, SIZE_STEP = 0.02, 4.0
 """Least step size of ln size, and the most that a step may ask of it."""
+ROUNDING = 1e-12
+"""A distance from the mixture below this share of it is none."""
 KEPT = 2.0
 """What was observed at step s weighs (s/t)^KEPT at step t."""
 
@@ -48,7 +58,7 @@ NUMBERS = np.dtype([(name, "f8") for name in (
     "cut", "constant",                                    # E[min(ρ, 1)]; the trace of the constant
     "low_reward", "high_reward", "most_gamma", "length", "longest", "ended", "off_policy",
     "past", "past_weight", "pasts", "low_past", "high_past",       # discounted sums of past rewards
-    "moves", "size", "unit", "first_unit", "raw_sum", "raw_weight", "clips",
+    "moves", "size", "unit", "first_unit", "raw_sum", "raw_weight", "clips", "norm",
 )])  # fmt: skip
 
 
@@ -68,6 +78,20 @@ class Memory(NamedTuple):
     """[λ, window, D]"""
     w: Floats
     """[λ, window, D]"""
+    S: Floats
+    """Σ (ρ δ)² z zᵀ of the λ in the middle [D, D], of the TD errors δ at its weights of all steps."""
+    errors: Floats
+    """See `errors`."""
+    recent: Floats
+    """Some of the last observations [RECENT, D]."""
+    due: Floats
+    """The step at which to solve next [λ, window]."""
+    pace: Floats
+    """α and λ of gradient experts [2, G]."""
+    gradient: Floats
+    """Their weights, traces, and averaged weights [3, G, D]."""
+    own: Floats
+    """Predictions of the user's own experts at x and x' [2, own]."""
     mean_window: Floats
     means: Floats
     """Numerator, denominator, value [3, mean]; a window of 0 is the prediction 0."""
@@ -82,7 +106,8 @@ class Memory(NamedTuple):
     prior: Floats
     """a, b, unit [3, K]: -log of the prior is a + b log(1 + t/unit)."""
     held: Floats
-    """The first transitions [HELD, 2 d + 6]: x, x', r, γ', ρ, how it ended, room, whether to forget after it."""
+    """The first transitions [HELD, 2 d + 6 + 2 own]: x, x', r, γ', ρ, how it ended, room, whether to forget after it,
+    `own`."""
     room: Floats
     """Rows of D: x, x', x - γ'x', ridge; then a matrix [D, D]."""
     number: Array
@@ -93,45 +118,14 @@ class Memory(NamedTuple):
 
 @part
 def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
-    """W = (A + diag ridge)⁻¹ b by elimination with pivots; whether there is such a w."""
+    """W = (A + diag ridge)⁻¹ b; whether there is such a w."""
     n = b.size
     for i in range(n):
         for j in range(n):
             L[i, j] = A[i, j]
         L[i, i] += ridge[i]
         w[i] = b[i]
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(L[i, k]) > abs(L[pivot, k]):
-                pivot = i
-        if not abs(L[pivot, k]) > 1e-300:
-            return False
-        if pivot != k:
-            for j in range(k, n):
-                L[k, j], L[pivot, j] = L[pivot, j], L[k, j]
-            w[k], w[pivot] = w[pivot], w[k]
-        inverse = 1.0 / L[k, k]
-        for i in range(k + 1, n):
-            factor = L[i, k] * inverse
-            if factor != 0.0:
-                subtract(L[i], L[k], factor, k + 1)
-                w[i] -= factor * w[k]
-    good = True
-    for k in range(n - 1, -1, -1):
-        total = w[k]
-        for j in range(k + 1, n):
-            total -= L[k, j] * w[j]
-        w[k] = total / L[k, k]
-        good &= abs(w[k]) < 1e200
-    return good
-
-
-@part
-def subtract(row: Floats, other: Floats, factor: float, first: int) -> None:
-    """Row -= factor · other, from a column on."""
-    for j in range(first, row.size):
-        row[j] -= factor * other[j]
+    return eliminate(L, w)
 
 
 @part
@@ -150,7 +144,7 @@ def take_ridge(m: Any) -> None:
     for i in range(d):
         scale = m.front[SCALE, i]
         ridge[i] = RIDGE * (max(1e-6, m.front[SQUARE, i] / (scale * scale)) if scale > 0.0 else 1.0)
-    ridge[d] = RIDGE * RIDGE_OF_CONSTANT
+    ridge[d] = 0.0
 
 
 @part
@@ -170,25 +164,35 @@ def limits(s: Any) -> tuple[float, float]:
 
 
 @part
-def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float) -> None:
+def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float, own: Floats) -> None:
     """Each expert's prediction, within limits."""
     ready, k = m.number[0].ready > 0.0, 0
     for l in range(m.w.shape[0]):
         for f in range(m.w.shape[1]):
-            total = 0.0
-            if ready:
-                for i in range(x.size):
-                    total += m.w[l, f, i] * x[i]
-            else:
-                total = m.means[2, 0]
-            out[k] = total
+            out[k] = product(m.w[l, f], x) if ready else m.means[2, 0]
             k += 1
     for j in range(m.means.shape[1]):
         out[k] = m.means[2, j]
         k += 1
+    for row in (0, 2):
+        for j in range(m.gradient.shape[1]):
+            out[k] = m.means[2, 0] + product(m.gradient[row, j], x)
+            k += 1
+    for j in range(own.size):
+        out[k] = own[j]
+        k += 1
     for k in range(out.size):
         v = out[k]
         out[k] = low if v < low else high if v > high else v if v == v else 0.5 * (low + high)
+
+
+@part
+def product(w: Floats, x: Floats) -> float:
+    """w·x"""
+    total = 0.0
+    for i in range(x.size):
+        total += w[i] * x[i]
+    return total
 
 
 @part
@@ -201,7 +205,7 @@ def mixed(weight: Floats, value: Floats) -> float:
 
 
 @brief
-def predict_row(m: Any, X: Floats, x: Floats, each: Floats) -> float:
+def predict_row(m: Any, X: Floats, x: Floats, each: Floats, own: Floats) -> float:
     """The mixture at an observation, and each expert's prediction. x is room: others may predict at the same time."""
     s = m.number[0]
     if s.held < HELD:
@@ -210,15 +214,15 @@ def predict_row(m: Any, X: Floats, x: Floats, each: Floats) -> float:
         return mean
     low, high = limits(s)
     place(m.front, X, x)
-    expert_values(m, x, each, low, high)
+    expert_values(m, x, each, low, high, own)
     return mixed(m.weight, each)
 
 
 @kernel
-def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats) -> None:
+def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats, own: Floats) -> None:
     """The same at each observation."""
     for t in range(X.shape[0]):
-        out[t] = predict_row(m, X[t], x, each[t])
+        out[t] = predict_row(m, X[t], x, each[t], own[t])
 
 
 # ---- the mixture ---------------------------------------------------------------------------------------------------
@@ -228,7 +232,9 @@ def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats) -> Non
 def close(m: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
     s = m.number[0]
-    delta = s.rho * (s.reward + s.gamma * u_next - s.u)
+    error = s.reward + s.gamma * u_next - s.u
+    delta = s.rho * error
+    note_error(m.errors, error, s.gamma, s.rho)
     for k in range(m.trace.size):
         signal = delta * m.trace[k]
         m.sums[1, k] += signal
@@ -238,7 +244,7 @@ def close(m: Any, u_next: float) -> None:
 @part
 def weigh(m: Any, t: float) -> None:
     """Weights p ∝ exp(-prior - loss / 2 noise)."""
-    noise, seen, p = 0.0, 0.0, m.weight
+    noise, seen, p, zero = 0.0, 0.0, m.weight, m.w.shape[0] * m.w.shape[1] + m.mean_window.size - 1
     energy, gain, spread = m.sums
     for k in range(p.size):
         if energy[k] > 0.0:
@@ -249,6 +255,8 @@ def weigh(m: Any, t: float) -> None:
     for k in range(p.size):
         own = max(noise, spread[k] / energy[k]) if energy[k] > 0.0 else noise
         score = m.prior[0, k] + m.prior[1, k] * math.log(1.0 + t / m.prior[2, k])
+        if k == zero and m.number[0].ended == 0.0:
+            score = math.inf
         if own > 0.0:
             score += (energy[k] - 2.0 * gain[k]) / (2.0 * own)
         p[k] = score
@@ -311,6 +319,16 @@ def change_coordinates(m: Any) -> None:
                     for j in range(d + 1):
                         m.A[l, f, j, i] = factor * m.A[l, f, j, i] + shift * m.A[l, f, j, d]
                     m.b[l, f, i] = factor * m.b[l, f, i] + shift * m.b[l, f, d]
+            if m.z.shape[0] > 0:
+                for j in range(d + 1):
+                    m.S[i, j] = factor * m.S[i, j] + shift * m.S[d, j]
+                for j in range(d + 1):
+                    m.S[j, i] = factor * m.S[j, i] + shift * m.S[j, d]
+            for j in range(m.gradient.shape[1]):
+                m.gradient[1, j, i] = factor * m.gradient[1, j, i] + shift * m.gradient[1, j, d]
+                for row in (0, 2):  # w·x stays what it is
+                    m.gradient[row, j, i] /= factor
+                    m.gradient[row, j, d] -= shift * m.gradient[row, j, i]
 
 
 @part
@@ -333,8 +351,34 @@ def learn_squares(
                 b[i] = keep * b[i] + along * reward
                 for j in range(D):
                     A[i, j] = keep * A[i, j] + along * difference[j]
+        if l == m.z.shape[0] // 2:
+            error = rho * (reward - product(m.w[l, 0], difference))
+            for i in range(D):
+                for j in range(D):
+                    m.S[i, j] += error * error * z[i] * z[j]
         for i in range(D):
             z[i] *= decay * m.lam[l]
+
+
+@part
+def learn_gradients(m: Any, x: Floats, reward: float, gamma: float, rho: float) -> None:
+    """TD(λ) with normalised steps; `difference` is that of `learn_squares`."""
+    s, difference = m.number[0], m.room[2]
+    if m.gradient.shape[1] == 0 or s.ready == 0.0:
+        return
+    norm, t = product(x, x), s.steps
+    s.norm += max(1.0 / t, LEAST_RATE) * (norm - s.norm)
+    for j in range(m.gradient.shape[1]):
+        w, e, average = m.gradient[0, j], m.gradient[1, j], m.gradient[2, j]
+        for i in range(x.size):
+            e[i] += x[i]
+        delta = reward + (gamma - 1.0) * m.means[2, 0] - product(w, difference)
+        step = min(m.pace[0, j] / s.norm, 0.5 / max(product(e, difference), norm)) * rho * delta
+        decay = min(rho, 1.0) * gamma * m.pace[1, j]
+        for i in range(x.size):
+            w[i] += step * e[i]
+            e[i] *= decay
+            average[i] += 2.0 / (t + 1.0) * (w[i] - average[i])
 
 
 @part
@@ -381,7 +425,7 @@ def advance(m: Any, h: Floats) -> None:
                 solve(m, l, f)
         s.ready = 1.0
     place(m.front, X, x)
-    expert_values(m, x, m.value, low, high)
+    expert_values(m, x, m.value, low, high, h[2 * d + 6 : 2 * d + 6 + m.own.shape[1]])
     u = mixed(m.weight, m.value)
     if not fresh:
         close(m, u)
@@ -390,10 +434,15 @@ def advance(m: Any, h: Floats) -> None:
     evidence = math.exp(s.first_unit - s.unit)
     for k in range(m.value.size):
         c = m.value[k] - u
+        c = c if abs(c) > ROUNDING * abs(u) else 0.0
         m.sums[0, k] = keep * m.sums[0, k] + evidence * c * c
         m.sums[1, k] *= keep
         m.sums[2, k] *= keep
         m.trace[k] = decay * m.trace[k] + evidence * c
+    if int(t) % SKIPPED == 0:
+        row = m.recent[(int(t) // SKIPPED) % RECENT]
+        for i in range(x.size):
+            row[i] = x[i]
     s.cut += (min(rho, 1.0) - s.cut) / t
     s.u, s.rho, s.reward, s.gamma = u, rho, reward, gamma
     if gamma > 0.0:
@@ -401,21 +450,22 @@ def advance(m: Any, h: Floats) -> None:
     else:
         y[:] = 0.0
     learn_squares(m, x, y, reward, gamma, rho, evidence)
+    learn_gradients(m, x, reward, gamma, rho)
     learn_means(m, reward, gamma, rho)
     s.under_way = 1.0
     if terminated or truncated:
         u_next = 0.0
         if not terminated:
-            expert_values(m, y, m.value, low, high)
+            expert_values(m, y, m.value, low, high, h[2 * d + 6 + m.own.shape[1] :])
             u_next = mixed(m.weight, m.value)
         close(m, u_next)
         forget(m)
     if s.ready > 0.0:
         take_ridge(m)
         for f in range(m.w.shape[1]):
-            gap = int(min(t, m.window[f]) / SOLVE_EVERY + (d + 1) / 4) + 1
             for l in range(m.w.shape[0]):
-                if (int(t) + l) % gap == 0:
+                if t >= m.due[l, f]:
+                    m.due[l, f] = t + 1.0 + int(min(t, m.window[f]) / SOLVE_EVERY + (d + 1) / 4)
                     solve(m, l, f)
     if t < 1000.0 or int(t) % 10 == 0:
         weigh(m, t)
@@ -426,7 +476,9 @@ def forget(m: Any) -> None:
     """The end of an episode: every trace is 0."""
     s = m.number[0]
     m.z[:, :] = 0.0
+    m.gradient[1, :, :] = 0.0
     m.trace[:] = 0.0
+    m.errors[TRACE] = 0.0
     s.under_way = s.constant = s.past = s.past_weight = 0.0
 
 
@@ -480,6 +532,8 @@ def take(
         h[i], h[d + i] = X[i], Y[i]
     h[2 * d], h[2 * d + 1], h[2 * d + 2], h[2 * d + 5] = reward, gamma, rho, 0.0
     h[2 * d + 3] = 1.0 if terminated else 2.0 if truncated else 0.0
+    for i in range(m.own.shape[1]):
+        h[2 * d + 6 + i], h[2 * d + 6 + m.own.shape[1] + i] = m.own[0, i], m.own[1, i]
     now = 1
     if held < HELD:
         s.raw_sum += reward

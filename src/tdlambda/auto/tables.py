@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.auto import layout
-from tdlambda.auto.explanation import Expert, Explanation
+from tdlambda.auto import errors, layout
+from tdlambda.auto.explanation import Expert, Explanation, mean_lam
 from tdlambda.auto.layout import Memory
 from tdlambda.auto.mixing import weigh
 from tdlambda.auto.modules import lanes_type, module_of
+from tdlambda.auto.systems import ERROR, first_systems
 from tdlambda.compiled import entry
 from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
@@ -30,14 +31,16 @@ _COUNTERS = ("under_way", "n_live")
 class Learners:
     """24 learners of one algorithm and their averages: see `bank`."""
 
-    def __init__(self, features: Encoder, algorithm: Any, counts: Array) -> None:
-        self.size, self.module = features.size, module_of(algorithm)
+    def __init__(self, features: Encoder, algorithm: Any, counts: Array, own: Sequence[str] = ()) -> None:
+        self.size, self.module, self.own_names = features.size, module_of(algorithm), own
         # No prediction of a learner counts as divergence: the mixture gives it no weight, and limits what it predicts.
         numbers = {"tolerance": _TOLERANCE, "bound": layout.BOUND, "allowed": np.inf, "allowed_square": np.inf}
         numbers |= {name: float(getattr(algorithm, name)) for name in words(algorithm.parameters)}
         size, rows, n = features.size, len(algorithm.row_names()), layout.LANES
         state, first = layout.record(lanes_type(algorithm)), _first_state()
         state["size"], state["sparse"] = size, size > DENSE_SIZE
+        systems = first_systems(size)
+        experts = layout.EXPERTS + systems.prior.size + len(own)
         self.memory = Memory(
             F=aligned(np.zeros((size, rows, n))),
             N=aligned(np.array([np.full(n, numbers.get(name, 0.0)) for name in self.module.NAMES])),
@@ -46,72 +49,131 @@ class Learners:
             listed=np.zeros(size, dtype=np.int64),
             state=state,
             copies=aligned(np.zeros((size, 1, n))),
-            expected=aligned(np.zeros((size, 1, layout.EXPERTS))),
+            expected=aligned(np.zeros((size, 1, experts))),
             visits=np.zeros(size),
             synced=np.zeros(size, dtype=np.int64),
+            weight=aligned(np.full(experts, 1.0 / experts)),
+            value=aligned(np.zeros(experts)),
+            z=aligned(np.zeros(experts)),
+            score=aligned(np.zeros(experts)),
+            since=aligned(np.zeros((3, experts))),
+            long=aligned(np.zeros((3, experts))),
+            short=aligned(np.zeros((layout.SCALES, 3, experts))),
+            own=np.zeros((2, len(own))),
+            errors=np.zeros(errors.ROWS),
+            recent=np.zeros((errors.RECENT, features.active), dtype=np.int64),
+            recent_value=np.zeros((errors.RECENT, features.active)),
+            systems=systems,
             bank=aligned(first.view(np.float64)).view(first.dtype),
             counts=counts,
         )
+        weigh(self.memory, self.memory.bank.view(np.recarray)[0])
 
     @property
     def bank(self) -> Any:
         """The record of the bank: see `layout.STATE`."""
         return self.memory.bank[0]
 
-    def predict(self, index: Ints, value: Floats) -> float:
-        """The mixture at an observation."""
+    @property
+    def own(self) -> Floats:
+        """Predictions of the user's own experts at x and x', to be set before each transition."""
+        return self.memory.own
+
+    @property
+    def own_weights(self) -> Floats:
+        """Their shares in the mixture."""
+        return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
+
+    def predict(self, index: Ints, value: Floats, own: Floats) -> float:
+        """The mixture at an observation, where the user's own experts predict `own`."""
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        return self._predict_row(np.empty(layout.EXPERTS), x, xv)
+        return self._predict_row(np.empty(self.memory.weight.size), x, xv, own)
 
     @cached_property
     def _predict_row(self) -> Callable[..., float]:
-        given = (np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
+        given = (np.zeros(1), np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
         return partial(entry(self.module.predict_row, self.memory, *given), self.memory)
 
-    def predict_many(self, index: Ints, value: Floats) -> Floats:
+    def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:
         """The mixture at each observation."""
-        out, scratch = np.empty(len(index)), np.empty(layout.EXPERTS)
+        out, scratch = np.empty(len(index)), np.empty(self.memory.weight.size)
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        self._predict_rows(out, scratch, x, xv)
+        self._predict_rows(out, scratch, x, xv, own)
         return out
 
     @cached_property
     def _predict_rows(self) -> Callable[..., None]:
-        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)))
+        given = (np.zeros(1), np.zeros(1), np.zeros((1, 1), np.int64), np.zeros((1, 1)), np.zeros((1, 1)))
         return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
 
     @property
     def coefficients(self) -> Array:
-        """Weights w = Σ p w of the features; predictions are w·x wherever none had to be limited."""
-        return self.weights() @ self.bank["weight"]
+        """Weights w = Σ p w of the features, without the user's own experts."""
+        return self.weights() @ self.memory.weight[: self.memory.weight.size - len(self.own_names)]
 
     def weights(self) -> Floats:
-        """Weights [feature, expert] of learners and averaged copies."""
+        """Weights [feature, expert] of learners, averaged copies and least squares."""
         m = self.memory._replace(copies=self.memory.copies.copy(), synced=self.memory.synced.copy())
         self.module.sync_all(m)
-        return np.hstack([m.F[:, 0], m.copies[:, 0]])
+        return np.hstack([m.F[:, 0], m.copies[:, 0], m.systems.solved[:, 0]])
+
+    def variance(self, index: Ints, value: Floats) -> Floats:
+        """Of v about the prediction, at each observation: what least squares leave open, and where experts differ."""
+        m, q = self.memory, self.memory.systems
+        W, p = self.weights(), m.weight[: m.weight.size - len(self.own_names)]
+        V = np.einsum("tj,tjk->tk", value, W[index])
+        found: Floats = ((V - (V @ p)[:, None]) ** 2) @ p
+        if q.lam.size:
+            X = np.zeros((len(index), self.size))
+            np.add.at(X, (np.arange(len(index))[:, None], index), value)
+            l = int(np.argmax(p[layout.EXPERTS :].reshape(q.lam.size, -1).sum(axis=1)))
+            inverse = np.divide(1.0, q.C[l], out=np.zeros(self.size), where=q.C[l] > 0)
+            M = (q.A[l] * inverse) @ q.A[l].T + max(float(q.ratio[l]), 1e-300) * np.eye(self.size)
+            found = found + q.moments[ERROR] * np.einsum("ti,it->t", X, np.linalg.solve(M, X.T))
+        return found
+
+    @property
+    def return_error(self) -> float | None:
+        """See `errors.return_error`."""
+        return errors.return_error(self.memory.errors)
+
+    @property
+    def value_error(self) -> float | None:
+        """√E[(v - u)²] at recent observations, as far as it can be estimated."""
+        known = min(errors.RECENT, int(self.memory.counts["seen"][0]) // errors.SKIPPED)
+        if known < errors.RECENT or not self.memory.systems.lam.size:
+            return None
+        return float(np.sqrt(self.variance(self.memory.recent, self.memory.recent_value).mean()))
 
     @property
     def lam(self) -> float:
         """The mean λ, by weight."""
-        return float(self.bank["weight"] @ np.tile(self.bank["lam"], 2))
+        return mean_lam(self.experts())
 
-    def explain(self, steps: int) -> Explanation:
-        """Which α and λ carry the weight now."""
-        bank, n = self.bank, layout.LANES
+    def experts(self) -> tuple[Expert, ...]:
+        """All that were not dropped, by weight."""
+        m, bank, n = self.memory, self.bank, layout.LANES
         count = max(1.0, float(bank["count"]))
         # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
-        loss = (bank["long"]["energy"] - 2 * bank["long"]["gain"]) / count
-        error = 2 * np.sqrt(shorter * bank["long"]["noise"]) / count
-        experts = [
-            Expert(*layout.PAIRS[l % n], l >= n, float(bank["weight"][l]), float(loss[l]), float(error[l]))
-            for l in range(layout.EXPERTS)
-            if not bank["dropped"][l % n]
-        ]
-        window = min(steps, round(float(bank["window"])) + steps % layout.EVERY)
-        seen = (int(bank[name]) for name in ("changes", "restarts", "drops"))
-        return Explanation(tuple(sorted(experts, key=lambda e: -e.weight)), steps, window, *seen)
+        loss = (m.long[layout.ENERGY] - 2 * m.long[layout.GAIN]) / count
+        error = 2 * np.sqrt(shorter * m.long[layout.NOISE]) / count
+        pairs = [(float(bank["alpha"][k]), float(bank["lam"][k])) for k in range(n)]
+        kinds: list[Any] = [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
+        kinds += [{"lam": float(z), "kind": "LSTD", "ridge": float(k)} for z in m.systems.lam for k in m.systems.ridge]
+        kinds += [{"kind": name} for name in self.own_names]
+        found = [Expert(float(m.weight[l]), float(loss[l]), float(error[l]), **kind) for l, kind in enumerate(kinds)]
+        left = [e for l, e in enumerate(found) if l >= 2 * n or not bank["dropped"][l % n]]
+        return tuple(sorted(left, key=lambda e: -e.weight))
+
+    def explain(self, steps: int) -> Explanation:
+        """Which experts carry the weight now."""
+        window = min(steps, round(float(self.bank["window"])) + steps % layout.EVERY)
+        changes, restarts, drops, moves = (int(self.bank[k]) for k in ("changes", "restarts", "drops", "moves"))
+        return Explanation(
+            self.experts(), steps, window, changes, restarts, drops, moves,
+            value_error=self.value_error, return_error=self.return_error,
+        )  # fmt: skip
 
     def end(self) -> None:
         """Forget the episode under way."""
@@ -138,8 +200,28 @@ class Learners:
     def state(self) -> dict[str, Array]:
         """Arrays that hold everything learnt."""
         m = self.memory
-        arrays = ("F", "order", "listed", "copies", "expected", "visits", "synced")
+        arrays = (
+            "F",
+            "order",
+            "listed",
+            "copies",
+            "expected",
+            "visits",
+            "synced",
+            "weight",
+            "z",
+            "since",
+            "long",
+            "short",
+            "errors",
+            "recent",
+            "recent_value",
+        )
         found = {name: getattr(m, name) for name in arrays}
+        found |= {
+            f"systems.{name}": getattr(m.systems, name)
+            for name in ("due", "age", "moments", "ratio", "trace", "A", "b", "C", "solved")
+        }
         found |= {name: m.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
         found |= {name: m.state[name] for name in _COUNTERS}
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
@@ -147,7 +229,6 @@ class Learners:
     def restored(self, seen: int) -> None:
         """Such arrays have been taken over: what follows from them."""
         self.memory.state["steps"] = seen
-        self.bank["alpha"][:] = np.where(self.bank["dropped"], 0.0, np.transpose(layout.PAIRS)[0])
 
     def require_sense(self, new: dict[str, Array]) -> None:
         """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
@@ -176,7 +257,6 @@ def _first_state() -> Array:
     """The record of a bank that has learnt nothing."""
     state = layout.record(layout.STATE)
     state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
-    weigh(state.view(np.recarray)[0], 1)
     return state
 
 

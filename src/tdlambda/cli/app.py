@@ -20,6 +20,7 @@ from tdlambda.cli.reproduce import reproduce
 from tdlambda.cli.run import run
 from tdlambda.cli.show import show
 from tdlambda.cli.solve import solve
+from tdlambda.cli.stream import stream
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
 
@@ -47,7 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, tasks, solve, show, run, watch, reproduce, report, bench, doctor):
+for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, bench, doctor):
     app.command()(command)
 
 
@@ -74,9 +75,9 @@ def options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command, as it was typed if it is not given; a mistake of the user's is one line, not a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, TextIOWrapper):
+            output.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
     try:
         app(arguments, prog_name="tdlambda")  # also where it is `python -m tdlambda`
     except _MISTAKES as error:

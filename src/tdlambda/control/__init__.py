@@ -1,15 +1,19 @@
 """Control: policies that are learnt by actor-critic, with any of our learners as the critic."""
 
 from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.curve import LearningCurve
 from tdlambda.control.engine import run
 from tdlambda.control.gaussian import Gaussian
+from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
 from tdlambda.control.meta_assisted import meta_actor_critic
 from tdlambda.control.policy import Policy
+from tdlambda.control.q_lambda import QLambda
 from tdlambda.control.result import ControlResult
+from tdlambda.control.sarsa import Sarsa
 from tdlambda.control.softmax import Softmax
-from tdlambda.control.training import LearningCurve, train
+from tdlambda.control.training import train
 
 __all__ = [
-    "ActorCritic", "ControlResult", "Gaussian", "LearningCurve", "Policy", "Softmax", "meta_actor_critic", "run",
-    "train",
+    "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "Policy",
+    "QLambda", "Sarsa", "Softmax", "meta_actor_critic", "run", "train",
 ]  # fmt: skip

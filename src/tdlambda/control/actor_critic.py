@@ -9,12 +9,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, choice, fraction
 from tdlambda.control.actor_state import Actor
+from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.policy import Policy
 from tdlambda.control.softmax import Softmax
+from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states
 from tdlambda.learners.guard import Guard
@@ -70,6 +73,9 @@ class ActorCritic:
     (True, 1)
     """
 
+    takes_next_action = False
+    """Whether `update` is given the next action."""
+
     def __init__(
         self,
         critic: Learner,
@@ -116,20 +122,33 @@ class ActorCritic:
         self._predicts = self._trace_critic is None or td_error == "after"
 
     @classmethod
-    def for_env(cls, env: gym.Env[Any, Any], critic: Learner, eta: float | OneOver, **options: Any) -> Self:
+    def for_env(
+        cls, env: gym.Env[Any, Any], critic: Learner | Encoder, eta: float | OneOver | None = None, **options: Any
+    ) -> Self:
         """An agent with the policy that the environment's actions ask for: a softmax, or a Gaussian for a box.
+
+        Given features instead of a critic, the critic is true online TD(0.9). Where no step size is given, it follows
+        from the size of the features: see `control.defaults`.
 
         >>> import gymnasium as gym, tdlambda as td
         >>> critic = td.TrueOnlineTD(td.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
         >>> td.ActorCritic.for_env(gym.make("Pendulum-v1"), critic, eta=0.01).policy.low
         array([-2.])
         """
+        if isinstance(critic, Encoder):
+            critic = TrueOnlineTD(critic, CRITIC / squared_norm(critic), 0.9)
+        if eta is None:
+            eta = ACTOR / squared_norm(critic.features, "eta")
         space = env.action_space
         if isinstance(space, gym.spaces.Discrete):
             return cls(critic, Softmax(int(space.n)), eta, **options)
         if isinstance(space, gym.spaces.Box):
             return cls(critic, Gaussian(space.low.ravel(), space.high.ravel()), eta, **options)
         raise TypeError(f"env: its actions are {space}; an actor needs Discrete actions or a Box")
+
+    def for_space(self, space: gym.Space[Any]) -> Any:
+        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        return self.policy.for_space(space)
 
     # ---- acting ----------------------------------------------------------------------------------------------
 

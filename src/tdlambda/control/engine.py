@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.control.actor_critic import ActorCritic
-from tdlambda.control.lane import Lane, check_agent, form_of
+from tdlambda.arrays import Ints, integer
+from tdlambda.control.kept import KEEP, Found, kept_of
+from tdlambda.control.lane import Agent, Lane, check_agent, form_of
+from tdlambda.control.processes import EnvJob, pieces_in_processes, pool_of
 from tdlambda.control.result import ControlResult
-from tdlambda.control.worlds import world_of
+from tdlambda.control.worlds import in_processes, observation_grid, world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
-from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.world import World
 
@@ -27,9 +27,6 @@ CHUNK = 16_384
 """Steps of a compiled call: between two of them a run can be stopped."""
 PIECE = 8
 """Agents of one seed that a thread takes at a time."""
-KEEP = ("weights", "theta", "lambdas", "episodes", "agents")
-GRID = 8
-"""λ is looked at on a grid of so many values along each dimension of the observations."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +34,12 @@ class Job:
     """A run as it was asked for, checked."""
 
     world: World
-    agents: dict[str, ActorCritic]
+    agents: dict[str, Agent]
     seeds: tuple[int, ...]
     steps: int
     points: Ints
     keep: tuple[str, ...]
-    observations: Floats
+    observations: Any
     follow: tuple[int, ...] = ()
     """Seeds of which λ is kept on the way."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -53,19 +50,9 @@ class Job:
         return self.steps * len(self.seeds)
 
 
-@dataclass
-class Found:
-    """What one agent leaves of one seed."""
-
-    curve: Floats
-    diverged_at: int
-    kept: dict[str, Any]
-    motion: Floats | None = None
-
-
 def run(
-    task: Task[Any] | str,
-    agents: Mapping[str, ActorCritic] | Sequence[ActorCritic],
+    task: Task[Any] | World | str,
+    agents: Mapping[str, Agent] | Sequence[Agent],
     seeds: int | Sequence[int],
     steps: int,
     *,
@@ -81,16 +68,19 @@ def run(
 ) -> ControlResult:
     """Let many agents act and learn, each from the state it is given in, on each seed; none is changed.
 
-    What comes out is what `ActorCritic.act` and `update` would give with the same random numbers, and does not depend
-    on the number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
+    What comes out is what `act` and `update` would give with the same random numbers, and does not depend on the
+    number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
 
     Parameters
     ----------
     task
-        A task with a compiled world (`world()`; MountainCar-v0 has one), or its id.
+        A task with a compiled world: any finite one, MountainCar-v0, or a `td.World` of your own; or the id of a task,
+        "CartPole-v1" or "Acrobot-v1". Any other environment of Gymnasium, by its id, runs step by step, each agent and
+        seed in a process (a script needs ``if __name__ == "__main__":`` then); γ is what it reports, or 0.99.
     agents
-        Agents by name; a sequence is named by their place. The critic has traces, its λ is a number or learnt, the
-        policy is a softmax, and all are linear in the same features, such as `td.TileCoder`.
+        Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
+        or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
+        learnt; features have a compiled form: `td.TileCoder`, `td.Fourier`, `td.Dense`, `td.OneHot`.
     seeds
         How many, numbered from `seed`; or their numbers.
     steps
@@ -98,9 +88,10 @@ def run(
     points
         How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
     keep
-        Which of "weights", "theta", "lambdas", "episodes", "agents" to return.
+        Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     follow
-        Seeds of which the critics' λ is kept on the way, at up to 48 of the points: `ControlResult.motion`.
+        Seeds of which the critics' λ is kept on the way, at up to 48 of the points: `ControlResult.motion`. Not in
+        processes.
     threads
         As many as there are processors by default.
     progress
@@ -128,37 +119,44 @@ def run(
     """
     job = checked(task, agents, seeds, steps, points, seed, keep, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
+    done = (partial(_result, job), threads, progress, on_seed, hold, stop)
+    if isinstance(job, EnvJob):
+        pool = pool_of(threads)
+        try:
+            return by_seed(job, len(job.agents), pieces_in_processes(job, pool), *done)
+        finally:
+            workers = list(pool._processes.values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:  # at work for nobody, if the run was stopped
+                worker.terminate()
     for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
         Lane(agent, job.world, 0, job.points)  # compiles, or loads
-    return by_seed(
-        job, len(job.agents), _pieces(job), partial(_result, job), threads, progress, on_seed, hold, stop
-    )  # fmt: skip
+    return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()) -> Job:
+def checked(
+    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()
+) -> Job | EnvJob:
     """Validate the arguments."""
-    if isinstance(task, str):
-        task = make(task)
-    if not isinstance(task, Task):
-        raise TypeError(f"task must be a task or the id of one; got {task!r}")
-    world = world_of(task)
+    env = in_processes(task)
+    world = world_of(task) if env is None else None
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents: there is none")
     for name, agent in named.items():
-        if not isinstance(agent, ActorCritic):
-            raise TypeError(f"agents: {name!r} must be an ActorCritic; got {agent!r}")
-        check_agent(agent, world, name)
+        if not isinstance(agent, Agent):
+            raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
+        if world is not None:
+            check_agent(agent, world, name)
+        elif env is not None:
+            agent.for_space(env.action_space)
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
-    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(task), tuple(follow))
-
-
-def observation_grid(task: Task[Any]) -> Floats:
-    """Where λ is looked at [observation, dimension], the last dimension first to change."""
-    space: Any = task.observation_space
-    axes = [np.linspace(low, high, GRID) for low, high in zip(space.low, space.high, strict=True)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    keep = chosen(keep, KEEP)
+    if env is not None:
+        return EnvJob(env.id, env.options, named, numbers, steps, at, keep, observation_grid(env))
+    assert world is not None
+    return Job(world, named, numbers, steps, at, keep, observation_grid(world), tuple(follow))
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
@@ -182,35 +180,28 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
             lane.advance(end - begin, log)
             bar.advance(end - begin, 0)
             if end in moments:
-                critic: Any = lane.snapshot().critic
-                motion.append(critic.lambdas(job.observations))
+                agent: Any = lane.snapshot()
+                lam = getattr(agent, "critic", agent).lambdas(job.observations)
+                motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # of action values, the mean over actions
         bar.advance(0, int(lane.diverged_at >= 0))
-        found[place] = Found(lane.curve, lane.diverged_at, _kept(job, lane), np.array(motion) if moments else None)
+        kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
+        found[place] = Found(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
     return found
 
 
-def _kept(job: Job, lane: Lane) -> dict[str, Any]:
-    """What was asked for of an agent's final state."""
-    critic: Any = lane.close().critic
-    makers: dict[str, Callable[[], Any]] = {
-        "weights": lambda: np.array(critic.weights),
-        "theta": lambda: np.array(lane.agent.theta),
-        "lambdas": lambda: critic.lambdas(job.observations),
-        "episodes": lane.finished_episodes,
-        "agents": lambda: lane.agent,
-    }
-    return {name: makers[name]() for name in job.keep}
-
-
 def _result(
-    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
+    job: Job | EnvJob, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
 ) -> ControlResult:
     places, n = range(len(job.agents)), len(seeds)
     rows = [[done[number][place] for number in seeds] for place in places]
     curves = np.array([[one.curve for one in row] for row in rows]).reshape(len(rows), n, job.points.size)
     at = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(len(rows), n)
     kept: dict[str, list[Any]] = {name: [[one.kept[name] for one in row] for row in rows] for name in job.keep}
-    arrays = {name: [np.array(row) for row in kept[name]] for name in ("weights", "theta", "lambdas") if name in kept}
+    arrays = {
+        name: [np.array(row) for row in kept[name]]
+        for name in ("weights", "theta", "lambdas", "policy")
+        if name in kept
+    }
     return ControlResult(
         tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
         episodes=kept.get("episodes", []), agents=kept.get("agents", []), moments=job.points[moments_of(job.points)],

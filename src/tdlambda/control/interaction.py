@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tdlambda.control.softmax import choose as choose_
     from tdlambda.control.softmax import distribution as distribution_
     from tdlambda.control.softmax import score as score_
+    from tdlambda.control.value_steps import behaved, draw, transition, values
     from tdlambda.features.tiling import encode_tiles as encode_
+    from tdlambda.tasks.classic import observe_acrobot as observe_
     from tdlambda.tasks.mountain_car import _act as move_
     from tdlambda.tasks.mountain_car import _begin as begin_
 
@@ -36,11 +38,13 @@ if TYPE_CHECKING:
 
 ACCOUNT = np.dtype([
     ("length", "i8"), ("limit", "i8"), ("point", "i8"), ("ended", "i8"), ("counted", "i8"), ("refused", "i8"),
+    ("action", "i8"),
     ("lam", "f8"), ("actor_lam", "f8"), ("gained", "f8"), ("gain", "f8"), ("sum", "f8"), ("last", "f8"),
 ])  # fmt: skip
 """Of the episode under way its length (-1: there is none), the return so far and the discount since it began; points of
 the curve passed, episodes ended, those since the last point and the sum of their returns, the value at the last point;
-whether an observation was refused; the limit of an episode (0: none); the critic's λ and the actor's, where fixed."""
+whether an observation was refused; the action to be taken, of agents with action values; the limit of an episode (0:
+none); the critic's λ and the actor's, where fixed."""
 
 
 def interact(
@@ -55,22 +59,24 @@ def interact(
     """
     state, rows, own, live = critic
     actor_state, theta, actor_live, out = actor
-    numbers, s, streams = world
+    numbers, s, seen, streams = world
     constants, x, xv, y, yv = features
     a, climber, logged = account[0], actor_state[0], 0
     for t in range(first, end):
         if a.length < 0:
-            begin_(numbers, s, uniform(streams[0]))
+            begin_(numbers, s, streams[0])
+            observe_(numbers, s, seen)
             a.length, a.gained, a.gain = 0, 0.0, 1.0
-            if encode_(s, constants, x, xv) != 0:
+            if encode_(seen, constants, x, xv) != 0:
                 a.refused = 1
                 return t - first, logged
         distribution_(climber, theta, x, xv, out)
         action = choose_(out, uniform(streams[1]))
-        reward, gamma, terminated = move_(numbers, s, action, uniform(streams[1]), uniform(streams[1]))
+        reward, gamma, terminated = move_(numbers, s, action, streams[1])
+        observe_(numbers, s, seen)
         a.length += 1
         truncated = not terminated and a.length == a.limit
-        if encode_(s, constants, y, yv) != 0:
+        if encode_(seen, constants, y, yv) != 0:
             a.refused = 1
             return t - first, logged
         status = learn(state, rows, own, live, x, xv, y, yv, y, yv, reward, gamma, 1.0, a.lam, terminated, truncated)
@@ -87,21 +93,86 @@ def interact(
         within = climb_(climber, theta, actor_live, out, x, xv, delta, 1.0, gamma, follow, over)  # type: ignore[call-arg]
         if not within:
             return t + 1 - first, logged
-        a.gained += a.gain * reward
-        a.gain *= gamma
-        if over:
-            log[logged, 0], log[logged, 1], log[logged, 2] = a.gained, a.length, t + 1
-            logged += 1
-            a.sum += a.gained
-            a.counted += 1
-            a.ended += 1
-            a.length = -1
-        else:
+        logged = told(a, reward, gamma, over, t, points, curve, log, logged)
+        if not over:
             for j in range(x.size):
                 x[j], xv[j] = y[j], yv[j]
-        if a.point < points.size and t + 1 == points[a.point]:
-            mark(a, curve)
     return end - first, logged
+
+
+def told(
+    a: Any, reward: float, gamma: float, over: bool, t: int, points: Ints, curve: Floats, log: Floats, logged: int
+) -> int:
+    """Keep account of a step; how many episodes are in the log."""
+    a.gained += a.gain * reward
+    a.gain *= gamma
+    if over:
+        log[logged, 0], log[logged, 1], log[logged, 2] = a.gained, a.length, t + 1
+        logged += 1
+        a.sum += a.gained
+        a.counted += 1
+        a.ended += 1
+        a.length = -1
+    if a.point < points.size and t + 1 == points[a.point]:
+        mark(a, curve)
+    return logged
+
+
+def interact_values(
+    first: int, end: int, learner: Any, agent: Any, room: Any, world: Any, constants: Floats, lam: Floats,
+    account: Any, points: Ints, curve: Floats, log: Floats,
+) -> tuple[int, int]:  # fmt: skip
+    """The same for an agent with action values. λ' is that of the next pair where there is one for each.
+
+    The next action is chosen before the step is learnt from, by the values of then.
+    """
+    state, rows, own, live = learner
+    q, pi, b, xv, yv, pyv, x, y, px, pz, py = room
+    numbers, s, seen, streams = world
+    a, g, logged = account[0], agent[0], 0
+    for t in range(first, end):
+        if a.length < 0:
+            begin_(numbers, s, streams[0])
+            observe_(numbers, s, seen)
+            a.length, a.gained, a.gain = 0, 0.0, 1.0
+            if encode_(seen, constants, x, xv) != 0:
+                a.refused = 1
+                return t - first, logged
+            values(state, rows, x, xv, q)
+            behaved(g, q, b)
+            a.action = draw(b, uniform(streams[0]))
+        reward, gamma, terminated = move_(numbers, s, a.action, streams[1])
+        observe_(numbers, s, seen)
+        a.length += 1
+        truncated = not terminated and a.length == a.limit
+        if encode_(seen, constants, y, yv) != 0:
+            a.refused = 1
+            return t - first, logged
+        u, taken = uniform(streams[1]), 0
+        if not terminated:
+            values(state, rows, y, yv, q)
+            behaved(g, q, b)
+            taken = draw(b, u)
+        next_lam = lam[y[0] * q.size + taken] if lam.size > 1 else lam[0]
+        status = transition(
+            state, rows, own, live, g, q, pi, b, x, xv, y, yv, pz, yv, px, pz, py, pyv, a.action, taken, reward, gamma,
+            next_lam, terminated, truncated,
+        )  # type: ignore[call-arg]  # fmt: skip
+        over = terminated or truncated
+        g.steps += 1
+        g.episodes += over
+        if status != OK:
+            return t + 1 - first, logged
+        logged = told(a, reward, gamma, over, t, points, curve, log, logged)
+        if not over:
+            a.action = taken
+            for j in range(x.size):
+                x[j], xv[j] = y[j], yv[j]
+    return end - first, logged
+
+
+def same(numbers: Floats, state: Floats, out: Floats) -> None:
+    """The observation is the state: nothing to write, it is one array."""
 
 
 def mark(a: Any, curve: Floats) -> None:

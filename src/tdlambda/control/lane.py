@@ -8,18 +8,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda.arrays import Floats, Ints
+from tdlambda.control.action_values import ActionValues
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.interaction import ACCOUNT
 from tdlambda.control.modules import Form, interaction_module, machine_code
 from tdlambda.control.softmax import Softmax
+from tdlambda.control.value_modules import WorldForm, value_world_module
 from tdlambda.core.schedules import lazy, lazy_arrays
+from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
-from tdlambda.rules import Fixed
+from tdlambda.rules import Fixed, PerState
 from tdlambda.tasks.world import World
 
+MANY = 64
+"""From so many pairs on, what rows have in common is taken out (benchmarks/action_values.py)."""
+Agent = ActorCritic | ActionValues
 
-def check_agent(agent: ActorCritic, world: World, name: str) -> None:
+
+def check_agent(agent: Agent, world: World, name: str) -> None:
     """Refuse an agent that has no compiled form, saying which part of it."""
+    if isinstance(agent, ActionValues):
+        check_values(agent, world, name)
+    else:
+        check_actor(agent, world, name)
+    if agent.diverged_at is not None:
+        raise ValueError(f"agents: {name!r} has diverged already")
+
+
+def check_features(features: Encoder, world: World, name: str) -> None:
+    """Refuse features that compiled code cannot encode."""
+    if features.loop_kernel is None or features.loop_kernel.dimensions != world.width:
+        what = "states" if world.discrete else f"vectors of {world.width} numbers"
+        such = "td.OneHot" if world.discrete else "td.TileCoder"
+        raise ValueError(
+            f"agents: {name!r}: features must encode {what} by compiled code, such as {such}; got {features!r}"
+        )
+
+
+def check_values(agent: ActionValues, world: World, name: str) -> None:
+    """Refuse an agent with action values that has no compiled form."""
+    if agent.actions != world.actions:
+        raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world {world.actions}")
+    if agent.form.given:
+        raise ValueError(f"agents: {name!r}: policy and behavior must be td.EpsilonGreedy or td.Boltzmann")
+    check_features(agent.features, world, name)
+    if agent.learner.dtype != "float64" or agent.form.own_lam:
+        raise ValueError(f"agents: {name!r} must have weights of float64 and a λ without features of its own")
+    if agent._lam is None and not isinstance(agent.learner.rule, PerState):
+        raise ValueError(f"agents: {name!r}: lam must be a number, one for each state, or a rule that learns")
+
+
+def check_actor(agent: ActorCritic, world: World, name: str) -> None:
+    """Refuse an actor-critic that has no compiled form."""
     critic, features = agent.critic, agent.critic.features
     if not isinstance(critic, Algorithm) or critic.dtype != "float64":
         raise ValueError(f"agents: {name!r}: critic must be a learner with traces, of float64; got {critic!r}")
@@ -29,97 +69,120 @@ def check_agent(agent: ActorCritic, world: World, name: str) -> None:
         raise ValueError(f"agents: {name!r}: policy must be td.Softmax({world.actions}); got {agent.policy!r}")
     if agent._behavior is not None:
         raise ValueError(f"agents: {name!r}: the policy itself must act, without a behavior")
-    if features.loop_kernel is None or features.loop_kernel.dimensions != world.size:
-        raise ValueError(
-            f"agents: {name!r}: features must encode vectors of {world.size} numbers by compiled code, such as "
-            f"td.TileCoder; got {features!r}"
-        )
+    check_features(features, world, name)
     if agent.features != features or critic._lam_features != features:
         raise ValueError(f"agents: {name!r}: critic, λ and policy must have the same features")
     if not isinstance(agent.lam, Fixed | str | None):
         raise ValueError(f'agents: {name!r}: lam of the actor must be "critic", None or a number; got {agent.lam!r}')
-    if agent.diverged_at is not None:
-        raise ValueError(f"agents: {name!r} has diverged already")
 
 
 def streams(seed: int) -> NDArray[np.uint64]:
-    """Two random streams of a seed: where episodes begin, and what happens on the way (three numbers a step)."""
+    """Two random streams of a seed: how episodes begin, and what happens on the way."""
     return np.asarray(np.random.SeedSequence(seed).generate_state(8, np.uint64), dtype=np.uint64).reshape(2, 4)
 
 
-def form_of(agent: ActorCritic, world: World) -> Form:
+def learner_of(agent: Agent) -> Any:
+    """The learner with traces that an agent has."""
+    return agent.learner if isinstance(agent, ActionValues) else agent.critic
+
+
+def form_of(agent: Agent, world: World) -> Form | WorldForm:
     """What is decided when code for this agent is generated."""
-    critic: Any = agent.critic
-    features, encoder = critic.features, critic.features.loop_kernel
-    schedule = "sparse" if critic._sparse else "dense"
+    learner = learner_of(agent)
+    features, encoder = learner.features, agent.features.loop_kernel
+    assert encoder is not None
+    schedule, clears = "sparse" if learner._sparse else "dense", isinstance(agent, ActionValues) and agent.form.clears
     # It pays where a step reads few of the features and there may be many live ones.
-    if critic._sparse and 4 * features.active <= features.size and lazy.possible(critic.model):
-        schedule = "binary" if encoder.binary else "lazy"
+    many = learner._sparse or (isinstance(agent, ActionValues) and features.size >= MANY)
+    if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
+        plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
+        schedule = "binary" if encoder.binary and plain else "lazy"
+    functions = (world.begin, world.move, world.observe, encoder.encode)
+    if isinstance(agent, ActionValues):
+        return WorldForm(agent.form, schedule, *functions)
     shared, after = agent._shares_decay, agent.td_error == "after"
-    return Form(critic.model, schedule, agent._actor.form, world.begin, world.move, encoder.encode, shared, after)
+    return Form(learner.model, schedule, agent._actor.form, *functions, shared, after)
 
 
 class Lane:
     """A copy of an agent at work on one seed, from a new episode on."""
 
-    def __init__(self, agent: ActorCritic, world: World, seed: int, points: Ints) -> None:
+    def __init__(self, agent: Agent, world: World, seed: int, points: Ints) -> None:
         self.agent = agent.clone()
         self.agent.reset()
-        critic, actor = self.agent.critic, self.agent._actor
-        assert isinstance(critic, Algorithm)
-        features, encoder, form = critic.features, critic.features.loop_kernel, form_of(agent, world)
-        assert encoder is not None
-        self.critic, self.points, self.steps = critic, points, 0
+        learner, form = learner_of(self.agent), form_of(agent, world)
+        self.learner, self.points, self.steps = learner, points, 0
         self.curve: Floats = np.full(points.size, -np.inf)
         self.episodes: list[Floats] = []
         self.lazy = form.schedule in ("lazy", "binary")
-        self.memory: Any = (critic._record, critic._rows, critic._own, critic._live)
+        self.memory: Any = (learner._record, learner._rows, learner._own, learner._live)
         if self.lazy:
-            state, rows, live = lazy_arrays.opened(critic.model, critic._record, critic._rows)
-            self.memory = (state, rows, critic._own, live)
-        account = np.zeros(1, ACCOUNT)
-        account["length"], account["limit"], account["lam"] = -1, world.limit, critic._lam
-        account["actor_lam"] = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
-        self.account, self.state = account, np.zeros(world.size)
-        x, y = ((np.zeros(features.active, dtype=np.int64), np.zeros(features.active)) for _ in range(2))
-        self.arguments = (
-            self.memory, actor.memory, (world.numbers, self.state, streams(seed)), (encoder.numbers, *x, *y), account,
-            np.ascontiguousarray(points), self.curve,
-        )  # fmt: skip
-        module = interaction_module(form)
-        self._interact = machine_code(module, "interact", 0, 0, *self.arguments, np.zeros((1, 3)))
+            state, rows, live = lazy_arrays.opened(learner.model, learner._record, learner._rows)
+            self.memory = (state, rows, learner._own, live)
+        self.account = np.zeros(1, ACCOUNT)
+        self.account["length"], self.account["limit"] = -1, world.limit
+        self.state = np.zeros(world.size)
+        self.seen = self.state if world.observe is None else np.zeros(world.width)
+        place = (world.numbers, self.state, self.seen, streams(seed))
+        given = self._of_values(place) if isinstance(form, WorldForm) else self._of_actor(place)
+        self.arguments = (*given, self.account, np.ascontiguousarray(points), self.curve)
+        if isinstance(form, WorldForm):
+            module, name = value_world_module(form), "interact_values"
+        else:
+            module, name = interaction_module(form), "interact"
+        self._interact = machine_code(module, name, 0, 0, *self.arguments, np.zeros((1, 3)))
+
+    def _of_actor(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What `interact` takes."""
+        agent: Any = self.agent
+        self.account["lam"] = agent.critic._lam
+        self.account["actor_lam"] = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
+        n, encoder = agent.features.active, agent.features.loop_kernel
+        x, y = ((np.zeros(n, dtype=np.int64), np.zeros(n)) for _ in range(2))
+        return self.memory, agent._actor.memory, place, (encoder.numbers, *x, *y)
+
+    def _of_values(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What `interact_values` takes."""
+        agent: Any = self.agent
+        n, k, encoder = agent.features.active, agent.actions, agent.features.loop_kernel
+        floats = [np.zeros(size) for size in (k, k, k, n, n, n * k)]
+        indices = [np.zeros(size, dtype=np.int64) for size in (n, n, n, n, n * k)]
+        lam = np.array([agent._lam]) if agent._lam is not None else agent.learner.rule.lam
+        return self.memory, agent._record, (*floats, *indices), place, encoder.numbers, lam
 
     @property
     def diverged_at(self) -> int:
         """The step at which the agent diverged; -1 if it has not."""
-        return -1 if self.agent.diverged_at is None else self.steps
+        learning = self.memory[0]["diverged_at"][0] < 0 and self.agent.diverged_at is None
+        return -1 if learning else self.steps
 
     def advance(self, steps: int, log: Floats) -> None:
         """So many steps more, unless the agent diverges; `log` has room for as many episodes."""
-        if self.agent.diverged_at is not None:
+        if self.diverged_at >= 0:
             return
         made, logged = self._interact(self.steps, self.steps + steps, *self.arguments, log)
         self.steps += made
         if logged:
             self.episodes.append(log[:logged].copy())
         if self.account["refused"][0]:
-            self.critic.features.encode(self.state)  # says what is wrong with it
-            raise ValueError(f"features refuse the observation {self.state}")
+            obs: Any = int(self.seen[0]) if self.agent.features.states is not None else self.seen
+            self.agent.features.encode(obs)  # says what is wrong with it
+            raise ValueError(f"features refuse the observation {self.seen}")
 
-    def close(self) -> ActorCritic:
+    def close(self) -> Agent:
         """The agent, which can now go on by itself."""
         return self._closed(self.agent)
 
-    def snapshot(self) -> ActorCritic:
+    def snapshot(self) -> Agent:
         """A copy of the agent as it is now; the lane is not touched, and goes on as if nobody had looked."""
         return self._closed(self.agent.clone())
 
-    def _closed(self, agent: ActorCritic) -> ActorCritic:
-        critic: Any = agent.critic
+    def _closed(self, agent: Agent) -> Agent:
+        learner = learner_of(agent)
         if self.lazy:
             state, rows, own, _ = self.memory
-            lazy_arrays.closed(critic.model, state, rows, critic._record, critic._rows, critic._live)
-            critic._own[:] = own
+            lazy_arrays.closed(learner.model, state, rows, learner._record, learner._rows, learner._live)
+            learner._own[:] = own
         return agent
 
     def finished_episodes(self) -> Floats:

@@ -122,6 +122,7 @@ class Form(NamedTuple):
     actor: ActorForm
     begin: Callable[..., Any]
     move: Callable[..., Any]
+    observe: Callable[..., Any] | None
     encode: Callable[..., Any]
     shared: bool
     after: bool
@@ -136,10 +137,16 @@ def interaction_module(form: Form) -> ModuleType:
         parts = Parts(one.generate(form.model, form.schedule == "sparse"), "interact")
         parts.copy(interaction.value, "value_")
     form.actor.write(parts)
-    for function, name in ((form.begin, "begin_"), (form.move, "move_"), (form.encode, "encode_")):
-        parts.copy(function, name)
+    write_world(parts, form.begin, form.move, form.observe, form.encode)
     parts.copy(interaction.interact, "interact", {"shared": form.shared, "after": form.after}, "kernel")
     return parts.load(f"control_{form.schedule}_{form.model.name}")
+
+
+def write_world(parts: Parts, begin: Any, move: Any, observe: Any, encode: Any) -> None:
+    """The functions of a world and of the features."""
+    functions = {"begin_": begin, "move_": move, "observe_": observe or interaction.same, "encode_": encode}
+    for name, function in functions.items():
+        parts.copy(function, name)
 
 
 _entries: dict[tuple[ModuleType, str], Any] = {}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control.actor_critic import ActorCritic
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,10 @@ class ControlResult:
         The step at which critic or policy diverged [agent, seed]; -1 if neither did.
     observations
         Those at which `lambdas` are.
-    weights, theta, lambdas
-        If asked for, for each agent: final weights of the critic [seed, feature], of the policy [seed, action,
-        feature], and λ [seed, observation].
+    weights, theta, lambdas, policy
+        If asked for, for each agent: final weights of the critic [seed, feature] or of the action values [seed, action,
+        feature]; of an actor's policy [seed, action, feature]; λ [seed, observation], of action values [seed,
+        observation, action]; and the greedy action [seed, observation].
     episodes
         If asked for, [agent][seed]: of each episode its return, its length, and the step it ended at [episode, 3].
     agents
@@ -53,8 +53,9 @@ class ControlResult:
     weights: list[Floats] = field(default_factory=list)
     theta: list[Floats] = field(default_factory=list)
     lambdas: list[Floats] = field(default_factory=list)
+    policy: list[Floats] = field(default_factory=list)
     episodes: list[list[Floats]] = field(default_factory=list)
-    agents: list[list[ActorCritic]] = field(default_factory=list)
+    agents: list[list[Any]] = field(default_factory=list)
     motion: dict[int, list[Any]] = field(default_factory=dict)
     moments: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     interrupted: bool = False

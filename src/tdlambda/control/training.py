@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -12,100 +14,29 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.arrays import fraction, integer
+from tdlambda.control.curve import LearningCurve
 from tdlambda.interruption import Interrupted
 from tdlambda.learners.evaluation import _held, _make
 from tdlambda.learners.progress import Speed
 
 _SHOW_EVERY = 256
-
-
-class LearningCurve:
-    """The episodes that an agent has finished, in order; what `td.train` returns.
-
-    Attributes
-    ----------
-    steps
-        Transitions learnt from, those of unfinished episodes included.
-    interrupted
-        Whether Ctrl-C ended the last run.
-
-    Examples
-    --------
-    >>> import tdlambda as td
-    >>> ring = td.make("RingWorld-v0")
-    >>> agent = td.ActorCritic(td.TrueOnlineTD(ring.features, alpha=0.1), td.Softmax(2), eta=0.1)
-    >>> curve = td.train(ring, agent, steps=1000, seed=1)
-    >>> curve.steps, len(curve) == curve.returns.size == curve.lengths.size
-    (1000, True)
-    >>> bool((abs(curve.returns) == 1).all()), bool((curve.lengths >= 5).all())
-    (True, True)
-    """
-
-    def __init__(self) -> None:
-        self.steps, self.interrupted = 0, False
-        self._rows: list[tuple[float, float, int, int]] = []
-        self._return = self._discounted = 0.0
-        self._discount, self._length = 1.0, 0
-
-    @property
-    def returns(self) -> Floats:
-        """Of each episode, the sum of its rewards without discount."""
-        return np.array([row[0] for row in self._rows], dtype=np.float64)
-
-    @property
-    def discounted(self) -> Floats:
-        """Of each episode, its return Σ_t γ₁⋯γ_t R_{t+1}, which is what the agent raises."""
-        return np.array([row[1] for row in self._rows], dtype=np.float64)
-
-    @property
-    def lengths(self) -> Ints:
-        """Of each episode, its number of steps."""
-        return np.array([row[2] for row in self._rows], dtype=np.int64)
-
-    @property
-    def ends(self) -> Ints:
-        """Of each episode, the number of steps learnt from when it ended."""
-        return np.array([row[3] for row in self._rows], dtype=np.int64)
-
-    def mean(self, last: int = 100) -> float:
-        """The mean return of the last so many episodes; NaN if there are none."""
-        recent = self._rows[-integer(last, "last", 1) :]
-        return sum(row[0] for row in recent) / len(recent) if recent else float("nan")
-
-    def add(self, reward: float, gamma_next: float, ended: bool) -> None:
-        """One step."""
-        self.steps, self._length = self.steps + 1, self._length + 1
-        self._return, self._discounted = self._return + reward, self._discounted + self._discount * reward
-        self._discount *= gamma_next
-        if ended:
-            self._rows.append((self._return, self._discounted, self._length, self.steps))
-            self.begin()
-
-    def begin(self) -> None:
-        """A new episode; what is not finished is dropped."""
-        self._return = self._discounted = 0.0
-        self._discount, self._length = 1.0, 0
-
-    def __len__(self) -> int:
-        """Finished episodes."""
-        return len(self._rows)
-
-    def __repr__(self) -> str:
-        """Sizes, and how it goes."""
-        end = ", interrupted" if self.interrupted else ""
-        return f"<LearningCurve: {self.steps} steps, {len(self)} episodes, last 100 return {self.mean():.4g}{end}>"
+GAMMA = 0.99
+"""γ where neither the user nor the environment says one."""
 
 
 def train(
-    env: gym.Env[Any, Any] | str,
-    agent: ActorCritic,
-    steps: int,
+    env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | str,
+    agent: Any,
+    steps: int | None = None,
     seed: int | None = None,
     gamma: float | None = None,
     progress: bool | None = None,
     curve: LearningCurve | None = None,
+    *,
+    episodes: int | None = None,
+    evaluate_every: int | None = None,
+    evaluation_episodes: int = 10,
 ) -> LearningCurve:
     """Let an agent act in an environment and learn from it, from a new episode on.
 
@@ -115,86 +46,189 @@ def train(
     Parameters
     ----------
     env
-        A Gymnasium environment with discrete actions or actions in a box (given to it clipped to the box), or an id.
+        A Gymnasium environment with discrete actions, or for an actor-critic also actions in a box (given to it clipped
+        to the box); a vector of such environments, in each of which the agent has traces of its own; or an id.
     agent
-        An `ActorCritic`, or anything with its `act`, `update`, `reset` and `policy`.
+        `td.Sarsa`, `td.QLambda` or `td.ActorCritic`.
     steps
         Transitions to learn from.
     seed
         Of the environment and of the actions; None for a fresh one.
     gamma
-        γ; None takes what the environment reports as `info["discount"]` at each step.
+        γ; None takes what the environment reports as `info["discount"]` at each step, and 0.99 where it reports none.
     progress
         Show a bar; None shows it if standard error is a terminal.
     curve
         A curve to go on with. It also keeps the episodes that were finished before an error.
+    episodes
+        Instead of `steps`, or beside them: episodes to finish, whichever comes first.
+    evaluate_every
+        After every so many steps, play `evaluation_episodes` in another copy of the environment, without exploration
+        and without learning: `curve.evaluations`.
 
     Examples
     --------
     >>> import tdlambda as td
-    >>> critic = td.TrueOnlineTD(td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], 8, 4), alpha=0.01, lam=0.9)
-    >>> agent = td.ActorCritic(critic, td.Softmax(2), eta=0.01)
-    >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1, gamma=0.99)
+    >>> features = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
+    >>> agent = td.Sarsa(features, actions=2, alpha=0.05)
+    >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1)
     >>> curve.steps
     500
     """
-    steps = integer(steps, "steps", 0)
-    if gamma is not None and not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
     curve = LearningCurve() if curve is None else curve
+    job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
+    if steps is None and episodes is None:
+        raise TypeError("give steps, the transitions to learn from, or episodes")
+    job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
-    world = _make(env) if isinstance(env, str) else env
+    world: Any = _make(env) if isinstance(env, str) else env
+    vector = isinstance(world, gym.vector.VectorEnv)
+    space = world.single_action_space if vector else world.action_space
+    hand = agent.for_space(space)
+    job.curve.interrupted = False
     try:
-        hand = agent.policy.for_space(world.action_space)
-        curve.interrupted = False
-        with _bar(steps, progress) as bar:
-            _run(world, agent, steps, seed, gamma, curve, hand, bar)
+        if evaluate_every is not None:
+            job.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
+            job.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
+            job.other = _another(env, world)
+        with _bar(job, progress) as bar:
+            job.bar = bar
+            if vector:
+                from tdlambda.control.vectors import run_vector
+
+                run_vector(world, job, hand)
+            else:
+                _run(world, job, hand)
     except KeyboardInterrupt as error:
-        curve.interrupted = True
-        raise Interrupted(f"{curve.steps} steps are learnt from", curve) from error
+        job.curve.interrupted = True
+        raise Interrupted(f"{job.curve.steps} steps are learnt from", job.curve) from error
     finally:
         agent.reset()  # the next episode is not this one's
-        curve.begin()
-        if own:
-            world.close()
-    return curve
+        job.curve.begin()
+        for made in [world] * own + [job.other] * (job.other is not None):
+            made.close()
+    return job.curve
 
 
-def _run(
-    env: gym.Env[Any, Any], agent: ActorCritic, steps: int, seed: int | None, gamma: float | None,
-    curve: LearningCurve, hand: Any, bar: Progress | None,
-) -> None:  # fmt: skip
-    # Gymnasium seeds an environment with this very seed: without `spawn`, actions and world would be drawn by the same
-    # random numbers.
-    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
+def _limit(given: int | None, name: str) -> int:
+    return sys.maxsize if given is None else integer(given, name, 0)
+
+
+@dataclass
+class _Job:
+    """A run as it was asked for."""
+
+    agent: Any
+    steps: int
+    episodes: int
+    seed: int | None
+    gamma: float | None
+    curve: LearningCurve
+    evaluate_every: int = sys.maxsize
+    evaluation_episodes: int = 0
+    other: Any = None
+    bar: Progress | None = None
+
+    def __post_init__(self) -> None:
+        # Gymnasium seeds an environment with this very seed: without `spawn`, actions and world would be drawn by the
+        # same random numbers.
+        self.rng, self.rng_other = map(np.random.default_rng, np.random.SeedSequence(self.seed).spawn(2))
+        self.first_step, self.first_episode, self.evaluated = self.curve.steps, len(self.curve), 0
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are made, or all episodes finished."""
+        made = self.curve.steps - self.first_step
+        return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
+
+    def discount(self, info: dict[str, Any]) -> float:
+        """γ' of this step."""
+        return float(info.get("discount", GAMMA)) if self.gamma is None else self.gamma
+
+    def reward(self, given: Any) -> float:
+        """A reward that is a finite number."""
+        reward = float(given)
+        if not np.isfinite(reward):
+            raise ValueError(f"env: reward must be finite; got {given} at step {self.curve.steps + 1}")
+        return reward
+
+    def count(self) -> None:
+        """After each step: show how far it is, and evaluate if it is time."""
+        made = self.curve.steps - self.first_step
+        if self.bar is not None and (made % _SHOW_EVERY == 0 or self.done):
+            done = made if self.steps < sys.maxsize else len(self.curve) - self.first_episode
+            self.bar.update(self.bar.task_ids[0], completed=done, episodes=len(self.curve), mean=self.curve.mean())
+        if made // self.evaluate_every > self.evaluated:
+            self.evaluated = made // self.evaluate_every
+            hand = self.agent.for_space(self.other.action_space)
+            self.curve.evaluated(evaluation(self.other, self.agent, self.evaluation_episodes, hand, self.rng_other))
+
+
+def evaluation(env: Any, agent: Any, episodes: int, hand: Any, rng: np.random.Generator) -> list[float]:
+    """The returns of episodes that are played greedily and not learnt from."""
+    returns = []
+    for _ in range(episodes):
+        obs, total, over = _held(_begun(env.reset(seed=int(rng.integers(2**31))))), 0.0, False
+        while not over:
+            raw, reward, terminated, truncated, _ = env.step(hand(agent.greedy(obs)))
+            obs, total, over = _held(raw), total + float(reward), bool(terminated or truncated)
+        returns.append(total)
+    return returns
+
+
+def _run(env: Any, job: _Job, hand: Any) -> None:
+    agent, curve, rng = job.agent, job.curve, job.rng
+    ahead = agent.takes_next_action
     agent.reset()
     curve.begin()
-    obs = _held(env.reset(seed=seed)[0]) if steps else None
-    for step in range(1, steps + 1):
-        action = agent.act(obs, rng)
+    if job.done:
+        return
+    obs = _held(_begun(env.reset(seed=job.seed)))
+    action = agent.act(obs, rng)
+    while True:
         raw, reward, terminated, truncated, info = env.step(hand(action))
-        next_obs = _held(raw)
-        if gamma is None and "discount" not in info:
-            raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
-        gamma_next = info["discount"] if gamma is None else gamma
-        agent.update(obs, action, float(reward), next_obs, gamma_next, None, terminated, truncated)
+        next_obs, reward, gamma_next = _held(raw), job.reward(reward), job.discount(info)
         ended = bool(terminated or truncated)
-        curve.add(float(reward), gamma_next, ended)
-        obs = _held(env.reset()[0]) if ended and step < steps else next_obs
-        if bar is not None and (step % _SHOW_EVERY == 0 or step == steps):
-            bar.update(bar.task_ids[0], completed=step, episodes=len(curve), mean=curve.mean())
+        next_action = None
+        if ahead:  # chosen by the values of before the update, as Sarsa has it
+            next_action = None if terminated else agent.act(next_obs, rng)
+            agent.update(obs, action, reward, next_obs, next_action, gamma_next, terminated, truncated)
+        else:
+            agent.update(obs, action, reward, next_obs, gamma_next, None, terminated, truncated)
+        curve.add(reward, gamma_next, ended, bool(truncated))
+        job.count()
+        if job.done:
+            return
+        obs = _held(_begun(env.reset())) if ended else next_obs
+        action = agent.act(obs, rng) if ended or next_action is None else next_action
+
+
+def _begun(found: Any) -> Any:
+    """The observation that a reset returned."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise TypeError(f"env: reset must return (observation, info), as in Gymnasium; got {found!r}")
+    return found[0]
+
+
+def _another(env: Any, world: Any) -> Any:
+    """Another environment like this one, to evaluate in."""
+    if isinstance(env, str):
+        return _make(env)
+    spec = getattr(world, "spec", None)
+    return copy.deepcopy(world) if spec is None else gym.make(spec)
 
 
 @contextmanager
-def _bar(steps: int, show: bool | None) -> Iterator[Progress | None]:
+def _bar(job: _Job, show: bool | None) -> Iterator[Progress | None]:
     """Steps, their speed, episodes and their mean return; or nothing."""
     if not (sys.stderr.isatty() if show is None else show):
         yield None
         return
     text = TextColumn("{task.fields[episodes]} episodes, return {task.fields[mean]:.4g}")
+    total = job.steps if job.steps < sys.maxsize else job.episodes
     with Progress(
         BarColumn(), MofNCompleteColumn(), Speed(), text, TimeRemainingColumn(),
         console=Console(stderr=True, force_terminal=True), transient=True,
     ) as bar:  # fmt: skip
-        bar.add_task("train", total=steps, episodes=0, mean=float("nan"))
+        bar.add_task("train", total=total, episodes=0, mean=float("nan"))
         yield bar

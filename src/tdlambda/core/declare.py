@@ -15,9 +15,10 @@ from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, 
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
 """What a transition gives every estimate: γ' is the discount on entering x', λ' the λ of x'."""
-RULE_INPUTS = ("reward", "gamma_next", "rho", "ready", "alpha", "xx", "zz", "most_reward", "one")
+RULE_INPUTS = ("reward", "gamma_next", "rho", "ready", "alpha", "xx", "zz", "most_reward", "turning", "one")
 """What a rule may ask for besides. `ready`: x' is not terminal and the warm-up is over; `alpha`: the value's step size
-at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the largest |reward| so far; `one`: 1."""
+at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the largest |reward| so far; `turning`: whether the weights of a
+mixture may change at this step; `one`: 1."""
 OUTER_DOTS = ("x.x", "x.x'", "x'.x'")
 """Dot products of what a transition brings: they are the same for all estimates."""
 PHASES = ("", "x", "x'", "z", "after x", "all")
@@ -134,6 +135,8 @@ class Algorithm(Declaration):
     `positive`, `not_negative` or `fraction` of `tdlambda.arrays`, say. Without one, any number will do."""
     of_value: ClassVar[str] = ""
     """Parameters that are 0 for a rule's further estimates."""
+    correcting: ClassVar[str] = ""
+    """Step sizes without which the algorithm is TD(λ): those of second weights that correct its update."""
     trace_scale: ClassVar[str] = ""
     """Step sizes that traces carry; their size is measured by the least of them."""
     center: ClassVar[str] = ""
@@ -190,7 +193,7 @@ class Algorithm(Declaration):
                 raise TypeError(
                     f"dots: cannot read {name!r}: {what!r}; write row.x, row.x', row.row, x.x, x.x' or x'.x'"
                 )
-        for some, where in ((cls.of_value, "parameters"), (cls.trace_scale, "sizes")):
+        for some, where in ((cls.of_value, "parameters"), (cls.trace_scale, "sizes"), (cls.correcting, "sizes")):
             unknown = set(words(some)) - set(words(getattr(cls, where)))
             if unknown:
                 raise TypeError(f"{', '.join(sorted(unknown))}: not among {where}")
@@ -253,6 +256,12 @@ class Rule(Declaration):
     """Estimates with the unit of reward²."""
     corrected: bool = False
     """Whether the squares are of returns that carry their importance ratios."""
+    by_td: ClassVar[tuple[str, ...]] = ()
+    """Estimates that learn by TD(λ) where the algorithm corrects it: the step sizes `correcting` are 0 for them."""
+    mixture: ClassVar[Mapping[str, str]] = {}
+    """Estimates → numbers (of `holds`) that V is mixed by. V does not learn then: its weights are the sum of theirs
+    times these numbers, which may change where `turning` is True. All estimates after the first of these take over its
+    weights and begin again when they leave their bounds, so that the learner diverges if the first one does."""
     pins: Mapping[str, float] = {}
     """Kept numbers of estimates that the rule holds fixed: "S.decay" → 1.0."""
     decides: ClassVar[bool] = True
@@ -326,6 +335,11 @@ class Rule(Declaration):
             good = left in cls.estimates and len(rest) in (1, 2)
             if not good and not (left in cls.row_names() and rest and rest[0] in vectors):
                 raise TypeError(f"dots: cannot read {name!r}: {what!r}; write V.x', V.e.x, V.decay or row.{vectors[0]}")
+        if cls.mixture and (list(cls.estimates)[1] != next(iter(cls.mixture)) or set(cls.mixture) - set(cls.estimates)):
+            raise TypeError("mixture: its first estimate must follow V, and all must be among estimates")
+        lost = [number for number in cls.mixture.values() if number not in cls.holds]
+        if lost:
+            raise TypeError(f"mixture: {', '.join(lost)} must be among holds")
         unknown = set(cls.phases.values()) - set(PHASES)
         if unknown:
             raise TypeError(f"phases: {', '.join(map(repr, unknown))} must be one of {', '.join(map(repr, PHASES))}")

@@ -14,6 +14,7 @@ from tdlambda.core.declare import INPUTS
 from tdlambda.core.equations import parse
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
+from tdlambda.core.runtime import RUNAWAY, TURNS
 from tdlambda.core.source import returned
 
 
@@ -29,16 +30,20 @@ class Interpreter:
         self.own = {name: np.zeros(width) for name in model.own_rows}
         self.kept: dict[str, float] = dict(model.held)
         self.visits, self.steps, self.since, self.most_reward, self.fresh = np.zeros(size), 0, 0, 0.0, True
-        self.lam_next = self.td_error = 0.0
+        self.lam_next = self.td_error = self.most_gamma = 0.0
+        self.length = self.longest = 0
 
     def learn(
         self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
         terminated: bool = False, truncated: bool = False, z: Any = None, cut: float = 1.0,
     ) -> None:  # fmt: skip
-        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate."""
+        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate.
+
+        Where x' is a mixture (`Model.mixed`), z is what x will be at the next step.
+        """
         z = y if z is None else z
         self.steps += 1
-        self.most_reward = max(self.most_reward, abs(reward))
+        most = self._largest(reward, 0.0 if terminated else gamma) + self.numbers.get("start", 0.0) * abs(y).sum()
         if self.a.center:
             reward = reward - self.kept[f"V_{self.a.center}"]
         known: dict[str, Any] = {
@@ -50,6 +55,7 @@ class Interpreter:
         }
         known["ready"] = (not terminated or self.a.reads_terminal) and self.steps > self.numbers.get("warm_up", 0)
         known |= {"lam_next": lam, "xx": x @ x, "zz": z @ z, "most_reward": self.most_reward}
+        known["turning"] = self.steps % max(len(x), TURNS) == 0
         if terminated:
             z = z if self.a.reads_terminal else 0 * z
             y = y if self.a.reads_terminal else 0 * y
@@ -62,16 +68,20 @@ class Interpreter:
         after = []
         if self.rule is not None:
             known = self.numbers | known | {"alpha": sizes["alpha"]} | self._rule_dots(x, y, z)
-            known |= {keep: self.kept[keep] for keep in self.rule.keeps}
+            known |= {keep: self.kept[keep] for keep in (*self.rule.keeps, *self.rule.holds)}
             for phase in self.model.phases:
                 if phase.where in ("after x", "all"):
                     after.append(phase)
                 else:
                     self._phase(phase, known, x, y, z)
             self._apply(self.own, "", self.rule.updates, known, x if self.model.over_x else z, y)
-            self.kept |= {keep: known[keep] for keep in self.rule.keeps}
-        for k, given in self.model.estimates.items():
-            self._estimate(k, given, known, dots, sizes, x, y)
+            self.kept |= {keep: known[keep] for keep in (*self.rule.keeps, *self.rule.holds)}
+        for k in self.model.learning:
+            carried = {f"{k}_{keep}": float(self.rows[f"{k}_{row}"] @ z) for keep, row in self.model.carried.items()}
+            self._estimate(k, self.model.estimates[k], known, dots, sizes, x, y)
+            self.kept |= carried
+        if self.model.mixture:
+            self._mix(x, y, RUNAWAY * most)
         for phase in after:
             self._phase(phase, known, x, y, z, terminated or truncated)
         self.lam_next, self.td_error = known["lam_next"], reward + known["gamma_next"] * v_next - v
@@ -80,6 +90,31 @@ class Interpreter:
             traces = [f"{k}_{r}" for k in self.model.estimates for r in words(self.a.trace_rows)]
             self.rows |= {name: 0 * self.rows[name] for name in traces}
             self.own |= {r: 0 * self.own[r] for r in (words(self.rule.trace_rows) if self.rule is not None else [])}
+
+    def _largest(self, reward: float, gamma: float) -> float:
+        """The largest value that rewards and discounts so far allow."""
+        self.most_reward, self.most_gamma = max(self.most_reward, abs(reward)), max(self.most_gamma, gamma)
+        self.length = 1 if self.fresh else self.length + 1
+        self.longest = max(self.longest, self.length)
+        ahead = 1 / (1 - self.most_gamma) if self.most_gamma < 1 else np.inf
+        return float(self.most_reward * min(10 * self.longest, ahead))
+
+    def _mix(self, x: Any, y: Any, most: float) -> None:
+        """Runaways begin again from the first estimate of the mixture; V is the sum of all in it."""
+        a, first = self.a, words(self.a.weight_rows)[0]
+        safe = self.rows[f"{next(iter(self.model.mixture))}_{first}"]
+        for k in self.model.restarting:
+            w = self.rows[f"{k}_{first}"]
+            if abs(w @ x) <= most and abs(w @ y) <= most:
+                continue
+            starts = {row: a.starts.get(row, 0.0) for row in a.row_names()}
+            self.rows |= {f"{k}_{row}": np.full(len(x), start) for row, start in starts.items()}
+            self.rows[f"{k}_{first}"] = safe.copy()
+            for keep, start in a.keeps.items():
+                self.kept[f"{k}_{keep}"] = self._dot(k, a.dots[start], y, y) if isinstance(start, str) else start
+            self.kept |= {f"{k}_{hold}": start for hold, start in a.holds.items()}
+        mixed = [self.kept[number] * self.rows[f"{k}_{first}"] for k, number in self.model.mixture.items()]
+        self.rows[f"V_{first}"] = np.sum(mixed, axis=0)
 
     def _sizes(self, x: Any) -> dict[str, float]:
         """Step sizes at this step."""
@@ -158,6 +193,7 @@ class Interpreter:
         local["lam_next"] *= known["cut"]
         local |= {name: dots[k, name] for name in self.a.dots}
         local |= {size: known[given.pace] * value for size, value in sizes.items()}
+        local |= {size: 0.0 for size in sizes if self.model.without(size, k)}
         for name in words(self.a.parameters):
             local[name] = 0.0 if self.model.parameter(name, k) == "0.0" else self.numbers[name]
         for keep in self.a.keeps:

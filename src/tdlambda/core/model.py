@@ -31,10 +31,13 @@ class Model:
         sizes_by: str = "constant",
         apart: tuple[str, ...] = (),
         corrected: bool = False,
+        mixed: bool = False,
     ) -> None:
         self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
         self.corrected = corrected
         """Whether each step brings `cut`, a factor on λ' that depends on the action."""
+        self.mixed = mixed
+        """Whether x' is a mixture and not what x is at the next step, which is then z: see `carried`."""
         given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.constants = {} if rule is None else rule.constants()
@@ -55,7 +58,7 @@ class Model:
         """What is needed of the rule's results, but for what one of its functions asks of another."""
         given = {name for what in self.estimates.values() for name in what}
         coefficients = rule.equations().coefficients if rule.updates else []
-        return {*given, *rule.keeps, *rule.row_names(), *coefficients}
+        return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
 
     def _check_names(self, rule: Rule) -> None:
         a = self.algorithm
@@ -82,7 +85,7 @@ class Model:
         form = ", ".join(f"{k}={v!r}" for k, v in self.constants.items())
         by = "" if self.sizes_by == "constant" else f", step sizes by {self.sizes_by}"
         cut = ", traces cut" if self.corrected else ""
-        return f"{self.algorithm.__name__}, {rule}{f' ({form})' if form else ''}{by}{cut}"
+        return f"{self.algorithm.__name__}, {rule}{f' ({form})' if form else ''}{by}{cut}{', mixed' * self.mixed}"
 
     @cached_property
     def rows(self) -> list[str]:
@@ -110,13 +113,23 @@ class Model:
     @cached_property
     def kept(self) -> list[str]:
         """Numbers kept from step to step."""
-        own = [] if self.rule is None else list(self.rule.keeps)
+        own = [] if self.rule is None else [*self.rule.keeps, *self.rule.holds]
         return [f"{k}_{n}" for k in self.estimates for n in (*self.algorithm.keeps, *self.algorithm.holds)] + own
 
     @cached_property
     def held(self) -> dict[str, float]:
         """Numbers kept over episodes, and what a learner begins with."""
-        return {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
+        held = {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
+        return held | dict(self.rule.holds if self.rule is not None else {})
+
+    @cached_property
+    def carried(self) -> dict[str, str]:
+        """Kept numbers that begin with a dot product of a row and x: the row's of the step before → the row.
+
+        They are carried on as row·x' where x' is what x is at the next step, and as row·z where it is a mixture.
+        """
+        begins = {keep: self.algorithm.dots[at] for keep, at in self.algorithm.keeps.items() if isinstance(at, str)}
+        return {keep: what.removesuffix(".x") for keep, what in begins.items()} if self.mixed else {}
 
     @cached_property
     def before(self) -> Phase | None:
@@ -140,6 +153,8 @@ class Model:
 
     def independent(self) -> tuple[str, ...]:
         """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
+        if self.mixture:
+            return ()  # they take over the weights of another
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
         free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learnt
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
@@ -147,6 +162,25 @@ class Model:
     def parameter(self, name: str, estimate: str) -> str:
         """Where an estimate finds a parameter of the algorithm: "0.0" if it is the value's alone."""
         return "0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name
+
+    def without(self, size: str, estimate: str) -> bool:
+        """Whether a step size is 0 for an estimate, which learns by TD(λ)."""
+        return size in words(self.algorithm.correcting) and self.rule is not None and estimate in self.rule.by_td
+
+    @cached_property
+    def mixture(self) -> Mapping[str, str]:
+        """Estimates that V is mixed of, and the numbers it is mixed by; empty where V learns."""
+        return {} if self.rule is None else self.rule.mixture
+
+    @cached_property
+    def learning(self) -> list[str]:
+        """Estimates that learn."""
+        return [name for name in self.estimates if not (self.mixture and name == "V")]
+
+    @cached_property
+    def restarting(self) -> list[str]:
+        """Estimates that begin again from the first of a mixture when they leave their bounds."""
+        return self.learning[1:] if self.mixture else []
 
     def pinned(self, estimate: str, keep: str) -> float | None:
         """What a rule holds a kept number at."""
@@ -163,6 +197,7 @@ class Model:
         found = [(k, *what.split(".", 1)) for k in self.estimates for what in a.dots.values() if what not in OUTER_DOTS]
         found += [(k, first, "x'") for k in self.estimates]  # predictions are looked at for divergence
         found.append(("V", first, "x"))
+        found += [(k, row, "z") for k in self.estimates for row in self.carried.values()]
         if self.rule is not None:
             used = {argument for phase in self.phases for argument in phase.arguments}
             for name, what in self.rule.dots.items():

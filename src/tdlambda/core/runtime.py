@@ -16,6 +16,10 @@ SMALL = 1 / 64
 """What rows have in common is put back into them when it is below this, or above its inverse: see `schedules.lazy`."""
 NEGLIGIBLE = 1e-100
 """Lanes with few features drop smaller traces: denormal numbers are slow."""
+TURNS = 100
+"""The weights of a mixture may change every so many steps, or every so many as there are features if these are more."""
+RUNAWAY = 2.0
+"""An estimate of a mixture has run away when a prediction is this many times the largest possible value."""
 TERMINATED, TRUNCATED = 1, 2
 """Flags in one integer: Python passes an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, IN_USE, DIVERGED = range(10)
@@ -280,6 +284,20 @@ def fill(out, number):
 
 
 @lanewise
+def copy_where(out, row, where):
+    """out = row in the lanes that are marked."""
+    for l in range(out.size):
+        out[l] = row[l] if where[l] > 0 else out[l]
+
+
+@lanewise
+def fill_where(out, number, where):
+    """out = number in the lanes that are marked."""
+    for l in range(out.size):
+        out[l] = number if where[l] > 0 else out[l]
+
+
+@lanewise
 def product(out, a, b):
     """out = a b, lane by lane."""
     for l in range(out.size):
@@ -414,6 +432,26 @@ def allow(value, square, factor, start, scale, y1, rho):
     for l in range(value.size):
         value[l] = factor[l] * (scale + start[l] * y1)
         square[l] = allowed_square(value[l], rho)
+
+
+@lanewise
+def note_largest(most_reward, most_gamma, most_rho, reward, gamma_next, rho):
+    """Let each lane's own numbers count among its largest; how many lanes have a new largest."""
+    new = 0
+    for l in range(most_reward.size):
+        new += (abs(reward[l]) > most_reward[l]) | (gamma_next[l] > most_gamma[l]) | (rho[l] > most_rho[l])
+        most_reward[l] = max(most_reward[l], abs(reward[l]))
+        most_gamma[l] = max(most_gamma[l], gamma_next[l])
+        most_rho[l] = max(most_rho[l], rho[l])
+    return new
+
+
+@lanewise
+def allow_own(value, square, factor, start, most_reward, most_gamma, most_rho, longest, y1, corrected):
+    """`allow`, where each lane has rewards and discounts of its own."""
+    for l in range(value.size):
+        value[l] = factor[l] * (most_reward[l] * horizon(most_gamma[l], longest) + start[l] * y1)
+        square[l] = allowed_square(value[l], most_rho[l] if corrected else 0.0)
 
 
 @lanewise

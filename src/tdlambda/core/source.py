@@ -50,7 +50,7 @@ def tree(
     for argument in node.args.args:
         argument.annotation = None
     if ast.get_docstring(node):
-        node.body = node.body[1:]
+        node.body = node.body[1:] or [ast.Pass()]
     if constants:
         node.args.args = [a for a in node.args.args if a.arg not in constants]
         node = _Decided(constants).visit(node)

@@ -120,6 +120,10 @@ class Block:
         """A row by name, [feature, lane]."""
         return self.F[:, self.model.rows.index(name)]
 
+    def reset(self) -> None:
+        """Forget the episode under way: every trace is 0."""
+        self.module.end(*self.memory[:-1])
+
     def take_tops(self) -> None:
         """Set the bounds on traces and weights to the largest of each."""
         algorithm = self.model.algorithm
@@ -188,7 +192,7 @@ class Block:
             if name in numbers:
                 twin._record[name] = numbers[name]
         for name in [*COUNTERS, *lanes.SHARED_FLOATS, "under_way"]:
-            twin._record[name] = self.state[name]
+            twin._record[name] = numbers.get(name, self.state[name])
         twin._record["last_lam"] = numbers.get("lam_next", twin._record["last_lam"][0])
         twin._record["steps"] = self.steps if steps < 0 else steps
         twin._record["diverged_at"] = steps
@@ -200,9 +204,11 @@ class Block:
 def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:
     """What lanes begin with: one number each, or one for all."""
     model, known = learners[0].model, learners[0]._record.dtype.names or ()
-    if name in known and name not in model.results:
+    if name in known and (name not in model.results or name in model.held):
         return [one._record[name].item() for one in learners]
     k, _, own = name.partition("_")
+    if model.without(own, k):
+        return 0.0
     if own in words(model.algorithm.sizes) and k in model.estimates:
         pace = model.estimates[k].pace
         given = [pace] if pace in known and pace not in model.results else []

@@ -56,7 +56,7 @@ class Score:
             truth = self.truth
             return lambda: self.of(truth.weights @ (learner.predict_many(truth.observations) - truth.values) ** 2)
         M, c = self._projected(learner.features)
-        return lambda: self.of(np.square(M @ learner._coefficients - c).sum())
+        return lambda: self.of(np.square(M @ learner.weights - c).sum())
 
     def of(self, square: Any) -> Any:
         """The error, of the sum of squares."""

@@ -179,7 +179,7 @@ def _kept(job: Job, learner: Any) -> dict[str, Any]:
     """What was asked for of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:
-        what["weights"] = np.array(learner._coefficients)
+        what["weights"] = np.array(learner.weights)
     if "lambdas" in job.keep:
         what["lambdas"] = _lambdas(job, learner)
     if "estimates" in job.keep:

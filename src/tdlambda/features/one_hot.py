@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, Indices, Values
+from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values
 from tdlambda.features.discrete import state_index, state_indices
 
 
@@ -38,6 +38,11 @@ class OneHot(Encoder):
         self.states = self.size
         self._ones = np.ones(1)
 
+    @property
+    def loop_kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode`` for loops, which have a state as a vector of one number."""
+        return EncoderKernel(encode_state, np.array([float(self.size)]), 1, binary=True)
+
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
         """Return the state as the only index, with the value 1."""
         indices = np.empty(1, dtype=np.int64)
@@ -52,3 +57,11 @@ class OneHot(Encoder):
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments as plain data."""
         return {"n": self.size}
+
+
+def encode_state(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
+    """The kernel of ``OneHot``; see ``EncoderKernel``."""
+    if not 0 <= obs[0] < numbers[0]:
+        return 1
+    index[0], value[0] = int(obs[0]), 1.0
+    return 0

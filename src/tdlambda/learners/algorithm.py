@@ -42,8 +42,8 @@ _COMMON = (
 
 
 @cache
-def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool) -> Model:
-    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected)
+def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool, mixed: bool) -> Model:
+    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected, mixed=mixed)
 
 
 class _Form:
@@ -99,7 +99,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         Step size α: a number, a schedule such as `td.OneOver("visits")`, or step sizes that adapt, such as
         `td.steps.Swift()`, where they are defined for the algorithm.
     lam
-        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.ValueErrorGreedy()`, "meta"
+        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.LambdaMixture()`, "meta"
         `td.Meta()`, "greedy" `td.Greedy()`.
     correction
         Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a `td.TraceCorrection`.
@@ -152,6 +152,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     takes_adaptive = True
     alpha: Alpha
+    _corrects: bool = False
+    """Whether each step brings a factor on λ'."""
+    _mixes: bool = False
+    """Whether x' may be a mixture: see `core.model`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Show every parameter in the signature."""
@@ -186,6 +190,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         declared = alpha.declare(self._declared) if isinstance(alpha, StepSize) else self._declared
         self._declaration = declared if centering is None else centered(declared)
         self.correction = TraceCorrection.named(correction)
+        self._corrects = self.correction.name != "importance"
         self._behavior: float | None = None
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
@@ -214,10 +219,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def _allocate(self, start: Floats) -> None:
         """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
-        sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
         declaration: Any = self.declaration
-        form = None if self._beside is None else _Form(self._beside)
-        self.model = model = _model(declaration, form, sizes_by, self.correction.name != "importance")
+        self.model = model = self._modelled()
         size, width = self.features.size, self._lam_features.size
         by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
         self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
@@ -227,13 +230,25 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
         for name, begin in declaration.starts.items():
             self._rows[[model.rows.index(f"{k}_{name}") for k in model.estimates]] = begin
-        self._rows[0, :size] = start
+        first = words(declaration.weight_rows)[0]
+        self._rows[[model.rows.index(f"{k}_{first}") for k in ("V", *model.mixture)], :size] = start
         self._own: Floats = np.zeros((len(model.own_rows), width))
         self._live: Ints = np.zeros((2, room if self._sparse else 0), dtype=np.int64)
         self._record: Array = np.zeros(1, named(one.state_type(model)))
         for name, value in (self._constants(start) | model.held).items():
             self._record[name] = value
         self._bind()
+
+    def _modelled(self) -> Model:
+        sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
+        form = None if self._beside is None else _Form(self._beside)
+        declaration: Any = self.declaration
+        return _model(declaration, form, sizes_by, self._corrects, self._mixes)
+
+    def _for_actions(self, corrects: bool, mixes: bool) -> None:
+        """Become a learner of action values, whose steps may bring a factor on λ' and mixtures as x'."""
+        self._corrects, self._mixes, self._kernel, self._one_hot = corrects, mixes, None, False
+        self.model = self._modelled()
 
     def _constants(self, start: Floats) -> dict[str, float]:
         """The numbers that do not change, by name."""
@@ -495,7 +510,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
 
         `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ]. `td.ValueErrorGreedy`: E[G] as it is
-        learnt, and averaged.
+        learnt, and averaged. `td.LambdaMixture`: the values that are mixed before these.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -514,8 +529,18 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def trace(self) -> Array:
-        """The eligibility trace e, as a view that cannot be written."""
-        return self.row(f"V_{words(self.declaration.trace_rows)[0]}")
+        """The eligibility trace e, as an array that cannot be written; of a mixture, the mixture of its traces."""
+        name = words(self.declaration.trace_rows)[0]
+        if not self.mixture:
+            return self.row(f"V_{name}")
+        mixed: Array = np.sum([weight * self.row(f"{k}_{name}") for k, weight in self.mixture.items()], axis=0)
+        mixed.flags.writeable = False
+        return mixed
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        """The estimates that V is a mixture of, and their weights (`td.LambdaMixture`); empty for other rules."""
+        return {k: float(self._record[number][0]) for k, number in self.model.mixture.items()}
 
     def row(self, name: str) -> Array:
         """A row by its name: "V_w", the value's weights; "V_e", its trace; "u", of the rule. It cannot be written."""
@@ -547,7 +572,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     @property
     def trace_decay(self) -> float | None:
         """γλ of the state just entered, by which the trace will decay; None if the algorithm keeps no such number."""
-        return float(self._record["V_decay"][0]) if "V_decay" in self.model.kept else None
+        if "V_decay" not in self.model.kept:
+            return None
+        weights = self.mixture or {"V": 1.0}
+        return sum(weight * float(self._record[f"{k}_decay"][0]) for k, weight in weights.items())
 
     @property
     def steps(self) -> int:

@@ -160,11 +160,6 @@ class Learner(ABC):
     def weights(self) -> Array:
         """The weights w, as a view that cannot be written."""
 
-    @property
-    def _coefficients(self) -> Array:
-        """The weights w, where `weights` may mean something else."""
-        return self.weights
-
     @abstractmethod
     def reset(self) -> None:
         """Forget the episode under way (traces, stored steps); keep what was learnt."""

@@ -64,11 +64,8 @@ def save(learner: Learner, path: str | Path) -> None:
     ...     load(f"{folder}/values").predict(0)
     0.5
     """
-    kind = type(learner)
-    if not isinstance(learner, Learner) or LEARNERS.get(kind.__name__) is not kind:
-        raise TypeError(f"learner must be of a registered class, a subclass of Learner with its own name; got {kind}")
-    params = {name: _plain(name, value) for name, value in learner.get_params().items()}
-    header = {"format": FORMAT, "tdlambda": tdlambda.__version__, "learner": kind.__name__, "params": params}
+    _require_registered(learner)
+    header = {"format": FORMAT, "tdlambda": tdlambda.__version__} | _plain("learner", learner)
     members = {_HEADER: json.dumps(header, allow_nan=False).encode()}
     state = learner._state()
     for name, array in state.items():
@@ -107,6 +104,12 @@ def load(path: str | Path) -> Learner:
     return learner
 
 
+def _require_registered(learner: Any) -> None:
+    kind = type(learner)
+    if not isinstance(learner, Learner) or LEARNERS.get(kind.__name__) is not kind:
+        raise TypeError(f"learner must be of a registered class, a subclass of Learner with its own name; got {kind}")
+
+
 _PARTS = (Encoder, Rule, OneOver, StepSize, TraceCorrection)
 """What a parameter may be beside plain data."""
 
@@ -121,6 +124,12 @@ def _plain(name: str, value: Any) -> Any:
             )
         params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
         return {"type": type(value).__name__, "params": params}
+    if isinstance(value, Learner):
+        _require_registered(value)
+        params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
+        return {"learner": type(value).__name__, "params": params}
+    if isinstance(value, list) and any(isinstance(inner, Learner) for inner in value):
+        return [_plain(name, inner) for inner in value]
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     try:
@@ -204,12 +213,7 @@ def _array(name: str, data: bytes) -> Array:
 
 def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     """A new learner as the header says, if the state is as large as such a learner's must be."""
-    name = header.get("learner", "")
-    if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
-        getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
-    kind = LEARNERS.get(name) if isinstance(name, str) else None
-    if kind is None or inspect.isabstract(kind):
-        raise ValueError(f"no learner is called {header.get('learner')!r}; if it is your own, import its module first")
+    kind = _learner_named(header.get("learner"))
     held = sum(array.nbytes for array in state.values())
     allowance = max(_LEAST_ALLOWANCE, held)
     params = {name: _part(value, allowance) for name, value in header["params"].items()}
@@ -228,12 +232,23 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     return learner
 
 
+def _learner_named(name: Any) -> type[Learner]:
+    if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
+        getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
+    kind = LEARNERS.get(name) if isinstance(name, str) else None
+    if kind is None or inspect.isabstract(kind):
+        raise ValueError(f"no learner is called {name!r}; if it is your own, import its module first")
+    return kind
+
+
 def _part(value: Any, allowance: int) -> Any:
     """A parameter from its plain form."""
+    if isinstance(value, list):
+        return [_part(inner, allowance) for inner in value]
     if not isinstance(value, dict):
         return value
-    name, params = value.get("type"), value.get("params")
-    kind = _part_named(name)
+    name, params = value.get("type", value.get("learner")), value.get("params")
+    kind: Any = _learner_named(name) if "learner" in value else _part_named(name)
     if kind is None or len(value) != 2 or not isinstance(params, dict):
         raise ValueError(f"its parameters have an unknown {name!r}")
     numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.control.engine import observation_grid
+from tdlambda.control.worlds import observation_grid
 from tdlambda.studies.running import prepared
 from tdlambda.studies.study import Study
 from tdlambda.tasks.frozen_lake import FrozenLake

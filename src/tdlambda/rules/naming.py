@@ -12,16 +12,16 @@ from tdlambda.rules.base import Rule
 from tdlambda.rules.fixed import Fixed, PerState
 from tdlambda.rules.greedy import Greedy
 from tdlambda.rules.meta import Meta
-from tdlambda.rules.value_error_greedy import ValueErrorGreedy
+from tdlambda.rules.mixture import LambdaMixture
 
-NAMED: dict[str, type[Rule]] = {"auto": ValueErrorGreedy, "meta": Meta, "greedy": Greedy}
+NAMED: dict[str, type[Rule]] = {"auto": LambdaMixture, "meta": Meta, "greedy": Greedy}
 """Rules that can be given by name, with their default settings."""
 
 
 def as_rule(lam: Any) -> Rule:
     """A rule from a rule, its name, a number, or a number for each state.
 
-    >>> as_rule(0.9), as_rule("auto") == ValueErrorGreedy()
+    >>> as_rule(0.9), as_rule("auto") == LambdaMixture()
     (Fixed(0.9), True)
     >>> as_rule("atuo")
     Traceback (most recent call last):

@@ -18,7 +18,8 @@ doubt = ½ takes it away from what counts as a common error. (The part of this u
 would belong to V - v. It is left out: λ' would follow the noise of a single reward, which costs more than the term of
 order α is worth.)
 
-    m    the value again, by the learner's own algorithm, with a step size of its own after n visits,
+    m    the value again, by the learner's own algorithm (of a gradient method without the correction: TD, which is
+         faster and here safe, because traces are cut), with a step size of its own after n visits,
          max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
     M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
     Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
@@ -77,6 +78,7 @@ class ValueErrorGreedy(Adaptive):
         "V": ("reward", "gamma_next", "rho", "lam_next"),
         "m": ("reward", "gamma_next", "rho", "mean_lam", "mean_pace"),
     }
+    by_td = ("m",)
     over = "x"
     weight_rows = "mean noise visits seen squares counted aim weight drift power"
     trace_rows = "trace"

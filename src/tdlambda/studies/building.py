@@ -9,11 +9,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from tdlambda import algorithms, features, learners, rules, steps
 from tdlambda.auto import AutoTD
-from tdlambda.control import ActorCritic, Softmax
+from tdlambda.control import ActorCritic, Boltzmann, EpsilonGreedy, Falling, QLambda, Sarsa, Softmax
 from tdlambda.engine.score import score_of
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
@@ -25,13 +26,16 @@ LEARNERS: dict[str, Any] = {
     name: getattr(module, name) for module in (learners, algorithms) for name in module.__all__
 } | {"AutoTD": AutoTD}
 RULES: dict[str, Any] = {name: getattr(rules, name) for name in rules.__all__} | rules.NAMED
+AGENTS: dict[str, Any] = {"Sarsa": Sarsa, "QLambda": QLambda}
+"""Agents with action values: in a study of control, these names in the place of a learner."""
+_POLICIES = {"epsilon": EpsilonGreedy, "temperature": Boltzmann}
 SELF_TUNING = ("AutoTD",)
 """Learners that choose λ themselves."""
 
 
 def default_lam(learner: str) -> Any:
     """The λ that a learner of ours has if none is given; None where it takes none, or the learner is not ours."""
-    known = LEARNERS.get(learner)
+    known = (LEARNERS | AGENTS).get(learner)
     given = inspect.signature(known).parameters.get("lam") if inspect.isclass(known) else None
     return None if given is None or given.default is given.empty else given.default
 
@@ -82,8 +86,10 @@ def build_learner(
 def build_agent(
     task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int],
     shared: Mapping[str, Any],
-) -> ActorCritic:  # fmt: skip
+) -> Any:  # fmt: skip
     """The agent of one cell; `shared` are options of the actor that its own go before."""
+    if learner in AGENTS:
+        return build_values(task, learner, rule, {**shared, **options}, warm_up)
     known = _parameters(ActorCritic) - {"critic", "policy", "behavior"}
     both = _parameters(_named(learner, LEARNERS, "learner"))
     own: dict[str, Any] = {"warm_up": int(warm_up[0] * warm_up[1])}
@@ -110,6 +116,52 @@ def build_agent(
     critic = build_learner(task, learner, rule, rest, warm_up)
     actions: Any = task.action_space
     return ActorCritic(critic, Softmax(int(actions.n)), **own)
+
+
+def build_values(
+    task: Any, agent: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
+) -> Any:
+    """An agent with action values. `epsilon` or `temperature` is its policy, `algorithm` the name of a learner."""
+    kind, given = AGENTS[agent], dict(options)
+    of_rule: dict[str, Any] = {}
+    algorithm = _named(given.pop("algorithm", "TrueOnlineTD"), LEARNERS, "algorithm")
+    make_rule = None if rule is None else _named(rule, RULES, "rule")
+    theirs = set() if make_rule is None else _parameters(make_rule)
+    known = (_parameters(kind) | _parameters(algorithm)) - {"actions"}
+    if {"warm_up", "length"} <= theirs and warm_up[0]:
+        of_rule |= {"warm_up": warm_up[0], "length": warm_up[1]}
+    for name in list(given):
+        bare = name.removeprefix("rule.")
+        if bare in theirs and (bare != name or bare not in known):
+            of_rule[bare] = _built(name, given.pop(name))
+        elif name in _POLICIES:
+            acts = "policy" if kind is Sarsa else "behavior"
+            given[acts] = _POLICIES[name](_level(name, given.pop(name)))
+        elif name not in known:
+            raise ValueError(f"{name}: {agent} with {algorithm.__name__} has no such option")
+        else:
+            given[name] = _built(name, given[name])
+    if make_rule is not None:
+        given["lam"] = make_rule(**of_rule)
+    features_ = given.pop("features", getattr(task, "features", None))
+    if features_ is None:
+        raise ValueError(
+            'features: this task has none of its own; give them, {type = "Fourier", low = […], high = […]}'
+        )
+    actions: Any = task.action_space
+    if not isinstance(actions, gym.spaces.Discrete):
+        raise ValueError(f"task: its actions are {actions}, but {agent} needs discrete ones")
+    return kind(features_, int(actions.n), algorithm=algorithm, **{"on_divergence": "flag", **given})
+
+
+def _level(name: str, value: Any) -> Any:
+    """A number, or a table with the arguments of `td.Falling`."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return Falling(**value)
+    except TypeError as error:
+        raise ValueError(f"{name}: {error}; write {{start = 1.0, end = 0.1, over = 10_000}}") from None
 
 
 def no_truth() -> Truth:

@@ -145,7 +145,7 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
         "area": mean_over(error[:, -study.area_points :], study.read_at, study.average if by_step else None),
         "final": error[:, -1],
         "curve": _rows(error[:, study.kept]),
-        "lambdas": _rows(np.stack([lam[0] for lam in result.lambdas])),
+        "lambdas": _rows(np.stack([_by_state(lam[0]) for lam in result.lambdas])),
     }
     if seed in result.motion:
         columns[_MOTION] = _as_bytes(result.motion[seed])
@@ -346,6 +346,11 @@ def _as_bytes(motion: list[Any]) -> pa.Array:
 
     whole = [np.round(255 * np.clip(np.nan_to_num(one), 0, 1)).astype(np.uint8).ravel() for one in motion]
     return pa.array([one.tolist() for one in whole], type=pa.list_(pa.uint8()))
+
+
+def _by_state(lam: Floats) -> Floats:
+    """λ of each observation: of action values, the mean over actions."""
+    return lam if lam.ndim == 1 else lam.mean(axis=1)
 
 
 def _rows(table: Any) -> pa.Array:

@@ -15,8 +15,8 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Ints, choice
-from tdlambda.control import ActorCritic
 from tdlambda.control import engine as control
+from tdlambda.control.worlds import EnvTask
 from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.job import checked, moments_of
 from tdlambda.engine.plan import WIDTH
@@ -44,7 +44,7 @@ from tdlambda.studies.checks import (
 from tdlambda.studies.method import Method
 from tdlambda.studies.reading import bundled_names, read
 from tdlambda.studies.sources import code, imported
-from tdlambda.tasks import TASKS, make
+from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.registry import NAMESPACE
 
@@ -97,7 +97,8 @@ class Study:
         "prediction", where the error of values is measured; or "control", where agents act and what is measured is a
         cost, minus the return: see docs/control.md.
     agent
-        In control, options of every actor: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`.
+        In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
+        `td.Sarsa` and `td.QLambda` where a method's learner is one of these.
     title
         For people.
     modules
@@ -271,6 +272,14 @@ class Study:
         """The task itself."""
         self._import_modules()
         with saying("task"):
+            if self.kind == "control" and self._task_id not in TASKS:
+                if self.task in WORLDS and not self.preset:
+                    made: Any = WORLDS[self.task](**self.task_options).env()
+                    made.id = self.task
+                    return made
+                if self.task in gym.registry:
+                    found: Any = EnvTask(self.task, dict(self.task_options))
+                    return found
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
@@ -315,7 +324,7 @@ class Study:
     def _text(self) -> set[str]:
         return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
 
-    def agents(self, method: str) -> list[ActorCritic]:
+    def agents(self, method: str) -> list[Any]:
         """In control, the agent of each cell; refused if it does not fit the task."""
         self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment

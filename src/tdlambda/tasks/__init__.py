@@ -4,9 +4,11 @@ from tdlambda.tasks import (
     aliased,
     baird,
     boyan,
+    classic,
     collision,
     frozen_lake,
     garnet,
+    gridworlds,
     mountain_car,
     random_mrp,
     random_walk,
@@ -16,23 +18,32 @@ from tdlambda.tasks import (
 )
 from tdlambda.tasks.base import TabularTask, Task
 from tdlambda.tasks.registry import TASKS, TaskEntry, make, task
+from tdlambda.tasks.table_world import table_world
+from tdlambda.tasks.world import WORLDS, World, WorldEnv, states
 
 __all__ = [
     "TASKS",
+    "WORLDS",
     "TabularTask",
     "Task",
     "TaskEntry",
+    "World",
+    "WorldEnv",
     "aliased",
     "baird",
     "boyan",
+    "classic",
     "collision",
     "frozen_lake",
     "garnet",
+    "gridworlds",
     "make",
     "mountain_car",
     "random_mrp",
     "random_walk",
     "ring_world",
+    "states",
+    "table_world",
     "task",
     "two_choice",
     "two_state",

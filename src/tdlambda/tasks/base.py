@@ -11,6 +11,8 @@ from tdlambda.features import Encoder
 from tdlambda.mdp import FiniteMDP, TableSampler, TabularPolicy, Transitions
 from tdlambda.mdp.finite import Policy
 from tdlambda.randomness import pick, running_sums
+from tdlambda.tasks.table_world import table_world
+from tdlambda.tasks.world import World
 
 Obs = TypeVar("Obs")
 
@@ -113,6 +115,10 @@ class TabularTask(Task[int]):
         terminated = bool(mdp.terminal[state])
         self._state = -1 if terminated else state
         return state, float(o.reward[k]), terminated, False, {"discount": float(mdp.discount[state])}
+
+    def world(self) -> World:
+        """The table, for compiled code."""
+        return table_world(self.mdp)
 
     def sampler(self, seed: int = 0) -> TableSampler:
         """Transitions of the table under the behaviour policy, compiled."""

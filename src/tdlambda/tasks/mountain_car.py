@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools, Floats, Ints, integer
+from tdlambda.arrays import Bools, Floats, Ints, integer, number
 from tdlambda.compiled import compiled
 from tdlambda.features import TileCoder
 from tdlambda.mdp import Transitions
@@ -46,12 +46,14 @@ class PumpPolicy:
         "on-policy": {"target_epsilon": 0.1},
         "off-policy": {"target_epsilon": 0.1, "behavior_epsilon": 0.3},
         "random": {"target_epsilon": 1.0},
+        "gymnasium": {"noise": 0.0, "limit": 200, "start": (-0.6, -0.4), "arrival": -1.0},
     },
 )
 class MountainCar(Task[Floats]):
     """A weak car in a valley, its actions at times replaced by chance; -1 a step, 0 for the one that reaches the goal.
 
-    Starts at rest anywhere on the slope. γ = 1, and an episode has no limit unless one is given; reaching a limit is
+    Starts at rest anywhere on the slope; the preset "gymnasium" is Gymnasium's MountainCar-v0.
+    γ = 1, and an episode has no limit unless one is given; reaching a limit is
     a truncation, not an end. Position and speed are drawn and moved by the same compiled code in the environment and
     in the sampler, without a library's cosine, so that trajectories are the same on every machine.
 
@@ -63,6 +65,10 @@ class MountainCar(Task[Floats]):
         Steps after which an episode is truncated, or None.
     target_epsilon, behavior_epsilon
         Of the `PumpPolicy` to predict and the one that acts; the same by default.
+    start
+        Where episodes begin: a position uniform between these two.
+    arrival
+        The reward of the step that reaches the goal.
 
     Examples
     --------
@@ -81,7 +87,12 @@ class MountainCar(Task[Floats]):
         limit: int | None = None,
         target_epsilon: float = 0.1,
         behavior_epsilon: float | None = None,
+        start: tuple[float, float] = (LOW, HIGH),
+        arrival: float = 0.0,
     ) -> None:
+        if not LOW <= start[0] < start[1] <= HIGH:
+            raise ValueError(f"start must be two positions in [{LOW}, {HIGH}], the lower first; got {start}")
+        self.start, self.arrival = (float(start[0]), float(start[1])), number(arrival, "arrival")
         if not 0 <= noise <= 1:
             raise ValueError(f"noise must be a probability, in [0, 1]; got {noise}")
         self.noise, self.limit = noise, None if limit is None else integer(limit, "limit", 1)
@@ -99,7 +110,7 @@ class MountainCar(Task[Floats]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
         """At rest, anywhere."""
         super().reset(seed=seed, options=options)
-        self._car, self._steps = np.array([start(self.np_random.random()), 0.0]), 0
+        self._car, self._steps = np.array([start(*self.start, self.np_random.random()), 0.0]), 0
         return self._car.copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
@@ -114,7 +125,8 @@ class MountainCar(Task[Floats]):
         truncated = not terminated and self._steps == self.limit
         obs = np.array([position, velocity])
         self._car = None if terminated or truncated else obs
-        return obs.copy(), 0.0 if terminated else -1.0, terminated, truncated, {"discount": 0.0 if terminated else 1.0}
+        reward = self.arrival if terminated else -1.0
+        return obs.copy(), reward, terminated, truncated, {"discount": 0.0 if terminated else 1.0}
 
     def sampler(self, seed: int = 0) -> "CarSampler":
         """Transitions under the behaviour policy, compiled."""
@@ -122,14 +134,16 @@ class MountainCar(Task[Floats]):
 
     def world(self) -> World:
         """The dynamics, for compiled code."""
-        return World(_begin, _act, np.array([self.noise]), size=2, actions=3, limit=self.limit or 0)
+        numbers = [self.noise, *self.start, self.arrival]
+        return World(_begin, _act, numbers, size=2, actions=3, limit=self.limit or 0, space=self.observation_space)
 
 
 class CarSampler:
     """A stream of MountainCar transitions under `PumpPolicy`, in chunks."""
 
     def __init__(self, car: MountainCar, seed: int) -> None:
-        self._settings = (car.noise, car.limit or 0, car.target.epsilon, car.behavior.epsilon)
+        self._settings = (car.noise, car.limit or 0, car.target.epsilon, car.behavior.epsilon, *car.start)
+        self._arrival = car.arrival
         self._rng = stream(integer(seed, "seed", 0))
         self._state = np.array([0.0, 0.0, -1.0])  # position, speed, steps so far in this episode (-1: none begun)
 
@@ -141,14 +155,14 @@ class CarSampler:
         terminated, truncated = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
         _drive(self._rng, self._state, *self._settings, obs, next_obs, action, rho, terminated, truncated)
         gamma = np.where(terminated, 0.0, 1.0)
-        reward = np.where(terminated, 0.0, -1.0)
+        reward = np.where(terminated, self._arrival, -1.0)
         return Transitions(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
 
 
 @compiled
-def start(u: float) -> float:
-    """A position uniform over the slope."""
-    return LOW + (HIGH - LOW) * u
+def start(low: float, high: float, u: float) -> float:
+    """A position uniform over a part of the slope."""
+    return low + (high - low) * u
 
 
 @compiled
@@ -168,16 +182,17 @@ def move(position: float, velocity: float, action: int) -> tuple[float, float]:
     return position, velocity
 
 
-def _begin(numbers: Floats, state: Floats, u: float) -> None:  # noqa: ARG001
+def _begin(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:
     """A new episode: see `World`."""
-    state[0], state[1] = start(u), 0.0
+    state[0], state[1] = start(numbers[1], numbers[2], uniform(random)), 0.0
 
 
-def _act(numbers: Floats, state: Floats, action: int, u: float, w: float) -> tuple[float, float, bool]:
+def _act(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:
     """One step: see `World`."""
-    state[0], state[1] = move(state[0], state[1], perturbed(action, numbers[0], u, w))
+    chance, other = uniform(random), uniform(random)
+    state[0], state[1] = move(state[0], state[1], perturbed(action, numbers[0], chance, other))
     over = state[0] >= GOAL
-    return 0.0 if over else -1.0, 0.0 if over else 1.0, over
+    return numbers[3] if over else -1.0, 0.0 if over else 1.0, over
 
 
 @compiled
@@ -204,6 +219,8 @@ def _drive(
     limit: int,
     target: float,
     behavior: float,
+    low: float,
+    high: float,
     obs: Floats,
     next_obs: Floats,
     action: Ints,
@@ -214,7 +231,7 @@ def _drive(
     position, velocity, steps = state
     for t in range(action.size):
         if steps < 0:
-            position, velocity, steps = start(uniform(rng)), 0.0, 0.0
+            position, velocity, steps = start(low, high, uniform(rng)), 0.0, 0.0
         u = uniform(rng)
         a = 0
         while a < 2 and u >= _pump(behavior, velocity, a):

@@ -1,38 +1,149 @@
 """Environments that compiled code can act in."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from tdlambda.arrays import Floats
+import gymnasium as gym
+import numpy as np
+
+from tdlambda.arrays import Floats, integer
+from tdlambda.randomness import stream
+
+BeginWorld = Callable[[Floats, Floats, Any], None]
+MoveWorld = Callable[[Floats, Floats, int, Any], Any]
 
 
 @dataclass(frozen=True)
 class World:
-    """The dynamics of a task as two plain functions of numbers; a task that offers `world()` runs in `td.control.run`.
+    """An environment as plain functions of numbers; a task that offers `world()` runs in `td.control.run`.
 
-    Both functions must be such that Numba can compile them, and their source is copied into generated code.
+    The functions must be such that Numba can compile them without making an array; their source is copied into
+    generated code, with the functions and numbers of their module that they use. Random numbers come from
+    `td.uniform(random)`, uniform on [0, 1). A `move` should draw as many at every step: then all agents on a seed meet
+    the same chance.
 
     Attributes
     ----------
     begin
-        ``begin(numbers, state, u)`` puts the state at the start of an episode, drawn by one uniform number.
+        ``begin(numbers, state, random)`` puts the state at the start of an episode.
     move
-        ``move(numbers, state, action, u, w)`` makes one step, drawn by two uniform numbers: the state becomes the next
-        one. It returns the reward, γ' and whether the episode has ended.
+        ``move(numbers, state, action, random)`` makes one step: the state becomes the next one. It returns the reward,
+        γ' and whether the episode has terminated.
     numbers
         Constants of the dynamics.
     size
-        Length of the state, which is the observation too.
+        Length of the state.
     actions
         Number of actions.
     limit
         Steps after which an episode is truncated; 0 for none.
+    observe
+        ``observe(numbers, state, out)`` writes the observation; None if it is the state itself.
+    space
+        Space of the observations: a `Box` of vectors, or `Discrete` where the observation is one whole number.
+
+    Examples
+    --------
+    >>> import numpy as np, tdlambda as td
+    >>> def begin(numbers, state, random):
+    ...     state[0] = 0.0
+    >>> def move(numbers, state, action, random):
+    ...     state[0] += 1.0 if td.uniform(random) < numbers[action] else 0.0
+    ...     return -1.0, 1.0, state[0] >= 5.0
+    >>> world = td.World(begin, move, [0.2, 0.8], size=1, actions=2, limit=100, space=td.states(6))
+    >>> env = world.env()
+    >>> env.reset(seed=1)[0], env.step(1)[:4]
+    (0, (1, -1.0, False, False))
     """
 
-    begin: Callable[[Floats, Floats, float], None]
-    move: Callable[[Floats, Floats, int, float, float], Any]
-    numbers: Floats
+    begin: BeginWorld
+    move: MoveWorld
+    numbers: Any
     size: int
     actions: int
-    limit: int
+    limit: int = 0
+    observe: Callable[[Floats, Floats, Floats], None] | None = None
+    space: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Validate what compiled code will rely on."""
+        for name in ("begin", "move"):
+            if not callable(getattr(self, name)):
+                raise TypeError(f"{name} must be a plain function (def …); got {getattr(self, name)!r}")
+        object.__setattr__(self, "numbers", np.array(self.numbers, dtype=np.float64))
+        for name, least in (("size", 1), ("actions", 1), ("limit", 0)):
+            object.__setattr__(self, name, integer(getattr(self, name), name, least))
+        if self.space is None:
+            object.__setattr__(self, "space", gym.spaces.Box(-np.inf, np.inf, (self.size,), np.float64))
+
+    @property
+    def discrete(self) -> bool:
+        """Whether an observation is one whole number."""
+        return isinstance(self.space, gym.spaces.Discrete)
+
+    @property
+    def width(self) -> int:
+        """Length of an observation as compiled code has it."""
+        return 1 if self.discrete else int(np.prod(self.space.shape))
+
+    def env(self) -> WorldEnv:
+        """A Gymnasium environment that makes the same steps."""
+        return WorldEnv(self)
+
+
+class WorldEnv(gym.Env[Any, Any]):
+    """A compiled world as a Gymnasium environment. `step` reports γ' as `info["discount"]`."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
+    mdp = None
+    id = ""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.observation_space = world, world.space
+        self.action_space = gym.spaces.Discrete(world.actions)
+        self._state, self._random, self._steps = np.zeros(world.size), stream(0), -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode."""
+        super().reset(seed=seed, options=options)
+        if seed is not None or self._steps < 0:
+            self._random = stream(int(self.np_random.integers(2**63)))
+        self.world.begin(self.world.numbers, self._state, self._random)
+        self._steps = 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step."""
+        if self._steps < 0:
+            raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
+        w, action = self.world, integer(action, "action", 0, self.world.actions - 1)
+        reward, gamma, terminated = w.move(w.numbers, self._state, action, self._random)
+        self._steps += 1
+        truncated = not terminated and self._steps == w.limit
+        seen = self._seen()
+        if terminated or truncated:
+            self._steps = -2
+        return seen, float(reward), bool(terminated), bool(truncated), {"discount": float(gamma)}
+
+    def _seen(self) -> Any:
+        if self.world.observe is None:
+            return int(self._state[0]) if self.world.discrete else self._state.copy()
+        out = np.zeros(self.world.width)
+        self.world.observe(self.world.numbers, self._state, out)
+        return int(out[0]) if self.world.discrete else out
+
+
+def states(n: int) -> Any:
+    """The space of observations that are the whole numbers from 0 to n - 1.
+
+    >>> states(3)
+    Discrete(3)
+    """
+    return gym.spaces.Discrete(integer(n, "n", 1))
+
+
+WORLDS: dict[str, Callable[[], World]] = {}
+"""Compiled worlds of Gymnasium's environments, by their ids."""

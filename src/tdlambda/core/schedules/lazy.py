@@ -12,8 +12,8 @@ then the estimate is settled, that is K = 1 and A = 0 and stored rows are what t
 tolerance are dropped. The results are those of `one` up to rounding and to what is dropped there and here.
 
 All rows of a feature lie side by side, rows_[feature, row]: a step reads few features, but every row of them. The last
-three lines of that array are room for sums over x, over x', and for what is added at x. Each estimate has a list of
-live features of its own, live_[2 k] and live_[2 k + 1], since estimates are settled one by one. `lazy_arrays` makes
+four lines of that array hold sums over z, x and x', and for what is added at x. Each estimate has a list of live
+features of its own, live_[2 k] and live_[2 k + 1], since estimates are settled one by one. `lazy_arrays` makes
 these arrays from those of a learner.
 
 Weights are examined for divergence where a bound on them, which grows by the largest change that a step can make, has
@@ -32,7 +32,7 @@ from tdlambda.core.names import words
 from tdlambda.core.schedules.one import _One, dot_name
 from tdlambda.core.schedules.text import indent
 
-ROOM = 3
+ROOM = 4
 """Lines of `rows_` beyond the features."""
 FEW = 8
 """Up to so many rows, sums over x are kept in registers; more are summed as vectors."""
@@ -107,6 +107,13 @@ def value_(state_, rows_, x_, xv_):
         row_ = rows_[x_[j_]]
         total_ += {value}
     return total_
+'''
+
+WEIGHT = '''@inlined
+def weight_(state_, rows_, f_):
+    """The weight of one feature."""
+    c_, row_ = state_[0].V_rows_, rows_[f_]
+    return {value}
 '''
 
 
@@ -282,7 +289,8 @@ class Lazy(_One):
     def value(self) -> str:
         """A prediction."""
         each = self.mixture(self.first, lambda s: f"row_[{self.linear.rows.index(s)}]", "c_.{}")
-        return VALUE.format(value=each if self.binary else product("xv_[j_]", each))
+        text = VALUE.format(value=each if self.binary else product("xv_[j_]", each))
+        return f"{text}\n\n{WEIGHT.format(value=each)}"
 
     # ---- one transition --------------------------------------------------------------------------------------
 
@@ -309,8 +317,12 @@ class Lazy(_One):
             lines.append(f"x1_, y1_, xx_ = absolute(xv_, n_), absolute(yv_, n_next_), {xx}")
         if not self.few:
             lines.append("at_x_, at_next_ = rows_[rows_.shape[0] - 3], rows_[rows_.shape[0] - 2]")
-            return [*lines, "sums_(rows_, x_, xv_, n_, at_x_)", "sums_(rows_, y_, yv_, n_next_, at_next_)"]
-        for at, index, value, n in (("x", "x_", "xv_", "n_"), ("x'", "y_", "yv_", "n_next_")):
+            lines += ["sums_(rows_, x_, xv_, n_, at_x_)", "sums_(rows_, y_, yv_, n_next_, at_next_)"]
+            if self.model.carried:
+                lines += ["at_z_ = rows_[rows_.shape[0] - 4]", "sums_(rows_, z_, zv_, len(z_), at_z_)"]
+            return lines
+        vectors = [("x", "x_", "xv_", "n_"), ("x'", "y_", "yv_", "n_next_"), ("z", "z_", "zv_", "len(z_)")]
+        for at, index, value, n in vectors if self.model.carried else vectors[:2]:
             times = "" if self.binary else f"{value}[j_] * "
             names = [(self.sum(k, r, at), i) for i, (k, r) in enumerate(self.places_of_rows) if r in self.summed(at)]
             lines += [f"{name} = 0.0" for name, _ in names]
@@ -332,7 +344,7 @@ class Lazy(_One):
         """Where the sum of a stored row over x or x' is."""
         if self.few:
             return f"{k}_{row}_at_{at}_".replace("'", "_next")
-        return f"{'at_x_' if at == 'x' else 'at_next_'}[{self.places_of_rows.index((k, row))}]"
+        return f"{ {'x': 'at_x_', 'z': 'at_z_'}.get(at, 'at_next_') }[{self.places_of_rows.index((k, row))}]"
 
     def visits(self) -> str:
         """Where visits are counted."""
@@ -349,7 +361,7 @@ class Lazy(_One):
 
     def dotted_with(self, k: str, left: str, right: str) -> str:
         """The same as an expression."""
-        if right not in ("x", "x'"):
+        if right not in ("x", "x'", "z"):
             return "{}_c_.{}_{}_dot".format(k, *self.linear.pair(left, right))
         return self.mixture(left, lambda s: self.sum(k, s, right), f"{k}_c_.{{}}")
 

@@ -23,6 +23,8 @@ class Estimates(FeatureLoops):
         K = len(self.model.estimates)
         groups: dict[Any, list[int]] = {}
         for k, (name, given) in enumerate(self.model.estimates.items()):
+            if name not in self.model.learning:
+                continue
             pins = tuple(self.model.pinned(name, keep) for keep in self.a.keeps)
             own = bool(words(self.a.of_value)) and name == "V"
             shared = tuple(self.shared(source) for source in given[:4])
@@ -30,9 +32,10 @@ class Estimates(FeatureLoops):
                 source if one or (source in INPUTS and source not in self.common) else ""  # no row of numbers has it
                 for source, one in zip(given[:4], shared, strict=True)
             )
-            groups.setdefault((shared, sources, pins, own), []).append(k)
+            groups.setdefault((shared, sources, pins, own, name in self.model.restarting), []).append(k)
         if len(groups) > 1:
-            self.tables["GROUP_OF"] = tuple(next(g for g, m in enumerate(groups.values()) if k in m) for k in range(K))
+            of = {k: g for g, members in enumerate(groups.values()) for k in members}
+            self.tables["GROUP_OF"] = tuple(of.get(k, 0) for k in range(K))
         calls = [self.numbers(g, key[0], members) for g, (key, members) in enumerate(groups.items())]
         self.gathers = _by_group([lines for _, lines in calls])
         return _by_group([[f"beyond_k_ = {call}"] for call, _ in calls])
@@ -87,8 +90,11 @@ class Estimates(FeatureLoops):
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)
                 take(name, f"N_[{name.upper()}_{g}[k_]]")
         if self.model.corrected:
-            parameters["cut"] = "cut"
-            values["lam_next"] += " * cut"
+            if "rho" in self.given_per_lane:
+                take("cut", "cut")
+            else:
+                parameters["cut"] = values["cut"] = "cut"
+            values["lam_next"] += f" * {values['cut']}"
         gathers = self.before_pass(g, parameters, values)
         at_x, at_next = (f.at_x, f.at_next) if f is not None else ({}, {})
         outs = [
@@ -122,14 +128,15 @@ class Estimates(FeatureLoops):
             take("allowed", "N_[ALLOWED_OF[k_]]")
         else:
             take("allowed", self.of_all("allowed"))
-        within = [f"(abs({values[prediction]}) <= allowed_[lane_])"]
+        restarts = name_of[members[0]] in self.model.restarting
+        within = [] if restarts else [f"(abs({values[prediction]}) <= allowed_[lane_])"]
         if f is not None:
             for name in ("trace_top", "weight_top", "bound"):
                 take(name, self.number(name))
             parameters |= {"x1_": "x1_", "y1_": "y1_"}
             lines, tops = self.tops(f)
             body, within = body + lines, [*tops, *within]
-        body.append(f"beyond_ += not ({' & '.join(within)})")
+        body.append(f"beyond_ += not ({' & '.join(within) or 'True'})")
         self.parts.append(self.lanewise(f"numbers_{g}", list(parameters), body, "alpha_", "beyond_"))
         return f"numbers_{g}({', '.join(parameters.values())})", gathers
 
@@ -193,7 +200,8 @@ class Estimates(FeatureLoops):
         squares = self.rule.squares if self.rule is not None else ()
         limit = "N_[ALLOWED_OF[k_]]" if squares else self.of_all("allowed")
         lines = ["if beyond_k_ > 0:", "    if beyond_ == 0:", "        fill(N_[OUT], 0.0)", "    beyond_ += beyond_k_"]
-        return [*lines, f"    mark(N_[OUT], {self.dot(f'{self.first}_x_next')}, {limit})"]
+        call = f"mark(N_[OUT], {self.dot(f'{self.first}_x_next')}, {limit})"
+        return [*lines, *(["    if k_ < 2:", f"        {call}"] if self.model.restarting else [f"    {call}"])]
 
 
 def _by_group(calls: list[list[str]]) -> list[str]:

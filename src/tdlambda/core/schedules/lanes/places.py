@@ -10,7 +10,9 @@ from tdlambda.core.schedules.one.rows import at_feature_numbers
 from tdlambda.core.schedules.text import indent
 
 VALUES = {"x_": "xv_", "y_": "yv_", "z_": "zv_"}
-SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "one")
+SHARED_INPUTS = ("ready", "xx", "zz", "most_reward", "turning", "one")
+LIMITED = ("reward", "gamma_next", "rho")
+"""Inputs that say how large a prediction may be."""
 SHARED_FLOATS = ("most_reward", "most_gamma", "most_rho")
 """Numbers that all lanes of a block share."""
 
@@ -63,12 +65,15 @@ class Places:
             "td_error",
         ]
         if rule is not None:
-            common += [*words(rule.parameters), *rule.keeps, *model.results]
+            common += [*words(rule.parameters), *rule.keeps, *rule.holds, *model.results]
+            common += ["over", "here", "ahead"] if model.mixture else []
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.own_rows and not self._row_dot(w)]
             common += [n for n, w in rule.dots.items() if w.split(".")[0] in model.apart]  # given from outside
             common += [] if rule.decides else ["lam_next"]
         common += ["reward"] if a.center else []
         common += ["zeros"] if "gamma_next" in per_lane else []
+        if per_lane:
+            common += [*SHARED_FLOATS, *(f"one_{name}" for name in LIMITED if name not in per_lane)]
         self.common = list(dict.fromkeys(common))
         self.tables: dict[str, tuple[int, ...]] = {}
         self.parts: list[str] = []
@@ -109,6 +114,8 @@ class Places:
 
     def shared(self, name: str) -> bool:
         """Whether something is one number for all lanes."""
+        if name == "most_reward" and self.given_per_lane:
+            return False
         if name in SHARED_INPUTS or name.endswith("_count"):
             return True
         if self.rule is not None and name in words(self.rule.shared):

@@ -36,7 +36,7 @@ class Rows:
         """What equations do to rows."""
         who = self.rule if prefix else self.a
         assert who is not None
-        return apply_text(who, f, prefix, self.sparse)
+        return apply_text(who, f, prefix, self.sparse, "kernel" if self.model.mixture else "inlined")
 
     def apply_feature(self) -> str:
         """The same by a function of one feature, and what the one before `step` sums."""
@@ -83,7 +83,8 @@ class Rows:
             lines += [f"        {line}" for line in visit("0.0", "next_")]
         head = [*rows, *at_feature_numbers(self.a, source), *_APPLIED, "order_", "n_live_", "listed_"]
         back = ", ".join(["within_", *(f"{n}_" for n in sums)])
-        return f"@inlined\ndef {name}({', '.join(head)}):\n" + indent([*lines, f"return {back}"])
+        how = "kernel" if self.model.mixture else "inlined"
+        return f"@{how}\ndef {name}({', '.join(head)}):\n" + indent([*lines, f"return {back}"])
 
     def clear(self) -> str:
         """The end of an episode."""
@@ -151,8 +152,11 @@ def over_live(row: str, body: list[str], sparse: bool) -> list[str]:
     return [f"if {MANY} * n_live_ > {row}.size:", *shifted(every), "else:", *shifted(listed)]
 
 
-def apply_text(who: Any, f: Forms, prefix: str, sparse: bool) -> str:
-    """What equations do to the rows of a declaration: at live features, at those of x (or z), at those of x'."""
+def apply_text(who: Any, f: Forms, prefix: str, sparse: bool, how: str = "inlined") -> str:
+    """What equations do to the rows of a declaration: at live features, at those of x (or z), at those of x'.
+
+    The estimates of a mixture are many: a "kernel" is compiled once for all of them.
+    """
     weights = words(who.weight_rows)
     rows = [r for r in who.row_names() if not prefix or r in f.tops or r in f.touched]
     coefficients = f.coefficients
@@ -175,7 +179,7 @@ def apply_text(who: Any, f: Forms, prefix: str, sparse: bool) -> str:
             lines += [f"    {r}_ = {r}[f_] + {r}_at_ * {value}[j_]", f"    {r}[f_] = {r}_"]
             lines += [f"    within_ &= abs({r}_) <= bound_"] if r in weights else []
     head = [*rows, *coefficients, *_APPLIED, *(["order_", "n_live_"] if sparse else [])]
-    text += f"@inlined\ndef {prefix}apply({', '.join(head)}):\n" + indent([*lines, "return within_"])
+    text += f"@{how}\ndef {prefix}apply({', '.join(head)}):\n" + indent([*lines, "return within_"])
     return text
 
 

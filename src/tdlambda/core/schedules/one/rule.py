@@ -7,6 +7,9 @@ from typing import Any
 from tdlambda.core.model import Model, Phase
 from tdlambda.core.names import words
 
+TURNING = "s_.steps % max(s_.size, TURNS) == 0"
+"""Whether the weights of a mixture may change."""
+
 
 def dot_name(k: str, left: str, right: str) -> str:
     """The name of a dot product in generated code; those of x and x' belong to no estimate."""
@@ -28,10 +31,12 @@ class RuleCalls:
         rule = self.rule
         assert rule is not None
         used = {argument for phase in self.model.phases for argument in phase.arguments}
-        given = {n for what in self.model.estimates.values() for n in what}
+        given = {n for what in self.model.estimates.values() for n in what} | (
+            {"turning"} if self.model.mixture else set()
+        )
         makers = {
             "ready": "n_next_ > 0 and s_.steps > s_.warm_up", "xx": "squared(xv_, n_)", "zz": "squared(zv_, len(z_))",
-            "most_reward": "s_.most_reward", "alpha": "alpha_", "one": "1.0",
+            "most_reward": "s_.most_reward", "alpha": "alpha_", "one": "1.0", "turning": TURNING,
         }  # fmt: skip
         self.body += [f"{name} = {how}" for name, how in makers.items() if name in used | given]
         self.known |= {name: name for name in (*rule.inputs, "lam_next")}

@@ -1,0 +1,91 @@
+"""How many of AutoTD's intervals hold what they are for: values in finite tasks, returns on streams of readings.
+
+    python experiments/auto_td/intervals.py [--seeds 12] [--synthetic] [--json]
+
+Finite tasks: the share of states, by how often they are visited, whose true value is in its interval, after 10³, 10⁴
+and 10⁵ steps; and the error that AutoTD says it has over the one it has. Streams: the share of returns in the interval
+that was given before them. `--synthetic` leaves out the streams that need packages.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tdlambda as td
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "streams"))
+import data
+
+STEPS = (10**3, 10**4, 10**5)
+LEVELS = (0.5, 0.9)
+
+
+def tasks() -> dict[str, Any]:
+    """With tables, and with features that states share."""
+    found = {"RingWorld .3": td.make("RingWorld-v0", behavior_left=0.3, target_left=0.25)}
+    found |= {"19-state walk, γ = 1": td.make("RandomWalk-v0")}
+    found |= {f"random MDP {k}": td.make("Garnet-v0", seed=k) for k in (71, 72)}
+    found |= {"random MDP 74, on-policy": td.make("Garnet-v0", seed=74, on_policy=True)}
+    found |= {"FrozenLake, shared features": td.make("FrozenLake-v0")}
+    return found | {"random MDP 76, 12 binary features": td.make("Garnet-v0", seed=76, features=12)}
+
+
+def of_values(task: Any, seeds: int) -> list[dict[str, float]]:
+    """At each number of steps."""
+    truth, rows = td.engine.exact_truth(task), []
+    share = truth.weights / truth.weights.sum()
+    for steps in STEPS:
+        inside, said, real = [], [], []
+        for seed in range(6000, 6000 + seeds):
+            v = td.AutoTD(task.features)
+            v.update_many(task.sampler(seed).take(steps))
+            limits = [v.interval_many(truth.observations, level) for level in LEVELS]
+            inside.append([share @ ((i[:, 0] <= truth.values) & (truth.values <= i[:, 1])) for i in limits])
+            said.append(v.explain().value_error or np.nan)
+            real.append(share @ (v.predict_many(truth.observations) - truth.values) ** 2)
+        ratio = float(np.sqrt(np.mean(np.square(said)) / np.mean(real)))
+        rows.append(dict(zip(("half", "nine"), np.mean(inside, axis=0).tolist(), strict=True)) | {"said": ratio})
+    return rows
+
+
+def of_returns(s: data.Stream) -> dict[str, float]:
+    """From step 700, every tenth."""
+    v, inside = td.AutoTD(td.Dense(s.X.shape[1])), []
+    for t in range(len(s.r)):
+        if t > 700 and t % 10 == 0 and s.judged[t]:
+            limits = [v.interval(s.X[t], level, of="return") for level in LEVELS]
+            inside.append([low <= s.G[t] <= high for low, high in limits])
+        v.update(s.X[t], float(s.r[t]), s.X[t + 1], s.gamma, float(s.rho[t]))
+    return dict(zip(("half", "nine"), np.mean(inside, axis=0).tolist(), strict=True))
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--synthetic", action="store_true", help="no stream that needs a package")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    values = {name: of_values(task, given.seeds) for name, task in tasks().items()}
+    some = {k: s for k, s in data.synthetic().items() if k in ("daily", "drift", "heavy tails", "200 irrelevant")}
+    some |= {} if given.synthetic else {k: s for k, s in data.real().items() if len(s.r) > 1000}
+    returns = {name: of_returns(s) for name, s in (some | data.kept_apart()).items()}
+    if given.json:
+        print(json.dumps({"values": values, "returns": returns}, indent=2))
+        return
+    print("| values within their 50 % / 90 % intervals; error said over real | 10³ | 10⁴ | 10⁵ |")
+    print("| --- | --- | --- | --- |")
+    for name, rows in values.items():
+        cells = [f"{100 * r['half']:.0f} / {100 * r['nine']:.0f} %; {r['said']:.2f}" for r in rows]
+        print(f"| {name} | {' | '.join(cells)} |")
+    print("\n| returns within their 50 % / 90 % intervals | |\n| --- | --- |")
+    for name, r in returns.items():
+        print(f"| {name} | {100 * r['half']:.0f} / {100 * r['nine']:.0f} % |")
+
+
+if __name__ == "__main__":
+    main()

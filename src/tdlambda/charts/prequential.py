@@ -1,0 +1,186 @@
+"""How good predictions of a stream were: charts of one question, and a page of all."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
+INK, SOFT, LINE, FAINT = "#1a1f26", "#59636e", "#dfe4ea", "#eef1f4"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#999999")
+POINTS, DETAIL, FEATURES, EXPERTS, SHOWN = 1200, 300, 12, 6, 20
+"""Points of a line at most; steps of the close view; features, experts and questions that are shown."""
+WIDTH = 720
+VERSION = "6.4"
+"""Of Vega-Lite."""
+_WORDS = {"labelColor": SOFT, "titleColor": SOFT, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+_CONFIG: dict[str, Any] = {
+    "background": "#ffffff", "font": FONT, "view": {"stroke": None}, "legend": {**_WORDS, "orient": "top"},
+    "axis": {**_WORDS, "gridColor": FAINT, "domainColor": LINE, "tickColor": LINE},
+    "title": {"color": SOFT, "fontSize": 13, "fontWeight": "normal", "anchor": "start", "frame": "group"},
+}  # fmt: skip
+
+
+def chart(scored: Any) -> Any:
+    """Of one question: predictions and returns, error over time, weights of experts or λ, calibration, features."""
+    n = scored.rows.size
+    whole = np.unique(np.linspace(min(n // 8, 32), n - 1, min(n, POINTS)).astype(np.int64))
+    parts = [_lines(scored, whole, "The whole stream")]
+    if scored.known.any():
+        last = np.flatnonzero(scored.known)[-DETAIL:]
+        parts += [_lines(scored, last, f"The last {last.size} predictions whose return is known", band=True)]
+        parts += [_errors(scored)]
+    parts += [_experts(scored)] if scored.samples else []
+    below = [_calibration(scored)] if scored.known.any() else []
+    below += [_features(scored)] if scored.importance else []
+    parts += [alt.hconcat(*below, spacing=40)] if below else []
+    found = alt.vconcat(*parts, spacing=30).resolve_scale(color="independent", x="independent", y="independent")
+    return found.properties(title=f"{scored.name}: predictions made before learning").configure(**_CONFIG)
+
+
+def _drawn(values: list[dict[str, Any]]) -> Any:
+    data: Any = alt.Data
+    return alt.Chart(data(values=values))
+
+
+def _colour(field: str, domain: list[str], **options: Any) -> Any:
+    scale = alt.Scale(domain=domain, range=[COLOURS[k % len(COLOURS)] for k in range(len(domain))])
+    return alt.Color(f"{field}:N", scale=scale, title=None, **options)
+
+
+def _row() -> Any:
+    return alt.X("row:Q", title="row", axis=alt.Axis(format="~s", tickCount=6), scale=alt.Scale(nice=False, zero=False))
+
+
+def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
+    """Predictions over what then happened."""
+    realised = np.where(scored.known, scored.realised.value, np.nan)
+    rows = [
+        {"row": int(scored.rows[i]), "what": what, "value": float(values[i])}
+        for what, values in (("what then happened", realised), ("prediction", scored.prediction))
+        for i in some
+        if np.isfinite(values[i])
+    ]
+    y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
+    drawn = _drawn(rows).mark_line(strokeWidth=1.4, strokeJoin="round")
+    layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "what then happened"]))]
+    if band and scored.deviation is not None:
+        from scipy.stats import norm
+
+        half = float(norm.ppf(0.5 + scored.level / 2)) * scored.deviation
+        limits = [
+            {"row": int(scored.rows[i]), "value": float(scored.prediction[i] - half[i]),
+             "high": float(scored.prediction[i] + half[i])} for i in some
+        ]  # fmt: skip
+        area = _drawn(limits).mark_area(opacity=0.16, color=COLOURS[0])
+        layers.insert(0, area.encode(_row(), y, alt.Y2("high")))
+        title += f", with the {scored.level:.0%} interval (it held {scored.coverage:.0%})"
+    return alt.layer(*layers).properties(width=WIDTH, height=180, title=title)
+
+
+def _errors(scored: Any) -> Any:
+    """The RMSE in windows, beside the baselines."""
+    ours = "this Horde"
+    values: list[dict[str, Any]] = []
+    for name in (None, *scored.baselines):
+        at, error = scored.rolling(name)
+        known = np.isfinite(error) & (error > 0)
+        pairs = zip(at[known].tolist(), error[known].tolist(), strict=True)
+        values += [{"row": row, "who": name or ours, "rmse": rmse} for row, rmse in pairs]
+    base = _drawn(values)
+    y = alt.Y("rmse:Q", title=None, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=4, format="~g"))
+    line = base.mark_line(strokeWidth=1.6).encode(_row(), y, _colour("who", [ours, *scored.baselines]))
+    return line.properties(width=WIDTH, height=160, title="Root mean squared error, over time")
+
+
+def _experts(scored: Any) -> Any:
+    """The weights of the bank, or λ where there is none."""
+    if not scored.samples[-1][1]:
+        values = [{"row": t, "lam": lam} for t, _, lam in scored.samples]
+        y = alt.Y("lam:Q", title=None, scale=alt.Scale(domain=[0, 1]))
+        line = _drawn(values).mark_line(color=COLOURS[0])
+        return line.encode(_row(), y).properties(width=WIDTH, height=90, title="λ, over time")
+    total: dict[str, float] = {}
+    for _, weights, _ in scored.samples:
+        for name, weight in weights.items():
+            total[name] = total.get(name, 0.0) + weight
+    most = sorted(total, key=lambda name: -total[name])[:EXPERTS]
+    values = []
+    for t, weights, _ in scored.samples:
+        rest = sum(weight for name, weight in weights.items() if name not in most)
+        values += [{"row": t, "expert": name, "weight": weights.get(name, 0.0)} for name in most]
+        values += [{"row": t, "expert": "others", "weight": rest}]
+    y = alt.Y("weight:Q", title=None, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=3))
+    area = _drawn(values).mark_area(opacity=0.85)
+    colour = _colour("expert", [*most, "others"], legend=alt.Legend(columns=3, labelLimit=230))
+    return area.encode(_row(), y, colour).properties(width=WIDTH, height=110, title="Weights of the experts, over time")
+
+
+def _calibration(scored: Any) -> Any:
+    """Mean return over mean prediction, by tenths."""
+    values = [{"prediction": p, "return": g, "steps": n} for p, g, n in scored.calibration()]
+    ends = [v[k] for v in values for k in ("prediction", "return")]
+    line = _drawn([{"at": min(ends)}, {"at": max(ends)}]).mark_line(strokeDash=[3, 3], color=SOFT)
+    wide = alt.Scale(zero=False, nice=False, padding=6)
+    dots = _drawn(values).mark_point(filled=True, size=60, color=COLOURS[0])
+    x = alt.X("prediction:Q", title="mean prediction", scale=wide, axis=alt.Axis(tickCount=4))
+    y = alt.Y("return:Q", title="mean return", scale=wide, axis=alt.Axis(tickCount=4))
+    same = line.encode(alt.X("at:Q", title="mean prediction"), alt.Y("at:Q", title="mean return"))
+    return alt.layer(same, dots.encode(x, y)).properties(width=230, height=200, title="Calibration, second half")
+
+
+def _features(scored: Any) -> Any:
+    """How far the prediction moves with each feature."""
+    values = [{"feature": name, "size": size} for name, size in list(scored.importance.items())[:FEATURES]]
+    bars = _drawn(values).mark_bar(color=COLOURS[0])
+    x = alt.X("size:Q", title=None, axis=alt.Axis(tickCount=4, format="~g"))
+    y = alt.Y("feature:N", title=None, sort=[v["feature"] for v in values], axis=alt.Axis(labelLimit=170, ticks=False))
+    return bars.encode(x, y).properties(width=270, height=200, title="Change of the prediction with one deviation")
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+_STYLE = f"""
+body {{ font: 15px/1.5 {FONT}; color: {INK}; background: #fff; margin: 2rem auto; max-width: 52rem; padding: 0 1rem }}
+table {{ border-collapse: collapse; margin: 1rem 0; width: 100% }} th, td {{ padding: .25rem .6rem; text-align: right }}
+th {{ color: {SOFT}; font-weight: normal; border-bottom: 1px solid {LINE} }}
+td:first-child, th:first-child {{ text-align: left }}
+.rival td {{ color: {SOFT} }} .rival td:first-child {{ padding-left: 1.6rem }} svg {{ max-width: 100%; height: auto }}
+h2 {{ margin-top: 2.5rem }} .said {{ color: #8a4b00 }}
+"""
+
+
+def page(result: Any) -> str:
+    """One HTML file without scripts: scores, remarks and charts of every question."""
+    title = html.escape(result.title)
+    body = [f"<h1>{title}</h1>", _table(result)]
+    body += [f'<p class="said">{html.escape(str(alarm))}</p>' for alarm in result.alarms[:SHOWN]]
+    for name, scored in list(result.questions.items())[:SHOWN]:
+        svg = vl_convert.vegalite_to_svg(chart(scored).to_dict(validate=False), vl_version=VERSION)
+        said = "".join(f'<p class="said">{html.escape(remark)}</p>' for remark in scored.remarks())
+        body.append(f"<section><h2>{html.escape(name)}</h2>{said}<figure>{svg}</figure></section>")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    head = f"<head>{head}<style>{_STYLE}</style></head>"
+    return f'<!doctype html><html lang="en">{head}<body>{"".join(body)}</body></html>'
+
+
+def _table(result: Any) -> str:
+    heads = ("", "early R²", "late R²", "95 %", "RMSE", "bias", "slope", "Bellman error", "interval held")
+    rows = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    for name, s in result.questions.items():
+        low, high = s.interval()["r2"] if s.known.any() else (np.nan, np.nan)
+        limits = f"{low:.3f} to {high:.3f}" if np.isfinite(low) else ""
+        held = f"{s.coverage:.0%} of {s.level:.0%}" if np.isfinite(s.coverage) else ""
+        rows.append(_cells("", name, s.early, s.late, limits, f"{s.bellman:.4g}", held))
+        rows += [_cells("rival", rival, s.rivals_early[rival], late, "", "", "") for rival, late in s.rivals.items()]
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _cells(kind: str, name: str, early: Any, late: Any, limits: str, *more: str) -> str:
+    numbers = [f"{early.r2:.3f}", f"{late.r2:.3f}", limits, f"{late.rmse:.4g}", f"{late.bias:.2g}", f"{late.slope:.2f}"]
+    cells = "".join(f"<td>{'' if cell == 'nan' else cell}</td>" for cell in (*numbers, *more))
+    return f'<tr class="{kind}"><td>{html.escape(name)}</td>{cells}</tr>'

@@ -1,0 +1,134 @@
+"""`tdlambda stream`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tdlambda.cli.output import console
+
+if TYPE_CHECKING:
+    from tdlambda.streams import Horde
+
+
+def stream(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a step.", show_default=False)],
+    predict: Annotated[
+        list[str] | None, typer.Option(help="A column to predict; may be repeated.", show_default=False)
+    ] = None,
+    horizon: Annotated[
+        list[float] | None,
+        typer.Option(help="How many rows ahead; may be repeated. 24 by default.", show_default=False),
+    ] = None,
+    total: Annotated[bool, typer.Option("--sum", help="Predict the discounted sum, in place of the mean.")] = False,
+    by: Annotated[str | None, typer.Option(help="A column that tells machines or episodes apart.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column of time; the only column of dates by default.")] = None,
+    gap: Annotated[float | None, typer.Option(help="Rows further apart (in seconds) do not follow.", min=0)] = None,
+    terminated: Annotated[str | None, typer.Option(help="A column that is true where an episode ends.")] = None,
+    missing: Annotated[str, typer.Option(help="Missing values: refuse, hold or mask.")] = "refuse",
+    period: Annotated[int | None, typer.Option(help="Rows in a season, for the seasonal baseline.", min=2)] = None,
+    boosting: Annotated[bool, typer.Option("--boosting", help="Gradient boosting among the baselines too.")] = False,
+    page: Annotated[Path | None, typer.Option(help="Write the page there. FILE.html by default.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Save the trained Horde there, for Horde.load.")] = None,
+    load: Annotated[Path | None, typer.Option(help="Go on with a saved Horde, after the rows it has seen.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as the file grows, until Ctrl-C.")] = False,
+    every: Annotated[float, typer.Option(help="Seconds between two looks at the file.", min=0.01)] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="For programs; with --follow, one line a look.")] = False,
+) -> None:
+    """Predict columns of a file, row by row, and say how good that is: scores beside baselines, and a page.
+
+    Example: [bold]tdlambda stream sensors.csv --predict flow --horizon 24 --save flow.horde[/bold]
+    """
+    import tdlambda as td  # Numba is slow to import
+
+    if load is not None:
+        horde = td.Horde.load(load)
+    elif not predict:
+        raise ValueError("--predict: name a column to predict, or --load a saved Horde")
+    else:
+        asked = {
+            _name(column, steps, len(horizon or ())): td.Question(column, horizon=steps, average=not total)
+            for column in predict
+            for steps in horizon or [24.0]
+        }
+        rules: Any = {"by": by, "time": time, "gap": gap, "terminated": terminated, "missing": missing}
+        horde = td.Horde(None, asked, variance=True, **rules)
+    try:
+        if load is None:
+            names = ["running mean", "last value", "seasonal", "ridge"] + ["gradient boosting"] * boosting
+            _score(horde, file, page or file.with_suffix(".html"), period, names, json, follow)
+        elif not follow:
+            horde.learn(file, skip=horde.rows)
+            _say(horde, json)
+        if follow:
+            _follow(horde, file, every, save, json)
+    except KeyboardInterrupt:
+        if save is not None and horde.rows:
+            horde.save(save)
+        kept = f"saved to {save}" if save is not None and horde.rows else "--save FILE would keep what was learnt"
+        print(f"stopped after {horde.rows:,} rows; {kept}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    if save is not None:
+        horde.save(save)
+        if not json:
+            console.print(f"saved to {save}: td.Horde.load({str(save)!r})")
+
+
+def _name(column: str, steps: float, several: int) -> str:
+    return f"{column}, {steps:g} rows" if several > 1 else column
+
+
+def _score(
+    horde: Horde, file: Path, page: Path, period: int | None, names: list[str], json: bool, follow: bool
+) -> None:
+    """Learn from the file as it is, and score every prediction."""
+    import tdlambda as td
+    from tdlambda.streams.reading import Text
+
+    text = follow and file.suffix.lower() not in (".parquet", ".pq")
+    data: Any = Text(file, finished=True).read(10_000) if text else file
+    result = td.prequential(horde, data, period=period, baselines=names)
+    result.page(page)
+    if json and follow:
+        _say(horde, json)
+    elif json:
+        print(result.to_json())
+    else:
+        console.print(str(horde.features), markup=False)
+        console.print(str(result), markup=False, soft_wrap=True)
+        _say(horde, json)
+        console.print(f"the page: {page}")
+
+
+def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: bool) -> None:
+    """Learn from rows as they are written."""
+    from tdlambda.streams.tail import tail
+
+    if file.suffix.lower() in (".parquet", ".pq"):
+        raise ValueError(f"--follow: a Parquet file does not grow; got {file}")
+    for batch in tail(file, horde.rows, every):
+        if batch is None:
+            continue
+        said = len(horde.alarms)
+        horde.learn(batch)
+        for alarm in horde.alarms[said:]:
+            print(f"alarm: {alarm}", file=sys.stderr)
+        _say(horde, json)
+        if save is not None:
+            horde.save(save)
+
+
+def _say(horde: Horde, json: bool) -> None:
+    """The predictions at the last row."""
+    found, limits = horde.predict(), horde.interval() if horde.variance else {}
+    if json:
+        known = {name: list(pair) for name, pair in limits.items()}
+        print(json_module.dumps({"row": horde.rows, "predictions": found, "intervals": known}), flush=True)
+        return
+    for name, value in found.items():
+        band = f" ({limits[name][0]:.4g} to {limits[name][1]:.4g})" if name in limits else ""
+        console.print(f"after row {horde.rows:,}, {name}: {value:.5g}{band}", markup=False)

@@ -1,0 +1,146 @@
+"""The episodes that an agent has finished, and the ones it was evaluated in."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints, integer
+
+_COLUMNS = 5
+
+
+class LearningCurve:
+    """The episodes that an agent has finished, in order; what `td.train` returns.
+
+    Attributes
+    ----------
+    steps
+        Transitions learnt from, those of unfinished episodes included.
+    interrupted
+        Whether Ctrl-C ended the last run.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> agent = td.Sarsa(ring.features, actions=2, alpha=0.1)
+    >>> curve = td.train(ring, agent, steps=1000, seed=1, evaluate_every=500)
+    >>> curve.steps, len(curve) == curve.returns.size == curve.lengths.size
+    (1000, True)
+    >>> bool((abs(curve.returns) == 1).all()), bool((curve.lengths >= 5).all())
+    (True, True)
+    >>> curve.evaluations[:, 0]
+    array([ 500., 1000.])
+    """
+
+    def __init__(self) -> None:
+        self.steps, self.interrupted = 0, False
+        self._rows: list[tuple[float, float, int, int, int]] = []
+        self._evaluated: list[tuple[float, ...]] = []
+        self._current: dict[int, list[float]] = {}
+
+    @property
+    def returns(self) -> Floats:
+        """Of each episode, the sum of its rewards without discount."""
+        return np.array([row[0] for row in self._rows], dtype=np.float64)
+
+    @property
+    def discounted(self) -> Floats:
+        """Of each episode, its return Σ_t γ₁⋯γ_t R_{t+1}, which is what the agent raises."""
+        return np.array([row[1] for row in self._rows], dtype=np.float64)
+
+    @property
+    def lengths(self) -> Ints:
+        """Of each episode, its number of steps."""
+        return np.array([row[2] for row in self._rows], dtype=np.int64)
+
+    @property
+    def ends(self) -> Ints:
+        """Of each episode, the number of steps learnt from when it ended."""
+        return np.array([row[3] for row in self._rows], dtype=np.int64)
+
+    @property
+    def truncated(self) -> Any:
+        """Of each episode, whether it was cut short rather than terminated."""
+        return np.array([row[4] for row in self._rows], dtype=np.bool_)
+
+    @property
+    def evaluations(self) -> Floats:
+        """Of each evaluation: after how many steps, the mean return of its episodes, their standard deviation, number.
+
+        Shape [evaluation, 4]. Evaluation episodes are played without exploration and not learnt from.
+        """
+        return np.array(self._evaluated, dtype=np.float64).reshape(-1, 4)
+
+    def mean(self, last: int = 100) -> float:
+        """The mean return of the last so many episodes; NaN if there are none."""
+        recent = self._rows[-integer(last, "last", 1) :]
+        return sum(row[0] for row in recent) / len(recent) if recent else float("nan")
+
+    def add(self, reward: float, gamma_next: float, ended: bool, truncated: bool = False, env: int = 0) -> None:
+        """One step, of one of several environments."""
+        now = self._current.setdefault(env, [0.0, 0.0, 1.0, 0.0])  # return, discounted, discount, length
+        self.steps += 1
+        now[0], now[1], now[3] = now[0] + reward, now[1] + now[2] * reward, now[3] + 1
+        now[2] *= gamma_next
+        if ended:
+            self._rows.append((now[0], now[1], int(now[3]), self.steps, int(truncated)))
+            del self._current[env]
+
+    def evaluated(self, returns: list[float]) -> None:
+        """An evaluation, made now."""
+        self._evaluated.append((self.steps, float(np.mean(returns)), float(np.std(returns)), len(returns)))
+
+    def begin(self) -> None:
+        """A new episode; what is not finished is dropped."""
+        self._current = {}
+
+    def plot(self, window: int = 20) -> Any:
+        """An Altair chart: returns of episodes, their running mean over `window`, and evaluations."""
+        draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
+        return draw(self, integer(window, "window", 1))
+
+    def save(self, path: str | Path) -> None:
+        """Write the curve to exactly this path, at once or not at all; `LearningCurve.load` reads it."""
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".tdlambda-{secrets.token_hex(8)}.tmp")
+        try:
+            with open(beside, "xb") as file:
+                rows = np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS)
+                np.savez(file, episodes=rows, evaluations=self.evaluations, steps=np.array(self.steps))
+            os.replace(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> LearningCurve:
+        """Read a curve that `save` wrote; pass it to `td.train` to go on with it."""
+        curve = cls()
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                rows, evaluations, steps = file["episodes"], file["evaluations"], int(file["steps"])
+            if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
+                raise ValueError("its arrays have other shapes")
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+        curve.steps = steps
+        curve._rows = [(float(g), float(d), int(n), int(end), int(cut)) for g, d, n, end, cut in rows]
+        curve._evaluated = [tuple(map(float, row)) for row in evaluations]
+        return curve
+
+    def __len__(self) -> int:
+        """Finished episodes."""
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        """Sizes, and how it goes."""
+        end = ", interrupted" if self.interrupted else ""
+        return f"<LearningCurve: {self.steps} steps, {len(self)} episodes, last 100 return {self.mean():.4g}{end}>"

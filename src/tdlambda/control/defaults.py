@@ -1,0 +1,46 @@
+"""Step sizes that need no choice: what `td.Sarsa`, `td.QLambda` and `td.ActorCritic.for_env` take if none is given.
+
+They begin at a share of 1/|x|², the step size at which one update would remove the whole error, and fall with the
+number of visits n: tables need to average chance out, shared features to follow a policy that still changes.
+
+    table            α = 0.5 (10 / (10 + n))^0.8
+    other features   α = 0.5/|x|² (1000 / (1000 + n))^0.5
+
+The numbers were chosen on seeds 100 to 107 of CartPole, Acrobot, MountainCar and FrozenLake; docs/control.md has what
+they give on other seeds.
+"""
+
+from __future__ import annotations
+
+from tdlambda.features import Encoder, Fourier, GridTilings, TileCoder
+from tdlambda.learners import OneOver
+
+SHARE = 0.5
+"""The part of an error that the first update removes."""
+CRITIC, ACTOR = 0.2, 0.1
+"""The same for a critic, and the actor's step size in that unit; both stay."""
+
+
+def squared_norm(features: Encoder, name: str = "alpha") -> float:
+    """The typical |x|² of features; an error that asks for the step size where it is not known.
+
+    >>> import tdlambda as td
+    >>> squared_norm(td.OneHot(5)), squared_norm(td.Fourier([0, 0], [1, 1], order=3))
+    (1.0, 8.0)
+    """
+    kernel = features.loop_kernel
+    if (kernel is not None and kernel.binary) or isinstance(features, TileCoder | GridTilings):
+        return float(features.active)
+    if isinstance(features, Fourier):
+        return features.size / 2
+    raise ValueError(
+        f"{name} must be given for {features!r}: how large such features are is not known. Take about 0.5 over the "
+        "mean of |x|²"
+    )
+
+
+def step_size(features: Encoder) -> OneOver:
+    """The step size of action values."""
+    norm = squared_norm(features)
+    offset, power = (10.0, 0.8) if features.active == 1 and features.states is not None else (1000.0, 0.5)
+    return OneOver("visits", SHARE / norm * offset**power, offset, power)

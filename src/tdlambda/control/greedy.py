@@ -1,0 +1,199 @@
+"""Policies that follow from action values: ε-greedy and softmax, with a constant level or one that falls.
+
+    ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best share what is left
+    softmax      π(a|s) ∝ exp(q(s,a)/τ)
+
+The functions below are plain Python: `control.value_modules` copies their source into generated modules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from tdlambda.arrays import Floats, choice, fraction, integer, positive
+
+LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i8"}
+"""Numbers of a level that falls, as compiled code reads them."""
+
+
+def level(start: float, end: float, after: int, over: int, n: int) -> float:
+    """The level after n steps or episodes: `start` up to `after`, then in a straight line to `end`."""
+    if n < after:
+        return start
+    if n >= after + over:
+        return end
+    return start + (end - start) * (n - after) / over
+
+
+def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
+    """The probability of each action."""
+    best, count = q[0], 0
+    for a in range(q.size):
+        best = max(best, q[a])
+    for a in range(q.size):
+        count += q[a] == best
+    for a in range(q.size):
+        out[a] = epsilon / q.size
+        if q[a] == best:
+            out[a] += (1.0 - epsilon) / count
+
+
+def softmax(q: Floats, temperature: float, out: Floats) -> None:
+    """The probability of each action; the largest value is taken out, so that nothing overflows."""
+    best, total = q[0], 0.0
+    for a in range(q.size):
+        best = max(best, q[a])
+    for a in range(q.size):
+        out[a] = math.exp((q[a] - best) / temperature)
+        total += out[a]
+    for a in range(q.size):
+        out[a] /= total
+
+
+class Falling:
+    """A level that falls in a straight line: `start`, then over so many steps or episodes to `end`.
+
+    Parameters
+    ----------
+    start, end
+        The level at first, and at last.
+    over
+        How long it takes to fall; 0 falls at once.
+    by
+        What is counted: "steps" or "episodes".
+    after
+        How long it stays at `start` before.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> td.EpsilonGreedy(td.Falling(1.0, 0.1, over=10_000))
+    EpsilonGreedy(Falling(1, 0.1, over=10000))
+    """
+
+    def __init__(
+        self, start: float, end: float, over: int, by: Literal["steps", "episodes"] = "steps", after: int = 0
+    ) -> None:
+        self.start, self.end = float(start), float(end)
+        self.over, self.after = integer(over, "over", 0), integer(after, "after", 0)
+        self.by = choice(by, "by", "steps", "episodes")
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"start": self.start, "end": self.end, "over": self.over, "by": self.by, "after": self.after}
+
+    def at(self, steps: int, episodes: int = 0) -> float:
+        """The level after so many steps and episodes."""
+        return level(self.start, self.end, self.after, self.over, episodes if self.by == "episodes" else steps)
+
+    def __eq__(self, other: object) -> bool:
+        """Same parameters."""
+        return isinstance(other, Falling) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        """Equal ones hash alike."""
+        return hash(tuple(self.get_params().values()))
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        more = f", by={self.by!r}" * (self.by != "steps") + f", after={self.after}" * (self.after > 0)
+        return f"Falling({self.start:g}, {self.end:g}, over={self.over}{more})"
+
+
+Level: TypeAlias = float | Falling
+"""A number, or one that falls."""
+
+
+class GreedyPolicy:
+    """A policy that follows from action values by one number, its level."""
+
+    kernel: ClassVar[Any]
+    name: ClassVar[str]
+    """What the number is called."""
+
+    def __init__(self, given: Level, check: Callable[[Any, str], float]) -> None:
+        if isinstance(given, Falling):
+            check(given.start, f"{self.name}.start"), check(given.end, f"{self.name}.end")
+            self.level: Level = given
+        else:
+            self.level = check(given, self.name)
+
+    def numbers(self) -> dict[str, float]:
+        """The level as compiled code reads it."""
+        one = self.level if isinstance(self.level, Falling) else Falling(self.level, self.level, 0)
+        found = {name: getattr(one, name) for name in ("start", "end", "after", "over")}
+        return found | {"episodes": one.by == "episodes"}
+
+    def at(self, steps: int, episodes: int = 0) -> float:
+        """The level after so many steps and episodes."""
+        return self.level.at(steps, episodes) if isinstance(self.level, Falling) else self.level
+
+    def probabilities(self, q: Floats, steps: int = 0, episodes: int = 0) -> Floats:
+        """π(·|s) from the values of the actions."""
+        values, out = np.ascontiguousarray(q, dtype=np.float64), np.empty(len(q))
+        type(self).kernel(values, self.at(steps, episodes), out)
+        return out
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {self.name: self.level}
+
+    def __eq__(self, other: object) -> bool:
+        """Same kind, same level."""
+        return type(self) is type(other) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        """Equal policies hash alike."""
+        return hash((type(self), self.level))
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return f"{type(self).__name__}({self.level!r})"
+
+
+class EpsilonGreedy(GreedyPolicy):
+    """The best action, or with probability ε any action; equally good ones are equally likely.
+
+    Parameters
+    ----------
+    epsilon
+        ε, a number in [0, 1] or a `td.Falling` one.
+
+    Examples
+    --------
+    >>> import numpy as np, tdlambda as td
+    >>> td.EpsilonGreedy(0.3).probabilities(np.array([1.0, 2.0, 2.0])).round(3)
+    array([0.1 , 0.45, 0.45])
+    """
+
+    kernel, name = staticmethod(epsilon_greedy), "epsilon"
+
+    def __init__(self, epsilon: Level = 0.1) -> None:
+        super().__init__(epsilon, fraction)
+
+
+class Boltzmann(GreedyPolicy):
+    """The softmax of action values, π(a|s) ∝ exp(q(s,a)/τ).
+
+    (`td.Softmax` is the policy of an actor, with parameters of its own.)
+
+    Parameters
+    ----------
+    temperature
+        τ, positive: a number or a `td.Falling` one. It has the unit of the values.
+
+    Examples
+    --------
+    >>> import numpy as np, tdlambda as td
+    >>> td.Boltzmann(1.0).probabilities(np.array([0.0, 1.0])).round(3)
+    array([0.269, 0.731])
+    """
+
+    kernel, name = staticmethod(softmax), "temperature"
+
+    def __init__(self, temperature: Level = 1.0) -> None:
+        super().__init__(temperature, positive)

@@ -1,0 +1,81 @@
+"""Q(λ) in the forms of Watkins (1989) and of Peng & Williams (1996).
+
+    δ  = r' + γ' max_b q(s', b) - q(s, a)
+    e  = γλ c e + x(s, a),    c = 1 if a is greedy, else 0      form="watkins"
+    w += α δ e
+
+Watkins's traces are cut *before* x(s, a) is added, where this step's action is not greedy: earlier pairs learn nothing
+from what follows an exploratory action, and that action's own pair does. Any action of the greatest value is greedy.
+
+Peng's form never cuts. Its λ-return is G = r' + γ' [(1 - λ') max_b q(s', b) + λ' G'], that is
+
+    δ  = r' + γ' [(1 - λ') max_b q(s', b) + λ' q(s', a')] - q(s, a),    e = γλ e + x(s, a)
+
+with the weights held, the same as the two errors of the paper; online, q(s', a') - max q(s', ·) is read a step before.
+What it learns is neither q of the behaviour policy nor q* unless λ = 0 or all actions are greedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tdlambda.algorithms import TrueOnlineTD
+from tdlambda.arrays import choice
+from tdlambda.control.action_values import AGENTS, ActionValues
+from tdlambda.control.defaults import step_size
+from tdlambda.control.greedy import EpsilonGreedy
+from tdlambda.features import Encoder
+from tdlambda.learners import Algorithm
+
+EXPLORING = EpsilonGreedy(0.3)
+"""The policy that acts if none is given."""
+
+
+class QLambda(ActionValues):
+    """Q(λ): the values of the best policy, learnt while another one explores.
+
+    Parameters
+    ----------
+    features, actions, alpha, lam, algorithm, options
+        See `ActionValues`. Peng's form takes no λ that is learnt.
+    form
+        "watkins", which cuts traces at exploratory actions, or "peng", which does not.
+    behavior
+        The policy that acts, as `policy` of `ActionValues`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")
+    >>> agent = td.QLambda(ring.features, actions=2, alpha=0.1, lam=0.9, behavior=td.EpsilonGreedy(0.3))
+    >>> curve = td.train(ring, agent, steps=5000, seed=1)
+    >>> bool(abs(agent.q(9)[1] - ring.mdp.optimal().q[9, 1]) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        features: Encoder,
+        actions: int,
+        alpha: Any = None,
+        lam: Any = 0.9,
+        *,
+        form: Literal["watkins", "peng"] = "watkins",
+        algorithm: type[Algorithm] = TrueOnlineTD,
+        behavior: Any = EXPLORING,
+        **options: Any,
+    ) -> None:
+        self.kind = choice(form, "form", "watkins", "peng")
+        alpha = step_size(features) if alpha is None else alpha
+        target = "greedy" if form == "watkins" else "peng"
+        super().__init__(
+            features, actions, alpha, lam, algorithm, EpsilonGreedy(0.0), behavior, "importance", target, options
+        )
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        own = super().get_params() | {"form": self.kind}
+        return {name: value for name, value in own.items() if name not in ("policy", "correction")}
+
+
+AGENTS["QLambda"] = QLambda

@@ -1,0 +1,81 @@
+"""Sarsa(λ), Expected Sarsa(λ), Tree Backup(λ) and Retrace(λ) (Sutton & Barto 2018, chapters 6 and 12).
+
+    δ  = r' + γ' q(s', a') - q(s, a)                            target="sampled"
+    δ  = r' + γ' Σ_b π(b|s') q(s', b) - q(s, a)                 target="expected"
+    e  = γλ c e + x(s, a)
+    w += α δ e
+
+c = c(s, a) is the coefficient of this step's action, by `correction`: ρ (Expected Sarsa(λ), S&B 12.9), min(1, ρ)
+(Retrace(λ), Munos et al. 2016), π(a|s) (Tree Backup(λ), Precup, Sutton & Singh 2000). On-policy ρ = 1. Off-policy, the
+sampled target is r' + γ' ρ' q(s', a').
+
+This is TD(λ)'s form; every algorithm takes it, since it is what `control.value_steps` says about x, x' and λ'.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tdlambda.algorithms import TrueOnlineTD
+from tdlambda.arrays import choice
+from tdlambda.control.action_values import AGENTS, ActionValues
+from tdlambda.control.defaults import step_size
+from tdlambda.control.greedy import EpsilonGreedy, Falling
+from tdlambda.features import Encoder
+from tdlambda.learners import Algorithm
+from tdlambda.mdp.corrections import TraceCorrection
+
+EXPLORING = EpsilonGreedy(Falling(0.1, 0.0, over=20_000))
+"""The policy that `Sarsa` has if none is given: greedy in the end, as it must be for the best values."""
+
+
+class Sarsa(ActionValues):
+    """Sarsa(λ): the values of the policy that the agent follows, or of another one.
+
+    Parameters
+    ----------
+    features, actions, alpha, lam, algorithm, policy, behavior, correction, options
+        See `ActionValues`.
+    target
+        "sampled", the value of the next action; or "expected", the mean over the policy's actions.
+    clear
+        Set the traces of the other actions to 0 at the features of each state that is left, as Singh & Sutton (1996) do
+        with replacing traces.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> ring = td.make("RingWorld-v0")                     # +1 at the right end, -1 at the left
+    >>> agent = td.Sarsa(ring.features, actions=2, alpha=0.1, lam=0.9)
+    >>> curve = td.train(ring, agent, steps=5000, seed=1)
+    >>> agent.greedy(5), bool(curve.mean(last=50) > 0.9)
+    (1, True)
+    """
+
+    def __init__(
+        self,
+        features: Encoder,
+        actions: int,
+        alpha: Any = None,
+        lam: Any = 0.9,
+        *,
+        target: Literal["sampled", "expected"] = "sampled",
+        algorithm: type[Algorithm] = TrueOnlineTD,
+        policy: Any = EXPLORING,
+        behavior: Any = None,
+        correction: str | TraceCorrection = "importance",
+        clear: bool = False,
+        **options: Any,
+    ) -> None:
+        self.target = choice(target, "target", "sampled", "expected")
+        alpha = step_size(features) if alpha is None else alpha
+        super().__init__(
+            features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, options, clear
+        )  # fmt: skip
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return super().get_params() | {"target": self.target, "clear": self.form.clears}
+
+
+AGENTS["Sarsa"] = Sarsa

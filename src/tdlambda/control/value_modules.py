@@ -1,0 +1,211 @@
+"""Generated modules of agents with action values: the learner, the policies and the step of an agent in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tdlambda.control import interaction, value_steps
+from tdlambda.control.modules import Parts, write_world
+from tdlambda.core.model import Model
+from tdlambda.core.names import words
+from tdlambda.core.schedules import lazy, one
+from tdlambda.mdp.corrections import CORRECTIONS
+
+ROOM = '''@inlined
+def room_of(a_, room_, index_):
+    """q, π, b, the values of x, x' and of their mixture; the indices of x, x', and of pairs."""
+    n_, k_ = a_.active, a_.actions
+    at_ = 3 * k_
+    return (
+        room_[:k_], room_[k_ : 2 * k_], room_[2 * k_ : at_], room_[at_ : at_ + n_], room_[at_ + n_ : at_ + 2 * n_],
+        room_[at_ + 2 * n_ : at_ + (2 + k_) * n_], room_[at_ + (2 + k_) * n_ :],
+        index_[:n_], index_[n_ : 2 * n_], index_[2 * n_ : 3 * n_], index_[3 * n_ : 4 * n_], index_[4 * n_ :],
+    )
+'''
+"""How the two arrays that hold a step are divided."""
+
+DOORS = '''@brief
+def values_at(state_, rows_, agent_, room_, index_, x_, xv_):
+    """Q of the features x of one observation, into the first numbers of the room."""
+    values(state_, rows_, x_, xv_, room_[: agent_[0].actions])
+
+
+@brief
+def act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_):
+    """An action of the behaviour policy at the features x, by a uniform number."""
+    a_ = agent_[0]
+    q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
+    values(state_, rows_, x_, xv_, q_)
+    behaved(a_, q_, b_)
+    return draw(b_, u_)
+
+
+@brief
+def learn_at(
+    {given}, agent_, room_, index_, x_, xv_, y_, yv_, z_, zv_, action_, taken_, reward, gamma, lam, ended_
+):
+    """One transition between the features of two observations."""
+    a_, s_ = agent_[0], state_[0]
+    q_, pi_, b_, _, _, pyv_, _, _, _, px_, pz_, py_ = room_of(a_, room_, index_)
+    size_ = s_.size // a_.actions
+    status_ = check(reward, gamma, 1.0) or (IN_USE if s_.busy else OK)
+    status_ = status_ or check_features(x_, xv_, size_, OBS, OBS_VALUES)
+    status_ = status_ or check_features(y_, yv_, size_, NEXT_OBS, NEXT_OBS_VALUES)
+    if status_ != OK:
+        return status_
+    status_ = transition(
+        {passed}, a_, q_, pi_, b_, x_, xv_, y_, yv_, z_, zv_, px_, pz_, py_, pyv_, action_, taken_, reward, gamma, lam,
+        ended_ & TERMINATED != 0, ended_ & TRUNCATED != 0,
+    )
+    if status_ != NEVER:
+        a_.steps += 1
+        a_.episodes += ended_ != 0
+    return status_
+'''
+
+INDICES = '''@brief
+def act_index(rows_, agent_, room_, s_, u_):
+    """An action in a one-hot state; -1 if there is no such state."""
+    a_ = agent_[0]
+    if not 0 <= s_ < a_.size:
+        return -1
+    q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
+    for k_ in range(a_.actions):
+        q_[k_] = rows_[0, s_ * a_.actions + k_]
+    behaved(a_, q_, b_)
+    return draw(b_, u_)
+
+
+@brief
+def learn_index(
+    {given}, agent_, room_, index_, s_, next_, action_, taken_, reward, gamma, lam, ended_
+):
+    """One transition between one-hot states."""
+    a_ = agent_[0]
+    _, _, _, xv_, yv_, _, _, x_, y_, _, pz_, _ = room_of(a_, room_, index_)
+    x_[0], y_[0], xv_[0], yv_[0] = s_, next_, 1.0, 1.0
+    return learn_at(
+        {given}, agent_, room_, index_, x_, xv_, y_, yv_, pz_, yv_, action_, taken_, reward, gamma, lam, ended_
+    )
+'''
+
+VECTORS = '''@brief
+def act_vector(rows_, agent_, room_, index_, obs_, u_):
+    """An action at an observation that is a vector; -1 if it has to be refused."""
+    a_ = agent_[0]
+    q_, _, b_, xv_, _, _, numbers_, x_, _, _, _, _ = room_of(a_, room_, index_)
+    if obs_.size != a_.dimensions or encode(obs_, numbers_, x_, xv_) != 0:
+        return -1
+    values(rows_, rows_, x_, xv_, q_)
+    behaved(a_, q_, b_)
+    return draw(b_, u_)
+
+
+@brief
+def learn_vector(
+    {given}, agent_, room_, index_, obs_, next_obs_, action_, taken_, reward, gamma, lam, ended_
+):
+    """One transition between observations that are vectors."""
+    _, _, _, xv_, yv_, _, numbers_, x_, y_, _, pz_, _ = room_of(agent_[0], room_, index_)
+    if obs_.size != agent_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
+        return OBS_VALUES
+    if next_obs_.size != agent_[0].dimensions or encode(next_obs_, numbers_, y_, yv_) != 0:
+        return NEXT_OBS_VALUES
+    return learn_at(
+        {given}, agent_, room_, index_, x_, xv_, y_, yv_, pz_, yv_, action_, taken_, reward, gamma, lam, ended_
+    )
+'''
+
+
+CLEAR = '''@inlined
+def clear_others_(rows_, x_, action_, actions_):
+    """Set the traces of other actions to 0 at the features of s."""
+    for j_ in range(x_.size):
+        for k_ in range(actions_):
+            if k_ != action_:
+                f_ = x_[j_] * actions_ + k_
+{rows}'''
+
+
+class ValueForm(NamedTuple):
+    """What of an agent with action values is decided when code is generated: see `value_steps.transition`."""
+
+    model: Model
+    aim: Callable[..., None]
+    behave: Callable[..., None]
+    correction: str
+    target: str
+    given: bool
+    on_policy: bool
+    own_lam: bool
+    clears: bool = False
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Arguments of `transition` that are decided."""
+        names = ("target", "given", "on_policy", "own_lam", "clears")
+        return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
+
+    def write(self, parts: Parts, known: bool = False) -> None:
+        """The agent's functions, beside the learner's and `weight_`."""
+        parts.write("NEVER", f"NEVER = {value_steps.NEVER}")
+        parts.copy(self.aim, "aim_")
+        parts.copy(self.behave, "behave_")
+        parts.copy(CORRECTIONS[self.correction], "coefficients_")
+        for name in ("values", "aimed", "behaved", "draw"):
+            parts.copy(getattr(value_steps, name), name)
+        if self.clears:
+            a, rows = self.model.algorithm, self.model.rows
+            traces = [rows.index(f"{k}_{r}") for k in self.model.estimates for r in words(a.trace_rows)]
+            parts.write(
+                "clear_others_", CLEAR.format(rows="".join(f"                rows_[{r}, f_] = 0.0\n" for r in traces))
+            )
+        parts.copy(value_steps.transition, "transition", self.constants | {"known": known})
+
+
+@cache
+def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
+    """`act` and `update` of agents of this form, for one agent."""
+    model = form.model
+    given = ["state_", "rows_", *one.memory(model, sparse)]
+    passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
+    parts = Parts(one.generate(model, sparse), "room_of")
+    parts.copy(value_steps.weight, "weight_")
+    form.write(parts)
+    parts.write("room_of", ROOM)
+    doors = [DOORS, INDICES] + ([VECTORS] if encode is not None else [])
+    if encode is not None:
+        parts.copy(encode, "encode")
+    names = {"given": ", ".join(given), "passed": ", ".join(passed)}
+    for number, door in enumerate(doors):
+        parts.write(f"doors {number}", door.format(**names))
+    return parts.load(f"values_{'sparse' if sparse else 'dense'}_{model.name}")
+
+
+class WorldForm(NamedTuple):
+    """What of an agent in its world is decided when code is generated; `schedule` as `control.modules.Form` has it."""
+
+    agent: ValueForm
+    schedule: str
+    begin: Callable[..., Any]
+    move: Callable[..., Any]
+    observe: Callable[..., Any] | None
+    encode: Callable[..., Any]
+
+
+@cache
+def value_world_module(form: WorldForm) -> ModuleType:
+    """`interact_values` for agents of this form."""
+    model = form.agent.model
+    if form.schedule in ("lazy", "binary"):
+        parts = Parts(lazy.generate(model, form.schedule == "binary"), "interact_values")
+    else:
+        parts = Parts(one.generate(model, form.schedule == "sparse"), "interact_values")
+        parts.copy(value_steps.weight, "weight_")
+    form.agent.write(parts, known=True)
+    write_world(parts, form.begin, form.move, form.observe, form.encode)
+    parts.copy(interaction.interact_values, "interact_values", how="kernel")
+    return parts.load(f"control_{form.schedule}_{model.name}")

@@ -1,0 +1,166 @@
+"""What an agent with action values does at a step, as plain functions: `control.value_modules` copies their source.
+
+At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
+
+    x' = Σ_b m(b) x(s', b),    z = x(s', a'),    c' = the trace coefficient of a'
+
+| target | m(b) |
+| --- | --- |
+| sampled | 1[b = a'] |
+| weighted | ρ' 1[b = a'], sampled off-policy |
+| expected | π(b given s') |
+| greedy | 1[b = a*], a* = a' if that is among the best |
+| peng | (1 - λ') 1[b = a*] + λ' 1[b = a'] |
+
+so that δ = r' + γ' w·x' - w·x, and λ' c' in the place of λ' decays the trace: e = γλ c e + x(s, a), w += α δ e for
+TD(λ). z is what x will be at the next step, and what λ' is a function of.
+
+`a` is the agent's record of numbers; `room` holds the values, probabilities and features of a step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.control.greedy import level
+
+if TYPE_CHECKING:
+    from tdlambda.control.greedy import epsilon_greedy as aim_
+    from tdlambda.control.greedy import epsilon_greedy as behave_
+    from tdlambda.mdp.corrections import retrace as coefficients_
+
+    def learn(*arguments: Any) -> int:
+        """One transition of the learner."""
+
+    def clear_others_(*arguments: Any) -> None:
+        """Set the traces of other actions to 0 at the features of s."""
+
+    def weight_(*arguments: Any) -> float:
+        """The weight of one feature."""
+
+
+NEVER = 100
+"""The status of a transition whose next action has probability 0 under the behaviour policy."""
+
+
+def weight(state: Any, rows: Floats, f: int) -> float:
+    """The weight of a feature, for a learner whose rows lie as `core.schedules.one` has them."""
+    return rows[0, f]
+
+
+def values(state: Any, rows: Floats, x: Ints, xv: Floats, q: Floats) -> None:
+    """q(s, ·)."""
+    for k in range(q.size):
+        q[k] = 0.0
+    for j in range(x.size):
+        for k in range(q.size):
+            q[k] += xv[j] * weight_(state, rows, x[j] * q.size + k)
+
+
+def aimed(a: Any, q: Floats, out: Floats) -> None:
+    """π(·|s), the target policy."""
+    n = a.episodes if a.pi_episodes else a.steps
+    aim_(q, level(a.pi_start, a.pi_end, a.pi_after, a.pi_over, n), out)
+
+
+def behaved(a: Any, q: Floats, out: Floats) -> None:
+    """b(·|s), the behaviour policy."""
+    n = a.episodes if a.b_episodes else a.steps
+    behave_(q, level(a.b_start, a.b_end, a.b_after, a.b_over, n), out)
+
+
+def draw(probabilities: Floats, u: float) -> int:
+    """The action whose share of [0, 1) holds u; never one of probability 0."""
+    total, last = 0.0, 0
+    for k in range(probabilities.size):
+        if probabilities[k] > 0:
+            total += probabilities[k]
+            if u < total:
+                return k
+            last = k
+    return last
+
+
+def best(q: Floats, first: int) -> int:
+    """The action of the greatest value: `first` if it is among them, else the first of them."""
+    found = first
+    for k in range(q.size):
+        if q[k] > q[found]:
+            found = k
+    return found
+
+
+def pair(x: Ints, actions: int, action: int, out: Ints) -> None:
+    """The indices of x(s, action)."""
+    for j in range(x.size):
+        out[j] = x[j] * actions + action
+
+
+def mixed(y: Ints, yv: Floats, m: Floats, index: Ints, value: Floats) -> int:
+    """Σ_b m(b) x(s', b) as indices and values; how many there are."""
+    n = 0
+    for j in range(y.size):
+        for k in range(m.size):
+            if m[k] != 0.0:
+                index[n], value[n] = y[j] * m.size + k, m[k] * yv[j]
+                n += 1
+    return n
+
+
+def transition(
+    state: Any, rows: Floats, own: Floats, live: Ints, a: Any, q: Floats, pi: Floats, b: Floats, x: Ints, xv: Floats,
+    y: Ints, yv: Floats, z: Ints, zv: Floats, px: Ints, pz: Ints, py: Ints, pyv: Floats, action: int, taken: int,
+    reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
+    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
+) -> int:  # fmt: skip
+    """One transition that has been checked but for b(a'|s'). Its status.
+
+    π(·|s') and b(·|s') are in `pi` and `b` already where they are `given`; z are λ's features if those are its own
+    (`own_lam`), and else made here; traces of the other actions are set to 0 at the features of s where the agent
+    `clears` them; q(s', ·) is in `q` already where it is `known`. The last seven arguments are decided when code is
+    generated.
+    """
+    cut = 1.0
+    if (target != "sampled" or corrects) and not terminated:
+        if not known and (not given or target == "greedy" or target == "peng"):
+            values(state, rows, y, yv, q)
+        if not given:
+            aimed(a, q, pi)
+            if not on_policy:
+                behaved(a, q, b)
+        share = pi[taken] if on_policy else b[taken]
+        if not share > 0.0:
+            return NEVER
+        ratio = 1.0 if on_policy else pi[taken] / share
+        if target == "greedy" or target == "peng":
+            top = best(q, taken)
+            cut = 1.0 if top == taken else 0.0
+            for k in range(pi.size):
+                pi[k] = 0.0
+            pi[top] = 1.0
+            if target == "peng":
+                pi[top] -= lam
+                pi[taken] += lam
+        elif corrects:
+            cut, _kappa = coefficients_(ratio, pi[taken], share, a.c_bar, 1.0, a.psi)
+        if target == "weighted":
+            for k in range(pi.size):
+                pi[k] = ratio if k == taken else 0.0
+    if clears:
+        clear_others_(rows, x, action, q.size)
+    pair(x, q.size, action, px)
+    pair(y, q.size, taken, pz)
+    n = y.size
+    if target == "sampled":
+        for j in range(n):
+            py[j], pyv[j] = pz[j], yv[j]
+    else:
+        n = 0 if terminated else mixed(y, yv, pi, py, pyv)
+    if not own_lam:
+        z, zv = pz, yv
+    if corrects:
+        return learn(
+            state, rows, own, live, px, xv, py[:n], pyv[:n], z, zv, reward, gamma, 1.0, lam, cut, terminated, truncated
+        )
+    return learn(state, rows, own, live, px, xv, py[:n], pyv[:n], z, zv, reward, gamma, 1.0, lam, terminated, truncated)

@@ -1,0 +1,92 @@
+"""Agents with action values in files: a zip of plain arrays with a JSON header. Nothing in a file is ever run."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import tdlambda
+from tdlambda.control.action_values import AGENTS, ActionValues
+from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
+from tdlambda.learners import LEARNERS, storage
+
+_Agent = TypeVar("_Agent", bound=ActionValues)
+_POLICIES: dict[str, Any] = {kind.__name__: kind for kind in (EpsilonGreedy, Boltzmann, Falling)}
+
+
+def save(agent: ActionValues, path: str | Path) -> None:
+    """Write an agent to exactly this path: everything, or on any failure nothing (an old file then stays)."""
+    kind = type(agent)
+    if AGENTS.get(kind.__name__) is not kind or LEARNERS.get(agent.algorithm.__name__) is not agent.algorithm:
+        raise TypeError(f"agent and algorithm must be of known classes to be saved; got {kind} and {agent.algorithm}")
+    params = {name: _plain(name, value) for name, value in agent.get_params().items()}
+    header = {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "agent": kind.__name__, "params": params}
+    state = agent._state()
+    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
+    for name, array in state.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    storage._require_finite(agent.learner, state)
+    _build(header, state)  # what could not be loaded is not written
+    storage._replace(Path(os.path.realpath(path)), members)
+
+
+def load(kind: type[_Agent], path: str | Path) -> _Agent:
+    """Read an agent that `save` wrote. The file need not be trusted: see `td.load`."""
+    with open(path, "rb") as file:
+        try:
+            header, state = storage._read(file)
+            agent = _build(header, state)
+            storage._require_finite(agent.learner, state)
+        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+    if not isinstance(agent, kind):
+        raise ValueError(f"{path} cannot be loaded: it holds {type(agent).__name__}, not {kind.__name__}")
+    return agent
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if name == "algorithm":
+        return value.__name__
+    if type(value) in _POLICIES.values():
+        return {"type": type(value).__name__, "params": {k: _plain(k, v) for k, v in value.get_params().items()}}
+    if name in ("policy", "behavior"):
+        if callable(value):
+            raise TypeError(f"{name}: a function cannot be saved, it is code and not plain data; give a table instead")
+        value = None if value is None else np.asarray(value).tolist()
+    return storage._plain(name, value)
+
+
+def _part(value: Any, allowance: int) -> Any:
+    """A parameter from its plain form."""
+    if isinstance(value, dict) and value.get("type") in _POLICIES:
+        return _POLICIES[value["type"]](**{k: _part(v, allowance) for k, v in value["params"].items()})
+    return storage._part(value, allowance)
+
+
+def _build(header: dict[str, Any], state: dict[str, Any]) -> ActionValues:
+    """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
+    kind = AGENTS.get(header.get("agent", ""))
+    if kind is None:
+        raise ValueError("it is not such an agent's; td.load reads learners, td.ActorCritic.load actor-critics")
+    held = sum(array.nbytes for array in state.values())
+    allowance = max(storage._LEAST_ALLOWANCE, held)
+    given = dict(header["params"])
+    name = given.pop("algorithm")
+    getattr(tdlambda, name) if isinstance(name, str) and name in tdlambda.__all__ else None  # imports it, if it is ours
+    if name not in LEARNERS:
+        raise ValueError(f"no algorithm is called {name!r}; if it is your own, import its module first")
+    params = {key: _part(value, allowance) for key, value in given.items()}
+    if 4 * params["features"].size * params["actions"] > held or params["features"].active > allowance:
+        raise ValueError(f"its parameters ask for more features than its arrays have, {held} bytes in all")
+    agent = kind(algorithm=LEARNERS[name], **params)  # type: ignore[arg-type]
+    agent._restore(state)
+    return agent

@@ -1,0 +1,117 @@
+"""One agent in several environments at once: the weights are shared, the traces are each environment's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.core.names import words
+from tdlambda.learners import Algorithm
+from tdlambda.learners.evaluation import _held
+
+
+class Traces:
+    """What a learner keeps of an episode under way: to be put aside, and taken up again."""
+
+    def __init__(self, learner: Algorithm) -> None:
+        self.learner = learner
+        model, declared = learner.model, learner.declaration
+        self.rows = [model.rows.index(f"{k}_{r}") for k in model.estimates for r in words(declared.trace_rows)]
+        traces = words(learner._beside.trace_rows) if learner._beside is not None else []
+        self.own = [model.own_rows.index(r) for r in traces]
+        self.numbers = [name for name in model.kept if name not in model.held] + ["under_way", "length"]
+
+    def taken(self) -> tuple[Any, ...]:
+        """A copy."""
+        one = self.learner
+        numbers = {name: one._record[name][0] for name in self.numbers}
+        return one._rows[self.rows], one._own[self.own], numbers
+
+    def put(self, kept: tuple[Any, ...]) -> None:
+        """Go on with this one."""
+        one, (rows, own, numbers) = self.learner, kept
+        one._rows[self.rows], one._own[self.own] = rows, own
+        for name, value in numbers.items():
+            one._record[name] = value
+        if one._sparse:
+            one._list(np.flatnonzero(one._fading().any(axis=0)))
+
+
+class ActorTraces:
+    """The same for an actor with its critic."""
+
+    def __init__(self, agent: ActorCritic) -> None:
+        if not isinstance(agent.critic, Algorithm):
+            raise TypeError(f"agent: in several environments its critic must have traces; got {agent.critic!r}")
+        self.critic, self.actor = Traces(agent.critic), agent._actor
+
+    def taken(self) -> tuple[Any, ...]:
+        """A copy."""
+        a = self.actor
+        numbers = {name: a.record[name][0] for name in ("emphasis", "decay")}
+        return self.critic.taken(), a.rows[a.policy.rows :].copy(), numbers
+
+    def put(self, kept: tuple[Any, ...]) -> None:
+        """Go on with this one."""
+        a, (critic, rows, numbers) = self.actor, kept
+        self.critic.put(critic)
+        a.restore(a.state() | {name: np.array([value]) for name, value in numbers.items()} | {
+            "rows": np.concatenate([a.rows[: a.policy.rows], rows])
+        })  # fmt: skip
+
+
+def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) -> None:
+    """Steps of all environments in turn; each is one transition."""
+    agent, curve, rng = job.agent, job.curve, job.rng
+    same_step = env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.SAME_STEP
+    disabled = env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.DISABLED
+    ahead = agent.takes_next_action
+    agent.reset()
+    curve.begin()
+    if job.done:
+        return
+    episodes = ActorTraces(agent) if isinstance(agent, ActorCritic) else Traces(agent.learner)
+    kept = [episodes.taken() for _ in range(env.num_envs)]
+    obs = env.reset(seed=job.seed)[0]
+    now = [_held(one) for one in obs]
+    actions = [agent.act(one, rng) for one in now]
+    fresh = [False] * env.num_envs  # whether the next step only begins an episode
+    while not job.done:
+        raw, rewards, terminated, truncated, info = env.step(np.array([hand(a) for a in actions]))
+        for i in range(env.num_envs):
+            if job.done:
+                return
+            if fresh[i]:
+                fresh[i], now[i] = False, _held(raw[i])
+                actions[i] = agent.act(now[i], rng)
+                continue
+            ended, end, cut = bool(terminated[i] or truncated[i]), bool(terminated[i]), bool(truncated[i])
+            after = _held(info["final_obs"][i] if same_step and ended else raw[i])
+            said = info["final_info"] if same_step and ended else info
+            told = {"discount": said["discount"][i]} if "discount" in said else {}
+            reward, gamma = job.reward(rewards[i]), job.discount(told)
+            episodes.put(kept[i])
+            next_action = None if end or not ahead else agent.act(after, rng)
+            if ahead:
+                agent.update(now[i], actions[i], reward, after, next_action, gamma, end, cut)
+            else:
+                agent.update(now[i], actions[i], reward, after, gamma, None, end, cut)
+            kept[i] = episodes.taken()
+            curve.add(reward, gamma, ended, cut, i)
+            job.count()
+            if ended:
+                fresh[i] = not same_step and not disabled  # then the action of the next step is not looked at
+                if same_step:
+                    now[i] = _held(raw[i])
+                    actions[i] = agent.act(now[i], rng)
+            else:
+                now[i] = after
+                actions[i] = agent.act(after, rng) if next_action is None else next_action
+        if disabled and (terminated | truncated).any():
+            raw = env.reset(options={"reset_mask": terminated | truncated})[0]
+            for i in np.flatnonzero(terminated | truncated).tolist():
+                now[i] = _held(raw[i])
+                actions[i] = agent.act(now[i], rng)

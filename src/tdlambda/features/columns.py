@@ -1,0 +1,359 @@
+"""Features for rows of raw numbers, composed of terms: values, lags, differences, cycles, categories, tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from tdlambda.arrays import integer, positive
+
+Name: TypeAlias = str | int
+PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31556952.0}
+"""Seconds."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """Some features of one column, or of several."""
+
+    kind: ClassVar[str] = ""
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns of numbers that it reads."""
+        return (self.column,) if hasattr(self, "column") else ()
+
+    @property
+    def size(self) -> int:
+        """How many features it has."""
+        return len(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        raise NotImplementedError
+
+    @property
+    def details(self) -> list[Any]:
+        """Its numbers, for people."""
+        return []
+
+    def __str__(self) -> str:
+        """It in words."""
+        of = self.columns if not hasattr(self, "column") else ("rows" if self.column is None else self.column,)
+        more = f": {', '.join(map(str, self.details))}" if self.details else ""
+        return f"{self.kind} of {' × '.join(map(str, of))}{more}"
+
+
+def _steps(steps: Any) -> tuple[int, ...]:
+    found = tuple(integer(step, "steps", 1, 100_000) for step in steps)
+    if not found:
+        raise ValueError("steps: give at least one number of rows, such as 1")
+    return found
+
+
+@dataclass(frozen=True)
+class Number(Term):
+    """A column's value. A column's name alone means this."""
+
+    column: Name
+    kind: ClassVar[str] = "value"
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        return [str(self.column)]
+
+
+@dataclass(frozen=True, init=False)
+class Lag(Term):
+    """A column's value some rows ago; the first one where there are not so many."""
+
+    column: Name
+    steps: tuple[int, ...]
+    kind: ClassVar[str] = "lags"
+
+    def __init__(self, column: Name, *steps: int) -> None:
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "steps", _steps(steps))
+
+    @property
+    def details(self) -> list[Any]:
+        """Its numbers, for people."""
+        return list(self.steps)
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        return [f"{self.column}, {step} ago" for step in self.steps]
+
+
+@dataclass(frozen=True, init=False)
+class Difference(Term):
+    """A column's value less that some rows ago."""
+
+    column: Name
+    steps: tuple[int, ...]
+    kind: ClassVar[str] = "differences"
+
+    def __init__(self, column: Name, *steps: int) -> None:
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "steps", _steps(steps))
+
+    @property
+    def details(self) -> list[Any]:
+        """Its numbers, for people."""
+        return list(self.steps)
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        return [f"{self.column} - {step} ago" for step in self.steps]
+
+
+@dataclass(frozen=True, init=False)
+class Cycle(Term):
+    """Sine and cosine of a time of the day, of the week, or of any period.
+
+    Periods are "minute", "hour", "day", "week", "year", or numbers in the column's unit (seconds for dates). Without a
+    column, rows are counted. `harmonics` adds the sines and cosines of 2, 3, … times the frequency.
+    """
+
+    column: Name | None
+    periods: tuple[str | float, ...]
+    harmonics: int
+    kind: ClassVar[str] = "cycle"
+
+    def __init__(self, column: Name | None, *periods: str | float, harmonics: int = 1) -> None:
+        for period in periods:
+            if isinstance(period, str) and period not in PERIODS:
+                raise ValueError(f"period must be one of {', '.join(PERIODS)}, or a number; got {period!r}")
+            if not isinstance(period, str):
+                positive(period, "period")
+        if not periods:
+            raise ValueError('periods: give at least one, such as "day"')
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "periods", periods)
+        object.__setattr__(self, "harmonics", integer(harmonics, "harmonics", 1, 1000))
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns of numbers that it reads."""
+        return ()
+
+    @property
+    def details(self) -> list[Any]:
+        """Its numbers, for people."""
+        return list(self.periods)
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        waves = [f"{k} × " if k > 1 else "" for k in range(1, self.harmonics + 1)]
+        return [f"{what} of {wave}{period}" for period in self.periods for wave in waves for what in ("sine", "cosine")]
+
+    def values(self, times: Any) -> Any:
+        """The features at some times [row, feature]."""
+        seconds = [PERIODS[p] if isinstance(p, str) else p for p in self.periods]
+        phases = [2 * np.pi * k / p for p in seconds for k in range(1, self.harmonics + 1)]
+        both = [wave(np.asarray(times) * phase) for phase in phases for wave in (np.sin, np.cos)]
+        return np.column_stack(both)
+
+
+@dataclass(frozen=True)
+class Category(Term):
+    """One feature for each of a column's values, the last for any other; without `values`, the first `most` seen."""
+
+    column: Name
+    values: tuple[Any, ...] | None = None
+    most: int = 16
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        """Validate."""
+        object.__setattr__(self, "most", integer(self.most, "most", 1, 1_000_000))
+        if self.values is not None:
+            object.__setattr__(self, "values", tuple(self.values))
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns of numbers that it reads."""
+        return ()
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        known = self.values if self.values is not None else [f"value {k + 1}" for k in range(self.most)]
+        return [*(f"{self.column} = {value}" for value in known), f"{self.column}: other"]
+
+
+@dataclass(frozen=True, init=False)
+class Tiles(Term):
+    """Tile coding of one column or of several together, over ± 3 running deviations about the running mean."""
+
+    of: tuple[Name, ...]
+    tiles: int
+    tilings: int
+    kind: ClassVar[str] = "tiles"
+
+    def __init__(self, *of: Name, tiles: int = 8, tilings: int = 4) -> None:
+        if not of:
+            raise ValueError("Tiles needs at least one column")
+        object.__setattr__(self, "of", of)
+        object.__setattr__(self, "tiles", integer(tiles, "tiles", 1, 1000))
+        object.__setattr__(self, "tilings", integer(tilings, "tilings", 1, 1000))
+        if self.size > 10_000_000:
+            raise ValueError(f"Tiles would have {self.size} features; take fewer tiles or columns")
+
+    @property
+    def columns(self) -> tuple[Name, ...]:
+        """The columns of numbers that it reads."""
+        return self.of
+
+    @property
+    def size(self) -> int:
+        """How many features it has."""
+        return int(self.tilings * (self.tiles + 1) ** len(self.of))
+
+    @property
+    def details(self) -> list[Any]:
+        """Its numbers, for people."""
+        return [f"{self.tilings} tilings of {self.tiles}"]
+
+    @property
+    def names(self) -> list[str]:
+        """What its features are called."""
+        return [f"{' × '.join(map(str, self.of))}, tile {k}" for k in range(self.size)]
+
+    def indices(self, z: Any) -> Any:
+        """The active tile of each tiling [row, tiling], of running coordinates [row, column]."""
+        unit = (np.clip(z, -3, 3) + 3) / 6 * self.tiles
+        found = np.zeros((len(unit), self.tilings), dtype=np.int64)
+        for k in range(self.tilings):
+            for j in range(len(self.of)):  # displaced by odd numbers, as Sutton & Barto (2018), section 9.5.4
+                at = np.floor(unit[:, j] + (k * (2 * j + 1) % self.tilings) / self.tilings).astype(np.int64)
+                found[:, k] = found[:, k] * (self.tiles + 1) + np.minimum(at, self.tiles)
+            found[:, k] += k * (self.tiles + 1) ** len(self.of)
+        return found
+
+
+TERMS: dict[str, type[Term]] = {kind.__name__: kind for kind in (Number, Lag, Difference, Cycle, Category, Tiles)}
+
+
+@dataclass(frozen=True, init=False)
+class Columns:
+    """Features of a row of raw numbers, as a sum of terms; `td.Horde` keeps what they need to remember.
+
+    Values, lags and differences are put into running coordinates: less a running mean, over a running deviation, both
+    robust against outliers and with forgetting. `td.AutoTD` for vectors of readings does that by itself, exactly, and
+    is given the numbers as they are.
+
+    Parameters
+    ----------
+    terms
+        Names of columns, for their values, or `Lag`, `Difference`, `Cycle`, `Category`, `Tiles` of `td.features`.
+        Without any, `td.Horde` chooses by the first rows: see `default`.
+    constant
+        Whether there is a feature that is always 1.
+    window
+        Readings over which means and deviations forget.
+
+    Examples
+    --------
+    >>> from tdlambda.features import Columns, Cycle, Lag
+    >>> print(Columns("flow", Lag("flow", 1, 24), Cycle("time", "day")))
+    term                           features
+    value of flow                         1
+    lags of flow: 1, 24                   2
+    cycle of time: day                    2
+    constant                              1
+    together                              6
+    """
+
+    terms: tuple[Term, ...]
+    constant: bool = True
+    window: float = 2000.0
+
+    def __init__(self, *terms: Name | Term, constant: bool = True, window: float = 2000.0) -> None:
+        made = tuple(term if isinstance(term, Term) else Number(term) for term in terms)
+        for term in terms:
+            if isinstance(term, bool) or not isinstance(term, str | int | Term):
+                raise TypeError(f"a term must be a column or td.features.Lag(…), …; got {term!r}")
+        if not positive(window, "window") >= 2:
+            raise ValueError(f"window must be at least 2 readings; got {window}")
+        object.__setattr__(self, "terms", made)
+        object.__setattr__(self, "constant", bool(constant))
+        object.__setattr__(self, "window", float(window))
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return sum(term.size for term in self.terms) + self.constant
+
+    def __repr__(self) -> str:
+        """How to write it."""
+        options = [f"constant={self.constant}"] * (not self.constant)
+        options += [f"window={self.window:g}"] * (self.window != 2000)
+        return f"Columns({', '.join([*map(repr, self.terms), *options])})"
+
+    def __str__(self) -> str:
+        """A table of the terms."""
+        lines = [("term", "features")]
+        lines += [(str(term), str(term.size)) for term in self.terms]
+        lines += [("constant", "1")] * self.constant + [("together", str(self.size))]
+        width = max(30, *(len(text) for text, _ in lines))
+        return "\n".join(f"{text:{width}} {size:>8}" for text, size in lines)
+
+    def get_params(self) -> dict[str, Any]:
+        """Plain data, from which `of_params` makes it again."""
+        terms = [{"term": type(t).__name__, **{k: _plain(v) for k, v in vars(t).items()}} for t in self.terms]
+        return {"terms": terms, "constant": self.constant, "window": self.window}
+
+    @classmethod
+    def of_params(cls, params: dict[str, Any]) -> Columns:
+        """Made of what `get_params` gave."""
+        return cls(*map(_term, params["terms"]), constant=params["constant"], window=params["window"])
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _term(given: dict[str, Any]) -> Term:
+    given = dict(given)
+    kind = TERMS[given.pop("term")]
+    if kind is Tiles:
+        return Tiles(*given["of"], tiles=given["tiles"], tilings=given["tilings"])
+    if kind is Cycle:
+        return Cycle(given["column"], *given["periods"], harmonics=given["harmonics"])
+    if kind in (Lag, Difference):
+        return kind(given["column"], *given["steps"])
+    return kind(**given)
+
+
+def default(
+    numbers: list[Name], texts: list[Name], time: Name | None, every: float | None, asked: list[Name], room: int = 64
+) -> Columns:
+    """Features for a frame of numbers: of every column its value; then, while there is room, lags and cycles.
+
+    Lags 1 and 3 and, where a day has some rows, by quarters of it: first of the columns that are asked for. Sine and
+    cosine of the day and the week, or of the year; the commonest values of a column of text. `every` is the time
+    between rows, in seconds.
+    """
+    terms: list[Term] = [Number(name) for name in numbers]
+    if time is not None and every is not None:
+        periods = ["day"] * (every <= 6 * 3600) + ["week"] * (every <= 2 * 86400) + ["year"] * (every >= 6 * 3600)
+        terms += [Cycle(time, *periods)] if periods else []
+    lags = [1, 3]
+    day = 0 if every is None else round(86400 / every)
+    if 12 < day <= 1500:
+        lags += [day * quarter // 4 for quarter in (1, 2, 3, 4)]
+    for name in [*(n for n in numbers if n in asked), *(n for n in numbers if n not in asked)]:
+        if sum(term.size for term in terms) + len(lags) < room:
+            terms.append(Lag(name, *lags))
+    for name in texts:
+        if sum(term.size for term in terms) + 9 < room:
+            terms.append(Category(name, most=8))
+    return Columns(*terms)

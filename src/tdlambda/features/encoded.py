@@ -1,0 +1,77 @@
+"""Observations that are encoded already."""
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tdlambda.features.arguments import whole_number
+from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values, first_misfit
+from tdlambda.features.real import real_vector, real_vectors
+
+
+class Encoded(Encoder):
+    """Features that somebody has encoded: an observation is the indices, then the values, of the active ones.
+
+    Several learners on one stream share one encoding this way (`td.Horde`).
+
+    Parameters
+    ----------
+    size
+        Number of features.
+    active
+        How many are active at a time.
+
+    Examples
+    --------
+    >>> from tdlambda.features import Encoded
+    >>> Encoded(10, 2).encode([3, 7, 1.0, 0.5])
+    (array([3, 7]), array([1. , 0.5]))
+    """
+
+    def __init__(self, size: SupportsIndex, active: SupportsIndex) -> None:
+        self.size, self.active = whole_number("size", size, least=1), whole_number("active", active, least=1)
+        self._kernel = EncoderKernel(encode_encoded, np.array([float(self.size)]), 2 * self.active)
+
+    def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
+        """Return the two halves."""
+        index, value = self._halves(real_vector(observation, 2 * self.active).reshape(1, -1))
+        return index[0], value[0]
+
+    def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
+        """Encode n observations; both results have the shape [n, active]."""
+        return self._halves(real_vectors(observations, 2 * self.active))
+
+    def _halves(self, rows: Values) -> tuple[Indices, Values]:
+        where, value = rows[:, : self.active], np.ascontiguousarray(rows[:, self.active :])
+        with np.errstate(invalid="ignore"):
+            index = np.ascontiguousarray(where).astype(np.int64)
+        bad = first_misfit(index, value, self.size) if (index == where).all() else 0
+        if bad >= 0:
+            raise ValueError(f"observation: indices must be from 0 to {self.size - 1}, values finite; got {rows[bad]}")
+        return index, value
+
+    @property
+    def kernel(self) -> EncoderKernel | None:
+        """The compiled form of ``encode``."""
+        return self._kernel
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain data."""
+        return {"size": self.size, "active": self.active}
+
+
+def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
+    """The kernel of ``Encoded``; the number is how many features there are."""
+    n, norm = obs.size // 2, 0.0
+    for j in range(n):
+        at = obs[j]
+        if not (at >= 0.0 and at < numbers[0] and at == np.floor(at)):
+            return 1
+        norm += obs[n + j] * obs[n + j]
+    if not norm < np.inf:
+        return 1
+    for j in range(n):
+        index[j] = int(obs[j])
+        value[j] = obs[n + j]
+    return 0

@@ -1,0 +1,126 @@
+"""A mixture of λ at one step size: learners with fixed λ and one by value-error greedy, weighed by how near the mean.
+
+Six estimates learn from the same stream at the learner's own α: V₀ … V₄ with fixed λ, the first of them 0, and V₅ with
+the λ of value-error greedy. The prediction is V = Σ p_k V_k. Which of them is best at this α and at this time depends
+on the features, the ratios and the noise; the mean M of value-error greedy, which does not depend on α, tells:
+
+    R_k += η ( min[ (V_k(x) - M(x))², 10⁴ (d₀ + R₀) ] - R_k ),   η = max(8/t, 10⁻³ α|x|²),   d₀ = (V₀(x) - M(x))²
+    p_k  ∝ exp( -sharpness R_k / min_j R_j )                     every 100 steps, or as many as there are features
+
+R_k is the error of V_k as the visited states show it, if M is right. Where M is still wrong by more than the estimates
+differ, all ratios are near 1 and the weights near even. The limit on one difference lets a burst be forgotten.
+
+The safeguard: λ = 0 is always among the estimates, with a trace that no product of ratios can blow up. Another estimate
+whose prediction at x or x', after the update, is more than twice the largest value that rewards and discounts allow
+takes over the weights of V₀ and begins again. So V is a mixture of estimates within those bounds and of V₀, and the
+learner diverges only if the same learner with λ = 0 does.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tdlambda.arrays import Floats, fraction, positive
+from tdlambda.rules.base import Seen
+from tdlambda.rules.value_error_greedy import ValueErrorGreedy
+
+LAMBDAS = (0.0, 0.4, 0.8, 0.95, 1.0)
+RECENT, SLOWEST, MOST = 8.0, 1e-3, 1e4
+"""The last 1/RECENT of the stream counts; the least rate, in units of α|x|²; how far one difference may stand out."""
+
+
+class LambdaMixture(ValueErrorGreedy):
+    """λ for any step size and any features: a mixture of learners that differ in λ. `lam="auto"` is this rule.
+
+    It diverges only where λ = 0 does at the same α. On tables it follows `ValueErrorGreedy`, which is one of the
+    learners mixed; where states share features, a fixed λ often serves better, and it follows that one.
+
+    Parameters
+    ----------
+    lams
+        The five fixed λ, the first of them 0.
+    sharpness
+        How fast the weight of a learner falls with its error, relative to the least.
+    options
+        Those of `ValueErrorGreedy`.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> lake = td.make("FrozenLake-v0")
+    >>> v = td.TrueOnlineTD(lake.features, alpha=0.01, lam="auto")
+    >>> v.update_many(lake.sampler(seed=1).take(50_000))
+    >>> {name: round(weight, 1) for name, weight in v.mixture.items()}
+    {}
+    """
+
+    estimates = {
+        "V": ("reward", "gamma_next", "rho", "lam_next"),
+        **{f"L{k}": ("reward", "gamma_next", "rho", f"lam{k}") for k in range(5)},
+        "L5": ("reward", "gamma_next", "rho", "greedy_lam"),
+        "m": ("reward", "gamma_next", "rho", "mean_lam", "mean_pace"),
+    }
+    mixture = {f"L{k}": f"p{k}" for k in range(6)}
+    parameters = "rate doubt trace_lam forgetting sharpness lam0 lam1 lam2 lam3 lam4"
+    dots = {
+        "v": "L5.x", "v_next": "L5.x'", "mu": "mean.x", "mu_next": "mean.x'", "ex": "L5.e.x", "decay": "L5.decay",
+        **{f"v{k}": f"L{k}.x" for k in range(5)},
+    }  # fmt: skip
+    holds = {**{f"p{k}": 1 / 6 for k in range(6)}, **{f"r{k}": 0.0 for k in range(6)}, "age": 0.0}
+    phases = {
+        "enter": "x", "aims": "", "meet": "x'", "step": "", "judge": "", "weigh": "", "mix": "", "leave": "after x",
+        "close": "all",
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        lams: tuple[float, float, float, float, float] = LAMBDAS,
+        sharpness: float = 20.0,
+        doubt: float = 0.5,
+        memory: float = 100.0,
+        rate: float = 0.1,
+        trace_lam: float = 0.8,
+        stretch: int = 1000,
+    ) -> None:
+        super().__init__(doubt, memory, rate, trace_lam, stretch)
+        given = tuple(fraction(lam, "lams") for lam in lams)
+        if len(given) != len(LAMBDAS) or given[0] != 0:
+            raise ValueError(f"lams must be five numbers, the first of them 0; got {lams}")
+        self.lams, self.sharpness = given, positive(sharpness, "sharpness")
+        self.lam0, self.lam1, self.lam2, self.lam3, self.lam4 = given
+
+    @staticmethod
+    def judge(v0, v1, v2, v3, v4, v, mu, r0, r1, r2, r3, r4, r5, age, alpha, xx, lam_next):
+        """How far each estimate is from the mean; `step` has said the λ' of the greedy one."""
+        age, greedy_lam = age + 1, lam_next
+        by = max(min(1.0, RECENT / age), SLOWEST * min(1.0, alpha * xx))
+        near = (v0 - mu) ** 2
+        most = MOST * (near + r0)
+        r0, r1 = r0 + by * (near - r0), r1 + by * (min((v1 - mu) ** 2, most) - r1)
+        r2, r3 = r2 + by * (min((v2 - mu) ** 2, most) - r2), r3 + by * (min((v3 - mu) ** 2, most) - r3)
+        r4, r5 = r4 + by * (min((v4 - mu) ** 2, most) - r4), r5 + by * (min((v - mu) ** 2, most) - r5)
+        return r0, r1, r2, r3, r4, r5, age, greedy_lam
+
+    @staticmethod
+    def weigh(turning, r0, r1, r2, r3, r4, r5, p0, p1, p2, p3, p4, p5, sharpness):
+        """The weights of the estimates, even where nothing is known."""
+        if turning:
+            least = min(r0, r1, r2, r3, r4, r5)
+            sharp = sharpness / least if least > 0 else 0.0
+            p0, p1, p2 = np.exp(sharp * (least - r0)), np.exp(sharp * (least - r1)), np.exp(sharp * (least - r2))
+            p3, p4, p5 = np.exp(sharp * (least - r3)), np.exp(sharp * (least - r4)), np.exp(sharp * (least - r5))
+            all_p = p0 + p1 + p2 + p3 + p4 + p5
+            p0, p1, p2, p3, p4, p5 = p0 / all_p, p1 / all_p, p2 / all_p, p3 / all_p, p4 / all_p, p5 / all_p
+        return p0, p1, p2, p3, p4, p5
+
+    @staticmethod
+    def mix(p0, p1, p2, p3, p4, p5, lam0, lam1, lam2, lam3, lam4, greedy_lam):
+        """λ' of the mixture."""
+        lam_next = p0 * lam0 + p1 * lam1 + p2 * lam2 + p3 * lam3 + p4 * lam4 + p5 * greedy_lam
+        return lam_next
+
+    def values(self, seen: Seen) -> Floats:
+        """λ of the mixture, from the estimates and averages so far."""
+        greedy = super().values(replace(seen, estimates={**seen.estimates, "V": seen.estimates["L5"]}))
+        p = [seen.numbers[number] for number in self.mixture.values()]
+        return np.dot(p[:-1], self.lams) + p[-1] * greedy

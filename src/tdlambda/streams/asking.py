@@ -1,0 +1,122 @@
+"""Questions and learners as a user may give them, and all questions asked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Learner
+from tdlambda.streams.batch import Batch
+from tdlambda.streams.question import Question, is_number
+
+Factory: TypeAlias = Callable[[Encoder], Learner]
+"""What makes a learner for given features."""
+
+
+def named(questions: Any) -> dict[str, Question]:
+    """Questions by name."""
+    if isinstance(questions, Question):
+        questions = [questions]
+    if isinstance(questions, Mapping):
+        found = {str(name): question for name, question in questions.items()}
+    elif isinstance(questions, list | tuple):
+        found = {}
+        for question in questions:
+            cumulant = getattr(question, "cumulant", None)
+            name = str(cumulant) if isinstance(cumulant, str | int) else "question"
+            while name in found:
+                base, _, n = name.rpartition(" ")
+                name = f"{base} {int(n) + 1}" if base and n.isdigit() else f"{name} 2"
+            found[name] = question
+    else:
+        raise TypeError(f"questions must be td.Question(…), several by name, or a list; got {questions!r}")
+    for name, question in found.items():
+        if not isinstance(question, Question):
+            raise TypeError(f"questions: {name!r} must be a td.Question; got {question!r}")
+    if not found:
+        raise ValueError("questions: there is none")
+    return found
+
+
+def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:
+    """What makes each question's learner."""
+    if isinstance(learner, Mapping):
+        lost = [name for name in questions if name not in learner]
+        if lost:
+            raise ValueError(f"learner: there is none for {lost[0]!r}")
+        return {name: learner[name] for name in questions}
+    if not callable(learner):
+        raise TypeError(
+            f"learner must make a learner for given features, such as lambda x: td.TD(x, alpha=0.1); got {learner!r}"
+        )
+    return dict.fromkeys(questions, learner)
+
+
+def made(make: Factory, encoder: Encoder) -> Learner:
+    """A learner for these features."""
+    learner = make(encoder)
+    if not isinstance(learner, Learner) or learner.features is not encoder:
+        raise TypeError(f"learner must make a learner for the features it is given; got {learner!r}")
+    return learner
+
+
+class Answers(NamedTuple):
+    """The numbers of all questions at some transitions [transition, question]."""
+
+    reward: Floats
+    gamma: Floats
+    rho: Floats
+    behavior: Floats | None
+    awake: Bools
+    """Where nothing is missing."""
+
+
+class Asker:
+    """All questions at once: those that sum a column with one γ are read together, the others one by one."""
+
+    def __init__(self, questions: dict[str, Question]) -> None:
+        self.questions, n = questions, len(questions)
+        self.gamma, self.rho, self.scale, self.which = np.ones(n), np.ones(n), np.ones(n), np.zeros(n, dtype=np.int64)
+        self.columns: list[Any] = []
+        self.others: list[tuple[int, str, Question]] = []
+        for q, (name, question) in enumerate(questions.items()):
+            simple = not callable(question.cumulant) and is_number(question.discount) and question.terminal is None
+            if not (simple and question.target is None and (question.rho is None or is_number(question.rho))):
+                self.others.append((q, name, question))
+                continue
+            self.gamma[q] = float(question.discount)  # type: ignore[arg-type]
+            self.rho[q] = 1.0 if question.rho is None else float(question.rho)  # type: ignore[arg-type]
+            self.scale[q] = 1 - self.gamma[q] if question.average else 1.0
+            if question.cumulant not in self.columns:
+                self.columns.append(question.cumulant)
+            self.which[q] = self.columns.index(question.cumulant)
+        self.one_by_one = np.array([q for q, _, _ in self.others], dtype=np.int64)
+
+    def ask(self, rows: Batch, at: Ints) -> Answers:
+        """The numbers of the transitions from the rows `at` to those after them."""
+        shape, after = (at.size, len(self.questions)), at + 1
+        reward, gamma, rho = np.zeros(shape), np.empty(shape), np.empty(shape)
+        gamma[:], rho[:] = self.gamma, self.rho
+        behavior = None
+        if self.columns:
+            read = np.array([rows.numbers(name, "cumulant")[after] for name in self.columns])
+            if np.isinf(read).any():
+                c, k = (int(i) for i in np.argwhere(np.isinf(read))[0])
+                row = rows.first + int(after[k])
+                raise ValueError(f"column {self.columns[c]!r}, row {row}: the value must be finite; got {read[c, k]}")
+            np.multiply(read.T[:, self.which], self.scale, out=reward)
+        for q, name, question in self.others:
+            asked = question.ask(name, rows, at)
+            reward[:, q], gamma[:, q], rho[:, q] = asked.reward, asked.gamma, asked.rho
+            if asked.behavior is not None:
+                behavior = np.ones(shape) if behavior is None else behavior
+                behavior[:, q] = asked.behavior
+        awake = ~np.isnan(reward)
+        if self.others:
+            some = self.one_by_one
+            awake[:, some] &= ~(np.isnan(gamma[:, some]) | np.isnan(rho[:, some]))
+        return Answers(reward, gamma, rho, behavior, awake)

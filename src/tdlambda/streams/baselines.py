@@ -1,0 +1,109 @@
+"""What anybody would try first: predictions from what was known at each step, and from nothing later.
+
+Each takes a question's rewards and realised returns and gives a prediction for every step; a return enters only once it
+is known, and the reward of a step only after it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats
+from tdlambda.streams.returns import Realised
+
+PENALTIES = (1e-3, 1.0, 30.0, 1000.0)
+REFITS, BOOSTINGS = 40, 6
+"""How often regressions are fitted anew, at numbers of steps that grow by equal factors."""
+NAMES = ("running mean", "last value", "seasonal", "ridge", "gradient boosting")
+
+
+def available(period: int | None, dense: bool) -> list[str]:
+    """The baselines that can be had."""
+    found = ["running mean", "last value"] + ["seasonal"] * (period is not None) + ["ridge"] * dense
+    return found + ["gradient boosting"] * (dense and find_spec("sklearn") is not None)
+
+
+def predictions(
+    name: str, reward: Floats, gamma: Floats, ended: Bools, G: Realised, X: Floats, period: int | None
+) -> Floats:
+    """One baseline's prediction of the return of every step."""
+    horizon = _horizon(gamma, ended, G)
+    if name == "running mean":
+        return _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon
+    if name == "last value":
+        return _before(reward) * horizon
+    if name == "seasonal":
+        assert period is not None
+        return _seasonal(reward, gamma, period, horizon)
+    return _regression(X, G, _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon, name)
+
+
+def _before(known: Floats) -> Floats:
+    """What was known before each step."""
+    return np.concatenate([[0.0], known[:-1]])
+
+
+def _horizon(gamma: Floats, ended: Bools, G: Realised) -> Floats:
+    """How many rewards a return holds: 1/(1 - γ) of a constant γ without ends, else the mean of those known by then."""
+    if gamma.size and np.ptp(gamma) == 0 and gamma[0] < 1 and not ended.any():
+        return np.full(gamma.size, 1 / (1 - gamma[0]))
+    total, count = np.zeros((2, gamma.size + 1))
+    known = G.known
+    np.add.at(total, np.minimum(G.known_at[known] + 1, gamma.size), G.horizon[known])
+    np.add.at(count, np.minimum(G.known_at[known] + 1, gamma.size), 1.0)
+    total, count = np.cumsum(total)[:-1], np.cumsum(count)[:-1]
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+
+
+def _seasonal(reward: Floats, gamma: Floats, period: int, horizon: Floats) -> Floats:
+    """The last period again and again: Σ_k<p γ^k r_{i-p+k} / (1 - γ^p), with the mean γ."""
+    g = float(gamma.mean()) if gamma.size else 0.0
+    powers = g ** np.arange(period)
+    total = np.convolve(reward, powers[::-1])[: reward.size]  # at i: Σ_k γ^k r_{i-p+1+k}
+    scale = 1 / (1 - g**period) if g < 1 else horizon / period
+    found = _before(total) * scale
+    found[: period + 1] = (_before(reward) * horizon)[: period + 1]
+    return found
+
+
+def _regression(X: Floats, G: Realised, start: Floats, name: str) -> Floats:
+    """A regression of the returns known by then on the features, fitted anew now and then; `start` before the first."""
+    n, found = len(X), start.copy()
+    least = 2 * X.shape[1] + 20
+    times = REFITS if name == "ridge" else BOOSTINGS
+    known_by = np.maximum.accumulate(np.where(G.known, G.known_at, -1))
+    ready = int(np.searchsorted(known_by, 0)) if n else 0
+    first = min(n, max(least, ready) + least)
+    if first >= n:
+        return found
+    points = np.unique(np.geomspace(first, n, times).astype(np.int64))
+    for begin, end in pairwise(points):
+        some = np.flatnonzero(G.known[:begin] & (G.known_at[:begin] < begin))
+        if some.size >= least:
+            found[begin:end] = _fitted(name, X[some], G.value[some], X[begin:end])
+    return found
+
+
+def _fitted(name: str, X: Floats, y: Floats, new: Floats) -> Floats:
+    if name == "gradient boosting":
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from threadpoolctl import threadpool_limits
+
+        model: Any = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+        with threadpool_limits(1):  # its threads wait busily for each other
+            return np.asarray(model.fit(X, y).predict(new), dtype=np.float64)
+    scale = X.std(axis=0)
+    moves = scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    place = lambda some: ((some - X.mean(axis=0)) / np.where(moves, scale, 1.0))[:, moves]  # noqa: E731
+    Z, mean = place(X), y.mean()
+    cut = int(0.8 * len(y))  # the penalty that is best on the last fifth
+    losses = [np.mean((Z[cut:] @ _ridge(Z[:cut], y[:cut] - mean, p) + mean - y[cut:]) ** 2) for p in PENALTIES]
+    return place(new) @ _ridge(Z, y - mean, PENALTIES[int(np.argmin(losses))]) + mean
+
+
+def _ridge(Z: Floats, y: Floats, penalty: float) -> Floats:
+    return np.asarray(np.linalg.solve(Z.T @ Z + penalty * np.eye(Z.shape[1]), Z.T @ y), dtype=np.float64)

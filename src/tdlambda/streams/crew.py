@@ -1,0 +1,246 @@
+"""The learners of many questions at work on one stream: as lanes where they can be, as themselves where not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.engine.block import Block
+from tdlambda.engine.plan import Group, plan
+from tdlambda.engine.stream import contiguous
+from tdlambda.features import Encoder
+from tdlambda.learners.base import Array, Diverged, Learner
+
+OWN = ("reward", "gamma_next", "rho")
+
+
+@dataclass
+class Steps:
+    """Transitions between rows of X, with numbers of each question [transition, question]."""
+
+    at: Ints
+    reward: Floats
+    gamma: Floats
+    rho: Floats
+    behavior: Floats | None
+    terminated: Bools
+    cut: Bools
+    """Where a transition does not follow the one before: traces begin anew."""
+    awake: Bools
+
+    def __len__(self) -> int:
+        """Transitions."""
+        return self.at.size
+
+    def one(self, t: int) -> Steps:
+        """One of them."""
+        part: dict[str, Any] = {name: None if array is None else array[t : t + 1] for name, array in vars(self).items()}
+        return Steps(**part)
+
+
+class Team:
+    """Lanes of one block: questions `where` that have always slept and woken together."""
+
+    def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
+        self.where = where
+        self.block = Block(Group(tuple(learners), tuple(where)), share=False, per_lane=OWN)
+        block, first = self.block, learners[0]
+        if first._record["under_way"][0]:  # in the middle of an episode
+            live = np.arange(block.listed.size) if order is None else order
+            block.order[: live.size], block.listed[live] = live, 1
+            block.state["n_live"], block.state["under_way"] = live.size, 1
+        for lane, one in enumerate(learners):
+            if one.diverged_at is not None:
+                block.freeze(lane)
+                block.frozen[lane] = (*block.frozen[lane][:-1], one.diverged_at)
+
+    @property
+    def order(self) -> Ints:
+        """The live features."""
+        return self.block.order[: int(self.block.state["n_live"][0])].copy()
+
+    def reset(self) -> None:
+        """Forget the traces."""
+        self.block.reset()
+
+    def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
+        """Learn from these transitions; which questions diverged."""
+        block, group = self.block, self.block.group
+        lanes = np.minimum(np.arange(block.N.shape[1]), len(self.where) - 1)
+        own = np.array(self.where)[lanes]
+        take = lambda column: np.ascontiguousarray(column[rows[:, None], own])  # noqa: E731
+        rho, first = take(s.rho), group.learners[0]
+        corrected: tuple[Any, ...] = (rho,)
+        if first.model.corrected:
+            corrected = first.correction.factors(rho, None if s.behavior is None else take(s.behavior))
+        z = x if group.lam_features is group.features else contiguous(group.lam_features, X)
+        lam, lost, begin = group.lam_table(X), [], 0
+        lam[:, list(block.frozen)] = 0.0
+        if cut[0]:
+            self.reset()
+        at, truncated = s.at[rows], np.append(cut[1:], False)
+        numbers = (take(s.reward), take(s.gamma), *corrected, s.terminated[rows], truncated)
+        while begin < rows.size:
+            begin = block.advance(*x, *z, lam, at, at + 1, *numbers, begin, rows.size)
+            if begin < rows.size or block.stopped or block.beyond().any():
+                for lane in np.flatnonzero(block.diverged()):
+                    block.freeze(int(lane))
+                    lam[:, lane] = 0.0
+                    lost += [self.where[lane]] if lane < len(self.where) else []
+        return lost
+
+    def weights(self) -> Floats:
+        """The weights [feature, question]."""
+        found = self.block.F[:, 0, : len(self.where)]
+        if self.block.frozen:
+            found = found.copy()
+            for lane, (F, *_) in self.block.frozen.items():
+                if lane < len(self.where):
+                    found[:, lane] = F[:, 0]
+        return found
+
+    def learner(self, q: int) -> Any:
+        """A copy of one question's learner."""
+        return self.block.learner(self.where.index(q))
+
+    def split(self, kinds: list[list[int]]) -> list[Team]:
+        """Teams of these questions each, in the state of this one."""
+        return [Team([self.learner(q) for q in some], some, self.order) for some in kinds]
+
+
+class Crew:
+    """The learners of all questions."""
+
+    def __init__(self, encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]] | None = None):
+        self.encoder, self.n = encoder, len(learners)
+        if teams is None:
+            groups, _ = plan(learners)
+            teams = [(list(g.where), np.zeros(0, dtype=np.int64)) for g in groups if len(g.where) > 1]
+        self.teams = [Team([learners[q] for q in where], where, order) for where, order in teams]
+        together = {q for team in self.teams for q in team.where}
+        self.alone: dict[int, Learner] = {q: one for q, one in enumerate(learners) if q not in together}
+        self.asleep = np.zeros(self.n, dtype=bool)
+
+    def learner(self, q: int) -> Learner:
+        """One question's learner: itself, or a copy of its lane."""
+        for team in self.teams:
+            if q in team.where:
+                found: Learner = team.learner(q)
+                return found
+        return self.alone[q]
+
+    def predict(self, obs: Any) -> Floats:
+        """Every question's prediction at one observation."""
+        found = np.empty(self.n)
+        if self.teams:
+            index, value = self.encoder.encode(obs)
+            for team in self.teams:
+                found[team.where] = value @ team.weights()[index]
+        for q, one in self.alone.items():
+            found[q] = one.predict(obs)
+        return found
+
+    def predict_many(self, X: Array) -> Floats:
+        """Every question's prediction at observations [observation, question]."""
+        found = np.empty((len(X), self.n))
+        if self.teams:
+            index, value = self.encoder.encode_batch(X)
+            for team in self.teams:
+                found[:, team.where] = np.einsum("nj,njq->nq", value, team.weights()[index])
+        for q, one in self.alone.items():
+            found[:, q] = one.predict_many(X)
+        return found
+
+    def advance(self, X: Array, s: Steps) -> list[int]:
+        """Learn from transitions between rows of X; which questions diverged."""
+        if not len(s):
+            return []
+        lost: list[int] = []
+        awake = bool(s.awake.all()) and not self.asleep.any()
+        everything = (np.arange(len(s)), s.cut)
+        if self.teams:
+            x = contiguous(self.encoder, X)
+            if not awake:
+                self._part(s)
+            for team in self.teams:
+                rows, cut = everything if awake else self._mine(s, team.where[0])
+                if rows.size:
+                    lost += team.advance(x, X, s, rows, cut)
+        if self.alone and len(s) == 1:
+            lost += self._one(X, s)
+        elif self.alone:
+            for q, one in self.alone.items():
+                rows, cut = everything if awake else self._mine(s, q)
+                if rows.size and not _learn(one, X, s, q, rows, cut):
+                    lost.append(q)
+        self.asleep = ~s.awake[-1]
+        return lost
+
+    def _one(self, X: Array, s: Steps) -> list[int]:
+        """One transition for the learners that run as themselves."""
+        t, lost = int(s.at[0]), []
+        x, y = (X[t], X[t + 1]) if X.ndim > 1 else (int(X[t]), int(X[t + 1]))
+        reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
+        ended, cut = bool(s.terminated[0]), (self.asleep | s.cut[0]).tolist()
+        for q, one in self.alone.items():
+            if not awake[q] or getattr(one, "diverged_at", None) is not None:
+                continue
+            if cut[q]:
+                one.reset()
+            more: dict[str, Any] = {}
+            if s.behavior is not None and hasattr(one, "correction"):
+                more["behavior"] = float(s.behavior[0, q])
+            try:
+                one.update(x, reward[q], y, gamma[q], rho[q], ended, **more)
+            except Diverged:
+                lost.append(q)
+                continue
+            if getattr(one, "diverged_at", None) is not None:
+                lost.append(q)
+        return lost
+
+    def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
+        """The transitions of one question, and before which of them its traces begin anew."""
+        awake = s.awake[:, q]
+        rows = np.flatnonzero(awake)
+        slept = np.append(self.asleep[q], ~awake)[:-1]
+        if rows.size == len(s):
+            return rows, s.cut | slept
+        # cut, or asleep, anywhere since the last transition it saw
+        since = np.concatenate([[0], np.cumsum(s.cut | slept)])
+        before = np.concatenate([[0], rows[:-1] + 1]) if rows.size else rows
+        return rows, since[rows + 1] > since[before]
+
+    def _part(self, s: Steps) -> None:
+        """Part teams whose questions do not sleep alike."""
+        found: list[Team] = []
+        for team in self.teams:
+            kinds: dict[bytes, list[int]] = {}
+            for q in team.where:
+                kinds.setdefault(s.awake[:, q].tobytes() + self.asleep[q : q + 1].tobytes(), []).append(q)
+            found += [team] if len(kinds) == 1 else team.split(list(kinds.values()))
+        self.teams = found
+
+
+def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool:
+    """Let a learner learn by itself; whether it goes on."""
+    if getattr(one, "diverged_at", None) is not None:
+        return True  # said before
+    try:
+        behavior = s.behavior is not None and getattr(one, "correction", None) is not None
+        starts = np.flatnonzero(cut)
+        for begin, end in zip([0, *starts[starts > 0]], [*starts[starts > 0], rows.size], strict=True):
+            some = rows[begin:end]
+            if cut[begin]:
+                one.reset()
+            more: dict[str, Any] = {"behavior": s.behavior[some, q]} if behavior else {}  # type: ignore[index]
+            one.update_many(
+                X[s.at[some]], s.reward[some, q], X[s.at[some] + 1], s.gamma[some, q], s.rho[some, q],
+                s.terminated[some], **more,
+            )  # fmt: skip
+    except Diverged:
+        return False
+    return getattr(one, "diverged_at", None) is None

@@ -1,0 +1,256 @@
+"""From rows to observations of learners: one encoding for all questions, and an eye on each sensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints, plain
+from tdlambda.features import (
+    Category,
+    Columns,
+    Cycle,
+    Dense,
+    Difference,
+    Encoded,
+    Encoder,
+    Lag,
+    Number,
+    OneHot,
+    Tiles,
+    running,
+)
+from tdlambda.features.columns import Name
+from tdlambda.learners.base import Array
+from tdlambda.streams.batch import Batch
+
+FEW = 64
+"""Up to so many features, categories and tiles are written out as vectors."""
+_WORDS = {
+    "outlier": "a reading far outside its range",
+    "stuck": f"the same value {running.STUCK_FOR} times",
+    "change": "its level or unit has changed; its scale was learnt anew",
+    "diverged": "the learner diverged and learns no more",
+}
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something odd: at which row, of which column or question, and what."""
+
+    row: int
+    name: Name
+    kind: str
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}"
+
+
+class Front:
+    """Encodes rows once for all questions, and remembers what that needs: the last readings, means, categories.
+
+    Of `Columns`, numbers are given as they are (`as_is`) to learners that scale by themselves.
+    """
+
+    def __init__(
+        self, features: Columns | Encoder, observed: list[Name], watched: list[Name], missing: str, as_is: bool
+    ) -> None:
+        self.features, self.observed, self.missing = features, observed, missing
+        self.terms = features.terms if isinstance(features, Columns) else ()
+        read = observed + [name for term in self.terms for name in term.columns]
+        self.columns: list[Name] = list(dict.fromkeys([*read, *watched]))
+        self.needed = np.array([name in read for name in self.columns], dtype=bool)
+        place = {name: i for i, name in enumerate(self.columns)}
+        self.signals: list[tuple[int, int]] = [(i, 0) for i in range(len(self.columns))]
+        of, lags, self.names = [], [0] * 0, [""] * 0
+        for term in self.terms:
+            if isinstance(term, Number | Lag | Difference):
+                for step in (0,) if isinstance(term, Number) else term.steps:
+                    own = (place[term.column], step if isinstance(term, Difference) else 0)
+                    if own not in self.signals:
+                        self.signals.append(own)
+                    of.append(self.signals.index(own))
+                    lags.append(step if isinstance(term, Lag) else 0)
+                self.names += term.names
+        self.feature_of, self.lag_of = np.array(of, dtype=np.int64), np.array(lags, dtype=np.int64)
+        self.column_of, self.apart = (np.array(part, dtype=np.int64) for part in _transposed(self.signals))
+        depth = 1 + max([0, *lags, *(apart for _, apart in self.signals)])
+        self.history, self.place = np.zeros((depth, len(self.columns))), np.zeros(2, dtype=np.int64)
+        self.state = np.zeros((len(self.signals), running.ROWS))
+        self.state[:, running.SAID] = running.SILENCE
+        self.values: dict[Name, list[Any]] = {
+            term.column: list(term.values or ()) for term in self.terms if isinstance(term, Category)
+        }
+        self.held = np.zeros(len(observed))
+        self._layout(as_is)
+
+    def _layout(self, as_is: bool) -> None:
+        """Where features lie, and what learners take them for."""
+        f = self.features
+        if isinstance(f, Encoder):
+            self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
+            self.names = [f"feature {k}" for k in range(f.size)]
+            self.dense = self.as_is = False
+            return
+        if f.size == 0:
+            raise ValueError("features: there is none; give Columns at least one term")
+        cycles = [term for term in self.terms if isinstance(term, Cycle)]
+        self.names += [name for term in cycles for name in term.names] + ["constant"] * f.constant
+        sparse = [term for term in self.terms if isinstance(term, Category | Tiles)]
+        self.names += [name for term in sparse for name in term.names]
+        self.dense = not sparse or f.size <= FEW
+        active = f.size - sum(term.size for term in sparse)
+        active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
+        self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)
+        self.as_is = as_is and self.dense
+
+    # ---- encoding ---------------------------------------------------------------------------------------------
+
+    def read(self, rows: Batch) -> Floats:
+        """The readings [row, column]; what cannot be encoded is refused, before anything is changed."""
+        raw = np.array([rows.numbers(name, "features") for name in self.columns]).T.reshape(len(rows), -1)
+        fine = np.isfinite(raw)
+        if not fine.all():
+            bad = np.isinf(raw)
+            if self.missing == "refuse":
+                bad |= np.isnan(raw) & self.needed
+            if bad.any():
+                i, c = (int(k) for k in np.argwhere(bad)[0])
+                _refuse(self.columns[c], rows.first + i, raw[i, c])
+        for term in self.terms:
+            if isinstance(term, Category | Cycle) and term.column is not None:
+                column = rows.require(term.column, "features")
+                lost = np.array([v is None for v in column]) if column.dtype == object else np.isnan(column)
+                if lost.any() and (self.missing == "refuse" or isinstance(term, Cycle)):
+                    _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
+                if isinstance(term, Cycle):
+                    rows.numbers(term.column, "features")
+        return np.ascontiguousarray(raw)
+
+    def refuse_empty(self, rows: Batch) -> None:
+        """Refuse a column without any value."""
+        categories = [term.column for term in self.terms if isinstance(term, Category)]
+        for name in [*self.columns, *categories]:
+            column = rows.require(name, "features")
+            if all(v is None for v in column) if column.dtype == object else bool(np.isnan(column).all()):
+                raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave it out")
+
+    def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
+        """Observations for learners [row, …], of readings that come after those before; and what is odd."""
+        n = len(rows)
+        out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals)))
+        events = np.zeros((64, 3), dtype=np.int64)
+        window = self.features.window if isinstance(self.features, Columns) else 2000.0
+        found = running.run(
+            raw, fresh, self.history, self.place, self.state, self.column_of, self.apart, self.feature_of, self.lag_of,
+            out, z, window, self.as_is, self.missing != "mask", events,
+        )  # fmt: skip
+        alarms = [Alarm(rows.first + int(t), self.columns[s], running.EVENTS[k]) for t, s, k in events[:found]]
+        if isinstance(self.features, Encoder):
+            return self._encoded(raw[:, : len(self.observed)].copy()), alarms
+        parts = [out, *(term.values(self._times(term, rows)) for term in self.terms if isinstance(term, Cycle))]
+        X = np.column_stack([*parts, np.ones((n, int(self.features.constant)))])
+        sparse = [self._sparse(term, rows, z) for term in self.terms if isinstance(term, Category | Tiles)]
+        return self._joined(X, sparse), alarms
+
+    def _times(self, term: Cycle, rows: Batch) -> Array:
+        return np.arange(rows.first, rows.first + len(rows)) if term.column is None else rows.columns[term.column]
+
+    def _sparse(self, term: Any, rows: Batch, z: Floats) -> tuple[int, Ints, Floats]:
+        """Size, indices and values of a category or of tiles."""
+        if isinstance(term, Tiles):
+            index = term.indices(z[:, [self.columns.index(name) for name in term.of]])
+            return term.size, index, np.ones(index.shape)
+        known, given = self.values[term.column], rows.columns[term.column]
+        index, value = np.zeros((len(rows), 1), dtype=np.int64), np.ones((len(rows), 1))
+        at = {v: k for k, v in enumerate(known)}
+        for t, v in enumerate(given.tolist()):
+            if v is None or v != v:
+                value[t] = 0.0
+                continue
+            if v not in at and term.values is None and len(known) < term.most:
+                at[v] = len(known)
+                known.append(v)
+            index[t] = at.get(v, term.size - 1)
+        return term.size, index, value
+
+    def _joined(self, X: Floats, sparse: list[tuple[int, Ints, Floats]]) -> Array:
+        if self.dense:
+            blocks = [X]
+            for size, index, value in sparse:
+                block = np.zeros((len(X), size))
+                np.add.at(block, (np.arange(len(X))[:, None], index), value)
+                blocks.append(block)
+            return plain(np.column_stack(blocks) if len(blocks) > 1 else X, np.float64)
+        indices, values, begin = [np.tile(np.arange(float(X.shape[1])), (len(X), 1))], [X], X.shape[1]
+        for size, index, value in sparse:
+            indices.append(begin + index)
+            values.append(value)
+            begin += size
+        return plain(np.column_stack([*indices, *values]), np.float64)
+
+    def _encoded(self, obs: Floats) -> Array:
+        """Observations of an encoder of the user's, encoded once."""
+        f = self.features
+        assert isinstance(f, Encoder)
+        for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading is the last one again
+            obs[i, c] = obs[i - 1, c] if i else self.held[c]
+        self.held = obs[-1].copy()
+        if isinstance(f, OneHot):
+            return plain(f.encode_batch(obs[:, 0].astype(np.int64))[0][:, 0], np.int64)
+        if isinstance(f, Dense):
+            return plain(obs, np.float64)
+        return plain(np.column_stack(f.encode_batch(obs)), np.float64)
+
+    def scale(self) -> Floats:
+        """How far each feature usually moves, of those that come from signals; 1 of the others."""
+        size = np.ones(len(self.names))
+        if self.as_is:
+            size[: self.feature_of.size] = np.sqrt(self.state[self.feature_of, running.SQUARE])
+        if "constant" in self.names:
+            size[self.names.index("constant")] = 0.0
+        return size
+
+    # ---- storage ----------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        """What it remembers, but for categories."""
+        return {"history": self.history, "place": self.place, "signals": self.state, "held": self.held}
+
+    def restore(self, arrays: dict[str, Array], values: list[list[Any]]) -> None:
+        """Take over such arrays, and the known values of categories."""
+        for name, own in self.arrays().items():
+            given = arrays[name]
+            if given.shape != own.shape or given.dtype != own.dtype:
+                raise ValueError(f"its array {name!r} does not fit these features")
+        self.history, self.place, self.state = arrays["history"], arrays["place"], arrays["signals"]
+        self.held = arrays["held"]
+        if not (0 <= self.place[0] < len(self.history) and 0 <= self.place[1] <= len(self.history)):
+            raise ValueError("its place in the last readings cannot be")
+        self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that encoding changes, to go back to."""
+        arrays = {name: array.copy() for name, array in self.arrays().items()}
+        return arrays, [list(known) for known in self.values.values()]
+
+
+def refuse_missing(name: Name, row: int) -> None:
+    """Say where a value is missing and what can be done."""
+    raise ValueError(
+        f'column {name!r}, row {row}: the value is missing; missing="hold" keeps the last one, missing="mask" takes '
+        "the mean, or drop such rows"
+    )
+
+
+def _refuse(name: Name, row: int, value: float) -> None:
+    if np.isnan(value):
+        refuse_missing(name, row)
+    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got {value}")
+
+
+def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [a for a, _ in pairs], [b for _, b in pairs]

@@ -1,0 +1,366 @@
+"""Many predictions on one stream of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, choice, fraction, integer, positive
+from tdlambda.auto import AutoTD
+from tdlambda.auto.dense import MANY
+from tdlambda.features import Columns, Encoder
+from tdlambda.features.columns import Name, default
+from tdlambda.learners.base import Array, Learner
+from tdlambda.streams.asking import Asker, Factory, made, makers, named
+from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
+from tdlambda.streams.crew import Crew, Steps
+from tdlambda.streams.following import Following, Groups
+from tdlambda.streams.front import Alarm, Front
+from tdlambda.streams.progress import shown
+from tdlambda.streams.reading import batches, length
+
+CHUNK = 10_000
+LOOKED_AT = 100
+"""Rows by which features are chosen."""
+Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
+"""Told of each transition before it is learnt: rows, observations, transitions, which one, predictions at both ends."""
+
+
+@dataclass
+class Work:
+    """What there is from the first row on."""
+
+    front: Front
+    following: Following
+    crew: Crew
+    spread: Crew | None
+    """Learners of the returns' variances."""
+
+    def deviation(self, obs: Any) -> Floats:
+        """The deviation of every return, at one observation."""
+        assert self.spread is not None
+        return np.sqrt(np.maximum(self.spread.predict(obs), 0.0))
+
+
+class Horde:
+    """Many questions about one stream of rows, each learnt by its own learner from one encoding of the rows.
+
+    Rows come in the order of time, and nothing is shifted by hand: from row t to the next, each question's reward and γ
+    are read at the next row and ρ at row t.
+
+    Parameters
+    ----------
+    features
+        `td.features.Columns`, or any encoder of the rows' numbers. None: chosen by the first rows.
+    questions
+        A `td.Question`, several of them by name, or a list, in which they are named after their cumulants.
+    learner
+        What makes a learner for given features: `td.AutoTD`, `lambda x: td.TrueOnlineTD(x, alpha=0.01, lam=0.9)`; or
+        one for each question, by name. Learners of one kind run as lanes of one block.
+    by
+        A column that tells streams apart, such as a machine or an episode: where it changes, traces begin anew. The
+        rows of each must follow each other.
+    time
+        A column of dates or numbers that must not go backwards; by default the only column of dates.
+    gap
+        Rows further apart than this, a number (of seconds for dates) or a timedelta, do not follow each other.
+    terminated
+        A column that is true at a row which ends an episode: entering it, γ is 0.
+    missing
+        "refuse" missing values by row and column; "hold" the last reading in its place; or "mask" it by the mean. Where
+        they are not refused, a question that misses its own numbers sleeps for that step.
+    observed
+        The columns that an encoder of yours takes, in its order; all numbers by default.
+    variance
+        Whether to learn the variance of each return too, for `interval`; a second learner for each question.
+
+    Examples
+    --------
+    >>> import numpy as np, tdlambda as td
+    >>> hours = np.arange(3000)
+    >>> frame = {"flow": 10 + np.sin(hours / 4) + np.random.default_rng(0).normal(0, 0.1, 3000)}
+    >>> horde = td.Horde(None, {"next hours": td.Question("flow", horizon=6, average=True)}).learn(frame)
+    >>> 9 < horde.predict()["next hours"] < 11
+    True
+    >>> horde
+    <Horde of 1 question, 5 features, 3,000 rows>
+    """
+
+    def __init__(
+        self,
+        features: Columns | Encoder | None = None,
+        questions: Any = None,
+        learner: Factory | Mapping[str, Factory] = AutoTD,
+        *,
+        by: Name | None = None,
+        time: Name | None = None,
+        gap: float | timedelta | None = None,
+        terminated: Name | None = None,
+        missing: str = "refuse",
+        observed: Sequence[Name] | None = None,
+        variance: bool = False,
+    ) -> None:
+        if features is not None and not isinstance(features, Columns | Encoder):
+            raise TypeError(f"features must be td.features.Columns(…), an encoder, or None; got {features!r}")
+        self.questions = named(questions)
+        self._makers = makers(learner, self.questions)
+        self._asker = Asker(self.questions)
+        gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
+        self._following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
+        self.features, self.observed, self.variance = features, observed, bool(variance)
+        self.missing = choice(missing, "missing", "refuse", "hold", "mask")
+        self.rows = 0
+        """Rows read so far."""
+        self.alarms: list[Alarm] = []
+        """What was odd about sensors and learners, in order; the last thousand."""
+        self._schema = Schema()
+        self._work: Work | None = None
+        self._ready: Work | None = None
+        self._last: Batch | None = None
+        self._obs: Array | None = None
+        self._fresh, self._begun = True, True
+        """Whether the next row does not follow the last one; and whether the last one followed none."""
+
+    # ---- what a user calls ------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        data: Any,
+        *,
+        chunk: int = CHUNK,
+        skip: int = 0,
+        save: str | Path | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn from rows: a data frame, an array [row, column], a CSV or Parquet file by path, or a generator.
+
+        Parameters
+        ----------
+        data
+            A frame of pandas, Polars, PyArrow or any library that Narwhals knows; a dict of columns; a NumPy array; a
+            path; an iterator of dicts, arrays or frames.
+        chunk
+            Rows in memory at a time; it changes no result.
+        skip
+            Rows to pass over: `horde.learn(path, skip=horde.rows)` goes on where a saved Horde stopped.
+        save
+            A file to save to after every chunk.
+        progress
+            Whether to show a bar on standard error; None: in a terminal, for more than a hundred thousand rows.
+        """
+        for _ in self._reading(data, chunk, skip, progress):
+            if save is not None:
+                self.save(save)
+        return self
+
+    def update(self, row: Any) -> None:
+        """Learn from the step to this row, a dict or an array; and stand there."""
+        self._take(from_row(row, self.rows))
+
+    def predict(self, row: Any = None) -> dict[str, Any]:
+        """Every answer by name: at the last row, at a row that would come next, or at each row of a frame."""
+        if row is not None:
+            X, one = self._peek(row)
+            crew = self._at_work("predict").crew
+            if not one:
+                return dict(zip(self.questions, crew.predict_many(X).T, strict=True))
+            return dict(zip(self.questions, crew.predict(X[0]).tolist(), strict=True))
+        return dict(zip(self.questions, self._at_work("predict").crew.predict(self._here).tolist(), strict=True))
+
+    def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """For each question, limits between which its return lies with this probability, if it is about normal.
+
+        The variance of the return is learnt from the TD errors δ, E[Σ γ^2k δ²] (Sherstan et al. 2018): it is right
+        where the features are a state, and too small where errors follow each other. `td.prequential` measures how
+        often the limits hold.
+        """
+        work = self._at_work("interval")
+        if work.spread is None:
+            raise ValueError("interval: needs td.Horde(…, variance=True)")
+        from scipy.stats import norm
+
+        half = float(norm.ppf(0.5 + fraction(level, "level") / 2)) * work.deviation(self._here)
+        v = work.crew.predict(self._here)
+        limits = zip((v - half).tolist(), (v + half).tolist(), strict=True)
+        return dict(zip(self.questions, limits, strict=True))
+
+    def reset(self) -> None:
+        """Say that the next row does not follow the last one."""
+        self._fresh = True
+
+    @property
+    def learners(self) -> dict[str, Learner]:
+        """Each question's learner, as it is now: `horde.learners["flow"].explain()`."""
+        crew = self._at_work("learners").crew
+        return {name: crew.learner(q) for q, name in enumerate(self.questions)}
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What the features are called, in order."""
+        return self._at_work("feature_names").front.names
+
+    def importance(self) -> dict[str, dict[str, float]]:
+        """For each question, how far its prediction moves when a feature moves by its deviation; largest first."""
+        scale, names = self._at_work("importance").front.scale(), self.feature_names
+        found = {}
+        for name, learner in self.learners.items():
+            size = np.abs(learner.weights[: scale.size]) * scale
+            found[name] = {names[i]: float(size[i]) for i in np.argsort(-size, kind="stable")}
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that `Horde.load` needs to a file, at once or not at all."""
+        from tdlambda.streams.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Horde:
+        """Read a Horde that `save` wrote; it goes on as if it had never been away. The file need not be trusted."""
+        from tdlambda.streams.storage import load
+
+        return load(cls, path)
+
+    @property
+    def _here(self) -> Any:
+        """The observation of the last row."""
+        assert self._obs is not None
+        return self._obs[-1] if self._obs.ndim > 1 else int(self._obs[-1])
+
+    def __repr__(self) -> str:
+        """What it is."""
+        q = len(self.questions)
+        size = "" if self._work is None else f"{self._work.front.encoder.size} features, "
+        return f"<Horde of {q} question{'s' * (q != 1)}, {size}{self.rows:,} rows>"
+
+    # ---- rows -------------------------------------------------------------------------------------------------
+
+    def _reading(
+        self, data: Any, chunk: int, skip: int, progress: bool | None, record: Record | None = None
+    ) -> Iterator[int]:
+        """Learn from rows, chunk by chunk; the rows so far."""
+        chunk, skip = integer(chunk, "chunk", 1), integer(skip, "skip", 0)
+        if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
+            raise TypeError("data: a dict must hold columns; for one row, use update(row)")
+        read, groups = 0, Groups(self._following.by)
+        with shown(length(data), progress) as bar:
+            for batch in joined(batches(data, chunk, self.rows - skip), 0 if self._work else skip + LOOKED_AT):
+                read += len(batch)
+                batch = batch.part(max(0, len(batch) - max(0, read - skip)), len(batch))
+                if not len(batch):
+                    continue
+                groups.check(batch)
+                self._schema.fitted(batch)
+                if self._work is None and len(batch) > 1:
+                    self._ready = self._begin(batch)
+                for part in parts(batch, chunk):
+                    self._take(part, record)
+                    bar(read)
+                    yield self.rows
+
+    def _take(self, batch: Batch, record: Record | None = None) -> None:
+        """Learn from the steps to these rows: all that can fail comes first, then all that changes."""
+        schema = self._schema.fitted(batch)
+        work = self._work or self._ready or self._begin(batch)
+        raw = work.front.read(batch)
+        rows = batch.after(self._last)
+        new = len(rows) - len(batch)  # the place of the first new row
+        fresh, ended = work.following.breaks(rows)
+        fresh[new] |= self._fresh
+        at = np.flatnonzero(~fresh[1:])
+        asked = self._asker.ask(rows, at)
+        if self.missing == "refuse" and not asked.awake.all():
+            self._refuse_missing(rows, at, asked.awake)
+
+        X, alarms = work.front.encode(batch, raw, fresh[new:])
+        X = X if self._obs is None else np.concatenate([self._obs, X])
+        begun = np.concatenate([[self._begun], fresh[1:]]) if new else fresh
+        self._work, self._ready, self._schema = work, None, schema
+        self.features, self._following = work.front.features, work.following
+        self._last, self._obs, self._fresh, self._begun = rows.part(len(rows) - 1, len(rows)), X[-1:], False, begun[-1]
+        self.rows = batch.first + len(batch)
+        self._note(alarms)
+        self._learn(work, rows, X, Steps(at, *asked[:4], ended[at + 1], begun[at], asked.awake), record)
+
+    def _learn(self, work: Work, rows: Batch, X: Array, steps: Steps, record: Record | None) -> None:
+        if record is None and work.spread is None:
+            self._lose(work.crew.advance(X, steps), rows)
+            return
+        for t in range(len(steps)):
+            one, at = steps.one(t), int(steps.at[t])
+            v, after = work.crew.predict(X[at]), work.crew.predict(X[at + 1])
+            if record is not None:
+                record(rows, X, steps, t, v, after)
+            if work.spread is not None:
+                gamma = np.where(one.terminated[:, None], 0.0, one.gamma)
+                delta = one.reward + gamma * after - v
+                work.spread.advance(X, replace(one, reward=delta**2, gamma=one.gamma**2))
+            self._lose(work.crew.advance(X, one), rows)
+
+    def _begin(self, batch: Batch) -> Work:
+        """Choose the features, if nobody has, and make the learners."""
+        following = replace(self._following)
+        if following.time is None and len(batch.times) == 1:
+            (following.time,) = batch.times
+        following.check(batch)
+        apart = {following.by, following.time, following.terminated, *batch.times}
+        numbers = [name for name, column in batch.columns.items() if column.dtype != object and name not in apart]
+        for name, question in self.questions.items():
+            if not callable(question.cumulant):
+                batch.numbers(question.cumulant, f"question {name!r}: cumulant")
+        asked = list(dict.fromkeys(q.cumulant for q in self.questions.values() if not callable(q.cumulant)))
+        features = self.features
+        if features is None or (isinstance(features, Columns) and not features.terms):
+            texts = [name for name, column in batch.columns.items() if column.dtype == object and name not in apart]
+            features = default(numbers, texts, following.time, following.every(batch.part(0, LOOKED_AT)), asked)
+        observed = list(self.observed or numbers) if isinstance(features, Encoder) else []
+        makers = list(self._makers.values())
+        as_is = isinstance(features, Columns) and features.size <= MANY and all(m is AutoTD for m in makers)
+        front = Front(features, observed, asked, self.missing, as_is)
+        if len(batch) > 1:
+            front.refuse_empty(batch)
+        crew = Crew(front.encoder, [made(make, front.encoder) for make in makers])
+        spread = Crew(front.encoder, [made(make, front.encoder) for make in makers]) if self.variance else None
+        return Work(front, following, crew, spread)
+
+    def _refuse_missing(self, rows: Batch, at: Any, awake: Bools) -> None:
+        t, q = (int(i) for i in np.argwhere(~awake)[0])
+        name = list(self.questions)[q]
+        raise ValueError(
+            f"question {name!r}: its cumulant, gamma or rho is missing at row {rows.first + int(at[t]) + 1}; "
+            'missing="hold" or "mask" lets it sleep there, or drop such rows'
+        )
+
+    def _lose(self, lost: list[int], rows: Batch) -> None:
+        names = list(self.questions)
+        self._note([Alarm(rows.first + len(rows) - 1, names[q], "diverged") for q in lost])
+
+    def _note(self, alarms: list[Alarm]) -> None:
+        self.alarms = [*self.alarms, *alarms][-1000:] if alarms else self.alarms
+
+    def _peek(self, row: Any) -> tuple[Array, bool]:
+        """Observations of rows that would come next, and whether it is one row; nothing is changed."""
+        front, last, X = self._at_work("predict").front, self._last, []
+        one = isinstance(row, Mapping) and all(np.ndim(value) == 0 for value in row.values())
+        one = one or (not isinstance(row, Mapping) and np.ndim(row) == 1 and not hasattr(row, "columns"))
+        before = front.snapshot()
+        try:
+            for batch in [from_row(row, self.rows)] if one else batches(row, CHUNK, self.rows):
+                self._schema.fitted(batch)
+                rows = batch.after(last)
+                fresh, _ = self._following.breaks(rows)
+                X.append(front.encode(batch, front.read(batch), fresh[len(rows) - len(batch) :])[0])
+                last = batch.part(len(batch) - 1, len(batch))
+        finally:
+            front.restore(*before)
+        return np.concatenate(X), one
+
+    def _at_work(self, what: str) -> Work:
+        if self._work is None:
+            raise ValueError(f"{what}: there is no learner before the first row; update or learn first")
+        return self._work

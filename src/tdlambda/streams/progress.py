@@ -1,0 +1,27 @@
+"""A bar for those who wait for a long stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+LONG = 100_000
+"""Rows from which a bar is shown by itself."""
+
+
+@contextmanager
+def shown(total: int | None, progress: bool | None) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many rows are done; the bar is on standard error."""
+    if progress is None:
+        progress = sys.stderr.isatty() and (total is None or total >= LONG)
+    if not progress:
+        yield lambda rows: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    words = TextColumn("{task.completed:,.0f} rows")
+    with Progress(BarColumn(), words, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda rows: bar.update(task, completed=rows)

@@ -1,0 +1,178 @@
+"""What is predicted: a general value function, asked of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
+from tdlambda.streams.batch import Batch, Name
+
+Source: TypeAlias = str | float | Callable[..., float]
+"""A column by name, one number for all rows, or a function."""
+
+
+class Asked(NamedTuple):
+    """A question's numbers at some transitions; NaN where something is missing."""
+
+    reward: Floats
+    gamma: Floats
+    rho: Floats
+    behavior: Floats | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to predict from a stream of rows: how much of something, over which horizon, under which policy.
+
+    The answer at row t is a discounted sum of what the following rows bring (Sutton et al. 2011, "Horde"):
+
+        v = E[ c_{t+1} + γ_{t+1} ( c_{t+2} + γ_{t+2} ( … )) ]
+
+    Parameters
+    ----------
+    cumulant
+        c: the name of a column, its place where rows are arrays, or a function of a row and the next row.
+    gamma
+        γ: a number in [0, 1], a column, or a function of a row. γ_{t+1} is read at the row that is entered.
+    horizon
+        In place of γ: the number of steps that it reaches, γ = 1 - 1/horizon.
+    rho
+        Importance-sampling ratio π(a|s)/b(a|s) of the action taken at a row: a number, a column, or a function of it.
+    target, behavior
+        In place of ρ: the probabilities π(a|s) and b(a|s) of that action, each a number, a column, or a function.
+    terminal
+        Terminal pseudo-reward z, earned at the rate 1 - γ on entering a row: a number, a column, or a function of it.
+    average
+        Predict Σ (1 - γ) c, the mean over the horizon in the unit of c, in place of the sum.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> td.Question("flow", horizon=24)
+    Question('flow', horizon=24)
+    >>> td.Question("flow", gamma=0.9, average=True)
+    Question('flow', gamma=0.9, average=True)
+    >>> td.Question(lambda row, after: after["flow"] - row["flow"], gamma=0.9).cumulant is None
+    False
+    """
+
+    cumulant: Name | Callable[[Any, Any], float]
+    gamma: Source | None = None
+    horizon: float | None = None
+    rho: Source | None = None
+    target: Source | None = None
+    behavior: Source | None = None
+    terminal: Source | None = None
+    average: bool = False
+
+    def __post_init__(self) -> None:
+        """Validate what can be known without a stream."""
+        if isinstance(self.cumulant, bool) or not (isinstance(self.cumulant, str | int) or callable(self.cumulant)):
+            raise TypeError(f"cumulant must be a column or a function of a row and the next row; got {self.cumulant!r}")
+        if (self.gamma is None) == (self.horizon is None):
+            raise ValueError(f"give gamma or horizon, one of them; got gamma={self.gamma!r}, horizon={self.horizon!r}")
+        if self.horizon is not None and not (1 <= number(self.horizon, "horizon") < np.inf):
+            raise ValueError(f"horizon must be at least 1 step and finite; got {self.horizon}")
+        if is_number(self.gamma):
+            fraction(self.gamma, "gamma")
+        if (self.target is None) != (self.behavior is None):
+            raise ValueError("target and behavior: ρ needs both probabilities")
+        if self.rho is not None and self.target is not None:
+            raise ValueError("rho: give ρ, or target and behavior, not both")
+        for name in ("rho", "target", "behavior"):
+            if is_number(value := getattr(self, name)):
+                not_negative(value, name)
+        if is_number(self.terminal):
+            number(self.terminal, "terminal")
+
+    @property
+    def discount(self) -> Source:
+        """γ, or where it comes from."""
+        return 1 - 1 / self.horizon if self.horizon is not None else self.gamma  # type: ignore[return-value]
+
+    @property
+    def on_policy(self) -> bool:
+        """Whether ρ is 1 everywhere."""
+        return self.target is None and (self.rho is None or (is_number(self.rho) and self.rho == 1))
+
+    def get_params(self) -> dict[str, Any]:
+        """The arguments that differ from their defaults."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in given.items() if value is not None and value is not False}
+
+    def __repr__(self) -> str:
+        """How to write it."""
+        cumulant, *rest = self.get_params().items()
+        return f"Question({', '.join([repr(cumulant[1]), *(f'{name}={value!r}' for name, value in rest)])})"
+
+    def ask(self, name: str, rows: Batch, at: Ints) -> Asked:
+        """The numbers of the transitions from the rows `at` to those after them."""
+        after = at + 1
+        read = lambda what, source, where: _read(name, what, source, rows, where)  # noqa: E731
+        if callable(self.cumulant):
+            pairs = lambda i: self.cumulant(rows.row(i - 1), rows.row(i))  # noqa: E731
+            c = _called(name, "cumulant", pairs, rows, after)
+        else:
+            c = rows.numbers(self.cumulant, f"question {name!r}: cumulant")[after]
+        gamma = _within(name, "gamma", read("gamma", self.discount, after), rows, after, 1.0)
+        behavior = None
+        if self.target is not None:
+            behavior = _within(name, "behavior", read("behavior", self.behavior, at), rows, at, 1.0)
+            pi = _within(name, "target", read("target", self.target, at), rows, at, 1.0)
+            if (behavior == 0).any():
+                row = rows.first + int(at[np.argmax(behavior == 0)])
+                raise ValueError(f"question {name!r}: behavior must be positive; got 0 (row {row})")
+            rho = pi / behavior
+        else:
+            rho = _within(name, "rho", read("rho", 1.0 if self.rho is None else self.rho, at), rows, at, np.inf)
+        reward = (1 - gamma) * c if self.average else c
+        if self.terminal is not None:
+            reward = reward + (1 - gamma) * read("terminal", self.terminal, after)
+        if np.isinf(reward).any():
+            k = int(np.argmax(np.isinf(reward)))
+            row = rows.first + int(after[k])
+            raise ValueError(f"question {name!r}: the cumulant must be finite; got {reward[k]} (row {row})")
+        return Asked(reward, gamma, rho, behavior)
+
+
+def is_number(source: Any) -> bool:
+    """Whether a source is one number for all rows."""
+    return isinstance(source, float | int | np.number)
+
+
+def _read(name: str, what: str, source: Any, rows: Batch, at: Ints) -> Floats:
+    """A source at some rows."""
+    if is_number(source):
+        return np.full(at.size, float(source))
+    if callable(source):
+        return _called(name, what, lambda i: source(rows.row(i)), rows, at)
+    return rows.numbers(source, f"question {name!r}: {what}")[at]
+
+
+def _called(name: str, what: str, function: Callable[[int], Any], rows: Batch, at: Ints) -> Floats:
+    """A function's numbers at some rows; None is missing."""
+    found = np.empty(at.size)
+    for k, i in enumerate(at):
+        try:
+            value = function(int(i))
+            found[k] = np.nan if value is None else number(value, what)
+        except Exception as error:
+            raise ValueError(
+                f"question {name!r}: its {what} failed at row {rows.first + int(i)}, {type(error).__name__}: {error}; "
+                "nothing of these rows was learnt"
+            ) from error
+    return found
+
+
+def _within(name: str, what: str, values: Floats, rows: Batch, at: Ints, high: float) -> Floats:
+    """Refuse numbers out of range; NaN is a missing one."""
+    bad = (values < 0) | (values > high) | np.isinf(values)
+    if bad.any():
+        k = int(np.argmax(bad))
+        within = "in [0, 1]" if high == 1 else "finite and not negative"
+        raise ValueError(f"question {name!r}: {what} must be {within}; got {values[k]} (row {rows.first + int(at[k])})")
+    return values

@@ -1,0 +1,65 @@
+"""What then happened: the return of each step, once it is known."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.compiled import kernel
+
+_NONE = -1e9
+"""The logarithm of 0, for sums."""
+
+
+class Realised(NamedTuple):
+    """Of each step: the return; the step after which it is known, or the number of steps; the sum of its discounts."""
+
+    value: Floats
+    known_at: Ints
+    horizon: Floats
+
+    @property
+    def known(self) -> Bools:
+        """Steps whose return is known by now."""
+        return self.known_at < self.value.size
+
+
+def realised(reward: Floats, gamma: Floats, ended: Bools, follows: Bools, tolerance: float) -> Realised:
+    """Σ γ…γ r of each step, exact at an episode's end, and elsewhere cut where the discounts' product is < tolerance.
+
+    `follows` says of each step whether it goes on where the one before it ended; a return across a step that does not
+    is never known, unless it was by then.
+    """
+    n = reward.size
+    value, horizon, left, known_at = np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, n, dtype=np.int64)
+    with np.errstate(divide="ignore"):
+        logs = np.where(ended, _NONE, np.maximum(np.log(gamma), _NONE))
+    _returns(reward, np.where(ended, 0.0, gamma), follows, value, horizon)
+    _known(logs, follows, float(np.log(tolerance)), known_at, left)
+    after = np.append(np.where(follows, value, 0.0), 0.0)[np.minimum(known_at + 1, n)]
+    return Realised(value - left * after, known_at, horizon)
+
+
+@kernel
+def _returns(reward: Floats, gamma: Floats, follows: Bools, value: Floats, horizon: Floats) -> None:
+    for i in range(reward.size - 1, -1, -1):
+        value[i], horizon[i] = reward[i], 1.0
+        if i + 1 < reward.size and follows[i + 1]:
+            value[i] += gamma[i] * value[i + 1]
+            horizon[i] += gamma[i] * horizon[i + 1]
+
+
+@kernel
+def _known(logs: Floats, follows: Bools, least: float, known_at: Ints, left: Floats) -> None:
+    first, total = 0, 0.0  # the product of the discounts from step `first` to this one
+    for j in range(logs.size):
+        if not follows[j]:
+            first, total = j, 0.0
+        total += logs[j]
+        while first <= j and total < least:
+            known_at[first], left[first] = j, math.exp(total)
+            total -= logs[first]
+            first += 1

@@ -1,0 +1,77 @@
+"""How close predictions were to what then happened; with intervals that allow for returns that overlap."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats
+
+DRAWS, LEAST = 1000, 5
+"""Bootstrap samples, and blocks below which there is no interval."""
+
+
+class Fit(NamedTuple):
+    """Predictions against returns."""
+
+    r2: float
+    rmse: float
+    bias: float
+    """The mean of prediction less return."""
+    slope: float
+    """Of the returns over the predictions; 1 where predictions are calibrated."""
+    n: int
+
+
+def fit(v: Floats, G: Floats) -> Fit:
+    """Scores of predictions v of returns G."""
+    if G.size < 2:
+        return Fit(np.nan, np.nan, np.nan, np.nan, G.size)
+    error, spread = float(np.mean((v - G) ** 2)), float(np.mean((G - G.mean()) ** 2))
+    moved = float(np.mean((v - v.mean()) ** 2))
+    slope = float(np.mean((v - v.mean()) * (G - G.mean()))) / moved if moved > 0 else np.nan
+    return Fit(1 - error / spread if spread > 0 else np.nan, error**0.5, float(np.mean(v - G)), slope, G.size)
+
+
+def intervals(v: Floats, G: Floats, length: int, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """95 % intervals of R² and RMSE by a moving-block bootstrap (Künsch 1989) of blocks of this length.
+
+    Returns that overlap are alike, so whole blocks are drawn, at least as long as a return; with fewer than five blocks
+    there is too little to say, and the limits are NaN.
+    """
+    n = G.size
+    length = max(1, length, round(n ** (1 / 3)))
+    blocks = n // length
+    if blocks < LEAST:
+        return {"r2": (np.nan, np.nan), "rmse": (np.nan, np.nan)}
+    center = G - G.mean()  # so that squares do not cancel
+    sums = np.cumsum(np.column_stack([np.zeros(3), [(v - G) ** 2, center, center**2]]), axis=1)
+    starts = np.random.default_rng(seed).integers(n - length + 1, size=(DRAWS, blocks))
+    error, total, square = ((row[starts + length] - row[starts]).sum(axis=1) / (blocks * length) for row in sums)
+    spread = square - total**2
+    r2 = 1 - error / np.where(spread > 0, spread, np.nan)
+    return {"r2": _limits(r2), "rmse": _limits(np.sqrt(error))}
+
+
+def _limits(drawn: Floats) -> tuple[float, float]:
+    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def calibration(v: Floats, G: Floats, bins: int = 10) -> list[tuple[float, float, int]]:
+    """Mean prediction, mean return and number, in bins of equally many predictions."""
+    order = np.array_split(np.argsort(v, kind="stable"), min(bins, max(1, v.size)))
+    return [(float(v[some].mean()), float(G[some].mean()), some.size) for some in order if some.size]
+
+
+def rolling(v: Floats, G: Floats, known: Bools, windows: int = 60) -> tuple[Floats, Floats]:
+    """The middles of windows of equally many steps, and the RMSE in each; NaN where no return is known."""
+    edges = np.linspace(0, v.size, min(windows, max(1, v.size)) + 1).astype(np.int64)
+    found = np.full(edges.size - 1, np.nan)
+    for k, (begin, end) in enumerate(pairwise(edges)):
+        some = known[begin:end]
+        if some.any():
+            found[k] = np.sqrt(np.mean((v[begin:end][some] - G[begin:end][some]) ** 2))
+    return (edges[:-1] + edges[1:]) / 2, found

@@ -1,0 +1,187 @@
+"""A Horde in a file: as learners are kept, a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+
+header.json            questions, features, rules for rows, the last row, alarms; learners of one kind together
+front.<name>.npy       what the features remember
+crew.<k>.<name>.npy    the arrays of the k-th kind of learner, one above the other
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import tdlambda
+from tdlambda.features import Columns, Encoder
+from tdlambda.learners import storage
+from tdlambda.learners.base import LEARNERS, Array, Learner
+from tdlambda.streams.batch import Batch, Schema
+from tdlambda.streams.crew import Crew
+from tdlambda.streams.following import Following
+from tdlambda.streams.front import Alarm, Front
+from tdlambda.streams.question import Question
+
+if TYPE_CHECKING:
+    from tdlambda.streams.horde import Horde
+
+
+def save(horde: Horde, path: str | Path) -> None:
+    """Write a Horde to exactly this path: everything, or on any failure nothing (an old file then stays)."""
+    header, arrays = _written(horde)
+    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    storage._replace(Path(os.path.realpath(path)), members)
+
+
+def load(kind: type[Horde], path: str | Path) -> Horde:
+    """Read a Horde that `Horde.save` wrote; it goes on as if it had never been away. The file need not be trusted."""
+    with open(path, "rb") as file:
+        try:
+            header, arrays = storage._read(file)
+            return _read(kind, header["params"], arrays)
+        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded as a Horde: {error}") from error
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
+    work, last = horde._at_work("save"), horde._last
+    assert last is not None
+    assert horde._obs is not None
+    questions = {name: _plain_question(name, question) for name, question in horde.questions.items()}
+    features = work.front.features
+    if isinstance(features, Columns):
+        plain: Any = {"columns": features.get_params()}
+    else:
+        plain = {"encoder": storage._plain("features", features)}
+    arrays = {f"front.{name}": array for name, array in work.front.arrays().items()} | {"obs": horde._obs}
+    crews = {name: crew for name, crew in (("crew", work.crew), ("spread", work.spread)) if crew is not None}
+    params = {
+        "questions": questions, "features": plain, "following": asdict(work.following), "missing": horde.missing,
+        "observed": work.front.observed, "watched": work.front.columns, "as_is": work.front.as_is,
+        "values": list(work.front.values.values()), "variance": horde.variance,
+        "schema": [[name, kind] for name, kind in horde._schema.kinds.items()],
+        "rows": horde.rows, "fresh": bool(horde._fresh), "begun": bool(horde._begun), "plain": last.plain,
+        "last": [[name, _cell(column[0])] for name, column in last.columns.items()],
+        "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in horde.alarms],
+        **{name: _crew(name, crew, arrays) for name, crew in crews.items()},
+    }  # fmt: skip
+    return {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "horde": 1, "params": params}, arrays
+
+
+def _plain_question(name: str, question: Question) -> dict[str, Any]:
+    params = question.get_params()
+    for argument, value in params.items():
+        if callable(value):
+            raise TypeError(
+                f"question {name!r}: its {argument} is a function, which cannot be saved; make it a column of the rows"
+            )
+    return {argument: value.item() if isinstance(value, np.generic) else value for argument, value in params.items()}
+
+
+def _cell(value: Any) -> Any:
+    return None if value is None or value != value else value if isinstance(value, str) else float(value)
+
+
+def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
+    """The header of a crew; its arrays go to the others."""
+    kinds: dict[str, list[int]] = {}
+    learners = [crew.learner(q) for q in range(crew.n)]
+    for q, one in enumerate(learners):
+        name = type(one).__name__
+        if LEARNERS.get(name) is not type(one):
+            raise TypeError(f"learner: {name} must be of a registered class, a subclass of Learner with its own name")
+        params = {key: storage._plain(key, value) for key, value in one.get_params().items()}
+        shapes = [[part, list(array.shape)] for part, array in one._state().items()]
+        kinds.setdefault(json.dumps([name, params, shapes], allow_nan=False), []).append(q)
+    for k, some in enumerate(kinds.values()):
+        states = [learners[q]._state() for q in some]
+        arrays |= {f"{prefix}.{k}.{part}": np.stack([state[part] for state in states]) for part in states[0]}
+    for i, team in enumerate(crew.teams):
+        arrays[f"{prefix}.order.{i}"] = team.order
+    arrays[f"{prefix}.asleep"] = crew.asleep
+    found = [{"learner": json.loads(key)[0], "params": json.loads(key)[1], "of": some} for key, some in kinds.items()]
+    return {"kinds": found, "teams": [team.where for team in crew.teams]}
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def _read(kind: type[Horde], p: dict[str, Any], arrays: dict[str, Array]) -> Horde:
+    from tdlambda.streams.horde import Work
+
+    questions = {name: Question(**params) for name, params in p["questions"].items()}
+    allowance = max(storage._LEAST_ALLOWANCE, sum(array.nbytes for array in arrays.values()))
+    features: Columns | Encoder = (
+        Columns.of_params(p["features"]["columns"])
+        if "columns" in p["features"]
+        else storage._part(p["features"]["encoder"], allowance)
+    )
+    if features.size > allowance:
+        raise ValueError("its features ask for more memory than the file can account for")
+    following = Following(**p["following"])
+    horde = kind(
+        features, questions, by=following.by, time=following.time, gap=following.gap, terminated=following.terminated,
+        missing=p["missing"], observed=p["observed"] or None, variance=p["variance"],
+    )  # fmt: skip
+    front = Front(features, p["observed"], p["watched"], p["missing"], bool(p["as_is"]))
+    own = {name.removeprefix("front."): array for name, array in arrays.items() if name.startswith("front.")}
+    front.restore(own, p["values"])
+    crew = _crew_of(p["crew"], "crew", front.encoder, arrays, len(questions))
+    spread = _crew_of(p["spread"], "spread", front.encoder, arrays, len(questions)) if "spread" in p else None
+    horde._work, horde._schema = Work(front, following, crew, spread), Schema({n: k for n, k in p["schema"]})  # noqa: C416
+    horde.rows, horde._fresh, horde._begun = int(p["rows"]), bool(p["fresh"]), bool(p["begun"])
+    horde.alarms = [Alarm(int(row), name, str(what)) for row, name, what in p["alarms"]]
+    text = {name for name, what in p["schema"] if what == "text"}
+    columns = {name: _column(value, name in text) for name, value in p["last"]}
+    dates = frozenset(name for name, what in p["schema"] if what == "dates")
+    horde._last, horde._obs = Batch(columns, dates, horde.rows - 1, bool(p["plain"])), arrays["obs"]
+    front.encoder.encode_batch(arrays["obs"])  # says what is wrong with it
+    if len(arrays["obs"]) != 1 or set(columns) != set(horde._schema.kinds):
+        raise ValueError("its last row does not fit its columns")
+    return horde
+
+
+def _column(value: Any, text: bool) -> Array:
+    return np.array([value], dtype=object) if text else np.array([np.nan if value is None else float(value)])
+
+
+def _crew_of(given: dict[str, Any], prefix: str, encoder: Encoder, arrays: dict[str, Array], n: int) -> Crew:
+    learners: list[Learner | None] = [None] * n
+    for k, kind in enumerate(given["kinds"]):
+        begin = f"{prefix}.{k}."
+        stacked = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
+        for place, q in enumerate(kind["of"]):
+            state = {name: array[place].copy() for name, array in stacked.items()}
+            learner = storage._build(kind, state)
+            learner._restore(state)
+            storage._require_finite(learner, state)
+            if learner.features != encoder:
+                raise ValueError("its learners do not fit its features")
+            learner.features = encoder
+            learners[q] = learner
+    if any(one is None for one in learners):
+        raise ValueError("it lacks a learner")
+    teams = [(list(map(int, where)), arrays[f"{prefix}.order.{i}"]) for i, where in enumerate(given["teams"])]
+    for where, order in teams:
+        if len(set(where)) < len(where) or not all(0 <= q < n for q in where):
+            raise ValueError("its lanes are not consistent")
+        if len(set(order.tolist())) < order.size or not ((order >= 0) & (order < encoder.size)).all():
+            raise ValueError("its list of live features is not consistent")
+    crew = Crew(encoder, learners, teams)  # type: ignore[arg-type]  # there is no None
+    asleep = arrays[f"{prefix}.asleep"]
+    if asleep.shape != (n,) or asleep.dtype != np.bool_:
+        raise ValueError("it does not say which questions sleep")
+    crew.asleep = asleep
+    return crew

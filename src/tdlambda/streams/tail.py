@@ -1,0 +1,43 @@
+"""A text file that grows: its rows as they are written."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tdlambda.streams.batch import Batch
+from tdlambda.streams.reading import Text
+
+
+def tail(path: Path, skip: int, every: float) -> Iterator[Batch | None]:
+    """The rows of a file after the first `skip`, as they come, for ever; None where there was nothing new for a while.
+
+    Only lines that are finished count. A file that becomes shorter is refused.
+    """
+    text = Text(path, finished=True)
+    names = text.names()
+    first = next(iter(text.read(1000)), None)  # says what its columns are
+    if first is None:
+        raise ValueError(f"{path} has no rows")
+    with open(path, "rb") as file:
+        file.readline()
+        row, held = 0, b""
+        while True:
+            lines = []
+            for line in file:
+                held += line
+                if held.endswith(b"\n"):
+                    lines.append(held.decode("utf-8"))
+                    held = b""
+            cells = [found for found in csv.reader(lines, delimiter=text.separator) if found]
+            new = cells[max(0, skip - row) :]
+            start, row = row + len(cells) - len(new), row + len(cells)
+            if new:
+                yield text.batch(names, new, start)
+            else:
+                yield None
+                time.sleep(every)
+            if path.stat().st_size < file.tell():
+                raise ValueError(f"{path} has become shorter; begin again with the new file")

@@ -1,0 +1,136 @@
+"""Gridworlds: cliff walking, the windy gridworld, and the four bifurcation gridworlds of Daley et al. (2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tdlambda.arrays import integer
+from tdlambda.features import OneHot
+from tdlambda.mdp import FiniteMDP
+from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.registry import task
+
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+"""Up, right, down, left, as (row, column)."""
+_GRIDS = {
+    1: "##... ##.#. ##.#G ##.#. S....",
+    2: "..G.... .#.#.#. .#.#.#. .#.#.#. .#.#.#. .#.#.#. ...S...",
+    3: "G..... G..... G##... .#.... ..S... ##....",
+    4: "....... ....... ..###.. ...G... ..###.. ....... S......",
+}
+
+
+class Gridworld(TabularTask):
+    """A rectangle of cells with moves up, right, down and left; the target policy is the uniform one.
+
+    Attributes
+    ----------
+    rows
+        The map, rows of letters.
+    """
+
+    rows: tuple[str, ...]
+
+    def __init__(self, rows: list[str], goal: int, discount: float, step: Callable[[int, int, int], tuple[int, float]]):
+        self.rows = tuple(rows)
+        height, width = len(rows), len(rows[0])
+        n, start = height * width, "".join(rows).index("S")
+        outcomes = [(s, a, *step(s // width, s % width, a), 1.0) for s in range(n) if s != goal for a in range(4)]
+        mdp = FiniteMDP.from_rows(outcomes, n_states=n, discount=discount, terminal=[goal], start=start)
+        super().__init__(mdp, np.full(4, 0.25), None, OneHot(n))
+
+
+def _moved(row: int, column: int, move: tuple[int, int], height: int, width: int) -> tuple[int, int]:
+    """Where a move leads within the rectangle."""
+    return min(max(row + move[0], 0), height - 1), min(max(column + move[1], 0), width - 1)
+
+
+@task("CliffWalking-v0")
+class CliffWalking(Gridworld):
+    """Along a cliff from S to G (Sutton & Barto 2018, example 6.6): -1 a step, -100 and back to S for the cliff.
+
+    The same as Gymnasium's CliffWalking, with 4 × 12 cells.
+
+    Parameters
+    ----------
+    discount
+        γ.
+
+    Examples
+    --------
+    >>> cliff = CliffWalking()
+    >>> float(cliff.mdp.optimal().v[36])
+    -13.0
+    """
+
+    def __init__(self, discount: float = 1.0) -> None:
+        rows = ["............", "............", "............", "SCCCCCCCCCCG"]
+
+        def step(row: int, column: int, action: int) -> tuple[int, float]:
+            r, c = _moved(row, column, MOVES[action], 4, 12)
+            return (36, -100.0) if rows[r][c] == "C" else (12 * r + c, -1.0)
+
+        super().__init__(rows, 47, discount, step)
+
+
+@task("WindyGridworld-v0")
+class WindyGridworld(Gridworld):
+    """A grid with an upward wind in its middle columns (Sutton & Barto 2018, example 6.5): -1 a step.
+
+    Parameters
+    ----------
+    discount
+        γ.
+
+    Examples
+    --------
+    >>> windy = WindyGridworld()
+    >>> float(windy.mdp.optimal().v[30])
+    -15.0
+    """
+
+    WIND = (0, 0, 0, 1, 1, 1, 2, 2, 1, 0)
+
+    def __init__(self, discount: float = 1.0) -> None:
+        rows = ["." * 10] * 3 + ["S......G.."] + ["." * 10] * 3
+
+        def step(row: int, column: int, action: int) -> tuple[int, float]:
+            up, right = MOVES[action]
+            r, c = _moved(row, column, (up - self.WIND[column], right), 7, 10)
+            return 10 * r + c, -1.0
+
+        super().__init__(rows, 37, discount, step)
+
+
+@task("Bifurcation-v0", {str(k): {"grid": k} for k in _GRIDS})
+class Bifurcation(Gridworld):
+    """A gridworld in which paths fork (Daley, White, Amato & Machado 2023): any action in a goal pays 1 and ends.
+
+    Parameters
+    ----------
+    grid
+        Which of the four, 1 to 4.
+    discount
+        γ.
+
+    Examples
+    --------
+    >>> fork = Bifurcation(1)
+    >>> float(fork.mdp.optimal().v[20].round(4))           # γ to the power of the path's length
+    0.5314
+    """
+
+    def __init__(self, grid: int = 1, discount: float = 0.9) -> None:
+        rows = _GRIDS[integer(grid, "grid", 1, len(_GRIDS))].split()
+        height, width = len(rows), len(rows[0])
+        rows = [*rows, "E" + "#" * (width - 1)]  # where an episode ends
+
+        def step(row: int, column: int, action: int) -> tuple[int, float]:
+            if rows[row][column] == "G":
+                return height * width, 1.0
+            r, c = _moved(row, column, MOVES[action], height, width)
+            return (width * row + column if rows[r][c] == "#" else width * r + c), 0.0
+
+        super().__init__(rows, height * width, discount, step)

@@ -1,0 +1,87 @@
+"""`tdlambda stream`: from a CSV to scores, a page and a saved Horde; and a file that grows."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import COMMAND
+from typer.testing import CliRunner
+
+import tdlambda as td
+from tdlambda.cli.app import app
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng, lines = np.random.default_rng(0), ["date,flow,heat"]
+    for t in range(300):
+        flow = 10 + np.sin(t / 4) + 0.1 * rng.normal()
+        lines.append(f"2024-01-{1 + t // 24:02d} {t % 24:02d}:00,{flow:.6f},{rng.normal():.6f}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "rows.csv"
+
+
+def run(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["stream", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_scores_a_page_and_a_horde_that_goes_on(file: Path) -> None:
+    out, saved = file.parent / "page.html", file.parent / "flow.horde"
+    text = run(file, "--predict", "flow", "--horizon", 3, "--horizon", 6, "--page", out, "--save", saved)
+    for word in ("flow, 3 rows", "flow, 6 rows", "ridge", "seasonal", "after row 300", "saved to"):
+        assert word in text
+    assert "<figure>" in out.read_text()
+    horde = td.Horde.load(saved)
+    with open(file, "a") as grown:
+        grown.write("2024-01-13 12:00,10.5,0.1\n")
+    found = json.loads(run(file, "--load", saved, "--json"))
+    horde.update({"date": np.datetime64("2024-01-13T12:00"), "flow": 10.5, "heat": 0.1})
+    assert found["row"] == 301
+    assert found["predictions"] == horde.predict()
+    scores = json.loads(run(file, "--predict", "heat", "--sum", "--json"))
+    assert set(scores["questions"]["heat"]["baselines"]) == {"running mean", "last value", "seasonal", "ridge"}
+
+
+def test_what_is_wrong_is_said(file: Path) -> None:
+    for arguments, said in (
+        ((file, "--predict", "flwo"), "did you mean 'flow'?"),
+        ((file,), "--predict: name a column"),
+        ((file.parent / "none.csv", "--predict", "flow"), "there is no file"),
+        ((file, "--predict", "flow", "--horizon", "0.5"), "horizon must be at least 1"),
+    ):
+        with pytest.raises((ValueError, OSError), match=said.replace("?", r"\?")):
+            CliRunner().invoke(app, ["stream", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_a_file_that_grows_is_followed_until_ctrl_c(file: Path) -> None:
+    saved, out, text = file.parent / "flow.horde", file.parent / "out", file.read_text().splitlines(keepends=True)
+    file.write_text("".join(text[:251]) + text[251][:20])  # the last line is not finished
+    options = ["--predict", "flow", "--follow", "--every", "0.05", "--json", "--save", str(saved)]
+    with open(out, "w") as said:
+        going = subprocess.Popen([*COMMAND, "stream", str(file), *options], stdout=said)
+    try:
+        for more, rows in ((text[251][20:] + "".join(text[252:281]), 280), (text[281] + text[282], 282)):
+            with open(file, "a") as grown:
+                grown.write(more)
+            for _ in range(1200):
+                found = [json.loads(line) for line in out.read_text().splitlines(keepends=True) if line.endswith("\n")]
+                if found and found[-1]["row"] == rows:
+                    break
+                assert going.poll() is None
+                time.sleep(0.1)
+        going.send_signal(signal.SIGINT)
+        assert going.wait(timeout=60) == 130
+    finally:
+        going.kill()
+        going.wait()
+    whole = td.Horde.load(saved)
+    assert whole.rows == 282
+    again = td.Horde(None, {"flow": td.Question("flow", horizon=24, average=True)}, variance=True)
+    assert again.learn(file).predict() == whole.predict() == found[-1]["predictions"]

@@ -1,0 +1,219 @@
+"""Action values are their equations: forward views by brute force, γ, λ, π and b different at every step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tdlambda as td
+
+Array = NDArray[Any]
+STATES, ACTIONS, STEPS = 5, 3, 40
+
+
+class Stream:
+    """Random transitions with tables for λ(s, a), π and b; episodes terminate, are truncated and go on."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.x = rng.normal(size=(STATES, 4))
+        self.s, self.a = rng.integers(STATES, size=STEPS + 1), rng.integers(ACTIONS, size=STEPS + 1)
+        self.r, self.gamma = rng.normal(size=STEPS), rng.uniform(0.5, 1, size=STEPS)
+        self.lam = rng.uniform(0.2, 1, size=(STATES, ACTIONS))
+        self.pi, self.b = (rng.dirichlet(np.ones(ACTIONS) * 2, size=STATES) for _ in range(2))
+        self.ended = np.zeros(STEPS, dtype=int)
+        self.ended[[9, 31]], self.ended[22] = 1, 2
+        self.features = td.Table(self.x)
+
+    def phi(self, s: int, a: int) -> Array:
+        """x(s, a), as [feature, action] flattened."""
+        out = np.zeros((4, ACTIONS))
+        out[:, a] = self.x[s]
+        return out.reshape(-1)
+
+    def run(self, agent: Any) -> Array:
+        for t in range(STEPS):
+            end = int(self.ended[t])
+            agent.update(
+                int(self.s[t]), int(self.a[t]), float(self.r[t]), int(self.s[t + 1]), int(self.a[t + 1]),
+                float(self.gamma[t]), terminated=end == 1, truncated=end == 2,
+            )  # fmt: skip
+        weights: Array = agent.weights.T.reshape(-1)
+        return weights
+
+    def target(self, t: int, kind: str, w: Array, off_policy: bool) -> Array:
+        """x' of step t."""
+        s, a = self.s[t + 1], self.a[t + 1]
+        q = [w @ self.phi(s, k) for k in range(ACTIONS)]
+        best = self.phi(s, int(np.argmax(q)))
+        if self.ended[t] == 1:
+            return 0 * best
+        if kind == "sampled":
+            return self.phi(s, a) * (self.pi[s, a] / self.b[s, a] if off_policy else 1.0)
+        if kind == "peng":
+            return (1 - self.lam[s, a]) * best + self.lam[s, a] * self.phi(s, a)
+        if kind == "greedy":
+            return best
+        return sum((self.pi[s, k] * self.phi(s, k) for k in range(ACTIONS)), 0 * best)
+
+    def cut(self, t: int, name: str, w: Array) -> float:
+        """c of the pair of step t + 1."""
+        s, a = self.s[t + 1], self.a[t + 1]
+        rho, pi = self.pi[s, a] / self.b[s, a], self.pi[s, a]
+        if name == "watkins":
+            q = [w @ self.phi(s, k) for k in range(ACTIONS)]
+            return float(q[a] == max(q))
+        return float({"importance": rho, "retrace": min(1, rho), "tree": pi, "none": 1.0}[name])
+
+    def backward(self, alpha: float, kind: str, name: str, off_policy: bool) -> Array:
+        """TD(λ) of action values in plain NumPy."""
+        w, e, decay = np.zeros(4 * ACTIONS), np.zeros(4 * ACTIONS), 0.0
+        for t in range(STEPS):
+            x, after = self.phi(self.s[t], self.a[t]), self.target(t, kind, w, off_policy)
+            gamma = 0.0 if self.ended[t] == 1 else self.gamma[t]
+            cut = self.cut(t, name, w)
+            e = decay * e + x
+            w = w + alpha * (self.r[t] + gamma * w @ after - w @ x) * e
+            decay = gamma * self.lam[self.s[t + 1], self.a[t + 1]] * cut
+            if self.ended[t]:
+                decay = 0.0
+        return w
+
+    def forward(self, alpha: float, kind: str, name: str, off_policy: bool) -> Array:
+        """The online λ-return algorithm: at each step, all updates of the episode so far made anew."""
+        w, first = np.zeros(4 * ACTIONS), 0
+        for t in range(STEPS):
+            if t == first:
+                path = [w]  # path[i]: the weights that step first + i began with
+            made: list[tuple[Array, float]] = []
+            for i in range(first, t + 1):
+                here = path[i - first]
+                gamma = 0.0 if self.ended[i] == 1 else self.gamma[i]
+                made.append((self.target(i, kind, here, off_policy), gamma))
+            now = path[0]
+            for k in range(first, t + 1):
+                g = 0.0
+                for i in range(t, k - 1, -1):  # from the last step back
+                    here, (after, gamma) = path[i - first], made[i - first]
+                    onward = 0.0
+                    if i < t:
+                        decay = self.lam[self.s[i + 1], self.a[i + 1]] * self.cut(i, name, here)
+                        onward = decay * (g - here @ self.phi(self.s[i + 1], self.a[i + 1]))
+                    g = self.r[i] + gamma * (here @ after + onward)
+                x = self.phi(self.s[k], self.a[k])
+                now = now + alpha * (g - now @ x) * x
+            w = now
+            path.append(w)
+            if self.ended[t]:
+                first = t + 1
+        return w
+
+
+CASES = [
+    ("sampled", "none", False), ("expected", "none", False), ("sampled", "importance", True),
+    ("expected", "importance", True), ("expected", "retrace", True), ("expected", "tree", True),
+    ("expected", "tree", False), ("greedy", "watkins", False), ("peng", "none", False),
+]  # fmt: skip
+
+
+def agent_of(stream: Stream, kind: Any, name: str, off_policy: bool, algorithm: Any) -> Any:
+    if kind in ("greedy", "peng"):
+        form: Any = {"greedy": "watkins", "peng": "peng"}[kind]
+        behavior = td.EpsilonGreedy(0.5)
+        return td.QLambda(stream.features, ACTIONS, 0.05, stream.lam, form=form, behavior=behavior, algorithm=algorithm)
+    correction = "importance" if name == "none" else name
+    options: Any = {"policy": stream.pi, "behavior": stream.b if off_policy else None, "correction": correction}
+    return td.Sarsa(stream.features, ACTIONS, 0.05, stream.lam, target=kind, algorithm=algorithm, **options)
+
+
+@pytest.mark.parametrize(("kind", "name", "off_policy"), CASES)
+def test_td_is_its_equations(kind: str, name: str, off_policy: bool) -> None:
+    stream = Stream(1)
+    got = stream.run(agent_of(stream, kind, name, off_policy, td.TD))
+    np.testing.assert_allclose(got, stream.backward(0.05, kind, name, off_policy), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "name", "off_policy"), CASES)
+def test_true_online_equals_the_forward_view(kind: str, name: str, off_policy: bool) -> None:
+    stream = Stream(2)
+    got = stream.run(agent_of(stream, kind, name, off_policy, td.TrueOnlineTD))
+    np.testing.assert_allclose(got, stream.forward(0.05, kind, name, off_policy), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("importance", (0.213207704, 0.056280224, 0.331905033)),
+        ("retrace", (0.209926633, 0.071333348, 0.319987084)),
+        ("tree", (0.226058398, 0.065883728, 0.309357757)),
+    ],
+)
+def test_golden_weights(name: Any, expected: tuple[float, ...]) -> None:
+    """Twelve transitions computed elsewhere from the equations, with expected features as x'."""
+    learner = td.TD(td.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
+    learner._for_actions(True, True)
+    index, i = np.arange(3), np.arange(3)
+    for t in range(12):
+        x, mean, after = (np.cos(k + 1.3 * u + 2.1 * i) for k, u in ((1, t), (2, t + 1), (1, t + 1)))
+        rho, pi = 1 + 0.9 * np.sin(1.7 * (t + 1)), 0.55 + 0.4 * np.cos(1.1 * (t + 1))
+        c = float({"importance": rho, "retrace": min(1.0, rho), "tree": pi}[name])
+        gamma, lam = 0.6 + 0.3 * np.cos(t + 1), 0.5 + 0.4 * np.sin(2 * t + 2)
+        learner._update(
+            index, x, index, mean, index, after, np.sin(0.7 * (t + 1)), gamma, 1.0, lam, c, 1 if t == 5 else 0
+        )
+    np.testing.assert_allclose(learner.weights, expected, atol=2e-9)
+
+
+def test_watkins_cuts_at_the_right_action() -> None:
+    """Greedy, exploratory, greedy: what follows the exploratory action must not reach the pair before it."""
+    agent = td.QLambda(td.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[0, 0, 1, 0, 1, 0, 1, 0])
+    agent.update(0, 0, 0.0, 1, 1, 1.0)  # action 1 in state 1 is not greedy: q(1, ·) = (1, 0)
+    first = agent.q(0)[0]
+    assert first == pytest.approx(0.5)  # δ = 0 + 1 - 0
+    agent.update(1, 1, 5.0, 2, 0, 1.0)
+    assert agent.q(0)[0] == first  # cut before the exploratory pair was added
+    assert agent.q(1)[1] == pytest.approx(3.0)  # which learns itself
+    agent.update(2, 0, 7.0, 3, 0, 1.0)
+    assert agent.q(1)[1] == pytest.approx(6.5)  # and goes on: action 0 in state 2 is greedy
+    assert agent.q(0)[0] == first
+
+
+def test_equally_good_actions_are_all_greedy() -> None:
+    agent = td.QLambda(td.OneHot(2), 3, 0.5, 1.0, algorithm=td.TD)
+    agent.update(0, 0, 1.0, 1, 2, 1.0)
+    assert agent.learner.trace_decay == 1.0  # all of q(1, ·) are 0
+
+
+@pytest.mark.parametrize("algorithm", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, td.TrueOnlineETD])
+def test_every_schedule_agrees_with_the_interpreter(algorithm: Any) -> None:
+    """Mixtures as x', traces cut, λ learnt and given: few features, and many with a list of the live ones."""
+    from tdlambda.core.interpreter import Interpreter
+
+    rng = np.random.default_rng(3)
+    for rule in (0.8, td.Meta(kappa=0.05)) if algorithm is td.TrueOnlineTD else (0.8,):
+        for size in (12, 300):
+            learner = algorithm(td.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
+            learner._for_actions(True, True)
+            numbers = {n: float(learner._record[n][0]) for n in learner._record.dtype.names}
+            oracle = Interpreter(learner.model, size, numbers)
+            index = np.arange(size)
+            for _t in range(60):
+                x, y, z = (rng.normal(size=size) * (rng.random(size) < 6 / size) for _ in range(3))
+                r, gamma, cut, end = rng.normal(), rng.uniform(0.5, 1), rng.uniform(0, 1.5), int(rng.random() < 0.1)
+                learner._update(index, x, index, y, index, z, r, gamma, 1.0, 0.8, cut, end)
+                oracle.learn(x, y, r, gamma, 1.0, 0.8, end == 1, False, z, cut)
+            np.testing.assert_allclose(learner.weights, oracle.rows["V_w"], rtol=1e-8, atol=1e-10)
+
+
+def test_clearing_the_traces_of_other_actions() -> None:
+    """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
+    agent = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
+    kept = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
+    for one in (agent, kept):
+        for action in (0, 1):
+            one.update(0, action, 1.0, 1 if action else 0, 1, 0.5)
+    assert agent.trace[:, 0].tolist() == [0.0, 1.0]
+    assert kept.trace[:, 0].tolist() == [0.5, 1.0]

@@ -1,0 +1,126 @@
+"""A Horde is as many learners as it has questions: each fed by hand, row by row, in plain Python."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from interpreted import interpreted
+
+import tdlambda as td
+
+ROWS, WIDTH = 160, 6
+RNG = np.random.default_rng(3)
+
+
+def stream() -> dict[str, Any]:
+    """Rows with everything: numbers, a γ and a ρ that vary, groups, gaps, ends of episodes, missing cumulants."""
+    x = RNG.normal(size=(ROWS, WIDTH))
+    frame: dict[str, Any] = {f"x{k}": x[:, k] for k in range(WIDTH)}
+    frame["gamma"], frame["rho"] = RNG.random(ROWS), 2 * RNG.random(ROWS)
+    frame["pi"], frame["b"] = RNG.random(ROWS), 0.2 + 0.8 * RNG.random(ROWS)
+    frame["group"] = np.sort(RNG.integers(4, size=ROWS))
+    frame["time"] = np.cumsum(np.where(RNG.random(ROWS) < 0.06, 5.0, 1.0))
+    frame["done"] = RNG.random(ROWS) < 0.05
+    frame["rare"] = np.where(RNG.random(ROWS) < 0.15, np.nan, x[:, 0])
+    frame["other"] = np.where(RNG.random(ROWS) < 0.15, np.nan, x[:, 1])
+    return frame
+
+
+FRAME = stream()
+QUESTIONS = {
+    "plain": td.Question("x0", gamma=0.9),
+    "horizon": td.Question("x1", horizon=4),
+    "average": td.Question("x2", horizon=4, average=True),
+    "column": td.Question("x0", gamma="gamma"),
+    "function": td.Question(lambda row, after: row["x0"] * after["x1"], gamma=lambda row: 0.5 + 0.4 * (row["x2"] > 0)),
+    "ratio": td.Question("x3", gamma=0.8, rho="rho"),
+    "policies": td.Question("x3", gamma=0.7, target="pi", behavior="b"),
+    "by rule": td.Question("x3", gamma=0.7, rho=lambda row: 1.5 if row["x0"] > 0 else 0.2),
+    "terminal": td.Question("x4", gamma="gamma", terminal="x5"),
+    "pseudo": td.Question("x4", gamma=0.8, terminal=2.0),
+    "rare": td.Question("rare", gamma=0.9),
+    "as rare": td.Question("rare", gamma=0.5),
+    "other": td.Question("other", gamma=0.9),
+}
+FEATURES = [f"x{k}" for k in range(WIDTH)]
+RULES: dict[str, Any] = {"by": "group", "time": "time", "gap": 2.0, "terminated": "done", "missing": "hold"}
+LEARNERS: dict[str, Any] = {
+    "TD": lambda x: td.TD(x, 0.02, 0.8),
+    "replacing": lambda x: td.TD(x, 0.02, 0.8, trace="replacing"),
+    "true online GTD": lambda x: td.TrueOnlineGTD(x, 0.02, 0.8),
+    "by steps": lambda x: td.TrueOnlineTD(x, td.OneOver("steps", 0.1), 0.8),
+    "meta": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.05)),
+    "ETD": lambda x: td.ETD(x, 0.005, 0.5),
+    "retrace": lambda x: td.TrueOnlineTD(x, 0.02, 0.8, correction="retrace"),
+    "tree": lambda x: td.TrueOnlineTD(x, 0.02, 0.8, correction="tree"),
+    "centred": lambda x: td.TD(x, 0.02, 0.8, centering=0.1),
+    "swift": lambda x: td.TrueOnlineTD(x, td.steps.Swift(0.01, 0.5, 0.01), 0.8),
+    "LSTD": lambda x: td.RecursiveLSTD(x, 0.8),
+    "AutoTD": td.AutoTD,
+}
+
+
+def source(given: Any, frame: dict[str, Any], t: int) -> float:
+    if isinstance(given, str):
+        return float(frame[given][t])
+    return float(given({name: column[t] for name, column in frame.items()})) if callable(given) else float(given)
+
+
+def by_hand(question: td.Question, learner: Any, frame: dict[str, Any]) -> Any:
+    """One learner, row by row: what a user had to write before."""
+    cut, n = True, len(frame["x0"])
+    for t in range(n - 1):
+        row, after = ({name: column[k] for name, column in frame.items()} for k in (t, t + 1))
+        together = frame["group"][t] == frame["group"][t + 1] and not frame["done"][t]
+        if not together or frame["time"][t + 1] - frame["time"][t] > 2.0:
+            cut = True
+            continue
+        c = question.cumulant(row, after) if callable(question.cumulant) else float(after[str(question.cumulant)])
+        gamma = 1 - 1 / question.horizon if question.horizon else source(question.gamma, frame, t + 1)
+        if np.isnan(c):
+            cut = True
+            continue
+        reward = (1 - gamma) * c if question.average else c
+        if question.terminal is not None:
+            reward += (1 - gamma) * source(question.terminal, frame, t + 1)
+        more: dict[str, Any] = {}
+        rho = 1.0 if question.rho is None else source(question.rho, frame, t)
+        if question.target is not None:
+            b = source(question.behavior, frame, t)
+            rho = source(question.target, frame, t) / b
+            more = {"behavior": b} if hasattr(learner, "correction") else {}
+        elif hasattr(learner, "correction"):
+            more = {"behavior": 1.0}
+        if cut:
+            learner.reset()
+        x, y = (np.array([frame[name][k] for name in FEATURES]) for k in (t, t + 1))
+        learner.update(x, reward, y, gamma, rho, bool(frame["done"][t + 1]), **more)
+        cut = False
+    return learner
+
+
+def each_question_is_a_learner_alone(kind: str) -> None:
+    horde = td.Horde(td.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES).learn(FRAME, chunk=37)
+    x = np.linspace(-1, 1, WIDTH)
+    for name, question in QUESTIONS.items():
+        alone = by_hand(question, LEARNERS[kind](td.Dense(WIDTH)), FRAME)
+        ours = horde.learners[name]
+        assert ours.predict(x) == pytest.approx(alone.predict(x), rel=1e-12, abs=1e-12), name
+        np.testing.assert_allclose(ours.weights, alone._coefficients, rtol=1e-12, atol=1e-12)
+    obs = np.array([FRAME[name][-1] for name in FEATURES])
+    for name, value in horde.predict().items():
+        assert value == pytest.approx(horde.learners[name].predict(obs), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["TD", "AutoTD"])
+def test_each_question_is_a_learner_alone(kind: str) -> None:
+    each_question_is_a_learner_alone(kind)
+
+
+def others() -> None:
+    for kind in {*LEARNERS} - {"TD", "AutoTD"}:
+        each_question_is_a_learner_alone(kind)
+
+
+def test_with_every_kind_of_learner() -> None:
+    interpreted(others)
