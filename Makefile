@@ -38,8 +38,8 @@ browser:                 ## Chromium for the page's tests, if it is not here
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(CHROMIUM); \
 	else echo "The page's tests need Chromium and its driver: sudo apt-get install $(CHROMIUM)" >&2; exit 1; fi >/dev/null
 
-screenshots: $(READY) browser  ## pictures of the page and of each of its figures
-	$(BIN)/python tools/screenshots.py results/ringworld-0.40-0.35-quick out/screenshots
+screenshots: run browser  ## pictures of the page and of each of its figures: light, dark, on a phone
+	$(BIN)/python tools/screenshots.py out/report.html out/screenshots
 
 slow: $(READY) browser warm  ## long statistical checks, and Hypothesis at random with ten times the examples
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=search

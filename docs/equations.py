@@ -32,8 +32,9 @@ SHOWN: dict[str, Any] = {
     "GradientTraceGTD2": GradientTraceGTD2, "PGTD2": td.PGTD2,
     "DifferentialTD": td.DifferentialTD, "MeanRewardTD": MeanRewardTD, "TDRC": td.TDRC, "HTD": td.HTD, "ETD": td.ETD,
     "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.Counting(), "Greedy": td.Greedy(), "Meta": td.Meta(),
-    "ValueErrorGreedy": td.ValueErrorGreedy(), "VTD": Moments("vtd", "target", 0.9),
-    "DirectVTD": Moments("direct", "target", 0.9), "rules.moments": import_module("tdlambda.rules.moments"),
+    "ValueErrorGreedy": td.ValueErrorGreedy(), "LambdaMixture": td.LambdaMixture(),
+    "VTD": Moments("vtd", "target", 0.9), "DirectVTD": Moments("direct", "target", 0.9),
+    "rules.moments": import_module("tdlambda.rules.moments"),
 }  # fmt: skip
 
 
@@ -50,10 +51,15 @@ def estimates(rule: td.Rule) -> str:
     """What each estimate learns from: a table, in columns."""
     names = mathematics.SYMBOLS | {"one": "1"}
     rows = [("estimate", "reward", "discount", "ratio", "λ'", "step sizes times")]
-    for name, given in rule.estimates.items():
+    learning = {name: given for name, given in rule.estimates.items() if not (rule.mixture and name == "V")}
+    for name, given in learning.items():
         rows.append((name, *(names.get(what, what) for what in [*given, "one"][:5])))
     widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    return "\n".join("  ".join(f"{cell:{w}s}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    mixed = (
+        [f"V = {' + '.join(f'{number} {name}' for name, number in rule.mixture.items())}", ""] if rule.mixture else []
+    )
+    lines = ["  ".join(f"{cell:{w}s}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*mixed, *lines])
 
 
 def functions(module: ModuleType) -> str:

@@ -850,7 +850,7 @@ def trace_tolerance(scale: Scale) -> tuple[Any, str]:
     return fig, table(["tolerance", "largest change of a weight", "bound for one drop", "live traces, mean"], body)
 
 
-def spread(values: dict[str, list[float]], x: str, title: str) -> Any:
+def boxes(values: dict[str, list[float]], x: str, title: str) -> Any:
     """Median, quartiles, and the middle nine tenths of each."""
     rows = []
     for name, some in values.items():
@@ -884,7 +884,7 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
         for name, kind, horizon in kinds:
             g = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
             cosines[name].append(float(g @ full / (np.linalg.norm(g) * np.linalg.norm(full))))
-    fig = spread(cosines, "cosine with the full gradient of J(λ)", "Random MDPs, random λ, V off by one deviation of G")
+    fig = boxes(cosines, "cosine with the full gradient of J(λ)", "Random MDPs, random λ, V off by one deviation of G")
     body = [(n, *(f"{q:.3f}" for q in np.quantile(cosines[n], (0.5, 0.05)))) for n, _, _ in kinds]
     return fig, table(["derivative", "median cosine", "5 % of MDPs are below"], body)
 

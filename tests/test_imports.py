@@ -12,7 +12,7 @@ import pytest
 import tdlambda as td
 
 SLOW = (
-    "distributed", "llvmlite", "matplotlib", "numba", "pandas", "polars", "pyarrow", "rich", "scipy.linalg",
+    "altair", "distributed", "llvmlite", "vl_convert", "numba", "pandas", "polars", "pyarrow", "rich", "scipy.linalg",
     "scipy.optimize", "scipy.sparse", "typer",
 )  # fmt: skip
 

@@ -129,6 +129,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "LambdaReturn": lambda: after(td.LambdaReturn(X, 0.1)),
     "AutoTD": lambda: after(td.AutoTD(X)),
     "AutoTD's explanation": lambda: td.AutoTD(X).explain(),
+    "Question": lambda: td.Question("flow", horizon=24, average=True),
+    "Horde": lambda: horde(td.AutoTD),
+    "Horde, lanes": lambda: horde(lambda x: td.TD(x, 0.1)),
     "Softmax": lambda: td.Softmax(3),
     "Gaussian": lambda: td.Gaussian([-1, None], [1, None]),
     "Sarsa, EpsilonGreedy, Falling": lambda: values(td.Sarsa(X, 2, 0.1, policy=td.EpsilonGreedy(td.Falling(1, 0, 9)))),
@@ -159,6 +162,11 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Diverged": lambda: td.Diverged(3),
     "Interrupted": lambda: td.Interrupted("1 of 2 seeds were finished", 3),
 } | {f"Task, {name}": lambda name=name: td.make(name) for name in td.TASKS}
+
+
+def horde(kind: Any) -> td.Horde:
+    asked = [td.Question(0, gamma=0.5), td.Question(1, gamma=0.9)]
+    return td.Horde(td.Dense(2), asked, kind).learn(np.random.default_rng(0).normal(size=(50, 2)))
 
 
 def same(a: Any, b: Any) -> bool:

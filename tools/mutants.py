@@ -24,6 +24,11 @@ VALUE_ERROR = [
     "tests/rules/test_value_error_greedy.py::test_same_as_its_equations",
     "tests/rules/test_value_error_greedy.py::test_best_lambda_is_least_in_error_one_update_ahead",
 ]
+MIXTURE = [
+    "tests/rules/test_mixture.py::test_same_as_its_equations",
+    "tests/rules/test_mixture.py::test_every_schedule_is_the_interpreter",
+    "tests/rules/test_mixture.py::test_under_a_gradient_method_the_mean_learns_by_td",
+]
 DIVERGENCE = [
     "tests/learners/test_divergence.py::test_the_bound_is_a_factor",
     "tests/learners/test_divergence.py::test_initial_weights_count_as_what_is_allowed",
@@ -62,6 +67,7 @@ TESTS: dict[str, list[str]] = {
     "mdp/corrections": ["tests/algorithms/test_corrections.py"],
     "algorithms/": PAPERS,
     "rules/value_error": VALUE_ERROR,
+    "rules/mixture": MIXTURE,
     "rules/stored": ["tests/rules/test_offline_meta.py::test_gradient_is_the_derivative_of_the_error_written_out"],
     "rules/counting": ["tests/rules/test_counting.py"],
     "rules/base": [*RULES, "tests/rules/test_aux_alpha.py"],
@@ -72,6 +78,8 @@ TESTS: dict[str, list[str]] = {
     "core/names": ["tests/core/test_declarations.py"],
     "core/model": CHECKS,
     "core/declare": ["tests/core/test_declarations.py", *PUBLISHED, *CHECKS],
+    "core/schedules/one/mixture": MIXTURE,
+    "core/schedules/lanes/mixture": MIXTURE,
     "core/schedules/one/rows": STEPS,
     "core/schedules/lanes/features": STEPS,
     "core/schedules/one": [*CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
@@ -93,6 +101,17 @@ TESTS: dict[str, list[str]] = {
 """The tests of a place: of the first that its name begins with."""
 
 MUTANTS: list[Mutant] = [
+    # ---- a mixture of λ
+    ("rules/mixture", "min(1.0, LATELY / age)", "min(1.0, LATELY / (age + 1))"),
+    ("rules/mixture", "np.exp(sharp * (least - r0))", "np.exp(sharp * (least - r1))"),
+    ("rules/mixture", "most = MOST * (near + r0)", "most = near + r0"),
+    ("rules/mixture", "+ p5 * greedy_lam", "+ p4 * greedy_lam"),
+    ("core/schedules/one/mixture", "RUNAWAY * limit_", "limit_"),
+    ("core/schedules/one/mixture", "safe_[f_]", "0.0"),
+    ("core/schedules/one/mixture", '"    everywhere_ = True"', '"    pass"'),
+    ("core/schedules/lanes/mixture", "near_ = RUNAWAY * allowed_[lane_]", "near_ = allowed_[lane_]"),
+    ("core/schedules/lanes/mixture", "everywhere_, summed_ = True, 0", "everywhere_, summed_ = True, 1"),
+    ("core/schedules/lanes/mixture", "everywhere_ = turning", "everywhere_ = False"),
     # ---- learners with a matrix
     ("learners/matrix", "return min(keep * F + interest, MOST)", "return keep * F + interest"),
     ("learners/recursive_lstd", "follow_on(s.rho * s.gamma,", "follow_on(rho[t] * s.gamma,"),

@@ -1,8 +1,9 @@
 """Pictures of the report's page and of every figure on it, light, dark and on a phone, taken in headless Chromium.
 
-    python tools/screenshots.py DIR [OUT]
+    python tools/screenshots.py WHAT [OUT]
 
-DIR holds a study's results (or several studies'), OUT gets the PNG files; `out/screenshots` by default.
+WHAT is a page, or a directory of a study's results (or several studies'); OUT gets the PNG files, `out/screenshots` by
+default.
 """
 
 import base64
@@ -78,6 +79,7 @@ def take(chrome: Any, out: Path, name: str) -> Iterator[Path]:
     chrome.execute_script("document.getElementById('controls').style.position = 'static'")
     boxes = chrome.execute_script(
         """const all = [["page", document.documentElement], ["top", document.querySelector(".answers")]];
+        for (const s of document.querySelectorAll("#opening:not([hidden])")) all.push([s.id, s]);
         for (const s of document.querySelectorAll("section[data-figure]:not([hidden])")) all.push([s.id, s]);
         return all.map(([name, node]) => { const b = node.getBoundingClientRect();
           return [name, b.left + scrollX, b.top + scrollY, b.width, b.height]; });"""
@@ -92,12 +94,13 @@ def take(chrome: Any, out: Path, name: str) -> Iterator[Path]:
         yield path
 
 
-def main(directory: Path, out: Path) -> None:
+def main(what: Path, out: Path) -> None:
     """Take them all."""
     out.mkdir(parents=True, exist_ok=True)
-    views, manifests = load(studies_in(directory))
-    file = out / "report.html"
-    file.write_text(page(*views, manifests=manifests), encoding="utf-8")
+    file = what if what.suffix == ".html" else out / "report.html"
+    if file is not what:
+        views, manifests = load(studies_in(what))
+        file.write_text(page(*views, manifests=manifests), encoding="utf-8")
     with browser() as chrome:
         for name, size in SIZES.items():
             resize(chrome, *size, density=2 if name == "phone" else 1)

@@ -1,4 +1,4 @@
-"""`lam="auto"` beside the best of eight fixed λ at the same step size: the table of docs/value-error-greedy.md.
+"""`lam="auto"` beside the best of eight fixed λ at the same step size: the table of docs/lambda-mixture.md.
 
     python docs/results/auto_alpha.py [--seeds 12] [--steps 100000]
 

@@ -51,18 +51,16 @@ def chart(
     logarithmic: bool = False, vertical: str = "linear",
 ) -> None:  # fmt: skip
     """Lines, as an SVG file; what is above `top` is cut off."""
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
+    from tdlambda.charts import lines, save
+    from tdlambda.charts.style import finished
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none", "font.size": 9}):
-        figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
-        for name, (at, values) in curves.items():
-            ax.plot(at, values, label=name, linewidth=1.2)
-        bottom = min(value for _, values in curves.values() for value in values)
-        ax.set(xlabel=x, ylabel=y, ylim=(0.9 * bottom, top), xscale="log" if logarithmic else "linear",
-               yscale=vertical)  # fmt: skip
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(fontsize=7, frameon=False, ncols=2)
-        figure.savefig(path, metadata={"Date": None})
-        plt.close(figure)
+    rows = [
+        {"series": name, "x": at, "mean": value}
+        for name, (places, values) in curves.items()
+        for at, value in zip(places, values, strict=True)
+    ]
+    bottom = min(value for _, values in curves.values() for value in values)
+    log = (logarithmic, vertical == "log")
+    drawn = lines(rows, x, y, log=log, dots=False, domain=(None, [0.9 * bottom, top]), size=(380, 260))
+    save(finished(drawn), path)

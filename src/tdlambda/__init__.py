@@ -1,7 +1,7 @@
 """TD(λ) that tunes its own λ: prediction with eligibility traces, and the exact answers to judge it by.
 
 Names are imported on first use (PEP 562): `import tdlambda` takes little longer than `import gymnasium`; Numba, SciPy,
-Polars and Matplotlib are imported when something needs them.
+Polars and Altair are imported when something needs them.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import engine, features, rules, steps, streams, studies
+    from tdlambda import charts, engine, features, rules, steps, streams, studies
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -77,7 +77,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         Transitions,
     )
     from tdlambda.randomness import uniform
-    from tdlambda.report import History, follow
+    from tdlambda.report import History, follow, load_overview
     from tdlambda.rules import (
         Counting,
         Fixed,
@@ -103,6 +103,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "arrays": (),
     "auto": ("AutoTD",),
+    "charts": (),
     "compiled": (),
     "control": (
         "ActorCritic", "Boltzmann", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "QLambda", "Sarsa",
@@ -123,7 +124,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "TraceOperator", "Transitions",
     ),
     "randomness": ("uniform",),
-    "report": ("History", "follow"),
+    "report": ("History", "follow", "load_overview"),
     "reproduction": (),
     "rules": (
         "Counting", "Fixed", "Greedy", "LambdaMixture", "Meta", "OfflineMeta", "PerState", "Rule", "ValueErrorGreedy",
@@ -215,6 +216,7 @@ __all__ = [
     "TrueOnlineTD",
     "ValueErrorGreedy",
     "World",
+    "charts",
     "check_algorithm",
     "check_learner",
     "check_rule",
@@ -226,6 +228,7 @@ __all__ = [
     "from_log",
     "lambda_returns",
     "load",
+    "load_overview",
     "load_results",
     "make",
     "meta_actor_critic",

@@ -19,8 +19,11 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
 import tdlambda as td
+from tdlambda import charts
 from tdlambda.report import serving
+from tdlambda.report.figures import chart
 from tdlambda.report.findings import findings
+from tdlambda.report.first_run import Picture
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page import page
 from tdlambda.reproduction.tables import colours
@@ -428,7 +431,7 @@ def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
     (tmp_path / "wild.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")
     open_page(chrome, tmp_path / "wild.html")
     assert chrome.title == "wild"
-    assert chrome.find_element(By.TAG_NAME, "h1").text == wild
+    assert chrome.find_element(By.CSS_SELECTOR, "header h1").text == wild
     assert wild in chrome.find_element(By.ID, "declared").text
     assert not chrome.find_elements(By.TAG_NAME, "img")
     assert not chrome.find_elements(By.CSS_SELECTOR, "[onerror]")
@@ -446,6 +449,23 @@ def test_control_is_of_costs_with_a_map_and_the_points_of_the_figure(chrome: Any
     tiles = chrome.find_elements(By.CSS_SELECTOR, "#lambda .mark-rect path")
     assert len(tiles) == 2 * 64
     assert len(chrome.find_elements(By.CSS_SELECTOR, "#lambda h3")) == 2
+
+
+def test_a_page_may_open_with_pictures(chrome: Any, view: Overview, tmp_path: Path) -> None:
+    rows = [{"time": t, "prediction": t % 5, "outcome": t % 4} for t in range(20)]
+    first, second = charts.predictions(rows), chart(view, "u")
+    pictures = [Picture("One", "What it says.", first), Picture("Two", "More.", second)]
+    (tmp_path / "opening.html").write_text(page(view, opening=pictures), encoding="utf-8")
+    assert not chrome.find_element(By.ID, "opening").is_displayed()  # other pages have none
+    open_page(chrome, tmp_path / "opening.html")
+    shown = chrome.find_elements(By.CSS_SELECTOR, "#opening .picture")
+    assert [one.find_element(By.TAG_NAME, "h2").text for one in shown] == ["One", "Two"]
+    assert all(one.find_element(By.TAG_NAME, "svg").get_attribute("aria-label") for one in shown)
+    lines = shown[0].find_elements(By.CSS_SELECTOR, ".mark-line path")
+    assert len([line for line in lines if line.get_attribute("d")]) == 2
+    TOOLS["resize"](chrome, 375, 800)
+    chrome.execute_async_script("setTimeout(arguments[0], 300)")
+    assert chrome.execute_script("return document.documentElement.scrollWidth") <= 375
 
 
 def test_runs_that_diverged_are_counted(chrome: Any, tmp_path: Path) -> None:

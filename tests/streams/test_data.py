@@ -92,8 +92,17 @@ ALL = Columns(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("features", [ALL, Columns("flow", Lag("flow", 1), Category("state", most=2))])
-@pytest.mark.parametrize("kind", [td.AutoTD, lambda x: td.TrueOnlineTD(x, 0.01, 0.9)])
+FEW = Columns("flow", Lag("flow", 1), Category("state", most=2))
+
+
+def lane(x: Any) -> Any:
+    return td.TrueOnlineTD(x, 0.01, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("features", "kind"),
+    [(ALL, lane), (FEW, lane), (FEW, td.AutoTD), pytest.param(ALL, td.AutoTD, marks=pytest.mark.slow)],
+)
 def test_save_and_go_on_bit_for_bit(features: Any, kind: Any, tmp_path: Path) -> None:
     rules: dict[str, Any] = {"missing": "hold", "gap": 7200.0, "variance": kind is td.AutoTD and features is not ALL}
     gaps = FRAME.filter(~pl.int_range(pl.len()).is_in([300, 301, 700]))

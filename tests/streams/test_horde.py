@@ -1,5 +1,6 @@
 """A Horde is as many learners as it has questions: each fed by hand, row by row, in plain Python."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def each_question_is_a_learner_alone(kind: str) -> None:
         alone = by_hand(question, LEARNERS[kind](td.Dense(WIDTH)), FRAME)
         ours = horde.learners[name]
         assert ours.predict(x) == pytest.approx(alone.predict(x), rel=1e-12, abs=1e-12), name
-        np.testing.assert_allclose(ours.weights, alone._coefficients, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours.weights, alone.weights, rtol=1e-12, atol=1e-12)
     obs = np.array([FRAME[name][-1] for name in FEATURES])
     for name, value in horde.predict().items():
         assert value == pytest.approx(horde.learners[name].predict(obs), rel=1e-12, abs=1e-12)
@@ -124,3 +125,35 @@ def others() -> None:
 
 def test_with_every_kind_of_learner() -> None:
     interpreted(others)
+
+
+def test_a_copy_shares_nothing_and_goes_on_alike() -> None:
+    for kind in ("TD", "AutoTD"):
+        own = td.Horde(td.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES)
+        own.learn({name: column[:90] for name, column in FRAME.items()})
+        before, twin = own.predict(), copy.copy(own)
+        rest = {name: column[90:] for name, column in FRAME.items()}
+        assert twin.learn(rest).predict() != before
+        assert own.predict() == before
+        assert own.learn(rest).predict() == twin.predict()
+
+
+def test_chunks_do_not_matter_to_lanes() -> None:
+    """Nor do questions that sleep and part their lanes; gradient methods keep sums between steps."""
+    asked = {name: question for name, question in QUESTIONS.items() if name != "function"}
+    maker: Any = LEARNERS["TD"]
+    found = [
+        td.Horde(td.Dense(WIDTH), asked, maker, observed=FEATURES, **RULES).learn(FRAME, chunk=chunk).predict()
+        for chunk in (1, 23, 1000)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_question_that_diverges_leaves_the_others_alone() -> None:
+    kinds: Any = {"good": lambda x: td.TD(x, 0.02, 0.5), "bad": lambda x: td.TD(x, 5.0, 0.5)}
+    asked = {name: td.Question("x0", gamma=0.9) for name in kinds}
+    horde = td.Horde(td.Dense(WIDTH), asked, kinds, observed=FEATURES).learn(FRAME | {"rare": FRAME["x0"]}, chunk=10)
+    assert [alarm.kind for alarm in horde.alarms if alarm.name == "bad"] == ["diverged"]
+    alone = td.Horde(td.Dense(WIDTH), {"good": asked["good"]}, kinds["good"], observed=FEATURES)
+    assert horde.predict()["good"] == pytest.approx(alone.learn(FRAME).predict()["good"], rel=1e-12)
+    assert np.isfinite(horde.predict()["bad"])

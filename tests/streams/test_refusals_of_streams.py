@@ -76,7 +76,10 @@ def test_columns() -> None:
     refused("there is no column 'gama'", GOOD, td.Question("flow", gamma="gama"))
     refused("column 'heat' has no value in 60 rows", GOOD | {"heat": np.full(N, np.nan)}, missing="hold")
     refused("column 'heat', row 7: the value is missing", changed("heat", 7, None))
-    refused("column 'heat', row 7: the value must be finite; got inf", changed("heat", 7, np.inf), missing="mask")
+    for large in (np.inf, -1e200):
+        said = f"column 'heat', row 7: the value must be finite, and below 1e150; got {large}"
+        refused(said, changed("heat", 7, large), missing="mask")
+        refused(said, changed("heat", 7, large))
     refused(
         "column 'heat', row 7: it must be a number; got 'x'",
         pl.DataFrame(changed("heat", 7, "x"), strict=False),

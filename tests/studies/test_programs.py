@@ -13,7 +13,8 @@ from small_studies import small, units
 
 import tdlambda as td
 from tdlambda.report.figures import chart, drawn
-from tdlambda.report.page import load, page
+from tdlambda.report.page import embedded, load, page
+from tdlambda.report.page_data import page_data
 from tdlambda.studies import sources
 from tdlambda.studies.watching import Watcher
 
@@ -227,7 +228,8 @@ def test_looking_at_results_imports_nothing_that_they_name(toml: Path, write: Wr
     assert td.load_results(out).shape[0] == 12
     assert Watcher(out).look().finished
     views, manifests = load([out])
-    assert '"mine"' in page(*views, manifests=manifests)
+    assert page(*views, manifests=manifests)
+    assert '"mine"' in embedded(page_data(views[0], manifests[0]))
     assert {row["method"] for row in drawn(views[0]).figures["motion"].rows} == {"greedy", "tuned"}
     for name in ("mine", "tuned"):
         with pytest.raises(ValueError, match=rf"methods\.{name}: .*mine is not imported to look at results"):
@@ -249,7 +251,7 @@ def test_a_task_from_a_module_is_looked_at_without_it(write: Write, tmp_path: Pa
         td.TASKS.pop("OwnRing-v0", None)
     write()
     views, manifests = load([tmp_path / "out"])
-    assert "OwnRing-v0" in page(*views, manifests=manifests)
+    assert "OwnRing-v0" in embedded(page_data(views[0], manifests[0]))
     assert "state" in chart(views[0], "motion").to_dict()["layer"][0]["encoding"]["y"]["field"]
     assert "own_ring" not in sys.modules
 

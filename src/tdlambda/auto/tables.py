@@ -124,11 +124,13 @@ class Learners:
         V = np.einsum("tj,tjk->tk", value, W[index])
         found: Floats = ((V - (V @ p)[:, None]) ** 2) @ p
         if q.lam.size:
-            X = np.zeros((len(index), self.size))
+            X = np.zeros((len(index), self.size + 1))
             np.add.at(X, (np.arange(len(index))[:, None], index), value)
+            X[:, -1] = X[:, :-1].sum(axis=1)  # a common level of all weights, of which nothing is known a priori
             l = int(np.argmax(p[layout.EXPERTS :].reshape(q.lam.size, -1).sum(axis=1)))
             inverse = np.divide(1.0, q.C[l], out=np.zeros(self.size), where=q.C[l] > 0)
-            M = (q.A[l] * inverse) @ q.A[l].T + max(float(q.ratio[l]), 1e-300) * np.eye(self.size)
+            A = np.vstack([q.A[l], q.A[l].sum(axis=0)])
+            M = (A * inverse) @ A.T + np.diag(np.append(np.full(self.size, q.ratio[l]), 1e-9 * q.ratio[l]) + 1e-300)
             found = found + q.moments[ERROR] * np.einsum("ti,it->t", X, np.linalg.solve(M, X.T))
         return found
 

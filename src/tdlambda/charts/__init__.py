@@ -14,11 +14,14 @@ from tdlambda.charts.learning_curves import learning_curves
 from tdlambda.charts.lines import lines
 from tdlambda.charts.paired import paired
 from tdlambda.charts.predictions import predictions
-from tdlambda.charts.saving import save
+from tdlambda.charts.runs import runs
+from tdlambda.charts.saving import offline, save
 from tdlambda.charts.sensitivity import sensitivity, stretches
 from tdlambda.charts.u_curves import u_curves
 
 __all__ = [
     "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
-    "median_in_time", "paired", "panels", "predictions", "save", "sensitivity", "stretches", "u_curves",
+    "median_in_time", "paired", "panels", "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
 ]  # fmt: skip
+
+offline()

@@ -7,6 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from tdlambda.charts.style import finished
+
 MOST = 2000
 """So many episodes are drawn at most; of more, evenly chosen ones."""
 
@@ -46,4 +48,4 @@ def learning_curve(curve: Any, window: int = 20) -> Any:
             .encode(x="step:Q", y="mean:Q", tooltip=["step:Q", "mean:Q", "sd:Q"])
         )
     said = f"return of each episode, mean of {window} (blue)" + ", evaluation (orange)" * bool(len(curve.evaluations))
-    return alt.layer(*parts).properties(width=560, height=300, title=said)
+    return finished(alt.layer(*parts).properties(width=560, height=300, title=said))

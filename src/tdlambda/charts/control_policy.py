@@ -8,6 +8,8 @@ import altair as alt
 import gymnasium as gym
 import numpy as np
 
+from tdlambda.charts.style import finished
+
 ARROWS = "↑→↓←"
 """Of the gridworlds' moves."""
 SIZE = 40
@@ -28,7 +30,9 @@ def policy_map(agent: Any, env: Any) -> Any:
     if isinstance(space, gym.spaces.Discrete):
         rows = [{"state": s, "action": str(agent.greedy(s)), "value": float(agent.q(s).max())} for s in range(space.n)]
         bars = alt.Chart(alt.Data(values=rows)).mark_bar()
-        return bars.encode(x="state:O", y=alt.Y("value:Q", title="value"), color="action:N").properties(width=560)
+        return finished(
+            bars.encode(x="state:O", y=alt.Y("value:Q", title="value"), color="action:N").properties(width=560)
+        )
     raise ValueError(f"env: a policy can be drawn over states, a gridworld or two bounded dimensions; got {space}")
 
 
@@ -47,7 +51,7 @@ def _grid(agent: Any, letters: Any) -> Any:
     heat = base.mark_rect().encode(color=alt.Color("value:Q", scale=alt.Scale(scheme="blues"), title="value"))
     size = 34
     drawn = alt.layer(heat, base.mark_text(fontSize=16).encode(text="arrow:N"))
-    return drawn.properties(width=size * width, height=size * len(letters))
+    return finished(drawn.properties(width=size * width, height=size * len(letters)))
 
 
 def _plane(agent: Any, space: Any) -> Any:
@@ -60,4 +64,4 @@ def _plane(agent: Any, space: Any) -> Any:
     base = alt.Chart(alt.Data(values=rows)).mark_rect()
     x, y = (alt.X("x:O", title="x₁", axis=alt.Axis(labels=False)), alt.Y("y:O", sort="descending", title="x₂"))
     encoded = base.encode(x=x, y=y.axis(labels=False), color=alt.Color("action:N"), tooltip=["x:Q", "y:Q", "value:Q"])
-    return encoded.properties(width=320, height=320)
+    return finished(encoded.properties(width=320, height=320))

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from tdlambda.charts.style import INK, finished
+from tdlambda.charts.style import INK, PAPER, finished
 from tdlambda.charts.tidy import Rows, records
 
 
@@ -29,7 +29,7 @@ def divergence(rows: Rows, width: int = 560) -> Any:
         alt.Tooltip("at:N", title="α"),
         alt.Tooltip("text:N", title="runs"),
     ]
-    tile = base.mark_rect(fill="#d55e00").encode(
+    tile = base.mark_rect(fill="#d55e00", stroke=PAPER, strokeWidth=2).encode(
         fillOpacity=alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.9]), legend=None),
         tooltip=told,
     )

@@ -76,7 +76,7 @@ def lines(
     cut = domain[1] is not None or alt.Undefined  # what is clipped takes seconds to print
     band = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)").mark_area(opacity=1, clip=cut)
     pen = base.mark_line(strokeJoin="round", invalid="break-paths-filter-domains", clip=cut)
-    point = base.transform_filter("isValid(datum.shown)").mark_point(filled=True, cursor="pointer")
+    point = base.transform_filter("isValid(datum.shown)").mark_point(filled=True, cursor="pointer", clip=cut)
     shape = alt.Shape("mark:N", scale=None)
     layers: list[alt.Chart] = [
         *under,
@@ -93,24 +93,9 @@ def lines(
         size=alt.value(36 if dots else 60), opacity=alt.value(1 if dots else 0), order=alt.Order("width:Q"),
     )  # fmt: skip
     layers.append(points.add_params(hover) if fade else points)
-    layers += _names(base, at, up, log[1], size[1], opened)
-    top = base.transform_calculate(calm="datum.diverged > 0 ? null : datum.mean").transform_joinaggregate(
-        top="max(calm)"
-    )
-    shared = (
-        top.transform_calculate(
-            shown=_within("datum.mean", log[1]),
-            band="datum.width >= 2 ? 0.17 : 0.06",
-            mark=f"datum.diverged > 0 ? '{_CROSS}' : datum.shape",
-        )
-        .transform_calculate(
-            lo=f"isValid(datum.low) && isValid(datum.shown) ? {_floor(log[1])} : null",
-            hi="isValid(datum.high) && isValid(datum.shown) ? " + _ceiling(log[1]) + " : null",
-        )
-        .transform
-    )
+    layers += _names(base, at, up, log[1], size[1], opened, domain[1])
     chart = alt.layer(*layers, title=y or alt.Undefined, width=size[0], height=size[1])
-    chart.data, chart.transform = alt.Data(values=some), shared
+    chart.data, chart.transform = alt.Data(values=some), _shared(base, log[1], domain[1])
     return chart
 
 
@@ -118,19 +103,32 @@ def _ends(domain: list[float] | None) -> dict[str, Any]:
     return {} if domain is None else {"domain": domain}
 
 
-def _within(value: str, log: bool) -> str:
-    """A mean as it is drawn: what diverged does not stretch the axis, and nothing below 0 is on a logarithmic one."""
-    bounded = f"(isValid(datum.top) ? min({value}, 3 * abs(datum.top) + datum.top) : {value})"
-    return f"isValid({value}){f' && {value} > 0' if log else ''} ? {bounded} : null"
+def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
+    """What is drawn of each row: what diverged does not stretch the axis, nor hide a wide band all else."""
+    low, high = (None, None) if domain is None else _beyond(domain, log)
+    cap = "isValid(datum.top) ? 3 * abs(datum.top) + datum.top : 1e300"
+    most, least = (cap, "-1e300") if domain is None else (f"min({high}, {cap})", str(low))
+    there = f"isValid(datum.mean){' && datum.mean > 0' if log else ''}"
+    floor, ceiling = ("datum.shown / 3", "3 * datum.shown") if log else ("-1e300", "1e300")
+    return (
+        base.transform_calculate(calm="datum.diverged > 0 ? null : datum.mean")
+        .transform_joinaggregate(top="max(calm)")
+        .transform_calculate(
+            most=most, band="datum.width >= 2 ? 0.17 : 0.06", mark=f"datum.diverged > 0 ? '{_CROSS}' : datum.shape"
+        )
+        .transform_calculate(shown=f"{there} ? max({least}, min(datum.mean, datum.most)) : null")
+        .transform_calculate(
+            lo=f"isValid(datum.low) && isValid(datum.shown) ? max(datum.low, {floor}, {least}) : null",
+            hi=f"isValid(datum.high) && isValid(datum.shown) ? min(datum.high, {ceiling}, datum.most) : null",
+        )
+        .transform
+    )
 
 
-def _floor(log: bool) -> str:
-    """A band that is far wider than the line is high would hide all else."""
-    return "max(datum.low, datum.shown / 3)" if log else "datum.low"
-
-
-def _ceiling(log: bool) -> str:
-    return "min(datum.high, 3 * datum.shown)" if log else "datum.high"
+def _beyond(domain: list[float], log: bool) -> tuple[float, float]:
+    """A little beyond the ends of an axis: no line has to go further."""
+    low, high = domain
+    return (low / 3, high * 3) if log else (low - (high - low) / 4, high + (high - low) / 4)
 
 
 def _opened(base: alt.Chart, at: Any, field: str) -> list[alt.Chart]:
@@ -147,16 +145,21 @@ def _opened(base: alt.Chart, at: Any, field: str) -> list[alt.Chart]:
     ]
 
 
-def _names(base: alt.Chart, at: Any, up: Any, log: bool, height: int, opened: str) -> list[alt.Chart]:
+def _names(
+    base: alt.Chart, at: Any, up: Any, log: bool, height: int, opened: str, domain: list[float] | None
+) -> list[alt.Chart]:
     """The names at the ends, pushed apart: the running maximum of (height - rank · gap), + rank · gap, centred."""
     to, back = ("log", "exp") if log else ("", "")
     also = f"isValid(datum.{opened}) ? datum.{opened} : datum.shown" if opened else "datum.shown"
+    inside = "true" if domain is None else f"datum.shown >= {domain[0]} && datum.shown <= {domain[1]}"
+    low, high = ("datum.below", "datum.above") if domain is None else (f"{to}({x})" for x in domain)
     there = (
-        base.transform_filter("isValid(datum.shown)")
+        base.transform_filter(f"isValid(datum.shown) && {inside}")
         .transform_calculate(u=f"{to}(datum.shown)",
                              least=f"{to}(min({also}, isValid(datum.lo) ? datum.lo : datum.shown))",
                              most=f"{to}(max({also}, isValid(datum.hi) ? datum.hi : datum.shown))")
         .transform_joinaggregate(above="max(most)", below="min(least)")
+        .transform_calculate(above=high, below=low)
         .transform_joinaggregate(end="max(x)", groupby=["series"])
         .transform_filter("datum.x === datum.end && datum.label")
     )  # fmt: skip

@@ -9,20 +9,14 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
-INK, SOFT, LINE, FAINT = "#1a1f26", "#59636e", "#dfe4ea", "#eef1f4"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#999999")
+from tdlambda.charts.saving import VERSION
+from tdlambda.charts.style import FONT, INK, LINE, SOFT, theme
+from tdlambda.charts.style import OKABE_ITO as COLOURS
+
 POINTS, DETAIL, FEATURES, EXPERTS, SHOWN = 1200, 300, 12, 6, 20
 """Points of a line at most; steps of the close view; features, experts and questions that are shown."""
 WIDTH = 720
-VERSION = "6.4"
-"""Of Vega-Lite."""
-_WORDS = {"labelColor": SOFT, "titleColor": SOFT, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-_CONFIG: dict[str, Any] = {
-    "background": "#ffffff", "font": FONT, "view": {"stroke": None}, "legend": {**_WORDS, "orient": "top"},
-    "axis": {**_WORDS, "gridColor": FAINT, "domainColor": LINE, "tickColor": LINE},
-    "title": {"color": SOFT, "fontSize": 13, "fontWeight": "normal", "anchor": "start", "frame": "group"},
-}  # fmt: skip
+_CONFIG: dict[str, Any] = theme() | {"legend": {**theme()["legend"], "orient": "top"}}
 
 
 def chart(scored: Any) -> Any:

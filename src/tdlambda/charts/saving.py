@@ -68,4 +68,4 @@ def still(spec: dict[str, Any]) -> dict[str, Any]:
 def offline() -> None:
     """Let charts show themselves in notebooks without asking a network, unless the user has chosen a renderer."""
     if alt.renderers.active == "default":
-        alt.renderers.enable("html", inline=True)
+        alt.renderers.enable("html", template="inline")

@@ -70,9 +70,9 @@ def shades(n: int) -> list[str]:
     """So many colours for an ordered parameter, such as the fixed λ: from dark to light.
 
     >>> shades(2)
-    ['#440154', '#e1e427']
+    ['#440154', '#b9de2b']
     """
-    return [_between(_VIRIDIS, 0.95 * k / max(n - 1, 1)) for k in range(n)]
+    return [_between(_VIRIDIS, 0.88 * k / max(n - 1, 1)) for k in range(n)]
 
 
 def dark(light: str) -> str:

@@ -33,8 +33,8 @@ def u_curves(rows: Rows, y: str = "error", alpha: float | None = None, size: tup
     Examples
     --------
     >>> rows = [{"series": "λ = 0", "alpha": a, "mean": a + 1e-4 / a} for a in (1e-3, 1e-2, 1e-1)]
-    >>> u_curves(rows, alpha=0.01).to_dict()["params"][0]["value"]
-    0.01
+    >>> [p["value"] for p in u_curves(rows, alpha=0.01).to_dict()["params"] if p["name"] == "alpha"]
+    [0.01]
     """
     some = [{"off": None} | row | {"x": row["alpha"], "open": row.get("published")} for row in records(rows)]
     chosen = alt.Chart(alt.Data(values=[{}])).mark_rule(strokeDash=[3, 3], aria=False)

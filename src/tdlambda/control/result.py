@@ -81,6 +81,12 @@ class ControlResult:
         """The agent with the greatest mean return at the end."""
         return self.names[int(np.argmax(self.tail(share).mean(axis=1)))]
 
+    def plot(self) -> Any:
+        """The return of each agent over its steps: mean over seeds and 95 % interval; an Altair chart."""
+        from tdlambda.charts import runs  # Altair is slow to import: not before it is needed
+
+        return runs(self.names, self.points, self.returns, "return", log=False)
+
     def __repr__(self) -> str:
         """In a line."""
         diverged = int((self.diverged_at >= 0).sum())

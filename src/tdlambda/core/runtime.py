@@ -353,8 +353,22 @@ def dot_lanes(out, F, row, index, value, n):
             out, F[index[0], row], F[index[1], row], F[index[2], row], F[index[3], row],
             value[0], value[1], value[2], value[3],
         )  # fmt: skip
+    while first + 4 <= n:  # each sum stays in its register for four features, in the order of the features
+        a, b, c, d = index[first], index[first + 1], index[first + 2], index[first + 3]
+        add4(
+            out, F[a, row], F[b, row], F[c, row], F[d, row],
+            value[first], value[first + 1], value[first + 2], value[first + 3],
+        )  # fmt: skip
+        first += 4
     for j in range(first, n):
         add_scaled(out, F[index[j], row], value[j])
+
+
+@lanewise
+def add4(out, a, b, c, d, va, vb, vc, vd):
+    """out += va a + vb b + vc c + vd d."""
+    for l in range(out.size):
+        out[l] = out[l] + va * a[l] + vb * b[l] + vc * c[l] + vd * d[l]
 
 
 @lanewise

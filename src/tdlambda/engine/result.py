@@ -10,6 +10,9 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints
 from tdlambda.engine.truth import Truth
 
+WORDS = {"value": "value error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
+"""What the scores are called."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -84,6 +87,20 @@ class Result:
     def best(self, share: float = 0.1) -> str:
         """The learner with the least mean tail error."""
         return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
+
+    def plot(self) -> Any:
+        """The learning curve of each learner: mean over seeds and 95 % interval; an Altair chart.
+
+        Examples
+        --------
+        >>> import tdlambda as td
+        >>> ring = td.make("RingWorld-v0")
+        >>> found = td.engine.run(ring, {"λ = 0.9": td.TrueOnlineTD(ring.features, 0.01, 0.9)}, seeds=4, steps=1000)
+        >>> chart = found.plot()                # shows itself in a notebook; chart.save("curves.svg") writes a file
+        """
+        from tdlambda.charts import runs  # Altair is slow to import: not before it is needed
+
+        return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
 
     def __repr__(self) -> str:
         """In a line."""

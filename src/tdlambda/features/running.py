@@ -84,8 +84,8 @@ def observe(s: Floats, v: float, window: float) -> int:
         s[MEAN] += rate * d
         s[SQUARE] += rate * ((1.0 - rate) * d * d - s[SQUARE])
         step = moved if s[COUNT] <= WARM or size == 0.0 else min(moved, 2.0 * CUT * size)
-        s[MOVES] += max(1.0 / (s[COUNT] - 1.0), 1.0 / window) * (step - s[MOVES])
-        s[RECENT] += max(1.0 / (s[COUNT] - 1.0), 1.0 / 32.0) * (step - s[RECENT])
+        s[MOVES] += rate * (step - s[MOVES])
+        s[RECENT] += max(rate, 0.03) * (step - s[RECENT])
     s[LAST] = v
     return event
 
@@ -97,8 +97,8 @@ def run(
 ) -> int:  # fmt: skip
     """Features of rows: values, lags and differences. `place`: the last row in the ring `history`, and rows in it.
 
-    `out` [row, feature] are values of a signal, so many rows ago; `z` [row, signal] are in running coordinates. Returns
-    how many events there were; `events` [event, (row, signal, kind)] are the first of them.
+    `out` [row, feature] are values of a signal, so many rows ago; `z` [row, signal], unless it is empty, are in running
+    coordinates. Returns how many events there were; `events` [event, (row, signal, kind)] are the first of them.
     """
     depth, found = history.shape[0], 0
     for t in range(raw.shape[0]):
@@ -110,7 +110,8 @@ def run(
         for c in range(raw.shape[1]):
             v = raw[t, c]
             if v != v:
-                v = history[before, c] if hold and place[1] > 0 else signals[c, MEAN]
+                v = signals[c, MEAN] if c < signals.shape[0] else 0.0
+                v = history[before, c] if hold and place[1] > 0 else v
             history[at, c] = v
         place[1] = min(place[1] + 1, depth)
         for s in range(signals.shape[0]):
@@ -125,7 +126,8 @@ def run(
                     events[found, 1] = s
                     events[found, 2] = event
                     found += 1
-            z[t, s] = placed(signals[s], v)
+            if z.shape[1] > 0:
+                z[t, s] = placed(signals[s], v)
         for f in range(feature_of.size):
             s = feature_of[f]
             v = history[(at - min(lag_of[f], room)) % depth, column_of[s]]

@@ -1,5 +1,43 @@
-"""What a learner did, recorded and drawn."""
+"""What a learner or a study did, recorded, summed up and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tdlambda.report.history import History, follow
 
-__all__ = ["History", "follow"]
+if TYPE_CHECKING:
+    from tdlambda.report.overview import Overview
+
+__all__ = ["History", "follow", "load_overview"]
+
+
+def load_overview(directory: str | Path) -> Overview:
+    """Sum up the results of a study, finished or not, to plot them and to compare its methods.
+
+    Parameters
+    ----------
+    directory
+        Of the results, as `td.run_study` wrote them.
+
+    Returns
+    -------
+    An overview: `plot` draws any chart of the study's page, `best` and `compare` are what the page says in words.
+
+    Examples
+    --------
+    >>> import tdlambda as td, tempfile
+    >>> study = td.Study(
+    ...     "walk", "RandomWalk-v0", {"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"))},
+    ...     grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]}, seeds=4, steps=1000)
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     outcome = td.run_study(study, out)
+    ...     view = td.load_overview(out)
+    >>> chart = view.plot()                     # error over α; also view.plot("learning", alpha=0.1)
+    >>> view.best("fixed").settings
+    {'alpha': 0.1, 'lam': 0.9}
+    """
+    from tdlambda.report.overview import overview  # Polars is slow to import
+
+    return overview(directory)

@@ -190,6 +190,12 @@ class Overview:
         best = [self.best(method, alpha, measure).measured(measure).mean for alpha in self._alphas_of(method)]
         return sensitivity(self._alphas_of(method), best)
 
+    def plot(self, figure: str = "u", **choice: Any) -> Any:
+        """One of the study's charts: "u", "learning", "lambda", "paired", …, of a `group`, `measure` or `alpha`."""
+        from tdlambda.report.figures import chart
+
+        return chart(self, figure, **choice)
+
     @property
     def not_run(self) -> list[str]:
         """Methods of the study without any result."""

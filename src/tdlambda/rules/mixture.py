@@ -25,8 +25,8 @@ from tdlambda.rules.base import Seen
 from tdlambda.rules.value_error_greedy import ValueErrorGreedy
 
 LAMBDAS = (0.0, 0.4, 0.8, 0.95, 1.0)
-RECENT, SLOWEST, MOST = 8.0, 1e-3, 1e4
-"""The last 1/RECENT of the stream counts; the least rate, in units of α|x|²; how far one difference may stand out."""
+LATELY, SLOWEST, MOST = 8.0, 1e-3, 1e4
+"""The last 1/LATELY of the stream counts; the least rate, in units of α|x|²; how far one difference may stand out."""
 
 
 class LambdaMixture(ValueErrorGreedy):
@@ -51,7 +51,7 @@ class LambdaMixture(ValueErrorGreedy):
     >>> v = td.TrueOnlineTD(lake.features, alpha=0.01, lam="auto")
     >>> v.update_many(lake.sampler(seed=1).take(50_000))
     >>> {name: round(weight, 1) for name, weight in v.mixture.items()}
-    {}
+    {'L0': 0.7, 'L1': 0.0, 'L2': 0.0, 'L3': 0.0, 'L4': 0.0, 'L5': 0.3}
     """
 
     estimates = {
@@ -93,7 +93,7 @@ class LambdaMixture(ValueErrorGreedy):
     def judge(v0, v1, v2, v3, v4, v, mu, r0, r1, r2, r3, r4, r5, age, alpha, xx, lam_next):
         """How far each estimate is from the mean; `step` has said the λ' of the greedy one."""
         age, greedy_lam = age + 1, lam_next
-        by = max(min(1.0, RECENT / age), SLOWEST * min(1.0, alpha * xx))
+        by = max(min(1.0, LATELY / age), SLOWEST * min(1.0, alpha * xx))
         near = (v0 - mu) ** 2
         most = MOST * (near + r0)
         r0, r1 = r0 + by * (near - r0), r1 + by * (min((v1 - mu) ** 2, most) - r1)

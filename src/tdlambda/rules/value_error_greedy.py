@@ -47,7 +47,7 @@ class ValueErrorGreedy(Adaptive):
     """λ that makes the value's own error smallest, one update ahead; nothing to tune, whatever α is.
 
     λ is high where V and the mean of the returns differ, in the same direction at a state and after it, by more than
-    noise would add, and low where they agree. `lam="auto"` in any learner is this rule.
+    noise would add, and low where they agree. It is one of the estimates that `lam="auto"`, `td.LambdaMixture`, mixes.
 
     Parameters
     ----------

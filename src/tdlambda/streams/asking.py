@@ -65,7 +65,7 @@ def made(make: Factory, encoder: Encoder) -> Learner:
 
 
 class Answers(NamedTuple):
-    """The numbers of all questions at some transitions [transition, question]."""
+    """The numbers of all questions at some transitions [transition, question]; good until the next are asked."""
 
     reward: Floats
     gamma: Floats
@@ -94,21 +94,25 @@ class Asker:
             if question.cumulant not in self.columns:
                 self.columns.append(question.cumulant)
             self.which[q] = self.columns.index(question.cumulant)
+        self.scaled = bool((self.scale != 1).any())
+        self._room = (np.zeros((0, n)),) * 3
         self.one_by_one = np.array([q for q, _, _ in self.others], dtype=np.int64)
 
     def ask(self, rows: Batch, at: Ints) -> Answers:
         """The numbers of the transitions from the rows `at` to those after them."""
-        shape, after = (at.size, len(self.questions)), at + 1
-        reward, gamma, rho = np.zeros(shape), np.empty(shape), np.empty(shape)
-        gamma[:], rho[:] = self.gamma, self.rho
-        behavior = None
+        shape, after, behavior = (at.size, len(self.questions)), at + 1, None
+        if self._room[0].shape[0] < at.size:
+            self._room = (np.zeros(shape), np.tile(self.gamma, (at.size, 1)), np.tile(self.rho, (at.size, 1)))
+        reward, gamma, rho = (array[: at.size] for array in self._room)
         if self.columns:
             read = np.array([rows.numbers(name, "cumulant")[after] for name in self.columns])
             if np.isinf(read).any():
                 c, k = (int(i) for i in np.argwhere(np.isinf(read))[0])
                 row = rows.first + int(after[k])
                 raise ValueError(f"column {self.columns[c]!r}, row {row}: the value must be finite; got {read[c, k]}")
-            np.multiply(read.T[:, self.which], self.scale, out=reward)
+            np.take(np.ascontiguousarray(read.T), self.which, axis=1, out=reward, mode="clip")
+            if self.scaled:
+                reward *= self.scale
         for q, name, question in self.others:
             asked = question.ask(name, rows, at)
             reward[:, q], gamma[:, q], rho[:, q] = asked.reward, asked.gamma, asked.rho

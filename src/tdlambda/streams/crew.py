@@ -69,9 +69,7 @@ class Team:
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
         """Learn from these transitions; which questions diverged."""
         block, group = self.block, self.block.group
-        lanes = np.minimum(np.arange(block.N.shape[1]), len(self.where) - 1)
-        own = np.array(self.where)[lanes]
-        take = lambda column: np.ascontiguousarray(column[rows[:, None], own])  # noqa: E731
+        take = lambda column: self._take(column, rows)  # noqa: E731
         rho, first = take(s.rho), group.learners[0]
         corrected: tuple[Any, ...] = (rho,)
         if first.model.corrected:
@@ -91,6 +89,15 @@ class Team:
                     lam[:, lane] = 0.0
                     lost += [self.where[lane]] if lane < len(self.where) else []
         return lost
+
+    def _take(self, column: Floats, rows: Ints) -> Floats:
+        """Its lanes' part of numbers [transition, question]; lanes that only fill a line get the last one's."""
+        n, first = len(self.where), self.where[0]
+        out = np.empty((rows.size, self.block.N.shape[1]))
+        mine = slice(first, first + n) if self.where[-1] - first == n - 1 else self.where
+        out[:, :n] = column[:, mine] if rows.size == len(column) else column[rows][:, mine]
+        out[:, n:] = out[:, n - 1 : n]
+        return out
 
     def weights(self) -> Floats:
         """The weights [feature, question]."""
@@ -123,6 +130,12 @@ class Crew:
         together = {q for team in self.teams for q in team.where}
         self.alone: dict[int, Learner] = {q: one for q, one in enumerate(learners) if q not in together}
         self.asleep = np.zeros(self.n, dtype=bool)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: learners, and who is in a team; not the machine code."""
+        learners = [self.learner(q) if q not in self.alone else self.alone[q].clone() for q in range(self.n)]
+        teams = [(team.where, team.order) for team in self.teams]
+        return _again, (self.encoder, learners, teams, self.asleep.copy())
 
     def learner(self, q: int) -> Learner:
         """One question's learner: itself, or a copy of its lane."""
@@ -237,10 +250,23 @@ def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool
             if cut[begin]:
                 one.reset()
             more: dict[str, Any] = {"behavior": s.behavior[some, q]} if behavior else {}  # type: ignore[index]
+            x, y = _between(X, s.at[some])
             one.update_many(
-                X[s.at[some]], s.reward[some, q], X[s.at[some] + 1], s.gamma[some, q], s.rho[some, q],
-                s.terminated[some], **more,
+                x, s.reward[some, q], y, s.gamma[some, q], s.rho[some, q], s.terminated[some], **more
             )  # fmt: skip
     except Diverged:
         return False
     return getattr(one, "diverged_at", None) is None
+
+
+def _again(encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]], asleep: Bools) -> Crew:
+    crew = Crew(encoder, learners, teams)
+    crew.asleep = asleep
+    return crew
+
+
+def _between(X: Array, at: Ints) -> tuple[Array, Array]:
+    """The rows `at` and those after them; without a copy where they follow each other."""
+    if at[-1] - at[0] == at.size - 1:
+        return X[at[0] : at[-1] + 1], X[at[0] + 1 : at[-1] + 2]
+    return X[at], X[at + 1]

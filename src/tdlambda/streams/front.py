@@ -28,6 +28,8 @@ from tdlambda.streams.batch import Batch
 
 FEW = 64
 """Up to so many features, categories and tiles are written out as vectors."""
+LARGEST = 1e150
+"""Readings beyond this have squares that are not finite."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
@@ -60,11 +62,13 @@ class Front:
     ) -> None:
         self.features, self.observed, self.missing = features, observed, missing
         self.terms = features.terms if isinstance(features, Columns) else ()
-        read = observed + [name for term in self.terms for name in term.columns]
-        self.columns: list[Name] = list(dict.fromkeys([*read, *watched]))
-        self.needed = np.array([name in read for name in self.columns], dtype=bool)
+        read = [name for term in self.terms for name in term.columns]
+        watched = list(dict.fromkeys([*read, *watched]))
+        self.columns: list[Name] = list(dict.fromkeys([*watched, *observed]))
+        self.needed = np.array([name in read or name in observed for name in self.columns], dtype=bool)
+        self.seen_at = [self.columns.index(name) for name in observed]
         place = {name: i for i, name in enumerate(self.columns)}
-        self.signals: list[tuple[int, int]] = [(i, 0) for i in range(len(self.columns))]
+        self.signals: list[tuple[int, int]] = [(i, 0) for i in range(len(watched))]
         of, lags, self.names = [], [0] * 0, [""] * 0
         for term in self.terms:
             if isinstance(term, Number | Lag | Difference):
@@ -111,10 +115,11 @@ class Front:
 
     def read(self, rows: Batch) -> Floats:
         """The readings [row, column]; what cannot be encoded is refused, before anything is changed."""
-        raw = np.array([rows.numbers(name, "features") for name in self.columns]).T.reshape(len(rows), -1)
-        fine = np.isfinite(raw)
-        if not fine.all():
-            bad = np.isinf(raw)
+        raw = np.empty((len(rows), len(self.columns)))
+        for c, name in enumerate(self.columns):
+            raw[:, c] = rows.numbers(name, "features")
+        if not np.abs(raw).max(initial=0.0) < LARGEST:  # nor where one is NaN
+            bad = np.abs(raw) >= LARGEST
             if self.missing == "refuse":
                 bad |= np.isnan(raw) & self.needed
             if bad.any():
@@ -128,7 +133,7 @@ class Front:
                     _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
                 if isinstance(term, Cycle):
                     rows.numbers(term.column, "features")
-        return np.ascontiguousarray(raw)
+        return raw
 
     def refuse_empty(self, rows: Batch) -> None:
         """Refuse a column without any value."""
@@ -141,7 +146,8 @@ class Front:
     def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
         """Observations for learners [row, …], of readings that come after those before; and what is odd."""
         n = len(rows)
-        out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals)))
+        tiled = any(isinstance(term, Tiles) for term in self.terms)
+        out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals) if tiled else 0))
         events = np.zeros((64, 3), dtype=np.int64)
         window = self.features.window if isinstance(self.features, Columns) else 2000.0
         found = running.run(
@@ -150,7 +156,7 @@ class Front:
         )  # fmt: skip
         alarms = [Alarm(rows.first + int(t), self.columns[s], running.EVENTS[k]) for t, s, k in events[:found]]
         if isinstance(self.features, Encoder):
-            return self._encoded(raw[:, : len(self.observed)].copy()), alarms
+            return self._encoded(raw[:, self.seen_at]), alarms
         parts = [out, *(term.values(self._times(term, rows)) for term in self.terms if isinstance(term, Cycle))]
         X = np.column_stack([*parts, np.ones((n, int(self.features.constant)))])
         sparse = [self._sparse(term, rows, z) for term in self.terms if isinstance(term, Category | Tiles)]
@@ -196,8 +202,9 @@ class Front:
         """Observations of an encoder of the user's, encoded once."""
         f = self.features
         assert isinstance(f, Encoder)
-        for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading is the last one again
-            obs[i, c] = obs[i - 1, c] if i else self.held[c]
+        if np.isnan(obs.sum()):
+            for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading is the last one again
+                obs[i, c] = obs[i - 1, c] if i else self.held[c]
         self.held = obs[-1].copy()
         if isinstance(f, OneHot):
             return plain(f.encode_batch(obs[:, 0].astype(np.int64))[0][:, 0], np.int64)
@@ -249,7 +256,7 @@ def refuse_missing(name: Name, row: int) -> None:
 def _refuse(name: Name, row: int, value: float) -> None:
     if np.isnan(value):
         refuse_missing(name, row)
-    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got {value}")
+    raise ValueError(f"column {name!r}, row {row}: the value must be finite, and below 1e150; got {value}")
 
 
 def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -25,6 +26,8 @@ from tdlambda.streams.progress import shown
 from tdlambda.streams.reading import batches, length
 
 CHUNK = 10_000
+AT_ONCE = 2**19
+"""Rows times questions that are learnt at a time, so that their numbers stay in the cache."""
 LOOKED_AT = 100
 """Rows by which features are chosen."""
 Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
@@ -88,7 +91,7 @@ class Horde:
     >>> 9 < horde.predict()["next hours"] < 11
     True
     >>> horde
-    <Horde of 1 question, 5 features, 3,000 rows>
+    <Horde of 1 question, 4 features, 3,000 rows>
     """
 
     def __init__(
@@ -226,6 +229,11 @@ class Horde:
 
         return load(cls, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: a Horde that shares nothing with this one; without what made its learners."""
+        own = vars(self) | {"_makers": {} if self._work else self._makers, "_work": copy.deepcopy(self._work)}
+        return _restored, (type(self), own)
+
     @property
     def _here(self) -> Any:
         """The observation of the last row."""
@@ -255,17 +263,17 @@ class Horde:
                 if not len(batch):
                     continue
                 groups.check(batch)
-                self._schema.fitted(batch)
+                schema = self._schema.fitted(batch)
                 if self._work is None and len(batch) > 1:
                     self._ready = self._begin(batch)
-                for part in parts(batch, chunk):
-                    self._take(part, record)
+                for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
+                    self._take(part, record, schema)
                     bar(read)
                     yield self.rows
 
-    def _take(self, batch: Batch, record: Record | None = None) -> None:
+    def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:
         """Learn from the steps to these rows: all that can fail comes first, then all that changes."""
-        schema = self._schema.fitted(batch)
+        schema = schema or self._schema.fitted(batch)
         work = self._work or self._ready or self._begin(batch)
         raw = work.front.read(batch)
         rows = batch.after(self._last)
@@ -364,3 +372,9 @@ class Horde:
         if self._work is None:
             raise ValueError(f"{what}: there is no learner before the first row; update or learn first")
         return self._work
+
+
+def _restored(kind: type[Horde], own: dict[str, Any]) -> Horde:
+    horde = object.__new__(kind)
+    vars(horde).update(own)
+    return horde

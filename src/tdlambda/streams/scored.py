@@ -1,0 +1,155 @@
+"""One question's predictions beside what then happened, and all that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.streams.returns import Realised
+from tdlambda.streams.scoring import Fit, calibration, fit, intervals, rolling
+
+SLACK = 0.05
+"""How much below its level an interval may hold before it is called too narrow."""
+
+
+@dataclass
+class Scored:
+    """One question: predictions, what then happened, and scores. Arrays are over the steps that it learnt from."""
+
+    name: str
+    rows: Ints
+    """The row at which each prediction was made."""
+    prediction: Floats
+    realised: Realised
+    delta: Floats
+    """TD errors, before each step was learnt."""
+    squares: Floats
+    """Σ γ^2k δ² of the errors that followed."""
+    baselines: dict[str, Floats]
+    deviation: Floats | None
+    """Of the return, as it was learnt."""
+    level: float
+    off_policy: bool
+    samples: list[tuple[int, dict[str, float], float]]
+    """Now and then: the row, the experts' weights, and λ."""
+    importance: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def known(self) -> Bools:
+        """Where the return is known and is of the policy asked for."""
+        return self.realised.known & (not self.off_policy)
+
+    def _fit(self, v: Floats, some: Bools) -> Fit:
+        some = some & self.known
+        return fit(v[some], self.realised.value[some])
+
+    @property
+    def score(self) -> Fit:
+        """Of all steps whose return is known."""
+        return self._fit(self.prediction, np.ones(self.rows.size, dtype=bool))
+
+    def _halves(self) -> tuple[Bools, Bools]:
+        n, i = self.rows.size, np.arange(self.rows.size)
+        return (i >= min(500, n // 8)) & (i < n // 2), i >= n // 2
+
+    @property
+    def early(self) -> Fit:
+        """From step 500, or n/8, to the middle."""
+        return self._fit(self.prediction, self._halves()[0])
+
+    @property
+    def late(self) -> Fit:
+        """The second half."""
+        return self._fit(self.prediction, self._halves()[1])
+
+    @property
+    def rivals(self) -> dict[str, Fit]:
+        """The baselines, on the second half."""
+        return {name: self._fit(v, self._halves()[1]) for name, v in self.baselines.items()}
+
+    @property
+    def rivals_early(self) -> dict[str, Fit]:
+        """The baselines, early."""
+        return {name: self._fit(v, self._halves()[0]) for name, v in self.baselines.items()}
+
+    @property
+    def overlap(self) -> int:
+        """Steps that a return reaches, but for 5 % of it: three horizons."""
+        known = self.realised.known
+        return round(3 * float(self.realised.horizon[known].mean())) if known.any() else self.rows.size
+
+    def interval(self) -> dict[str, tuple[float, float]]:
+        """95 % intervals of the late R² and RMSE, by a block bootstrap."""
+        some = self.known & self._halves()[1]
+        return intervals(self.prediction[some], self.realised.value[some], self.overlap)
+
+    @property
+    def bellman(self) -> float:
+        """The root of the mean squared TD error; it needs no waiting."""
+        return float(np.sqrt(np.mean(self.delta**2)))
+
+    @property
+    def coverage(self) -> float:
+        """How many of the returns of the second half lie within the learnt interval; NaN without one."""
+        some = self.known & self._halves()[1]
+        if self.deviation is None or not some.any():
+            return np.nan
+        from scipy.stats import norm
+
+        half = float(norm.ppf(0.5 + self.level / 2)) * self.deviation[some]
+        return float(np.mean(np.abs(self.prediction[some] - self.realised.value[some]) <= half))
+
+    @property
+    def repeated(self) -> float:
+        """The share of the late error (G - v)² = (Σ γ^k δ)² that is not Σ γ^2k δ²; 0 where features are a state."""
+        some = self.known & self._halves()[1]
+        error = float(np.mean((self.realised.value - self.prediction)[some] ** 2)) if some.any() else 0.0
+        return 1 - float(np.mean(self.squares[some])) / error if error > 0 else 0.0
+
+    def calibration(self) -> list[tuple[float, float, int]]:
+        """Mean prediction, mean return and number of steps, by tenths of the late predictions."""
+        some = self.known & self._halves()[1]
+        return calibration(self.prediction[some], self.realised.value[some])
+
+    def rolling(self, name: str | None = None, windows: int = 60) -> tuple[Ints, Floats]:
+        """Rows, and the RMSE about each, of the predictions or of a baseline."""
+        v = self.prediction if name is None else self.baselines[name]
+        middle, error = rolling(v, self.realised.value, self.known, windows)
+        return self.rows[np.minimum(middle.astype(np.int64), self.rows.size - 1)], error
+
+    def remarks(self) -> list[str]:
+        """What a reader should know before trusting the numbers."""
+        said = []
+        if self.off_policy:
+            said.append("off-policy: returns of the policy asked for were not observed; see the Bellman error")
+        elif not self.known.any():
+            said.append("no return is known yet: the stream is shorter than the horizon")
+        elif not np.isfinite(self.interval()["r2"][0]):
+            said.append(f"returns reach {self.overlap} steps: too few independent stretches for an interval")
+        if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:
+            why = "errors are not normal, or their variance is not learnt yet"
+            if self.repeated > 0.2:
+                why = f"TD errors follow each other ({self.repeated:.0%} of the error), so the features are no state"
+            said.append(
+                f"the {self.level:.0%} interval held {self.coverage:.0%} of returns, take it as too narrow: {why}"
+            )
+        if self.baselines and self.late.n:
+            best = max(self.rivals, key=lambda name: np.nan_to_num(self.rivals[name].r2, nan=-np.inf))
+            if self.rivals[best].r2 > self.late.r2:
+                said.append(f"{best} was better in the second half: R² {self.rivals[best].r2:.3f}")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Scores as plain data."""
+        limits, early = self.interval() if self.known.any() else {}, self.rivals_early
+        return {
+            "steps": int(self.rows.size), "known": int(self.known.sum()), "all": self.score._asdict(),
+            "early": self.early._asdict(), "late": self.late._asdict(), "late_interval": limits,
+            "bellman": self.bellman, "coverage": self.coverage, "level": self.level,
+            "baselines": {n: {"early": early[n]._asdict(), "late": f._asdict()} for n, f in self.rivals.items()},
+            "calibration": self.calibration() if self.known.any() else [],
+            "importance": self.importance, "remarks": self.remarks(),
+        }  # fmt: skip
