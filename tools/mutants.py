@@ -108,10 +108,8 @@ MUTANTS: list[Mutant] = [
     ("rules/mixture", "+ p5 * greedy_lam", "+ p4 * greedy_lam"),
     ("core/schedules/one/mixture", "RUNAWAY * limit_", "limit_"),
     ("core/schedules/one/mixture", "safe_[f_]", "0.0"),
-    ("core/schedules/one/mixture", '"    everywhere_ = True"', '"    pass"'),
     ("core/schedules/lanes/mixture", "near_ = RUNAWAY * allowed_[lane_]", "near_ = allowed_[lane_]"),
     ("core/schedules/lanes/mixture", "everywhere_, summed_ = True, 0", "everywhere_, summed_ = True, 1"),
-    ("core/schedules/lanes/mixture", "everywhere_ = turning", "everywhere_ = False"),
     # ---- learners with a matrix
     ("learners/matrix", "return min(keep * F + interest, MOST)", "return keep * F + interest"),
     ("learners/recursive_lstd", "follow_on(s.rho * s.gamma,", "follow_on(rho[t] * s.gamma,"),
