@@ -100,6 +100,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Greedy": td.Greedy,
     "Meta": lambda: td.Meta(features=X),
     "ValueErrorGreedy": td.ValueErrorGreedy,
+    "LambdaMixture": td.LambdaMixture,
     "Rule, one's own": lambda: ByError(rate=0.5),
     "Algorithm, one's own": lambda: after(Capped(X, 0.1, ByError(rate=0.5), cap=0.2)),
     "OneOver": lambda: td.OneOver("steps"),

@@ -37,6 +37,7 @@ def test_the_page_names_every_command_and_uses_every_figure() -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = {path.name for path in FOLDER.glob("*.py")} - {"outside.py"}
     assert set(re.findall(r"experiments/family/(\w+\.py)", text)) == commands
+    text += (PAGE.parent / "control.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\(figures/([\w.-]+\.svg)\)", text)) == {x.name for x in PAGE.parent.glob("figures/*.svg")}
 
 
