@@ -98,7 +98,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     for _ in range(4):
         header = content.index(b"\n", header) + 1
     known = {line.split()[0] for line in zlib.decompress(content[header:]).decode().splitlines()}
-    modules = {"engine", "rules", "steps", "studies"}
+    modules = {"engine", "features", "rules", "steps", "streams", "studies"}
     assert {name for name in td.__all__ if name not in modules and f"tdlambda.{name}" not in known} == set()
     deeper = {f"engine.{name}" for name in td.engine.__all__} | {f"studies.{name}" for name in td.studies.__all__}
     deeper |= {f"steps.{name}" for name in td.steps.__all__ if name != "OneOver"}
