@@ -3,27 +3,28 @@
     .venv/bin/python docs/control_figures.py             a minute
     .venv/bin/python docs/control_figures.py --out DIR
 
-Needs Matplotlib. The same seeds give the same files.
+The same seeds give the same files.
 """
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
+import altair as alt
 import numpy as np
 
 import tdlambda as td
+from tdlambda import charts
+from tdlambda.charts.control_policy import policy_map
+from tdlambda.charts.style import finished
 
-ARROWS = {0: (0, 1), 1: (1, 0), 2: (0, -1), 3: (-1, 0)}
-"""Up, right, down, left, as they are drawn."""
 
-
-def saved(figure: Any, path: Path) -> None:
-    """Write a figure that is the same each time."""
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+def together(parts: dict[str, Any], across: bool) -> Any:
+    """Charts under their names."""
+    for part in parts.values():
+        part.config = alt.Undefined
+    named = [part.properties(title=name) for name, part in parts.items()]
+    return finished((alt.hconcat if across else alt.vconcat)(*named).resolve_scale(color="independent"))
 
 
 def cliff(path: Path) -> None:
@@ -34,22 +35,11 @@ def cliff(path: Path) -> None:
         "Sarsa(λ)": td.Sarsa(task.features, 4, 0.1, 0.8, policy=explores),
         "Q(λ)": td.QLambda(task.features, 4, 0.1, 0.8, behavior=explores),
     }
-    figure, axes = plt.subplots(2, 1, figsize=(6.4, 4.6), layout="constrained")
-    for ax, (name, agent) in zip(axes, agents.items(), strict=True):
+    for agent in agents.values():
         td.train(task, agent, steps=100_000, seed=0)
-        values = np.full((4, 12), np.nan)
-        for s in range(48):
-            row, column = divmod(s, 12)
-            if task.rows[row][column] in ".S":  # type: ignore[attr-defined]
-                values[row, column] = agent.q(s).max()
-                dx, dy = ARROWS[agent.greedy(s)]
-                ax.annotate("", (column + 0.3 * dx, row - 0.3 * dy), (column - 0.3 * dx, row + 0.3 * dy),
-                            arrowprops={"arrowstyle": "->", "color": "black"})  # fmt: skip
-        ax.imshow(values, cmap="Blues_r", vmin=-20, vmax=2)
-        ax.set(title=f"{name}: the greedy policy", xticks=[], yticks=[])
-        ax.text(5.5, 3, "cliff", ha="center", va="center")
-        ax.text(11, 3, "G", ha="center", va="center")
-    saved(figure, path)
+    charts.save(
+        together({f"{name}: the greedy policy": policy_map(a, task) for name, a in agents.items()}, False), path
+    )
 
 
 def car(path: Path) -> None:
@@ -58,18 +48,16 @@ def car(path: Path) -> None:
     features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=16, tiles=8, offsets="asymmetric")
     found = td.control.run(task, [td.Sarsa(features, 3)], seeds=[0], steps=100_000, keep=("agents",))
     agent = found.agents[0][0]
-    x, v = np.linspace(-1.2, 0.5, 80), np.linspace(-0.07, 0.07, 80)
-    q = np.array([[agent.q([a, b]) for a in x] for b in v])
-    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), layout="constrained")
-    extent: Any = (-1.2, 0.5, -0.07, 0.07)
-    drawn = axes[0].imshow(q.argmax(axis=2), origin="lower", extent=extent, aspect="auto", cmap="viridis", vmax=2)
-    bar = figure.colorbar(drawn, ax=axes[0], ticks=[0, 1, 2])
-    bar.ax.set_yticklabels(["left", "none", "right"])
-    drawn = axes[1].imshow(-q.max(axis=2), origin="lower", extent=extent, aspect="auto", cmap="magma_r")
-    figure.colorbar(drawn, ax=axes[1])
-    for ax, title in zip(axes, ("greedy action", "cost to go, -max q"), strict=True):
-        ax.set(xlabel="position", ylabel="velocity", title=title)
-    saved(figure, path)
+    x, v = np.linspace(-1.2, 0.5, 50), np.linspace(-0.07, 0.07, 50)
+    rows = [{"x": float(a), "y": float(b), "cost": -float(agent.q([a, b]).max())} for a in x for b in v]
+    cost = alt.Chart(alt.Data(values=rows)).mark_rect().encode(
+        x=alt.X("x:O", title="position", axis=alt.Axis(labels=False)),
+        y=alt.Y("y:O", title="velocity", sort="descending", axis=alt.Axis(labels=False)),
+        color=alt.Color("cost:Q", scale=alt.Scale(scheme="magma", reverse=True), title="steps"),
+    )  # fmt: skip
+    cost = cost.properties(width=280, height=280)
+    greedy = policy_map(agent, task).properties(width=280, height=280)
+    charts.save(together({"greedy action (0 left, 1 none, 2 right)": greedy, "cost to go, −max q": cost}, True), path)
 
 
 def cart(path: Path) -> None:
@@ -81,18 +69,17 @@ def cart(path: Path) -> None:
     }
     world = td.tasks.classic.cart_pole(discount=0.99)
     found = td.control.run(world, agents, seeds=10, steps=100_000, keep=("episodes",))
-    figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-    grid = np.linspace(1000, 100_000, 100)
+    grid, curves = np.linspace(1000, 100_000, 100), []
     for name, rows in zip(agents, found.episodes, strict=True):
         # the length of the episode that was under way at each of these steps
         each = np.array([row[np.minimum(np.searchsorted(row[:, 2], grid), len(row) - 1), 1] for row in rows])
-        smooth = np.array([np.convolve(one, np.ones(5) / 5, mode="same") for one in each])
-        ax.plot(grid[2:-2], smooth.mean(axis=0)[2:-2], label=name)
-        ax.fill_between(grid[2:-2], smooth.min(axis=0)[2:-2], smooth.max(axis=0)[2:-2], alpha=0.15)
-    ax.axhline(475, color="grey", linewidth=0.8, linestyle=":")
-    ax.set(xlabel="steps", ylabel="steps an episode", ylim=(0, 510))
-    ax.legend(frameon=False)
-    saved(figure, path)
+        smooth = np.array([np.convolve(one, np.ones(5) / 5, mode="same") for one in each])[:, 2:-2]
+        middle = zip(grid[2:-2], smooth.mean(axis=0), smooth.min(axis=0), smooth.max(axis=0), strict=True)
+        curves += [
+            {"series": name, "step": float(t), "mean": float(m), "low": float(low), "high": float(high)}
+            for t, m, low, high in middle
+        ]
+    charts.save(charts.learning_curves(curves, y="steps an episode", log=(False, False)), path)
 
 
 def main() -> None:
@@ -101,10 +88,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "figures")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": "control", "svg.fonttype": "none", "font.size": 9}):
-        cliff(out / "control-cliff.svg")
-        car(out / "control-mountain-car.svg")
-        cart(out / "control-cart-pole.svg")
+    cliff(out / "control-cliff.svg")
+    car(out / "control-mountain-car.svg")
+    cart(out / "control-cart-pole.svg")
 
 
 if __name__ == "__main__":

@@ -108,6 +108,6 @@ def test_command_and_report_name_what_is_measured(tmp_path: Path) -> None:
     assert refused.exit_code != 0
     told = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "page.html")])
     assert told.exit_code == 0, told.output
-    page = (tmp_path / "page.html").read_text()
-    assert '"unit":"episodes"' in page.replace('": "', '":"')
-    assert '"quantity":"RMS error"' in page.replace('": "', '":"')
+    drawn_as = json.dumps(td.load_overview(out).plot("learning").to_dict(), ensure_ascii=False)
+    assert '"title": "episodes"' in drawn_as
+    assert "RMS error" in drawn_as

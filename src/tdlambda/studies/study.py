@@ -494,6 +494,6 @@ def bundled() -> dict[str, Study]:
     """The studies that come with the package.
 
     >>> sorted(bundled())[:2]
-    ['frozenlake', 'frozenlake-on']
+    ['every-step-size', 'frozenlake']
     """
     return {name: Study.load(name) for name in bundled_names()}
