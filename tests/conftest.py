@@ -16,6 +16,11 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 COSTLY = (
+    "test_algorithms.py::test_learners_that_diverge_are_dropped[TrueOnlineGTD",
+    "test_algorithms.py::test_copies_and_files_go_on_the_same[Clipped",
+    "test_algorithms.py::test_it_keeps_the_contract_of_a_learner[Clipped",
+    "test_actor_equations.py::test_by_default_the_actor_has_the_critics_fixed_lambda_or_its_own[AutoTD",
+    "test_motion.py::test_agents_are_followed_too",
     "test_attacks.py::test_withstands[kills]",
     "test_algorithms.py::test_its_learners_are_the_learners_and_its_copies_their_averages[TrueOnlineGTD",
     "test_algorithms.py::test_its_learners_are_the_learners_and_its_copies_their_averages[CappedTD",

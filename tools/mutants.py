@@ -485,7 +485,7 @@ MUTANTS: list[Mutant] = [
     ("auto/systems", "total += X[k, j] * X[k, j] / M[k, k]", "total += X[k, j] * X[k, j]"),
     ("auto/systems", "n - q.ratio[l] * trace_of_inverse(M, T)", "1.0 * n"),
     ("auto/systems", "MOST * q.moments[ERROR]", "q.moments[ERROR]"),
-    ("auto/systems", "fill(m.systems.trace[l], 0.0)", "fill(m.systems.trace[l], 1.0)"),
+    ("auto/systems", "fill(q.trace[l], 0.0)", "fill(q.trace[l], 1.0)"),
     ("auto/squares", "0.5 / max(product(e, difference), norm)", "0.5 / norm"),
     ("auto/squares", "(gamma - 1.0) * m.means[2, 0]", "gamma * m.means[2, 0]"),
     ("auto/squares", "m.gradient[row, j, d] -= shift * m.gradient[row, j, i]", "m.gradient[row, j, d] += 0.0"),

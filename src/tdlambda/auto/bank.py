@@ -28,12 +28,13 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
 from tdlambda.auto.layout import BOUND, ENERGY, EVERY, GAIN, LEAST_STEP, NOISE, SCALES
 from tdlambda.auto.mixing import averaged, sync, update_weights, weigh
-from tdlambda.auto.systems import ERROR, NORM, VALUE, forget, learn_systems, note_moment, solve_some
+from tdlambda.auto.systems import ERROR, NORM, VALUE, note_moment
 from tdlambda.features.base import first_misfit
 
 if TYPE_CHECKING:  # what the generated module has besides
     given: Any = None
     add_scaled = dot_lanes = fill = horizon = set_scaled = squared = given  # see `core.runtime`
+    learn_systems = solve_some = forget = given  # see `systems`
     learn = clear = given  # of the learners: one transition, how many have left their bounds; the end of an episode
     advance_ = given  # `advance` of a transition that is checked
     # How many rows, from the first: step sizes in N, all of the learner's own in N, weights in F
@@ -158,7 +159,7 @@ def close(m: Any, s: Any, u_next: float) -> None:
     """The mixture's TD error of the last step, and what it says of each expert."""
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
-    note_moment(m, ERROR, error * error)
+    note_moment(m.systems, ERROR, error * error, m.counts[0].seen)
     note_error(m.errors, error, s.gamma, s.rho)
     add_signal(m.since[GAIN], m.since[NOISE], m.z, delta)
 
@@ -243,8 +244,8 @@ def advance(
         row = (count.seen // SKIPPED) % RECENT
         for j in range(len(x)):
             m.recent[row, j], m.recent_value[row, j] = x[j], xv[j]
-    note_moment(m, VALUE, u * u)
-    note_moment(m, NORM, norm)
+    note_moment(m.systems, VALUE, u * u, count.seen)
+    note_moment(m.systems, NORM, norm, count.seen)
     s.u, s.rho, s.reward, s.gamma = u, rho, reward, 0.0 if terminated else gamma_next
     s.most_gamma = max(s.most_gamma, s.gamma)
 
@@ -260,13 +261,13 @@ def advance(
     )  # fmt: skip
     if beyond > 0:
         left = drop(m)
-    learn_systems(m, x, xv, y, yv, reward, s.gamma, rho)
+    learn_systems(m.systems, x, xv, y, yv, reward, s.gamma, rho)
     if terminated or truncated:
         close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y), m.own[1]))
         fill(m.z, 0.0)
         m.errors[TRACE] = 0.0
-        forget(m)
-    solve_some(m, lanes.steps)
+        forget(m.systems)
+    solve_some(m.systems, lanes.steps)
     if lanes.steps % EVERY == 0:
         update_weights(m)
     if left == 0:
@@ -290,4 +291,4 @@ def end(m: Any) -> None:
     clear(m.F, m.N, m.U, m.order, m.listed, m.state)
     fill(m.z, 0.0)
     m.errors[TRACE] = 0.0
-    forget(m)
+    forget(m.systems)

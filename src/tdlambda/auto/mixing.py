@@ -6,7 +6,7 @@ Plain functions: `auto.modules` puts them into generated modules. `m` is `layout
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tdlambda.arrays import Floats
 from tdlambda.auto.layout import (
@@ -32,7 +32,10 @@ from tdlambda.auto.layout import (
     SURE,
     WINDOW,
 )
-from tdlambda.auto.systems import FADED, fade
+from tdlambda.auto.systems import FADED
+
+if TYPE_CHECKING:  # what the generated module has besides
+    fade: Any = None  # see `systems`
 
 
 def join(total: Floats, new: Floats, keep: float) -> None:
@@ -177,7 +180,7 @@ def restart_systems(m: Any, s: Any) -> None:
             for k in range(first, first + q.ridge.size):
                 worse &= loss(m.short[i], k) > 2 * SURE * math.sqrt(m.short[i, NOISE, k])
             if worse:
-                fade(m, l, FADED * s.short_count[i])
+                fade(q, l, FADED * s.short_count[i])
                 s.restarts += 1
         q.age[l] += EVERY
 

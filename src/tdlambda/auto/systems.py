@@ -12,23 +12,21 @@ is most probable (MacKay 1992, "Bayesian interpolation"), but not much less than
 
 Systems are solved often at first and seldom later. A step costs in proportion to the active features times all.
 
-Plain functions: `auto.modules` puts them into generated modules. `m` is `layout.Memory`.
+They depend on no algorithm, so they are compiled once for all banks. `q` is `layout.Systems`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto.layout import Systems
+from tdlambda.compiled import kernel, part
+from tdlambda.core.runtime import add_scaled, fill
 from tdlambda.engine.block import aligned
-
-if TYPE_CHECKING:  # what the generated module has besides
-    given: Any = None
-    add_scaled = fill = given
 
 MANY = 256
 """With more features there are no systems."""
@@ -60,11 +58,12 @@ def first_systems(n: int) -> Systems:
     )  # fmt: skip
 
 
+@kernel
 def learn_systems(
-    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
+    q: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
 ) -> None:  # fmt: skip
     """Traces, A, b and C."""
-    q, decay = m.systems, min(rho, 1.0) * gamma
+    decay = min(rho, 1.0) * gamma
     for l in range(q.lam.size):
         z = q.trace[l]
         for j in range(len(x)):
@@ -81,25 +80,26 @@ def learn_systems(
             z[i] *= decay * q.lam[l]
 
 
-def note_moment(m: Any, row: int, value: float) -> None:
+@part
+def note_moment(q: Any, row: int, value: float, seen: int) -> None:
     """Let one more value count in a mean."""
-    q = m.systems
-    q.moments[row] += max(3.0 / (m.counts[0].seen + 2.0), 1e-4) * (value - q.moments[row])
+    q.moments[row] += max(3.0 / (seen + 2.0), 1e-4) * (value - q.moments[row])
 
 
-def solve_some(m: Any, steps: int) -> None:
+@kernel
+def solve_some(q: Any, steps: int) -> None:
     """Solve the systems whose turn it is."""
-    q = m.systems
     for l in range(q.lam.size):
         if steps >= q.due[l]:
             n = q.b.shape[1]
             q.due[l] = 1.0 + steps + int(q.age[l] / SOLVE_EVERY + n * n * n / CHEAP)
-            solve(m, l)
+            solve(q, l)
 
 
-def solve(m: Any, l: int) -> None:
+@part
+def solve(q: Any, l: int) -> None:
     """The weights of the experts with this λ, and a new estimate of σ²/τ²."""
-    q, n = m.systems, m.systems.b.shape[1]
+    n = q.b.shape[1]
     G, M, T = q.room[:n], q.room[n : 2 * n], q.room[2 * n : 3 * n]
     h, w = q.room[3 * n], q.room[3 * n + 1]
     normal_equations(q.A[l], q.b[l], q.C[l], G, h, T)
@@ -122,6 +122,7 @@ def solve(m: Any, l: int) -> None:
     q.ratio[l] = ratio
 
 
+@part
 def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: Floats) -> None:
     """G = Aᵀ C⁻¹ A, its upper half, and h = Aᵀ C⁻¹ b; A is given transposed, T is room."""
     n = b.size
@@ -138,6 +139,7 @@ def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: F
                     add_scaled(G[i, i:], T[k, i:], T[k, i] / C[k])
 
 
+@part
 def eliminated(M: Floats, w: Floats) -> bool:
     """Put M⁻¹ w in w's place, M symmetric, its upper half given, and Gauss's factor in M's. Whether it can be."""
     n = w.size
@@ -155,6 +157,7 @@ def eliminated(M: Floats, w: Floats) -> bool:
     return True
 
 
+@part
 def trace_of_inverse(M: Floats, X: Floats) -> float:
     """The trace of the inverse of what `eliminated` was given; X is room."""
     n, total = M.shape[0], 0.0
@@ -170,6 +173,7 @@ def trace_of_inverse(M: Floats, X: Floats) -> float:
     return total
 
 
+@part
 def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
     """σ²/τ², where so many weights are known from the data: MacKay's step towards the largest evidence, within 10."""
     size = 0.0
@@ -179,9 +183,9 @@ def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
     return min(max(new, 0.1 * ratio), 10.0 * ratio)
 
 
-def fade(m: Any, l: int, steps: float) -> None:
+@kernel
+def fade(q: Any, l: int, steps: float) -> None:
     """Let what was observed so far weigh no more than so many steps."""
-    q = m.systems
     keep = min(1.0, steps / q.age[l]) if q.age[l] > 0.0 else 1.0
     q.age[l] *= keep
     q.due[l] = 0.0
@@ -192,7 +196,8 @@ def fade(m: Any, l: int, steps: float) -> None:
             q.A[l, i, j] *= keep
 
 
-def forget(m: Any) -> None:
+@kernel
+def forget(q: Any) -> None:
     """The end of an episode."""
-    for l in range(m.systems.lam.size):
-        fill(m.systems.trace[l], 0.0)
+    for l in range(q.lam.size):
+        fill(q.trace[l], 0.0)
