@@ -463,7 +463,7 @@ MUTANTS: list[Mutant] = [
     ("auto/squares", "s.gamma * min(s.rho, 1.0) / s.cut", "s.gamma * min(s.rho, 1.0)"),
     ("auto/squares", "rho * s.constant * (1.0 - gamma)", "s.constant * (1.0 - gamma)"),
     ("auto/squares", "m.z[:, :] = 0.0", "m.z[:, :] *= 1.0"),
-    ("auto/squares", "u_next = mixed(m.weight, m.value)", "u_next = 0.0"),
+    ("auto/squares", "u_next = product(m.weight, m.value)", "u_next = 0.0"),
     ("auto/squares", "s.under_way = s.constant = s.past", "s.under_way = s.past"),
     ("auto/coordinates", "(front[CENTER, i] - center) / scale", "(center - front[CENTER, i]) / scale"),
     ("auto/coordinates", "elif front[STREAK, i] > REPEATED:", "elif front[STREAK, i] > 0.0:"),

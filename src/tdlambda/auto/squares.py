@@ -195,15 +195,6 @@ def product(w: Floats, x: Floats) -> float:
     return total
 
 
-@part
-def mixed(weight: Floats, value: Floats) -> float:
-    """Σ p V."""
-    u = 0.0
-    for k in range(value.size):
-        u += weight[k] * value[k]
-    return u
-
-
 @brief
 def predict_row(m: Any, X: Floats, x: Floats, each: Floats, own: Floats) -> float:
     """The mixture at an observation, and each expert's prediction. x is room: others may predict at the same time."""
@@ -215,7 +206,7 @@ def predict_row(m: Any, X: Floats, x: Floats, each: Floats, own: Floats) -> floa
     low, high = limits(s)
     place(m.front, X, x)
     expert_values(m, x, each, low, high, own)
-    return mixed(m.weight, each)
+    return product(m.weight, each)
 
 
 @kernel
@@ -426,7 +417,7 @@ def advance(m: Any, h: Floats) -> None:
         s.ready = 1.0
     place(m.front, X, x)
     expert_values(m, x, m.value, low, high, h[2 * d + 6 : 2 * d + 6 + m.own.shape[1]])
-    u = mixed(m.weight, m.value)
+    u = product(m.weight, m.value)
     if not fresh:
         close(m, u)
     keep = (1.0 - 1.0 / t) ** KEPT
@@ -457,7 +448,7 @@ def advance(m: Any, h: Floats) -> None:
         u_next = 0.0
         if not terminated:
             expert_values(m, y, m.value, low, high, h[2 * d + 6 + m.own.shape[1] :])
-            u_next = mixed(m.weight, m.value)
+            u_next = product(m.weight, m.value)
         close(m, u_next)
         forget(m)
     if s.ready > 0.0:

@@ -68,12 +68,11 @@ class Number(Term):
 
 
 @dataclass(frozen=True, init=False)
-class Lag(Term):
-    """A column's value some rows ago; the first one where there are not so many."""
+class Past(Term):
+    """What has to do with a column's value some rows ago."""
 
     column: Name
     steps: tuple[int, ...]
-    kind: ClassVar[str] = "lags"
 
     def __init__(self, column: Name, *steps: int) -> None:
         object.__setattr__(self, "column", column)
@@ -83,6 +82,12 @@ class Lag(Term):
     def details(self) -> list[Any]:
         """Its numbers, for people."""
         return list(self.steps)
+
+
+class Lag(Past):
+    """A column's value some rows ago; the first one where there are not so many."""
+
+    kind: ClassVar[str] = "lags"
 
     @property
     def names(self) -> list[str]:
@@ -90,22 +95,10 @@ class Lag(Term):
         return [f"{self.column}, {step} ago" for step in self.steps]
 
 
-@dataclass(frozen=True, init=False)
-class Difference(Term):
+class Difference(Past):
     """A column's value less that some rows ago."""
 
-    column: Name
-    steps: tuple[int, ...]
     kind: ClassVar[str] = "differences"
-
-    def __init__(self, column: Name, *steps: int) -> None:
-        object.__setattr__(self, "column", column)
-        object.__setattr__(self, "steps", _steps(steps))
-
-    @property
-    def details(self) -> list[Any]:
-        """Its numbers, for people."""
-        return list(self.steps)
 
     @property
     def names(self) -> list[str]:
