@@ -110,8 +110,8 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
     )  # fmt: skip
     text = before + until_closed(ours)
     os.close(ours)
-    assert watching.wait(timeout=30) == 0, text
-    assert running.wait(timeout=60) == 0
+    ended = running.wait(timeout=60), watching.wait(timeout=30)
+    assert ended == (0, 0), text
     for words in ("nothing in", "at work:", "lane-steps/s", "left", "40 of 40 units", "finished"):
         assert words in text
 

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.truth import Truth
 from tdlambda.interruption import interruptible
 from tdlambda.studies.running import prepared, run_unit
 from tdlambda.studies.sources import imported
-from tdlambda.studies.store import provenance
+from tdlambda.studies.store import provenance, read_table
 from tdlambda.studies.study import Study
 
 PATIENCE = 10.0
@@ -299,4 +296,4 @@ def _differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
 
 
 def _diverged(content: bytes) -> int:
-    return int((pq.read_table(pa.BufferReader(content), columns=["diverged_at"])["diverged_at"].to_numpy() >= 0).sum())
+    return int((read_table(content, ["diverged_at"])["diverged_at"].to_numpy() >= 0).sum())

@@ -181,10 +181,21 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
     return table
 
 
+def read_table(content: bytes, columns: list[str] | None = None) -> pa.Table:
+    """A unit's table, read in this thread.
+
+    PyArrow's own threads may hold the last reference to `content` while Python ends, which aborts the process.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
+        return file.read(columns, use_threads=False)
+
+
 def _checked(content: bytes) -> tuple[pa.Table, Any]:
     """The table in a unit's bytes and what it says of itself; a ValueError if they are not what was written."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     footer = _footer(content)
     begin = footer - len(_SUM) - hashlib.sha256().digest_size
@@ -192,7 +203,7 @@ def _checked(content: bytes) -> tuple[pa.Table, Any]:
     if begin < 0 or content[begin:footer] != _SUM + whole:
         raise ValueError("its bytes do not add up to their sum")
     try:
-        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+        table = read_table(content)
         return table, json.loads(table.schema.metadata[_ABOUT])
     except MemoryError:
         raise
