@@ -26,10 +26,10 @@ def agents(steps: int, features: Any = CAR.features) -> dict[str, td.ActorCritic
     half = steps // 2
     rules: dict[str, Any] = {
         "fixed λ = 0": 0.0, "fixed λ = 0.9": 0.9, "fixed λ = 1": 1.0,
-        "greedy": td.Greedy(warm_up=half), "META": td.Meta.thesis(1e-5, warm_up=half),
+        "greedy": td.rules.Greedy(warm_up=half), "META": td.rules.Meta.thesis(1e-5, warm_up=half),
     }  # fmt: skip
     return {
-        name: td.ActorCritic(td.TrueOnlineGTD(features, ALPHA, rule), td.Softmax(3), ETA, None, warm_up=half)
+        name: td.ActorCritic(td.TrueOnlineGTD(features, ALPHA, rule), td.control.Softmax(3), ETA, None, warm_up=half)
         for name, rule in rules.items()
     }
 
@@ -68,7 +68,7 @@ def main() -> None:
         print(f"{name:14s} {slow:9.2f} {fast:10.3f} {slow / fast:7.1f}")
     print(f"\n{'features (8 active)':22s}" + "".join(f"{name:>15s}" for name in some) + "   µs")
     for tiles in ([8, 8], [8, 64], [64, 64]):
-        features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles)
+        features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles)
         each = [np.median([engine(a, steps, k) for k in range(times)]) for a in agents(steps, features).values()]
         print(f"{features.size:<22d}" + "".join(f"{one:15.3f}" for one in each))
 

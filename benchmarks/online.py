@@ -124,7 +124,7 @@ def best(work: dict[str, Callable[[], None]], rounds: int = 9) -> dict[str, floa
     return times
 
 
-def one_by_one(steps: td.Transitions) -> list[Any]:
+def one_by_one(steps: td.mdp.Transitions) -> list[Any]:
     """The arguments of `update`, transition by transition; states and numbers as Python's own."""
     columns: Any = [getattr(steps, c) for c in ("obs", "reward", "next_obs", "gamma", "rho", "terminated")]
     return list(zip(*(c.tolist() if c.ndim == 1 else list(c) for c in columns), strict=True))
@@ -172,20 +172,20 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
     }
 
 
-def tile_stream(size: int, n: int, seed: int = 0) -> tuple[td.TileCoder, td.Transitions]:
+def tile_stream(size: int, n: int, seed: int = 0) -> tuple[td.features.TileCoder, td.mdp.Transitions]:
     """A smooth walk through a box, as tile-coded streams are, already encoded: 10 of `size` features active."""
     side = int((size / 10) ** 0.5)
-    return td.TileCoder([0, 0], [1, 1], tilings=10, tiles=side), box_walk(n, 2, 0.5 / side, seed)
+    return td.features.TileCoder([0, 0], [1, 1], tilings=10, tiles=side), box_walk(n, 2, 0.5 / side, seed)
 
 
-def box_walk(n: int, dimensions: int, pace: float, seed: int = 0) -> td.Transitions:
+def box_walk(n: int, dimensions: int, pace: float, seed: int = 0) -> td.mdp.Transitions:
     """A random walk through the unit box, without end, γ = 0.99."""
     rng = np.random.default_rng(seed)
     walk = np.cumsum(rng.normal(size=(n + 1, dimensions)) * pace, axis=0)
     point = np.abs((walk % 2) - 1)
     flags, actions = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
     reward, gamma = rng.normal(size=n), np.full(n, 0.99)
-    return td.Transitions(point[:-1], actions, reward, point[1:], gamma, np.ones(n), flags, flags)
+    return td.mdp.Transitions(point[:-1], actions, reward, point[1:], gamma, np.ones(n), flags, flags)
 
 
 def measure_sizes(
@@ -224,10 +224,10 @@ def measure_sizes(
 def measure_features(n: int = 3000) -> list[dict[str, Any]]:
     """What features cost in `update` and `update_many`, for a plain learner, one with `lam="auto"`, and AutoTD."""
     ring = td.make("RingWorld-v0")
-    tiles = td.TileCoder([0, 0], [1, 1], tilings=8, tiles=8)
-    streams: dict[str, tuple[td.Encoder, td.Transitions]] = {
+    tiles = td.features.TileCoder([0, 0], [1, 1], tilings=8, tiles=8)
+    streams: dict[str, tuple[td.Encoder, td.mdp.Transitions]] = {
         "11 one-hot": (ring.features, ring.sampler(seed=0).take(n)),
-        "8 dense": (td.Dense(8), box_walk(n, 8, 0.1)),
+        "8 dense": (td.features.Dense(8), box_walk(n, 8, 0.1)),
         "8 tilings": (tiles, box_walk(n, 2, 0.05)),
     }
     makers: dict[str, Callable[[td.Encoder, float], td.Learner]] = {
@@ -270,7 +270,7 @@ def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
     stream = one_by_one(steps)
     found = []
     for kind in ("TrueOnlineTD", "TrueOnlineGTD"):
-        rules = {"fixed": 0.9, "counting": td.Counting(), "greedy": "greedy", "META": "meta", "auto": "auto"}
+        rules = {"fixed": 0.9, "counting": td.rules.Counting(), "greedy": "greedy", "META": "meta", "auto": "auto"}
         learners = {name: getattr(td, kind)(task.features, 0.01, rule) for name, rule in rules.items()}
         work: dict[str, Callable[[], None]] = {}
         for name, learner in learners.items():
@@ -298,7 +298,7 @@ def measure_rules(n: int = 4000) -> list[dict[str, Any]]:
 def measure_steps(n: int = 50_000) -> list[dict[str, Any]]:
     """What step sizes that adapt cost in `update_many`, beside the same learner with a number."""
     ring = td.make("RingWorld-v0")
-    streams: dict[str, tuple[td.Encoder, td.Transitions]] = {
+    streams: dict[str, tuple[td.Encoder, td.mdp.Transitions]] = {
         "ring": (ring.features, ring.sampler(seed=0).take(n)),
         "tiles": tile_stream(10_000, n),
     }

@@ -51,14 +51,14 @@ def questions(n: int) -> dict[str, td.Question]:
 
 def horde(X: Any, n: int, kind: Any = make) -> Callable[[], Any]:
     """A Horde that has compiled, about to learn."""
-    made = td.Horde(td.Dense(FEATURES), questions(n), kind).learn(X[:50])
+    made = td.Horde(td.features.Dense(FEATURES), questions(n), kind).learn(X[:50])
     return lambda: made.learn(X)
 
 
 def alone(X: Any, n: int, many: bool, kind: Any = make) -> Callable[[], Any]:
     """As many separate learners, about to learn."""
     asked = list(questions(n).values())
-    learners = [kind(td.Dense(FEATURES)) for _ in asked]
+    learners = [kind(td.features.Dense(FEATURES)) for _ in asked]
     given = [(learner, int(q.cumulant), float(q.discount)) for learner, q in zip(learners, asked, strict=True)]  # type: ignore[arg-type]
     for learner, c, gamma in given:
         learner.update(X[0], float(X[1, c]), X[1], gamma)
@@ -79,7 +79,7 @@ def alone(X: Any, n: int, many: bool, kind: Any = make) -> Callable[[], Any]:
 def one_row(rows: Any, together: bool) -> Callable[[], Any]:
     """24 predictions from tile-coded rows, one row at a time."""
     coder, asked = (
-        td.TileCoder([-3.0] * 4, [3.0] * 4, tiles=4, tilings=8),
+        td.features.TileCoder([-3.0] * 4, [3.0] * 4, tiles=4, tilings=8),
         [(k % 4, 1 - 1 / (2 + k)) for k in range(24)],
     )
     if together:
@@ -100,9 +100,9 @@ def _each(function: Callable[..., Any], arguments: Any) -> None:
 
 def lane_pass(X: Any, n: int) -> Callable[[], Any]:
     """The engine's lanes with one reward, γ and ρ for all."""
-    x, at, no = contiguous(td.Dense(FEATURES), X), np.arange(len(X) - 1), np.zeros(len(X) - 1, dtype=bool)
+    x, at, no = contiguous(td.features.Dense(FEATURES), X), np.arange(len(X) - 1), np.zeros(len(X) - 1, dtype=bool)
     numbers = (X[1:, 0].copy(), np.full(len(at), 0.9), np.ones(len(at)), no, no)
-    blocks = [Block(group, share=False) for group in plan([make(td.Dense(FEATURES)) for _ in range(n)])[0]]
+    blocks = [Block(group, share=False) for group in plan([make(td.features.Dense(FEATURES)) for _ in range(n)])[0]]
 
     def run() -> None:
         for block in blocks:
@@ -164,7 +164,7 @@ def main() -> None:
 
 def _memory(n: int) -> int:
     X = np.random.default_rng(0).normal(size=(4, FEATURES))
-    made = td.Horde(td.Dense(FEATURES), questions(n), make).learn(X)
+    made = td.Horde(td.features.Dense(FEATURES), questions(n), make).learn(X)
     teams = made._at_work("memory").crew.teams
     return sum(array.nbytes for team in teams for array in (team.block.F, team.block.N, team.block.U))
 

@@ -36,9 +36,9 @@ def cases(steps: int) -> dict[str, tuple[Any, Any]]:
     ring = rng.integers(-1, 2, size=steps + 1).cumsum() % 11
     walk = np.abs(np.cumsum(rng.normal(size=(steps + 1, 2)) * 0.05, axis=0) % 2 - 1)
     return {
-        "11 one-hot": (td.OneHot(11), ring),
-        "512 tiles, 8 active": (td.TileCoder([0, 0], [1, 1], tilings=8, tiles=8), walk),
-        "10⁶ tiles, 10 active": (td.TileCoder([0, 0], [1, 1], tilings=10, tiles=316), walk),
+        "11 one-hot": (td.features.OneHot(11), ring),
+        "512 tiles, 8 active": (td.features.TileCoder([0, 0], [1, 1], tilings=8, tiles=8), walk),
+        "10⁶ tiles, 10 active": (td.features.TileCoder([0, 0], [1, 1], tilings=10, tiles=316), walk),
     }
 
 

@@ -31,8 +31,9 @@ SHOWN: dict[str, Any] = {
     "TrueOnlineGTD": td.TrueOnlineGTD, "GradientTraceGTD": GradientTraceGTD, "GTD2": td.GTD2,
     "GradientTraceGTD2": GradientTraceGTD2, "PGTD2": td.PGTD2,
     "DifferentialTD": td.DifferentialTD, "MeanRewardTD": MeanRewardTD, "TDRC": td.TDRC, "HTD": td.HTD, "ETD": td.ETD,
-    "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.Counting(), "Greedy": td.Greedy(), "Meta": td.Meta(),
-    "ValueErrorGreedy": td.ValueErrorGreedy(), "LambdaMixture": td.LambdaMixture(),
+    "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.rules.Counting(), "Greedy": td.rules.Greedy(),
+    "Meta": td.rules.Meta(),
+    "ValueErrorGreedy": td.rules.ValueErrorGreedy(), "LambdaMixture": td.rules.LambdaMixture(),
     "VTD": Moments("vtd", "target", 0.9), "DirectVTD": Moments("direct", "target", 0.9),
     "rules.moments": import_module("tdlambda.rules.moments"),
 }  # fmt: skip

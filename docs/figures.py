@@ -71,9 +71,9 @@ def rms(task: Any, weights: Array | None = None) -> Measure:
     return lambda learner: float(np.sqrt(d @ (learner.predict_many(states) - v) ** 2))
 
 
-def rows(steps: td.Transitions, begin: int, end: int) -> td.Transitions:
+def rows(steps: td.mdp.Transitions, begin: int, end: int) -> td.mdp.Transitions:
     """Some of the transitions."""
-    return td.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
+    return td.mdp.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
 
 
 def curve(
@@ -82,7 +82,7 @@ def curve(
     at: Iterable[int],
     seeds: Iterable[int],
     measure: Measure,
-    change: Callable[[td.Transitions], Any] = lambda _: None,
+    change: Callable[[td.mdp.Transitions], Any] = lambda _: None,
 ) -> Array:
     """[seed, point]: what is measured after these numbers of steps, each changed in place by `change`."""
     out = []
@@ -393,7 +393,7 @@ STEP_SIZES: dict[str, Callable[[float], Any]] = {
 }
 
 
-def with_signs(steps: td.Transitions, states: int, signs: Array) -> tuple[Any, ...]:
+def with_signs(steps: td.mdp.Transitions, states: int, signs: Array) -> tuple[Any, ...]:
     """Columns for `update_many`: one feature for each state, and random signs that say nothing."""
     seen, after = (np.eye(states)[s] for s in (steps.obs, steps.next_obs))
     seen, after = np.hstack([seen, signs[:-1]]), np.hstack([after, signs[1:]])
@@ -413,7 +413,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
             signs = np.random.default_rng(seed).choice([-1.0, 1.0], (n + 1, useless))
             streams.append(with_signs(walk.sampler(seed=seed).take(n), states, signs))
         for k, (name, build) in enumerate(STEP_SIZES.items()):
-            kind, encoder = td.TrueOnlineTD if name == "Swift" else td.TD, td.Dense(states + useless)
+            kind, encoder = td.TrueOnlineTD if name == "Swift" else td.TD, td.features.Dense(states + useless)
             errors = np.empty((len(seeds), len(alphas)))
             for j, alpha in enumerate(alphas):
                 for i, stream in enumerate(streams):
@@ -451,7 +451,7 @@ def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
         kind = td.TrueOnlineTD if name == "Swift" else td.TD
         found = np.empty((len(seeds), len(at), 2))
         for i, seed in enumerate(seeds):
-            v, sampler, last = kind(td.Dense(states + useless), alpha, 0.9), walk.sampler(seed=seed), 0
+            v, sampler, last = kind(td.features.Dense(states + useless), alpha, 0.9), walk.sampler(seed=seed), 0
             signs = np.random.default_rng(seed).choice([-1.0, 1.0], (at[-1] + 1, useless))
             for j, n in enumerate(at):
                 v.update_many(*with_signs(sampler.take(int(n) - last), states, signs[last : n + 1]))
@@ -472,10 +472,10 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     seeds, at = scale.seeds(20), scale.until(100_000, 100, 25)
     shown = picks(at, 1000, 10_000, at[-1])
 
-    def one_more(steps: td.Transitions) -> None:
+    def one_more(steps: td.mdp.Transitions) -> None:
         steps.reward[:] += 1
 
-    def undiscounted(steps: td.Transitions) -> None:
+    def undiscounted(steps: td.mdp.Transitions) -> None:
         one_more(steps)
         steps.gamma[:] = 1
 
@@ -513,8 +513,8 @@ def trace_corrections(scale: Scale) -> tuple[Any, str]:
     task, seeds, n = td.make("Garnet-v0", features=12), scale.seeds(20), int(scale.until(20_000)[-1])
     alphas, X = scale.points(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03), task.features.matrix(np.arange(30))
     largest = np.maximum(task.mdp.policy(task.target), task.mdp.policy(task.behavior))
-    corrections = {name: td.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
-    corrections["abtd"] = td.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
+    corrections = {name: td.mdp.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
+    corrections["abtd"] = td.mdp.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
     v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
     fig, ax = figure()
     body = []
@@ -657,7 +657,9 @@ def allstd(scale: Scale) -> tuple[Any, str]:
     coarse[states, np.minimum(states * 4 // len(states), 3)] = 1.0
     fig, ax = figure()
     body = []
-    for k, (name, encoder) in enumerate({"one feature a state": walk.features, "4 groups": td.Table(coarse)}.items()):
+    for k, (name, encoder) in enumerate(
+        {"one feature a state": walk.features, "4 groups": td.features.Table(coarse)}.items()
+    ):
         errors, chosen, found_lams = [], [], []
         for seed in seeds:
             steps = walk.sampler(seed=seed).take(400 * n)
@@ -668,7 +670,7 @@ def allstd(scale: Scale) -> tuple[Any, str]:
                 learner.update_many(steps)
                 line.append(rms(walk)(learner))
             errors.append(line)
-            found = td.choose_lambda(steps, encoder)
+            found = td.learners.choose_lambda(steps, encoder)
             chosen.append(rms(walk)(found.learner))
             found_lams.append(found.lam)
         runs = np.array(errors)
@@ -701,7 +703,7 @@ def expected_trace(scale: Scale) -> tuple[Any, str]:
             [
                 early(
                     lambda a=a, eta=eta: td.ExpectedTrace(
-                        walk.features, a, 0.9, td.OneOver("visits"), eta, on_divergence="flag"
+                        walk.features, a, 0.9, td.steps.OneOver("visits"), eta, on_divergence="flag"
                     ),
                     walk,
                     seeds,
@@ -734,7 +736,7 @@ def monte_carlo(scale: Scale) -> tuple[Any, str]:
     body = []
     for k, visit in enumerate(("first", "every")):
         runs = by_episode(
-            lambda v=visit: td.MonteCarlo(walk.features, td.OneOver("visits"), visit=v),
+            lambda v=visit: td.MonteCarlo(walk.features, td.steps.OneOver("visits"), visit=v),
             walk,
             episodes,
             seeds,
@@ -763,7 +765,7 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
 
         runs = []
         for seed in seeds:
-            learner = kind(ring.features, td.OneOver("visits", power=0.75), 1.0, of=of)
+            learner = kind(ring.features, td.steps.OneOver("visits", power=0.75), 1.0, of=of)
             learner.update_many(ring.sampler(seed=seed).take(steps))
             runs.append(learner.predict_many(states))
         m, e = mean(np.array(runs))
@@ -802,7 +804,7 @@ def large_means(scale: Scale) -> tuple[Any, str]:
             exact = walk.mdp.lambda_return(walk.mdp.v(), lam).variance
             for k, kind in enumerate((td.VTD, td.DirectVTD)):
                 runs = curve(
-                    lambda w=walk, kind=kind, x=lam: kind(w.features, td.OneOver("visits", power=0.75), x),
+                    lambda w=walk, kind=kind, x=lam: kind(w.features, td.steps.OneOver("visits", power=0.75), x),
                     walk,
                     at,
                     seeds,
@@ -819,7 +821,7 @@ def large_means(scale: Scale) -> tuple[Any, str]:
 def trace_tolerance(scale: Scale) -> tuple[Any, str]:
     """What dropping small traces does to the weights, beside the bound for one drop, and how many traces live."""
     n, alpha, lam, gamma = (1000 if scale.quick else 20_000), 0.01, 0.9, 0.99
-    coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=16)
+    coder = td.features.TileCoder([0, 0], [1, 1], tilings=10, tiles=16)
     rng = np.random.default_rng(0)
     points = np.abs(np.cumsum(rng.normal(size=(n + 1, 2)) / 32, axis=0) % 2 - 1)
     rewards = rng.normal(size=n)
@@ -892,8 +894,8 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
 def meta_sign(scale: Scale) -> tuple[Any, str]:
     """λ and the error while V becomes trustworthy: RingWorld 0.4/0.35, true online TD."""
     task, at, seeds, alpha = td.make("RingWorld-v0"), scale.until(200_000, points=30), scale.seeds(10), 0.01
-    rules: dict[str, Any] = {"META, exact": td.Meta(1e-3), "META, derived": td.Meta(1e-3, "derived")}
-    rules |= {"META, printed": PrintedNewton(1e-3), "λ-greedy": td.Greedy()}
+    rules: dict[str, Any] = {"META, exact": td.rules.Meta(1e-3), "META, derived": td.rules.Meta(1e-3, "derived")}
+    rules |= {"META, printed": PrintedNewton(1e-3), "λ-greedy": td.rules.Greedy()}
     fixed = {f"λ = {lam:g}": lam for lam in scale.points(0.0, 0.8, 1.0)}
     fig, (left, right) = figure(2)
     body = []
@@ -916,12 +918,16 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
     task, seeds, steps = td.make("RingWorld-v0"), scale.seeds(6), 2000 if scale.quick else 300_000
     at, alphas = np.linspace(steps / 30, steps, 30).astype(int), scale.points(1e-4, 1e-3, 1e-2, 1e-1)
     lams = scale.points(0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
-    kinds = {"exact": td.Meta, "derived": partial(td.Meta, gradient="derived"), "printed": PrintedNewton}
+    kinds = {"exact": td.rules.Meta, "derived": partial(td.rules.Meta, gradient="derived"), "printed": PrintedNewton}
     rules: dict[str, Any] = {
         f"{gradient}, newton, κ = {kappa:g}": kind(kappa) for gradient, kind in kinds.items() for kappa in (1e-3, 1e-2)
     }
-    rules |= {"exact, newton, trace, κ = 0.001": td.Meta(1e-3, trace=True)}
-    rules |= {"derived, gradient, κ = 0.1": td.Meta.thesis(0.1), "λ-greedy": td.Greedy(), "counting": td.Counting()}
+    rules |= {"exact, newton, trace, κ = 0.001": td.rules.Meta(1e-3, trace=True)}
+    rules |= {
+        "derived, gradient, κ = 0.1": td.rules.Meta.thesis(0.1),
+        "λ-greedy": td.rules.Greedy(),
+        "counting": td.rules.Counting(),
+    }
     ratios: dict[str, list[str]] = {name: [] for name in rules}
     points: dict[str, list[float]] = {name: [] for name in rules}
     for alpha in alphas:
@@ -948,8 +954,8 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
 def meta_watch(scale: Scale) -> tuple[Any, str]:
     """One run followed: λ, V and the three statistics, with what they should be."""
     task = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(task.features, 0.01, td.Meta())
-    history = td.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
+    learner = td.TrueOnlineTD(task.features, 0.01, td.rules.Meta())
+    history = td.report.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
     d = task.mdp.error_weights(task.target)
     off = np.sqrt((history.estimates - history.exact) ** 2 @ d)
     when = [0, -1] if scale.quick else picks(history.steps.tolist(), 100, 1000, 10_000, 300_000)
@@ -977,7 +983,7 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
     alphas, kappas = scale.points(1e-5, 1e-4, 1e-3, 1e-2, 5e-2), scale.points(1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
     cells = {(c.table, c.method, c.lam, c.alpha): c for c in thesis_tables()}
 
-    def preset(kappa: float, **options: Any) -> td.Meta:
+    def preset(kappa: float, **options: Any) -> td.rules.Meta:
         return Variant(kappa, warm_up=0.1, length=steps, **options)
 
     fig, ax = figure()
@@ -1038,7 +1044,7 @@ def meta_offline(scale: Scale) -> tuple[Any, str]:
         ratios = np.empty((len(seeds), len(sizes)))
         for i, seed in enumerate(seeds):
             for j, size in enumerate(sizes):
-                found = td.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
+                found = td.rules.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
                 lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
                 ratios[i, j] = mdp.target_error(V, lam, target, weights=weights) / best
         draw(ax, sizes, ratios - 1, k, name)

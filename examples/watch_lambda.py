@@ -21,8 +21,8 @@ def main() -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw it too, with what META has learnt beside V")
     options = parser.parse_args()
     ring = td.make("RingWorld-v0")
-    v = td.TrueOnlineTD(ring.features, options.alpha, td.Meta(options.kappa))
-    history = td.follow(ring, v, MOMENTS[-1], MOMENTS, seed=1)
+    v = td.TrueOnlineTD(ring.features, options.alpha, td.rules.Meta(options.kappa))
+    history = td.report.follow(ring, v, MOMENTS[-1], MOMENTS, seed=1)
     console.print("   steps  mean λ                  error  λ of states 1 to 9")
     for steps, lams, error in zip(history.steps, history.lambdas[:, 1:10], history.error, strict=True):
         shown = " ".join(f"{lam:.1f}" for lam in lams)

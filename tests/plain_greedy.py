@@ -14,7 +14,7 @@ Vector = NDArray[np.float64]
 class Reference:
     """True online TD with the rule, in plain NumPy; whole vectors, no lists of live features."""
 
-    def __init__(self, size: int, alpha: float, lam: td.ValueErrorGreedy) -> None:
+    def __init__(self, size: int, alpha: float, lam: td.rules.ValueErrorGreedy) -> None:
         self.alpha, self.lam, self.size = alpha, lam, size
         (
             self.w, self.e, self.m, self.em, self.M, self.ebar, self.n, self.u, self.k, self.A, self.K, self.z, self.c2,

@@ -117,7 +117,7 @@ class Form:
 PUBLISHED = Form(printed=True, unit_trace=True, value_delta=True, absolute_floor=True)
 
 
-def greedy_reference(s: Rows, rule: td.Greedy, form: Form = Form()) -> list[float]:  # noqa: B008, it is not changed
+def greedy_reference(s: Rows, rule: td.rules.Greedy, form: Form = Form()) -> list[float]:  # noqa: B008, it is not changed
     corrected, vtd, fast = rule.of == "corrected", rule.variance == "vtd", rule.ratio * s.alpha
     V, M, S = form.estimates("VMS", s.X.shape[1])
     lams = []
@@ -151,7 +151,7 @@ def greedy_reference(s: Rows, rule: td.Greedy, form: Form = Form()) -> list[floa
 
 @dataclass
 class MetaForm:
-    """The form of META: see `td.Meta`."""
+    """The form of META: see `td.rules.Meta`."""
 
     gradient: str
     how: str
@@ -160,7 +160,7 @@ class MetaForm:
     trace: bool = False
 
 
-def meta_reference(s: Rows, rule: td.Meta, meta: MetaForm, form: Form = Form()) -> list[float]:  # noqa: B008
+def meta_reference(s: Rows, rule: td.rules.Meta, meta: MetaForm, form: Form = Form()) -> list[float]:  # noqa: B008
     V, M, L, S = form.estimates("VMLS", s.X.shape[1])
     w = np.zeros(s.X.shape[1])
     rho_acc, c, delta, most = 1.0, 0.0, 0.0, 0.0
@@ -223,11 +223,11 @@ def meta_reference(s: Rows, rule: td.Meta, meta: MetaForm, form: Form = Form()) 
 
 def play(s: Rows, rule: Any, make: Callable[..., Any] = td.TrueOnlineTD) -> list[float]:
     """λ' of each step, then every weight."""
-    v = make(td.Table(s.X), s.alpha, rule, on_divergence="flag")
+    v = make(td.features.Table(s.X), s.alpha, rule, on_divergence="flag")
     lams = []
     for t in range(len(s.reward)):
         v.update(t, s.reward[t], t + 1, gamma=s.gamma[t], rho=s.rho[t], terminated=bool(s.end[t]))
         lams.append(float(v._record["last_lam"][0]))
-    lam_weights = v.row("u") if isinstance(rule, td.Meta) else []
+    lam_weights = v.row("u") if isinstance(rule, td.rules.Meta) else []
     weights = [v.row(name) for name in v.model.rows if name.endswith("_w")]
     return [*lams, *lam_weights, *np.concatenate(weights)]

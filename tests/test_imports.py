@@ -71,7 +71,8 @@ import gymnasium, sys, tdlambda
 assert "tdlambda.tasks" not in sys.modules
 ring = gymnasium.make("tdlambda/RingWorld-v0", preset="0.3/0.25")
 assert ring.unwrapped.behavior(5)[0] == 0.3
-print(set(tdlambda.TASKS) == {name.removeprefix("tdlambda/") for name in gymnasium.registry if "tdlambda" in name})
+from tdlambda.tasks import TASKS
+print(set(TASKS) == {name.removeprefix("tdlambda/") for name in gymnasium.registry if "tdlambda" in name})
 """
     assert python(code) == "True\n"
 

@@ -15,8 +15,8 @@ import tdlambda as td
 from tdlambda import studies
 from tdlambda.control.worlds import world_of
 
-X, RING = td.OneHot(11), td.make("RingWorld-v0")
-TILES = td.TileCoder([-1.2, -0.07], [0.6, 0.07])
+X, RING = td.features.OneHot(11), td.make("RingWorld-v0")
+TILES = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07])
 
 
 def uniform(_: Any) -> list[float]:
@@ -63,7 +63,7 @@ def values(made: Any) -> Any:
 
 
 def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
-    made = td.ActorCritic(td.TrueOnlineTD(X, 0.1, "auto"), policy or td.Softmax(2), 0.1, **options)
+    made = td.ActorCritic(td.TrueOnlineTD(X, 0.1, "auto"), policy or td.control.Softmax(2), 0.1, **options)
     td.train(RING, made, 50, seed=1) if policy is None else None
     return made
 
@@ -75,11 +75,11 @@ def after(learner: Any) -> Any:
 
 def results(tmp_path: Path) -> tuple[Any, ...]:
     """A study and what comes of it, and of the engine by hand."""
-    method = td.Method("TrueOnlineTD", over=("alpha",))
-    study = td.Study(
+    method = td.studies.Method("TrueOnlineTD", over=("alpha",))
+    study = td.studies.Study(
         "small", "RingWorld-v0", {"fixed": method}, grid={"alpha": [0.1, 0.2]}, seeds=2, steps=50, points=10, curve=5
     )
-    outcome = td.run_study(study, tmp_path / "out", progress=False)
+    outcome = td.studies.run_study(study, tmp_path / "out", progress=False)
     by_hand = td.engine.run(RING, {"a": td.TD(X, 0.1), "b": td.TD(X, 0.01)}, seeds=3, steps=100)
     tails = by_hand.tail()
     return study, outcome, by_hand, studies.summary(tails[0]), studies.compare(tails[0], tails[1])
@@ -87,32 +87,32 @@ def results(tmp_path: Path) -> tuple[Any, ...]:
 
 OBJECTS: dict[str, Callable[[], Any]] = {
     "OneHot": lambda: X,
-    "Table": lambda: td.Table(np.eye(3)),
-    "Dense": lambda: td.Dense(3),
-    "Fourier": lambda: td.Fourier([0], [1], 3),
+    "Table": lambda: td.features.Table(np.eye(3)),
+    "Dense": lambda: td.features.Dense(3),
+    "Fourier": lambda: td.features.Fourier([0], [1], 3),
     "GridTilings": lambda: td.make("FrozenLake-v0").features,
     "TileCoder": lambda: TILES,
-    "TileCoder, hashed": lambda: td.TileCoder([0], [1], hash_size=64),
-    "Custom": lambda: td.Custom(np.atleast_1d, 1),
-    "Fixed": lambda: td.Fixed(0.5),
-    "PerState": lambda: td.PerState([0.1, 0.2]),
-    "Counting": td.Counting,
-    "Greedy": td.Greedy,
-    "Meta": lambda: td.Meta(features=X),
-    "ValueErrorGreedy": td.ValueErrorGreedy,
-    "LambdaMixture": td.LambdaMixture,
+    "TileCoder, hashed": lambda: td.features.TileCoder([0], [1], hash_size=64),
+    "Custom": lambda: td.features.Custom(np.atleast_1d, 1),
+    "Fixed": lambda: td.rules.Fixed(0.5),
+    "PerState": lambda: td.rules.PerState([0.1, 0.2]),
+    "Counting": td.rules.Counting,
+    "Greedy": td.rules.Greedy,
+    "Meta": lambda: td.rules.Meta(features=X),
+    "ValueErrorGreedy": td.rules.ValueErrorGreedy,
+    "LambdaMixture": td.rules.LambdaMixture,
     "Rule, one's own": lambda: ByError(rate=0.5),
     "Algorithm, one's own": lambda: after(Capped(X, 0.1, ByError(rate=0.5), cap=0.2)),
-    "OneOver": lambda: td.OneOver("steps"),
-    "OfflineMeta": lambda: td.offline_meta(RING.sampler(seed=1).take(50), X, np.zeros(11)),
+    "OneOver": lambda: td.steps.OneOver("steps"),
+    "OfflineMeta": lambda: td.rules.offline_meta(RING.sampler(seed=1).take(50), X, np.zeros(11)),
     "TD": lambda: after(td.TD(X, 0.1, [0.5] * 11)),
-    "TD, schedule": lambda: after(td.TD(X, td.OneOver("visits"), "greedy")),
+    "TD, schedule": lambda: after(td.TD(X, td.steps.OneOver("visits"), "greedy")),
     "GTD": lambda: after(td.GTD(X, 0.1)),
     "GTD2": lambda: td.GTD2(X, 0.1, form="gradient"),
     "TDRC": lambda: td.TDRC(X, 0.1, reg=0.5),
     "HTD": lambda: td.HTD(X, 0.1),
     "PGTD2": lambda: td.PGTD2(X, 0.1),
-    "LambdaDiscrepancy": lambda: td.LambdaDiscrepancy(td.TD(X, 0.1)),
+    "LambdaDiscrepancy": lambda: td.learners.LambdaDiscrepancy(td.TD(X, 0.1)),
     "DifferentialTD": lambda: td.DifferentialTD(X, 0.1, rate="mean"),
     "ETD": lambda: td.ETD(X, 0.1, interest=[1.0] * X.size),
     "TrueOnlineETD": lambda: td.TrueOnlineETD(X, 0.1, beta_f=0.5),
@@ -124,7 +124,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "RecursiveLSTD": lambda: after(td.RecursiveLSTD(X)),
     "LSPE": lambda: after(td.LSPE(X)),
     "ExpectedTrace": lambda: after(td.ExpectedTrace(X, 0.1)),
-    "LambdaChoice": lambda: td.choose_lambda(RING.sampler(seed=1).take(500), X, [0.0, 1.0]),
+    "LambdaChoice": lambda: td.learners.choose_lambda(RING.sampler(seed=1).take(500), X, [0.0, 1.0]),
     "MonteCarlo": lambda: after(td.MonteCarlo(X, 0.1)),
     "NStepTD": lambda: after(td.NStepTD(X, 0.1, n=3)),
     "LambdaReturn": lambda: after(td.LambdaReturn(X, 0.1)),
@@ -133,27 +133,29 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Question": lambda: td.Question("flow", horizon=24, average=True),
     "Horde": lambda: horde(td.AutoTD),
     "Horde, lanes": lambda: horde(lambda x: td.TD(x, 0.1)),
-    "Softmax": lambda: td.Softmax(3),
-    "Gaussian": lambda: td.Gaussian([-1, None], [1, None]),
-    "Sarsa, EpsilonGreedy, Falling": lambda: values(td.Sarsa(X, 2, 0.1, policy=td.EpsilonGreedy(td.Falling(1, 0, 9)))),
+    "Softmax": lambda: td.control.Softmax(3),
+    "Gaussian": lambda: td.control.Gaussian([-1, None], [1, None]),
+    "Sarsa, EpsilonGreedy, Falling": lambda: values(
+        td.Sarsa(X, 2, 0.1, policy=td.control.EpsilonGreedy(td.control.Falling(1, 0, 9)))
+    ),
     "Sarsa, behaviour a table": lambda: values(td.Sarsa(X, 2, 0.1, target="expected", behavior=np.full((11, 2), 0.5))),
-    "QLambda, Boltzmann": lambda: values(td.QLambda(X, 2, behavior=td.Boltzmann(2.0))),
+    "QLambda, Boltzmann": lambda: values(td.QLambda(X, 2, behavior=td.control.Boltzmann(2.0))),
     "World": lambda: world_of(RING),
     "ActorCritic": agent,
     "ActorCritic, behaviour a list": lambda: agent(behavior=[0.5, 0.5]),
     "ActorCritic, behaviour a table": lambda: agent(behavior=np.full((11, 2), 0.5)),
     "ActorCritic, behaviour a function": lambda: agent(behavior=uniform),
     "ActorCritic, behaviour of a task": lambda: agent(behavior=RING.behavior),
-    "ActorCritic, behaviour a Gaussian": lambda: agent(td.Gaussian(-1, 1), behavior=(0.0, 1.0)),
-    "META-assisted": lambda: td.meta_actor_critic(TILES, 3, 0.1, 0.1, 10),
+    "ActorCritic, behaviour a Gaussian": lambda: agent(td.control.Gaussian(-1, 1), behavior=(0.0, 1.0)),
+    "META-assisted": lambda: td.control.meta_actor_critic(TILES, 3, 0.1, 0.1, 10),
     "LearningCurve": lambda: td.train(RING, agent(), 100, seed=1),
-    "Evaluation": lambda: td.evaluate(RING, None, td.TD(X, 0.1), 100, seed=1),
-    "History": lambda: td.follow(RING, td.TD(X, 0.1), 100),
+    "LearningRun": lambda: td.learn(RING, None, td.TD(X, 0.1), 100, seed=1),
+    "History": lambda: td.report.follow(RING, td.TD(X, 0.1), 100),
     "FiniteMDP": lambda: RING.mdp,
     "LambdaMoments": lambda: RING.mdp.lambda_return(0.0, 0.5),
     "LinearSystem": lambda: RING.mdp.linear_system(np.eye(11), 0.5),
     "LinearSystem, emphatic": lambda: RING.mdp.linear_system(np.eye(11), 0.5, method="etd"),
-    "TraceCorrection": lambda: td.TraceCorrection("vtrace", rho_bar=2.0),
+    "TraceCorrection": lambda: td.mdp.TraceCorrection("vtrace", rho_bar=2.0),
     "TraceOperator": lambda: RING.mdp.trace_operator(0.5),
     "AverageReward": lambda: RING.mdp.average_reward(),
     "TabularPolicy": lambda: RING.target,
@@ -162,12 +164,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Truth": lambda: td.engine.exact_truth(RING),
     "Diverged": lambda: td.Diverged(3),
     "Interrupted": lambda: td.Interrupted("1 of 2 seeds were finished", 3),
-} | {f"Task, {name}": lambda name=name: td.make(name) for name in td.TASKS}
+} | {f"Task, {name}": lambda name=name: td.make(name) for name in td.tasks.TASKS}
 
 
 def horde(kind: Any) -> td.Horde:
     asked = [td.Question(0, gamma=0.5), td.Question(1, gamma=0.9)]
-    return td.Horde(td.Dense(2), asked, kind).learn(np.random.default_rng(0).normal(size=(50, 2)))
+    return td.Horde(td.features.Dense(2), asked, kind).learn(np.random.default_rng(0).normal(size=(50, 2)))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -199,6 +201,7 @@ def test_a_study_and_its_results_too(tmp_path: Path) -> None:
 
 
 def test_every_public_class_is_looked_at() -> None:
-    elsewhere = {"Encoder", "Learner", "Task", "Method", "Study"}
-    public = {name for name in td.__all__ if isinstance(getattr(td, name), type)} - elsewhere
+    elsewhere = {"Encoder", "Learner", "TabularTask", "Adaptive", "WithEstimates", "Seen", "OfflineMeta"}
+    modules = (td, td.rules)
+    public = {name for m in modules for name in m.__all__ if isinstance(getattr(m, name), type)} - elsewhere
     assert public <= {word for name in OBJECTS for word in name.split(", ")}

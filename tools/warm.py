@@ -21,16 +21,16 @@ Job = tuple[Callable[..., None], tuple[Any, ...]]
 def one(kind: str, lam: Any = 0.9, dtype: Any = "float64") -> None:
     """A learner by itself: one-hot states, a table of features, vectors."""
     make: Any = getattr(td, kind)
-    _learn(make(td.OneHot(3), 0.1, lam, dtype=dtype), range(3))
-    _learn(make(td.Table(np.eye(3)), 0.1, lam, dtype=dtype), range(3))
-    _learn(make(td.Dense(2), 0.1, lam, dtype=dtype), np.eye(2))
+    _learn(make(td.features.OneHot(3), 0.1, lam, dtype=dtype), range(3))
+    _learn(make(td.features.Table(np.eye(3)), 0.1, lam, dtype=dtype), range(3))
+    _learn(make(td.features.Dense(2), 0.1, lam, dtype=dtype), np.eye(2))
 
 
 def many(kind: str, lam: Any = 0.9) -> None:
     """A learner with a list of live features."""
     make: Any = getattr(td, kind)
-    _learn(make(td.OneHot(200), 0.1, lam), range(3))
-    _learn(make(td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8), 0.1, lam), np.eye(2))
+    _learn(make(td.features.OneHot(200), 0.1, lam), range(3))
+    _learn(make(td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8), 0.1, lam), np.eye(2))
 
 
 def lanes(kind: str, *lams: Any) -> None:
@@ -42,14 +42,14 @@ def lanes(kind: str, *lams: Any) -> None:
 
 def bank() -> None:
     """`AutoTD`."""
-    _learn(td.AutoTD(td.OneHot(3)), range(3))
-    _learn(td.AutoTD(td.Dense(2)), np.eye(2))
+    _learn(td.AutoTD(td.features.OneHot(3)), range(3))
+    _learn(td.AutoTD(td.features.Dense(2)), np.eye(2))
 
 
 def control(kind: str, lam: Any) -> None:
     """Agents: in the engine, and one by one."""
     car = td.make("MountainCar-v0", limit=100)
-    agent = td.ActorCritic(getattr(td, kind)(car.features, 0.01, lam), td.Softmax(3), eta=0.01)
+    agent = td.ActorCritic(getattr(td, kind)(car.features, 0.01, lam), td.control.Softmax(3), eta=0.01)
     td.control.run(car, [agent], seeds=1, steps=10, points=1)
     td.train(car, agent, steps=10)
 

@@ -54,7 +54,7 @@ def of_values(task: Any, seeds: int) -> list[dict[str, float]]:
 
 def of_returns(s: data.Stream) -> dict[str, float]:
     """From step 700, every tenth."""
-    v, inside = td.AutoTD(td.Dense(s.X.shape[1])), []
+    v, inside = td.AutoTD(td.features.Dense(s.X.shape[1])), []
     for t in range(len(s.r)):
         if t > 700 and t % 10 == 0 and s.judged[t]:
             limits = [v.interval(s.X[t], level, of="return") for level in LEVELS]

@@ -53,7 +53,7 @@ THEIRS = {
 """Independent, 1000 runs."""
 begin, move = numba.njit(begin_world), numba.njit(move_world)
 probabilities, draw = numba.njit(greedy.epsilon_greedy), numba.njit(value_steps.draw)
-uniform: Any = td.uniform
+uniform: Any = td.tasks.uniform
 
 
 @numba.njit
@@ -123,11 +123,11 @@ def trial(numbers: Any, q: Any, method: int, lam: float, alpha: float, steps: in
 
 def by_agent(world: Any, start: Any, lam: float, alpha: float, steps: int, explore: int, seed: int) -> Any:
     """The same protocol with `td.Sarsa` as it is."""
-    behavior = td.EpsilonGreedy(td.Falling(1.0, 0.2, 0, by="episodes", after=explore))
+    behavior = td.control.EpsilonGreedy(td.control.Falling(1.0, 0.2, 0, by="episodes", after=explore))
     n = len(start)
     agent = td.Sarsa(
-        td.OneHot(n), 4, alpha, lam, target="expected", correction="retrace", algorithm=td.TD,
-        policy=td.EpsilonGreedy(0.1), behavior=behavior, initial=start.reshape(-1), on_divergence="flag",
+        td.features.OneHot(n), 4, alpha, lam, target="expected", correction="retrace", algorithm=td.TD,
+        policy=td.control.EpsilonGreedy(0.1), behavior=behavior, initial=start.reshape(-1), on_divergence="flag",
     )  # fmt: skip
     random, state, other, b = stream(seed), np.zeros(1), np.zeros(1), np.zeros(4)
     numbers, rng, at, returns = world.numbers, np.random.default_rng(seed), [0.0], [0.0]

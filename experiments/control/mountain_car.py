@@ -50,16 +50,16 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def tiles(m: int) -> td.TileCoder:
+def tiles(m: int) -> td.features.TileCoder:
     """M tilings of m tiles along 1.7 and 0.14, displaced by 1 and 3 m-ths of a tile; nothing is clipped at the ends."""
     half = 1.7 / m / 2, 0.14 / m / 2
     low, high = (-1.2 - half[0], -0.07 - half[1]), (0.5 + half[0], 0.07 + half[1])
-    return td.TileCoder(low, high, tilings=m, tiles=m + 1, offsets="asymmetric")
+    return td.features.TileCoder(low, high, tilings=m, tiles=m + 1, offsets="asymmetric")
 
 
 def agent(alpha: float, lam: float, m: int = 8, **options: Any) -> td.Sarsa:
     """Sarsa(λ) that is always greedy; α is that of all tilings together."""
-    greedy = td.EpsilonGreedy(0.0)
+    greedy = td.control.EpsilonGreedy(0.0)
     return td.Sarsa(tiles(m), 3, alpha / m, lam, policy=greedy, on_divergence="flag", **options)
 
 

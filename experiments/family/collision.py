@@ -65,7 +65,7 @@ def key_matrix(kind: str, lam: float) -> Any:
     states = np.eye(9)[:, :8]
     if not kind:
         return np.diag(task.mdp.state_distribution(task.behavior)[:8])
-    correction = td.TraceCorrection("abtd", zeta=0.9) if kind == "abtd" else kind
+    correction = td.mdp.TraceCorrection("abtd", zeta=0.9) if kind == "abtd" else kind
     options: dict[str, Any] = {"method": "etd"} if kind == "etd" else {"correction": correction}
     return task.mdp.linear_system(states, lam, task.target, task.behavior, **options).A
 
@@ -94,7 +94,7 @@ def makers(lam: float) -> dict[str, Callable[[Any, float], td.Learner]]:
     def corrected(correction: Any, own: float = lam) -> Callable[[Any, float], td.Learner]:
         return lambda x, a: td.TD(x, a, own, correction=correction, on_divergence="flag")
 
-    abtd = td.TraceCorrection("abtd", zeta=lam, psi_0=1.0, psi_max=2.0)
+    abtd = td.mdp.TraceCorrection("abtd", zeta=lam, psi_0=1.0, psi_max=2.0)
     found: dict[str, Callable[[Any, float], td.Learner]] = {
         "TD": lambda x, a: td.TD(x, a, lam, on_divergence="flag"),
         "TDRC": second(td.TDRC, 1),
@@ -104,7 +104,7 @@ def makers(lam: float) -> dict[str, Callable[[Any, float], td.Learner]]:
         "V-trace, κ = ρ": corrected("retrace"),
         "Tree Backup": corrected("tree"),
         "ABTD": corrected(abtd, 1.0),
-        "ABTD, ζ = λ/2": corrected(td.TraceCorrection("abtd", zeta=lam / 2, psi_0=1.0, psi_max=2.0), 1.0),
+        "ABTD, ζ = λ/2": corrected(td.mdp.TraceCorrection("abtd", zeta=lam / 2, psi_0=1.0, psi_max=2.0), 1.0),
     }
     for name, eta in (("η = 1/16", 1 / 16), ("η = 1", 1.0), ("η = 16", 16.0)):
         for cls in (td.GTD, td.GTD2, td.HTD, td.PGTD2):

@@ -113,7 +113,7 @@ def boyan_with(preset: str, A: Any, b: Any, C: Any) -> Problem:
     eigenvalues, vectors = np.linalg.eigh(C)
     root = vectors.T / np.sqrt(eigenvalues)[:, None]
     task = td.make("BoyanChain-v0", preset)
-    features = td.Table(np.vstack((task.features.matrix(np.arange(13)), root @ A)))
+    features = td.features.Table(np.vstack((task.features.matrix(np.arange(13)), root @ A)))
     truth = td.engine.Truth(np.arange(13, 17), root @ b, np.ones(4), np.zeros(4))
     return Problem(task, 10_000, features, {"score": "rmsve", "truth": truth})
 

@@ -16,7 +16,7 @@ from tasks import LAMBDAS, SETS, SIZES, errors, score
 
 import tdlambda as td
 
-RULES = {"auto": "auto", "greedy": td.ValueErrorGreedy()}
+RULES = {"auto": "auto", "greedy": td.rules.ValueErrorGreedy()}
 
 
 def main() -> None:

@@ -21,11 +21,11 @@ SIZES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 POINTS = 100
 CACHE = Path(os.environ.get("LAM_AUTO_CACHE", "/tmp/lam_auto"))
 
-Make = Callable[[], tuple[td.Task, td.Encoder]]
+Make = Callable[[], tuple[td.tasks.Task, td.Encoder]]
 
 
 def _own(name: str, **options: object) -> Make:
-    def make() -> tuple[td.Task, td.Encoder]:
+    def make() -> tuple[td.tasks.Task, td.Encoder]:
         task = td.make(name, **options)
         return task, task.features
 
@@ -35,10 +35,10 @@ def _own(name: str, **options: object) -> Make:
 def _tiles(name: str, n: int, width: int, **options: object) -> Make:
     """Four tilings of a line of n states."""
 
-    def make() -> tuple[td.Task, td.Encoder]:
+    def make() -> tuple[td.tasks.Task, td.Encoder]:
         task = td.make(name, n=n, **options)
         columns = [((np.arange(task.mdp.n_states) + shift * width // 4) // width) for shift in range(4)]
-        return task, td.Table(np.concatenate([np.eye(c.max() + 1)[c] for c in columns], axis=1))
+        return task, td.features.Table(np.concatenate([np.eye(c.max() + 1)[c] for c in columns], axis=1))
 
     return make
 
@@ -46,10 +46,10 @@ def _tiles(name: str, n: int, width: int, **options: object) -> Make:
 def _sensors(seed: int, **options: object) -> Make:
     """Six readings that are functions of a state of 30, some with a large mean, and a constant."""
 
-    def make() -> tuple[td.Task, td.Encoder]:
+    def make() -> tuple[td.tasks.Task, td.Encoder]:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(30, 6)) + np.array([0, 0, 0, 1, 1, 2])
-        return td.make("Garnet-v0", seed=seed, **options), td.Table(np.column_stack([X, np.ones(30)]))
+        return td.make("Garnet-v0", seed=seed, **options), td.features.Table(np.column_stack([X, np.ones(30)]))
 
     return make
 
@@ -111,7 +111,7 @@ SETS: dict[str, dict[str, Make]] = {
 }
 
 
-def matrix(task: td.Task, features: td.Encoder) -> np.ndarray:
+def matrix(task: td.tasks.Task, features: td.Encoder) -> np.ndarray:
     """Features of every state [state, feature]."""
     return np.array([features.dense(s) for s in range(task.mdp.n_states)])
 

@@ -46,7 +46,7 @@ def main() -> None:
         period = options.get("period")
         rules = {key: value for key, value in options.items() if key != "period"}
         horde = td.Horde(None, td.Question(column, gamma=gamma), variance=True, **rules)
-        result = td.prequential(horde, path(package, file), baselines=names, period=period)
+        result = td.streams.prequential(horde, path(package, file), baselines=names, period=period)
         s = result[column]
         rows[name] = s.to_dict()
         if given.pages:

@@ -75,8 +75,12 @@ def main() -> None:
         print(f"{'':24} {'AutoTD':>15} {'LSTD(.9)':>15} {'ridge':>7} {'worst':>6} {'µs':>5}")
     for name, s in some.items():
         early, late = halves(s)
-        p, seconds = prequential(td.AutoTD(td.Dense(s.X.shape[1])), s)
-        q = prequential(td.RecursiveLSTD(td.Dense(s.X.shape[1]), 0.9), s)[0] if s.X.shape[1] < 64 else p * np.nan
+        p, seconds = prequential(td.AutoTD(td.features.Dense(s.X.shape[1])), s)
+        q = (
+            prequential(td.RecursiveLSTD(td.features.Dense(s.X.shape[1]), 0.9), s)[0]
+            if s.X.shape[1] < 64
+            else p * np.nan
+        )
         row = {"stream": name, "early": r2(p[early], s.G[early]), "late": r2(p[late], s.G[late])}
         row |= {"lstd early": r2(q[early], s.G[early]), "lstd late": r2(q[late], s.G[late]), "ridge": ridge(s)}
         row |= {"worst": worst(s, p), "seconds": seconds}

@@ -11,7 +11,8 @@ from typing import Any
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended a run before its end; what was finished by then is its `result`, which nobody takes for the whole.
 
-    Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.evaluate` and `td.run_study`. Where nobody catches it,
+    Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.learn` and `td.studies.run_study`. Where nobody
+    catches it,
     the program ends; in a notebook, the result is in `sys.last_value.result` one cell later.
 
     Examples

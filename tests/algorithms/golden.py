@@ -41,7 +41,7 @@ WEIGHTS: dict[str, tuple[Any, dict[str, Any], tuple[float, float, float]]] = {
 def learner(name: str) -> Any:
     """A learner over the time steps as states, so that λ can differ at each."""
     build, options, _ = WEIGHTS[name]
-    return build(td.Table(X), alpha=0.1, lam=LAM, initial=START, **options)
+    return build(td.features.Table(X), alpha=0.1, lam=LAM, initial=START, **options)
 
 
 def by_object(name: str) -> Any:

@@ -56,7 +56,7 @@ def test_plain_numpy_with_gamma_lambda_rho_at_every_step(kind: str) -> None:
     for seed in range(3):
         s = stream(seed, steps=60)
         assert {0, 1, 2} == set(s.ends)
-        v = getattr(td, kind)(td.Table(s.X), ALPHA, s.lam, centering=ETA, **more)
+        v = getattr(td, kind)(td.features.Table(s.X), ALPHA, s.lam, centering=ETA, **more)
         weights, averages = plainly(kind, s)
         for t in range(len(s.reward)):
             end = s.ends[t]
@@ -89,18 +89,18 @@ def every_schedule(quick: bool) -> None:
         td.check_algorithm(kind, centering=ETA)
     td.check_algorithm(Capped, skip=CONVENTIONS, centering=ETA)
     td.check_algorithm(td.TD, correction="retrace", centering=ETA)
-    td.check_rule(td.Greedy(), centering=ETA)
+    td.check_rule(td.rules.Greedy(), centering=ETA)
     if quick:
         return
     td.check_algorithm(td.ETD, skip=("rho",), centering=ETA, alpha=0.01)
     td.check_algorithm(td.TD, trace="replacing", centering=ETA)
-    td.check_algorithm(td.TD, alpha=td.OneOver("visits", power=0.6), centering=ETA, trace_tolerance=0.0)
+    td.check_algorithm(td.TD, alpha=td.steps.OneOver("visits", power=0.6), centering=ETA, trace_tolerance=0.0)
     for alpha in (td.steps.Implicit(0.1), td.steps.Autostep(0.05), td.steps.ObGD(0.5), td.steps.AdaGrad(0.05)):
         td.check_algorithm(td.TD, alpha=alpha, skip=CONVENTIONS, centering=ETA)
     td.check_algorithm(td.TrueOnlineTD, alpha=td.steps.Swift(0.05, 0.5), skip=CONVENTIONS, centering=ETA)
-    for rule in (td.Meta(0.01), td.Meta(0.01, trace=True), td.Counting()):
+    for rule in (td.rules.Meta(0.01), td.rules.Meta(0.01, trace=True), td.rules.Counting()):
         td.check_rule(rule, centering=ETA)
-    td.check_rule(td.ValueErrorGreedy(), td.TD, seed=1, centering=ETA)
+    td.check_rule(td.rules.ValueErrorGreedy(), td.TD, seed=1, centering=ETA)
 
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -110,7 +110,7 @@ def test_every_schedule_is_the_interpreter(quick: bool) -> None:
 
 @pytest.mark.slow
 def test_compiled_schedules_are_the_interpreter() -> None:
-    td.check_rule(td.Greedy(), td.TD, centering=ETA)
+    td.check_rule(td.rules.Greedy(), td.TD, centering=ETA)
 
 
 def centred_by_hand() -> None:
@@ -118,15 +118,15 @@ def centred_by_hand() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 4)) / 2
     makers: list[Any] = [
-        lambda **c: td.TrueOnlineTD(td.Table(X), 0.05, td.Meta(0.05, floor=0.0), **c),
-        lambda **c: td.GTD(td.Table(X), 0.05, td.Greedy(), **c),
-        lambda **c: td.TD(td.Table(X), 0.05, td.ValueErrorGreedy(), **c),
-        lambda **c: td.DirectVTD(td.Table(X), 0.05, 0.8, **c),
-        lambda **c: td.ETD(td.Table(X), 0.01, 0.8, **c),
-        lambda **c: td.TD(td.Table(X), td.steps.Autostep(0.05, 0.1), 0.8, **c),
-        lambda **c: td.TD(td.Table(X), td.steps.AdaGrad(0.05), 0.8, **c),
-        lambda **c: td.TrueOnlineTD(td.Table(X), td.steps.Swift(0.05, 0.3, 0.01), 0.8, **c),
-        lambda **c: td.TrueOnlineTD(td.Table(X), td.OneOver("steps", offset=20.0), 0.8, **c),
+        lambda **c: td.TrueOnlineTD(td.features.Table(X), 0.05, td.rules.Meta(0.05, floor=0.0), **c),
+        lambda **c: td.GTD(td.features.Table(X), 0.05, td.rules.Greedy(), **c),
+        lambda **c: td.TD(td.features.Table(X), 0.05, td.rules.ValueErrorGreedy(), **c),
+        lambda **c: td.DirectVTD(td.features.Table(X), 0.05, 0.8, **c),
+        lambda **c: td.ETD(td.features.Table(X), 0.01, 0.8, **c),
+        lambda **c: td.TD(td.features.Table(X), td.steps.Autostep(0.05, 0.1), 0.8, **c),
+        lambda **c: td.TD(td.features.Table(X), td.steps.AdaGrad(0.05), 0.8, **c),
+        lambda **c: td.TrueOnlineTD(td.features.Table(X), td.steps.Swift(0.05, 0.3, 0.01), 0.8, **c),
+        lambda **c: td.TrueOnlineTD(td.features.Table(X), td.steps.OneOver("steps", offset=20.0), 0.8, **c),
     ]
     for make in makers:
         v, plain = make(centering=ETA), make()
@@ -146,7 +146,9 @@ def centred_by_hand() -> None:
 
 def _alpha(v: Any) -> float:
     """α of the last update."""
-    return v.alpha.scale / (v.alpha.offset + v.steps) if isinstance(v.alpha, td.OneOver) else v._record["alpha"][0]
+    return (
+        v.alpha.scale / (v.alpha.offset + v.steps) if isinstance(v.alpha, td.steps.OneOver) else v._record["alpha"][0]
+    )
 
 
 def test_rules_variances_and_step_sizes_see_the_centred_reward() -> None:
@@ -158,8 +160,8 @@ def lanes() -> None:
     rng, n, steps = np.random.default_rng(2), 9, 150
     states, ends = rng.integers(n, size=steps + 1), rng.random((2, steps)) < 0.06
     gamma, rho = rng.random((2, steps))
-    for features in (td.OneHot(n), td.Table(rng.normal(size=(n, 4)) / 2)):
-        for rule in (0.8, td.Meta(0.05)):
+    for features in (td.features.OneHot(n), td.features.Table(rng.normal(size=(n, 4)) / 2)):
+        for rule in (0.8, td.rules.Meta(0.05)):
             for per_lane in ((), ("reward",)):
                 learners = [td.TrueOnlineTD(features, 0.05, rule, centering=0.1 * (k + 1)) for k in range(8)]
                 groups, alone = plan(list(learners))
@@ -188,8 +190,8 @@ def test_lanes_that_differ_in_eta_share_a_block() -> None:
 def test_it_is_differential_td_with_the_same_step_sizes() -> None:
     """η is a multiple of α in both."""
     s = stream(5, steps=60)
-    v = td.TD(td.Table(s.X), ALPHA, s.lam, centering=ETA)
-    differential = td.DifferentialTD(td.Table(s.X), ALPHA, s.lam, eta=ETA)
+    v = td.TD(td.features.Table(s.X), ALPHA, s.lam, centering=ETA)
+    differential = td.DifferentialTD(td.features.Table(s.X), ALPHA, s.lam, eta=ETA)
     np.testing.assert_array_equal(s.play(v), s.play(differential))
     assert v.average_reward == differential.reward_rate == differential.average_reward
     assert v.td_error == differential.td_error
@@ -201,7 +203,7 @@ def test_the_discounted_value_is_the_centred_one_and_a_constant() -> None:
     steps, gamma = garnet.sampler(seed=1).take(200_000), 0.95
     assert (steps.gamma == gamma).all()
     steps.reward[:] += 1.0
-    v = td.TD(garnet.features, td.OneOver("steps", 500.0, 10_000.0), 0.5, centering=0.2)
+    v = td.TD(garnet.features, td.steps.OneOver("steps", 500.0, 10_000.0), 0.5, centering=0.2)
     v.update_many(steps)
     exact = garnet.mdp.v(garnet.target) + 1.0 / (1 - gamma)
     assert v.average_reward is not None
@@ -214,7 +216,7 @@ def test_a_constant_added_to_all_rewards_goes_into_the_average() -> None:
     """In a table with λ = 0, r̄ = η Σw at every step. So r' + c ends at w + c/(ηn + 1 - γ), and not at w + c/(1 - γ)."""
     rng, n, gamma, c = np.random.default_rng(3), 6, 0.99, 10.0
     states, reward = rng.integers(n, size=30_001), rng.normal(size=30_000)
-    learners = [td.TD(td.OneHot(n), 0.1, 0.0, centering=0.5) for _ in range(2)]
+    learners = [td.TD(td.features.OneHot(n), 0.1, 0.0, centering=0.5) for _ in range(2)]
     for v, shift in zip(learners, (0.0, c), strict=True):
         v.update_many(states[:-1], reward + shift, states[1:], gamma)
         assert v.average_reward == pytest.approx(0.5 * v.weights.sum(), abs=1e-9)
@@ -227,7 +229,7 @@ def test_a_constant_added_to_all_rewards_goes_into_the_average() -> None:
 
 
 def test_it_is_a_parameter_like_any_other(tmp_path: Path) -> None:
-    v = td.TD(td.OneHot(4), 0.1, 0.5, centering=0.25)
+    v = td.TD(td.features.OneHot(4), 0.1, 0.5, centering=0.25)
     for t in range(20):
         v.update(t % 4, 1.0 + t % 3, (t + 1) % 4, 0.9, truncated=t == 9)
     assert v.get_params()["centering"] == 0.25
@@ -244,7 +246,7 @@ def test_it_is_a_parameter_like_any_other(tmp_path: Path) -> None:
     v.reset()
     assert v.average_reward is not None
     assert v.average_reward > 0
-    off = td.TD(td.OneHot(4), 0.1)
+    off = td.TD(td.features.OneHot(4), 0.1)
     assert off.average_reward is None
     assert off.get_params()["centering"] is None
     assert off.declaration is td.TD
@@ -253,16 +255,16 @@ def test_it_is_a_parameter_like_any_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.inf, np.nan])
 def test_what_eta_must_be(wrong: float) -> None:
     with pytest.raises(ValueError, match="centering must be positive and finite; got"):
-        td.TD(td.OneHot(2), 0.1, centering=wrong)
+        td.TD(td.features.OneHot(2), 0.1, centering=wrong)
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="centering must be a"):
-        td.TD(td.OneHot(2), 0.1, centering="yes")
+        td.TD(td.features.OneHot(2), 0.1, centering="yes")
     with pytest.raises(TypeError, match="centering: DifferentialTD has mean of its own; leave centering at None"):
-        td.DifferentialTD(td.OneHot(2), 0.1, centering=0.1)
-    critic = td.TD(td.OneHot(2), 0.1, centering=0.1)
+        td.DifferentialTD(td.features.OneHot(2), 0.1, centering=0.1)
+    critic = td.TD(td.features.OneHot(2), 0.1, centering=0.1)
     with pytest.raises(ValueError, match='td_error="after" needs a critic whose rewards are not centred'):
-        td.ActorCritic(critic, td.Softmax(2), 0.1, td_error="after")
+        td.ActorCritic(critic, td.control.Softmax(2), 0.1, td_error="after")
     with pytest.raises(TypeError, match="center must be one of holds; got 'mean'"):
         type("Wrong", (td.TD,), {"center": "mean", "step": staticmethod(td.TD.step)})

@@ -8,12 +8,12 @@ import tdlambda as td
 
 def every_learner() -> None:
     for build in (
-        lambda: td.GTD(td.OneHot(5), 0.01, form="gradient"),
-        lambda: td.GTD2(td.OneHot(5), 0.01, beta=0.02),
-        lambda: td.TDRC(td.OneHot(5), 0.01),
-        lambda: td.HTD(td.OneHot(5), 0.01),
-        lambda: td.ETD(td.OneHot(5), 0.001, beta_f=0.3),
-        lambda: td.TrueOnlineETD(td.OneHot(5), 0.001, interest=[0.5] * 5),
+        lambda: td.GTD(td.features.OneHot(5), 0.01, form="gradient"),
+        lambda: td.GTD2(td.features.OneHot(5), 0.01, beta=0.02),
+        lambda: td.TDRC(td.features.OneHot(5), 0.01),
+        lambda: td.HTD(td.features.OneHot(5), 0.01),
+        lambda: td.ETD(td.features.OneHot(5), 0.001, beta_f=0.3),
+        lambda: td.TrueOnlineETD(td.features.OneHot(5), 0.001, interest=[0.5] * 5),
     ):
         td.check_learner(build)
 

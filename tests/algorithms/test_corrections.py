@@ -10,15 +10,15 @@ from interpreted import interpreted
 
 import tdlambda as td
 
-ABTD = td.TraceCorrection("abtd", zeta=0.75, psi_0=1.0, psi_max=3.0)
+ABTD = td.mdp.TraceCorrection("abtd", zeta=0.75, psi_0=1.0, psi_max=3.0)
 EVERY: list[Any] = [
     "importance",
     "retrace",
     "vtrace",
     "tree",
     ABTD,
-    td.TraceCorrection("retrace", c_bar=0.6),
-    td.TraceCorrection("vtrace", c_bar=0.5, rho_bar=1.5),
+    td.mdp.TraceCorrection("retrace", c_bar=0.6),
+    td.mdp.TraceCorrection("vtrace", c_bar=0.5, rho_bar=1.5),
 ]
 
 
@@ -34,7 +34,7 @@ TABLE, LAM = np.random.default_rng(1).normal(size=(8, 5)), np.random.default_rng
 
 
 def learner(correction: Any, kind: Any = td.TD, **given: Any) -> Any:
-    return kind(td.Table(TABLE), 0.05, LAM, correction=correction, **given)
+    return kind(td.features.Table(TABLE), 0.05, LAM, correction=correction, **given)
 
 
 def taught(v: Any, n: int = 60) -> Any:
@@ -55,7 +55,7 @@ def coefficients(given: Any, rho: float, b: float) -> tuple[float, float]:
 def plain(correction: Any, n: int = 60) -> Any:
     """e = γλ c⁻ e + x, w += α κ δ e."""
     states, reward, gamma, rho, b, terminated, truncated = steps(n)
-    given = correction if isinstance(correction, td.TraceCorrection) else td.TraceCorrection(correction)
+    given = correction if isinstance(correction, td.mdp.TraceCorrection) else td.mdp.TraceCorrection(correction)
     w, e, decay = np.zeros(5), np.zeros(5), 0.0
     for k in range(n):
         x, y, discount = TABLE[states[k]], TABLE[states[k + 1]], 0.0 if terminated[k] else gamma[k]
@@ -81,7 +81,7 @@ def test_it_is_the_form_with_two_coefficients(correction: Any) -> None:
     ],
 )
 def test_golden_weights_of_state_values(correction: str, weights: Any) -> None:
-    v = td.TD(td.Table(golden.X), 0.1, golden.LAM, initial=golden.START, correction=correction)
+    v = td.TD(td.features.Table(golden.X), 0.1, golden.LAM, initial=golden.START, correction=correction)
     for t in range(golden.STEPS):
         end = t == golden.LAST
         v.update(t, golden.REWARD[t], t + 1, golden.GAMMA[t + 1], golden.RHO[t], terminated=end)
@@ -101,7 +101,7 @@ def test_golden_weights_of_action_values(correction: str, weights: Any) -> None:
     time = np.arange(n)
     expected = np.cos(2 + 1.3 * time[:, None] + 2.1 * np.arange(3))
     c = 0.55 + 0.4 * np.cos(1.1 * time) if correction == "tree" else np.minimum(1, 1 + 0.9 * np.sin(1.7 * time))
-    table = td.Table(np.vstack([golden.X, expected]))
+    table = td.features.Table(np.vstack([golden.X, expected]))
     v = td.TD(table, 0.1, np.concatenate([golden.LAM, golden.LAM * c]), initial=golden.START)
     for t in range(golden.STEPS):
         v.update(t, golden.REWARD[t], n + t + 1, golden.GAMMA[t + 1], terminated=t == golden.LAST)
@@ -114,7 +114,7 @@ def test_update_many_and_copies_are_the_same(tmp_path: Path) -> None:
     v.update_many(states[:-1], reward, states[1:], gamma, rho, terminated, truncated, b)
     np.testing.assert_allclose(v.weights, plain("tree"), rtol=1e-12, atol=1e-13)
     v.save(tmp_path / "v.npz")
-    assert td.load(tmp_path / "v.npz").get_params()["correction"] == td.TraceCorrection("tree")
+    assert td.load(tmp_path / "v.npz").get_params()["correction"] == td.mdp.TraceCorrection("tree")
 
 
 def test_where_no_ratio_exceeds_one_vtrace_is_td_and_nothing_is_cut_by_retrace() -> None:
@@ -137,7 +137,7 @@ def test_td_ends_at_the_exact_fixed_point(correction: str) -> None:
     pi, b = rng.dirichlet(np.ones(2), size=4), rng.dirichlet(np.ones(2) * 4, size=4)
     features = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, -0.7], [0.0, 1.0]])
     exact = mdp.linear_system(features, 0.7, pi, b, correction=correction).td_fixed_point()
-    v = td.TD(td.Table(features), td.OneOver("steps", 60.0, 2000.0), 0.7, correction=correction)
+    v = td.TD(td.features.Table(features), td.steps.OneOver("steps", 60.0, 2000.0), 0.7, correction=correction)
     v.update_many(mdp.sampler(pi, b, seed=1).take(n))
     np.testing.assert_allclose(v.weights, exact, atol=0.05)
 
@@ -146,7 +146,7 @@ def every_schedule() -> None:
     for correction in ("retrace", "vtrace"):
         for kind in (td.TD, td.GTD, td.TrueOnlineTD):
             td.check_algorithm(kind, correction=correction, skip=["rho"])
-    td.check_rule(td.Meta(0.05), correction="retrace")
+    td.check_rule(td.rules.Meta(0.05), correction="retrace")
 
 
 def test_every_schedule_agrees_with_the_interpreter() -> None:
@@ -165,7 +165,7 @@ def test_lanes_of_several_corrections() -> None:
 @pytest.mark.parametrize("correction", ["retrace", "vtrace", "tree"])
 @pytest.mark.parametrize("rho", [np.inf, -1.0, np.nan])
 def test_a_ratio_is_checked_before_it_is_bounded(correction: str, rho: float) -> None:
-    v = td.TD(td.OneHot(3), 0.1, correction=correction)
+    v = td.TD(td.features.OneHot(3), 0.1, correction=correction)
     with pytest.raises(ValueError, match="rho must be finite and not negative"):
         v.update(0, 1.0, 1, 0.9, rho, behavior=0.5)
     with pytest.raises(ValueError, match="rho must be finite and not negative"):
@@ -174,7 +174,7 @@ def test_a_ratio_is_checked_before_it_is_bounded(correction: str, rho: float) ->
 
 
 def test_what_a_refused_transition_said_of_its_action_is_forgotten() -> None:
-    v = td.TD(td.OneHot(3), 0.1, correction="tree")
+    v = td.TD(td.features.OneHot(3), 0.1, correction="tree")
     for wrong in ({"reward": np.nan}, {"reward": "one"}, {"terminated": 3}):
         with pytest.raises((TypeError, ValueError)):
             v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, "gamma": 0.9, "behavior": 0.5} | wrong)
@@ -184,7 +184,7 @@ def test_what_a_refused_transition_said_of_its_action_is_forgotten() -> None:
 
 def test_a_correction_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match=r"correction must be one of .*retrace"):
-        td.TD(td.OneHot(3), 0.1, correction="retrase")
+        td.TD(td.features.OneHot(3), 0.1, correction="retrase")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_correction_that_does_not_exist_is_refused() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_changes(correction: str, behavior: Any, said: str) -> None:
-    v = td.TD(td.OneHot(3), 0.1, correction=correction)
+    v = td.TD(td.features.OneHot(3), 0.1, correction=correction)
     with pytest.raises(ValueError, match=said):
         v.update(0, 1.0, 1, 0.9, 1.0, behavior=behavior)
     assert v.steps == 0

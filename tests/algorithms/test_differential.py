@@ -10,14 +10,14 @@ REWARD = np.sin(0.7 * np.arange(1, 13))
 
 
 def test_golden_weights() -> None:
-    v = td.DifferentialTD(td.Table(X), 0.1, 0.8, eta=0.5, initial=[0.1, 0.2, 0.3])
+    v = td.DifferentialTD(td.features.Table(X), 0.1, 0.8, eta=0.5, initial=[0.1, 0.2, 0.3])
     for t in range(12):
         v.update(t, REWARD[t], t + 1, gamma=1.0)
     assert v.weights == pytest.approx((0.215158160, 0.096553089, 0.289291380), abs=6e-10)
 
 
 def test_in_a_table_without_traces_the_rate_and_the_sum_of_values_move_together() -> None:
-    rng, v = np.random.default_rng(0), td.DifferentialTD(td.OneHot(5), 0.1, 0.0, eta=0.7)
+    rng, v = np.random.default_rng(0), td.DifferentialTD(td.features.OneHot(5), 0.1, 0.0, eta=0.7)
     for _ in range(200):
         s, after = rng.integers(5, size=2)
         v.update(int(s), rng.normal(), int(after), gamma=1.0, rho=rng.uniform(0, 2))
@@ -25,7 +25,7 @@ def test_in_a_table_without_traces_the_rate_and_the_sum_of_values_move_together(
 
 
 def test_the_mean_of_rewards_is_its_equations() -> None:
-    rng, v = np.random.default_rng(4), td.DifferentialTD(td.Table(X), 0.1, 0.6, eta=0.3, rate="mean")
+    rng, v = np.random.default_rng(4), td.DifferentialTD(td.features.Table(X), 0.1, 0.6, eta=0.3, rate="mean")
     w, e, mean, decay = np.zeros(3), np.zeros(3), 0.0, 0.0
     for _ in range(60):
         (s, after), reward, gamma, rho = rng.integers(13, size=2), rng.normal(), rng.random(), 2 * rng.random()
@@ -42,7 +42,7 @@ def test_the_mean_of_rewards_is_its_equations() -> None:
 @pytest.mark.parametrize("rate", ["td", "mean"])
 def test_it_finds_the_average_reward_and_the_differential_values(rate: str) -> None:
     # 0 → 1 (reward 1) or 0 → 5 (0), ½ each; 1→2→3→4→0; 5→6→7→8→0 with 2 on the last: r(π) = 0.3
-    rng, v = np.random.default_rng(1), td.DifferentialTD(td.OneHot(9), 0.02, 0.5, eta=0.5, rate=rate)  # type: ignore[arg-type]
+    rng, v = np.random.default_rng(1), td.DifferentialTD(td.features.OneHot(9), 0.02, 0.5, eta=0.5, rate=rate)  # type: ignore[arg-type]
     s = 0
     for _ in range(40_000):
         after = (1 if rng.random() < 0.5 else 5) if s == 0 else 0 if s in (4, 8) else s + 1
@@ -55,7 +55,7 @@ def test_it_finds_the_average_reward_and_the_differential_values(rate: str) -> N
 
 def test_off_policy_the_rate_is_the_targets() -> None:
     # two actions in one state: rewards 1 and 0, the target takes the first, the behaviour each by half
-    rng, v = np.random.default_rng(2), td.DifferentialTD(td.OneHot(1), 0.01, 0.3, eta=1.0)
+    rng, v = np.random.default_rng(2), td.DifferentialTD(td.features.OneHot(1), 0.01, 0.3, eta=1.0)
     for _ in range(20_000):
         first = rng.random() < 0.5
         v.update(0, float(first), 0, gamma=1.0, rho=2.0 * first)
@@ -64,7 +64,7 @@ def test_off_policy_the_rate_is_the_targets() -> None:
 
 def test_with_a_discount_it_is_td_of_centred_rewards() -> None:
     rng = np.random.default_rng(3)
-    v, plain = td.DifferentialTD(td.OneHot(4), 0.05, 0.6, eta=0.2), td.TD(td.OneHot(4), 0.05, 0.6)
+    v, plain = td.DifferentialTD(td.features.OneHot(4), 0.05, 0.6, eta=0.2), td.TD(td.features.OneHot(4), 0.05, 0.6)
     for t in range(100):
         (s, after), reward, gamma, rho = rng.integers(4, size=2), rng.normal(), rng.uniform(0.5, 1), rng.uniform(0, 2)
         plain.update(int(s), reward - v.reward_rate, int(after), gamma, rho, terminated=t % 9 == 8)

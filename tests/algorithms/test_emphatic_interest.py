@@ -15,7 +15,7 @@ def every_schedule() -> None:
         for name, features in checks._features(0).items():
             own = np.random.default_rng(3).uniform(0, 2, features.size)
             if name != "one-hot":  # i = u·x must not be negative
-                features = td.Table(abs(features.matrix(range(checks.STATES))))
+                features = td.features.Table(abs(features.matrix(range(checks.STATES))))
             c, X = checks._stream(0, 250), features.matrix(range(checks.STATES))
 
             def make() -> Any:
@@ -39,7 +39,7 @@ def test_every_schedule_with_an_interest_for_each_feature() -> None:
 
 @pytest.mark.parametrize("kind", [td.ETD, td.TrueOnlineETD])
 def test_bad_interests_and_decays_are_refused_by_name(kind: Any) -> None:
-    x = td.OneHot(3)
+    x = td.features.OneHot(3)
     for interest in ([1.0, 2.0], [1.0, -1.0, 0.0], [np.inf, 1.0, 1.0], np.ones((3, 1))):
         with pytest.raises(ValueError, match="interest must be a number of at least 0, or 3 of them"):
             kind(x, 0.1, interest=interest)
@@ -52,7 +52,7 @@ def test_bad_interests_and_decays_are_refused_by_name(kind: Any) -> None:
 @pytest.mark.parametrize("kind", [td.ETD, td.TrueOnlineETD])
 def test_parameters_make_the_same_learner_again(kind: Any) -> None:
     for given in ({}, {"interest": 0.5}, {"beta_f": 0.0}, {"interest": [0.0, 1.0, 2.0], "beta_f": 0.25}):
-        v = kind(td.OneHot(3), 0.1, **given)
+        v = kind(td.features.OneHot(3), 0.1, **given)
         found = v.get_params()
         assert {"interest": 1.0, "beta_f": None} | given == {n: found[n] for n in ("interest", "beta_f")}
         twin = kind(**found)

@@ -13,7 +13,7 @@ ALPHA, BETA = 0.02, 0.07
 
 
 def build(s: Stream, kind: Any, **options: Any) -> Any:
-    return kind(td.Table(s.X), options.pop("alpha", ALPHA), s.lam, on_divergence="flag", **options)
+    return kind(td.features.Table(s.X), options.pop("alpha", ALPHA), s.lam, on_divergence="flag", **options)
 
 
 def with_interest(s: Stream) -> Stream:
@@ -95,7 +95,7 @@ def test_true_online_etd_is_its_forward_view_after_every_step() -> None:
 
 def follow_on() -> None:
     for gamma in (0.5, 0.9):
-        v = td.ETD(td.OneHot(1), 1e-9, 0.0)
+        v = td.ETD(td.features.OneHot(1), 1e-9, 0.0)
         for _ in range(400):
             v.update(0, 0.0, 0, gamma)
         np.testing.assert_allclose(1 + v._record["V_follow"][0], 1 / (1 - gamma))

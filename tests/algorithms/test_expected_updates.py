@@ -101,7 +101,7 @@ GRADIENT: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
 @pytest.mark.parametrize("name", GRADIENT)
 def test_mean_update_of_gradient_methods(name: str) -> None:
     build, options, of_w, of_h = GRADIENT[name]
-    found = mean_update(build(td.Table(X), 0.5, LAM, beta=0.5, **options), {"V_w": W, "V_h": H})
+    found = mean_update(build(td.features.Table(X), 0.5, LAM, beta=0.5, **options), {"V_w": W, "V_h": H})
     np.testing.assert_allclose(found["V_w"], of_w, atol=1e-8)
     np.testing.assert_allclose(found["V_h"], of_h, atol=1e-8)
 
@@ -115,7 +115,7 @@ def test_mean_update_of_emphatic_methods_is_that_of_the_key_matrix(
     for given, i in ((1.0, np.ones(3)), (INTEREST, X @ INTEREST)):
         K, k = system(emphasis(decay, i), P_PI)
         start = {"V_w": W} | ({} if np.ndim(given) == 0 else {"V_interests": INTEREST})
-        found = mean_update(build(td.Table(X), alpha, LAM, interest=given, beta_f=beta_f), start)
+        found = mean_update(build(td.features.Table(X), alpha, LAM, interest=given, beta_f=beta_f), start)
         np.testing.assert_allclose(found["V_w"], k - K @ W, atol=atol)
 
 
@@ -133,7 +133,7 @@ def test_emphatic_methods_converge_to_their_own_fixed_point(build: Any, beta_f: 
         states[t], s = s, NEXT[s, action[s, t]]
     states[n] = s
     a = action[states[:-1], np.arange(n)]
-    v = build(td.Table(X), td.OneOver("steps", offset=20, power=0.7), LAM, beta_f=beta_f)
+    v = build(td.features.Table(X), td.steps.OneOver("steps", offset=20, power=0.7), LAM, beta_f=beta_f)
     v.update_many(states[:-1], REWARD[states[:-1], a], states[1:], GAMMA[states[1:]], (PI / B)[states[:-1], a])
     assert abs(v.weights - fixed).max() < 0.1 * abs(fixed - of_td).max()
 

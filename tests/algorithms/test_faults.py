@@ -14,7 +14,7 @@ KINDS = [td.GTD2, td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD]
 def a_follow_on_trace_is_bounded() -> None:
     """Without rewards nothing is learnt, however large F would be; the first reward then is divergence."""
     for kind in (td.ETD, td.TrueOnlineETD):
-        v = kind(td.OneHot(3), 0.1, 0.0, on_divergence="flag")
+        v = kind(td.features.OneHot(3), 0.1, 0.0, on_divergence="flag")
         for t in range(120):
             v.update(t % 3, 0.0, (t + 1) % 3, 1.0, 1e6)
         assert v._record["V_follow"][0] == 1e100
@@ -25,7 +25,7 @@ def a_follow_on_trace_is_bounded() -> None:
         assert v.diverged_at is not None
         assert np.isfinite(v.weights).all()
         for ending in ({"terminated": True}, {"truncated": True}, {"rho": 0.0}, {"gamma": 0.0}):  # F begins anew
-            calm = kind(td.OneHot(3), 0.1, 0.0)
+            calm = kind(td.features.OneHot(3), 0.1, 0.0)
             for t in range(120):
                 calm.update(t % 3, 0.0, (t + 1) % 3, 1.0, 1e6)
             calm.update(0, 0.0, 1, **({"gamma": 1.0, "rho": 1e6} | ending))
@@ -37,7 +37,7 @@ def large_ratios() -> None:
     for kind in KINDS:
         for seed in range(6):
             rng = np.random.default_rng(seed)
-            v = kind(td.OneHot(4), 0.1, rng.random(), on_divergence="flag")
+            v = kind(td.features.OneHot(4), 0.1, rng.random(), on_divergence="flag")
             for _ in range(60):
                 s, y = rng.integers(4, size=2).tolist()
                 v.update(s, rng.normal(), y, rng.random(), rng.choice([0.0, 1.0, 1e6]))
@@ -48,7 +48,7 @@ def large_ratios() -> None:
 
 def a_small_beta() -> None:
     for kind in (td.GTD2, td.TDRC, td.HTD):
-        v = kind(td.OneHot(3), 0.1, 0.4, beta=1e-300)
+        v = kind(td.features.OneHot(3), 0.1, 0.4, beta=1e-300)
         for t in range(100):
             v.update(t % 3, 1.0, (t + 1) % 3, 0.9, 1.0 + t % 2)
         assert np.isfinite(v.weights).all()
@@ -59,7 +59,7 @@ def much_regularisation() -> None:
     """β reg beyond 1 counts as 1; taken at its word it would let h grow a hundredfold at each step."""
     found = []
     for reg in (10.0, 1e3, 1e300):
-        v = td.TDRC(td.OneHot(3), 0.1, 0.5, reg=reg)
+        v = td.TDRC(td.features.OneHot(3), 0.1, 0.5, reg=reg)
         for t in range(200):
             v.update(t % 3, 1.0, (t + 1) % 3, 0.9, 1.0 + t % 2)
         found.append(v.weights.copy())
@@ -80,16 +80,16 @@ def test_faults(check: Any) -> None:
 @pytest.mark.parametrize("kind", [td.GTD2, td.TDRC, td.HTD])
 def test_a_beta_of_0_is_refused(kind: Any) -> None:
     with pytest.raises(ValueError, match="beta must be positive and finite; got 0"):
-        kind(td.OneHot(3), 0.1, beta=0.0)
+        kind(td.features.OneHot(3), 0.1, beta=0.0)
 
 
 def test_other_arguments_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="reg must be finite and not negative; got -1"):
-        td.TDRC(td.OneHot(3), 0.1, reg=-1)
+        td.TDRC(td.features.OneHot(3), 0.1, reg=-1)
     kind: Any
     for kind in (td.GTD, td.GTD2):
         with pytest.raises(ValueError, match='form must be "correction" or "gradient"; got \'maei\''):
-            kind(td.OneHot(3), 0.1, form="maei")
+            kind(td.features.OneHot(3), 0.1, form="maei")
     for kind in (td.TrueOnlineGTD, td.TDRC, td.HTD):
         with pytest.raises(TypeError, match="has no argument form"):
-            kind(td.OneHot(3), 0.1, form="gradient")
+            kind(td.features.OneHot(3), 0.1, form="gradient")

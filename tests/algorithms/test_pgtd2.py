@@ -12,7 +12,7 @@ import tdlambda as td
 def half_steps_written_out() -> None:
     rng, X, lam = np.random.default_rng(0), np.random.default_rng(1).normal(size=(8, 4)), np.random.default_rng(2)
     lams = lam.random(8)
-    v = td.PGTD2(td.Table(X), 0.1, lams, beta=0.2)
+    v = td.PGTD2(td.features.Table(X), 0.1, lams, beta=0.2)
     w, h, e, decay = np.zeros(4), np.zeros(4), np.zeros(4), 0.0
     for _ in range(80):
         (s, after), reward, gamma, rho, end = rng.integers(8, size=2), rng.normal(), rng.random(), *rng.random(2)

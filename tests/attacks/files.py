@@ -62,17 +62,17 @@ def refused(label: str, act: Callable[[], Any], also: type[Exception] = ValueErr
 @cache
 def archives() -> dict[str, tuple[bytes, str]]:
     """Files of learners and agents, and what each holds."""
-    sparse, dense = td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8), td.OneHot(4)
+    sparse, dense = td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8), td.features.OneHot(4)
     learners: dict[str, Any] = {
-        "TD": td.TD(dense, 0.1), "TrueOnlineTD": td.TrueOnlineTD(sparse, td.OneOver("visits"), lam="auto"),
+        "TD": td.TD(dense, 0.1), "TrueOnlineTD": td.TrueOnlineTD(sparse, td.steps.OneOver("visits"), lam="auto"),
         "TrueOnlineGTD": td.TrueOnlineGTD(dense, 0.1, lam="meta"), "VTD": td.VTD(dense, 0.1),
         "MonteCarlo": td.MonteCarlo(dense, 0.1), "NStepTD": td.NStepTD(sparse, 0.1, 3), "LSTD": td.LSTD(dense),
         "RecursiveLSTD": td.RecursiveLSTD(dense, forgetting=0.9), "LSPE": td.LSPE(dense),
-        "ExpectedTrace": td.ExpectedTrace(dense, 0.1, beta=td.OneOver("visits")),
+        "ExpectedTrace": td.ExpectedTrace(dense, 0.1, beta=td.steps.OneOver("visits")),
         "LambdaReturn": td.LambdaReturn(dense, 0.1, [0.5] * 4), "AutoTD": td.AutoTD(dense),
-        "Meta": td.TD(dense, 0.1, td.Meta(features=td.Table(np.eye(4, 2)), horizon=3)),
-        "agent": td.ActorCritic(td.TrueOnlineTD(dense, 0.1, "greedy"), td.Softmax(2), 0.1, behavior=[0.5, 0.5]),
-        "Gaussian": td.ActorCritic(td.TD(sparse, 0.1), td.Gaussian([-1], [1]), 0.1, lam=0.5),
+        "Meta": td.TD(dense, 0.1, td.rules.Meta(features=td.features.Table(np.eye(4, 2)), horizon=3)),
+        "agent": td.ActorCritic(td.TrueOnlineTD(dense, 0.1, "greedy"), td.control.Softmax(2), 0.1, behavior=[0.5, 0.5]),
+        "Gaussian": td.ActorCritic(td.TD(sparse, 0.1), td.control.Gaussian([-1], [1]), 0.1, lam=0.5),
     }  # fmt: skip
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,9 @@ def use(learner: Any) -> None:
     """Some steps; observations of whichever kind it takes."""
     acts, some = isinstance(learner, td.ActorCritic), (0, 1, 3) if learner.features.active < 2 else np.eye(3, 2)
     for t, obs in enumerate(some):
-        action = ((1,) if isinstance(getattr(learner, "policy", None), td.Softmax) else ([0.5],)) if acts else ()
+        action = (
+            ((1,) if isinstance(getattr(learner, "policy", None), td.control.Softmax) else ([0.5],)) if acts else ()
+        )
         learner.update(obs, *action, 0.5, some[t - 1], gamma=0.9, terminated=False)
 
 
@@ -100,7 +102,7 @@ def held(learner: Any) -> str:
 
 
 def archive(rng: RNG, say: Say, folder: Path) -> None:
-    """`td.load` and `ActorCritic.load`."""
+    """`td.load`."""
     name = str(rng.choice(list(archives())))
     content, what = archives()[name]
     blind = bool(rng.random() < 0.4)
@@ -108,8 +110,7 @@ def archive(rng: RNG, say: Say, folder: Path) -> None:
     say(f"load of {name}: {how}")
     path = folder / "it"
     path.write_bytes(damaged)
-    load = td.ActorCritic.load if name in ("agent", "Gaussian") else td.load
-    learner: Any = refused(f"load of {name}", lambda: load(path))
+    learner: Any = refused(f"load of {name}", lambda: td.load(path))
     if learner is None:
         return
     if blind:
@@ -128,11 +129,11 @@ def archive(rng: RNG, say: Say, folder: Path) -> None:
 
 # ---- results --------------------------------------------------------------------------------------------------
 
-STUDY = td.Study(
+STUDY = td.studies.Study(
     "small", "RandomWalk-v0", seeds=2, steps=200, points=10, curve=5, grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]},
     methods={
-        "fixed": td.Method("TrueOnlineTD", over=("alpha", "lam")),
-        "greedy": td.Method("TD", rule="Greedy", over=("alpha",)),
+        "fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam")),
+        "greedy": td.studies.Method("TD", rule="Greedy", over=("alpha",)),
     },
 )  # fmt: skip
 
@@ -141,14 +142,14 @@ STUDY = td.Study(
 def results() -> Path:
     """A directory of results that stays as it is."""
     out = Path(tempfile.mkdtemp()) / "results"
-    td.run_study(STUDY, out, workers=1, progress=False)
+    td.studies.run_study(STUDY, out, workers=1, progress=False)
     return out
 
 
 @cache
 def frame() -> pl.DataFrame:
     """What is in it. Only a child may ask: a process that has used Polars cannot be forked."""
-    return td.load_results(results())
+    return td.studies.load_results(results())
 
 
 def units(out: Path) -> dict[str, bytes]:
@@ -176,7 +177,7 @@ def unit(rng: RNG, say: Say, folder: Path) -> None:
         warnings.simplefilter("always")
         match reader:
             case "load_results":
-                found = refused(label, lambda: td.load_results(out))
+                found = refused(label, lambda: td.studies.load_results(out))
                 rest = pl.concat([part for part in frame().partition_by("method", "seed") if not _of(part, path)])
                 if blind and changed and found is not None and not (found.equals(rest, null_equal=True) and said):
                     raise Failed(f"{label}: taken for right")
@@ -187,7 +188,7 @@ def unit(rng: RNG, say: Say, folder: Path) -> None:
             case "report":
                 refused(label, lambda: load_report([out]))
             case "run_study":
-                outcome = refused(label, lambda: td.run_study(STUDY, out, workers=1, progress=False))
+                outcome = refused(label, lambda: td.studies.run_study(STUDY, out, workers=1, progress=False))
                 if blind and outcome is not None and (outcome.done != int(changed) or units(out) != whole):
                     raise Failed(f"{label}: not done again")
 
@@ -246,7 +247,7 @@ def manifest(rng: RNG, say: Say, folder: Path) -> None:
     say(f"{reader}, manifest: {how}")
     path.write_bytes(content)
     readers: dict[str, Callable[[], Any]] = {
-        "load_results": lambda: td.load_results(out), "load_study": lambda: store.load_study(out),
+        "load_results": lambda: td.studies.load_results(out), "load_study": lambda: store.load_study(out),
         "Watcher": lambda: Watcher(out).look(), "report": lambda: load_report([out]),
     }  # fmt: skip
     found = refused(f"{reader} of a manifest ({'damaged' if blind else 'forged'})", readers[reader])
@@ -287,7 +288,7 @@ def toml(rng: RNG, say: Say, folder: Path) -> None:
         content = "\n".join(_lines(data)).encode()
     say(f"study{how if how[0] == '.' else ': ' + how}")
     path.write_bytes(content)
-    study = refused("Study.load", lambda: td.Study.load(path), TypeError)
+    study = refused("Study.load", lambda: td.studies.Study.load(path), TypeError)
     if study is None:
         return
     if CANARY in sys.modules:

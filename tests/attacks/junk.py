@@ -15,10 +15,11 @@ from attacks.harness import Failed, Say
 RNG = np.random.Generator
 VALUES: list[Any] = [
     None, True, "", "x", "auto", b"0.5", -1, 0, 1, 0.5, 1.5, -0.0, 5e-324, 1e308, np.nan, np.inf, -np.inf, 10**400,
-    2**63, 10**12, [], [0.5], [0.5] * 3, [[0.5]], [None], ["a"], {}, object(), int, td.Meta, td.OneHot(3), 1j,
+    2**63, 10**12, [], [0.5], [0.5] * 3, [[0.5]], [None], ["a"], {}, object(),
+    int, td.rules.Meta, td.features.OneHot(3), 1j,
     np.zeros(3), np.ma.array([0.1, 0.2, 0.3], mask=True), np.array("0.5"), np.zeros((2, 2)), lambda: 0, range(3), 1e13,
 ]  # fmt: skip
-FEATURES = td.OneHot(3)
+FEATURES = td.features.OneHot(3)
 BUILDS: dict[str, partial[Any]] = {
     "TD": partial(
         td.TD,
@@ -46,21 +47,21 @@ BUILDS: dict[str, partial[Any]] = {
         td.ExpectedTrace, features=FEATURES, alpha=0.1, lam=0.9, beta=0.1, eta=0.5, initial=0.0, max_size=10, bound=1e6
     ),
     "AutoTD": partial(td.AutoTD, features=FEATURES),
-    "OneOver": partial(td.OneOver, by="visits", scale=1.0, offset=0.0, power=1.0),
-    "Meta": partial(td.Meta, kappa=0.1, trace=True, warm_up=0, length=None, features=FEATURES, ratio=1.0),
-    "Greedy": partial(td.Greedy, ratio=1.0, of="target", warm_up=0),
-    "Counting": partial(td.Counting, patience=1.0, warm_up=0, length=10),
-    "OneHot": partial(td.OneHot, n=3),
-    "Dense": partial(td.Dense, n=3),
-    "Table": partial(td.Table, matrix=np.eye(3)),
-    "TileCoder": partial(td.TileCoder, low=[0, 0], high=[1, 1], tilings=2, tiles=2, hash_size=None),
-    "Fourier": partial(td.Fourier, low=[0, 0], high=[1, 1], order=2),
-    "GridTilings": partial(td.GridTilings, shape=(2, 3), cuts=[((1,), ())]),
-    "Custom": partial(td.Custom, function=abs, size=3, active=2),
+    "OneOver": partial(td.steps.OneOver, by="visits", scale=1.0, offset=0.0, power=1.0),
+    "Meta": partial(td.rules.Meta, kappa=0.1, trace=True, warm_up=0, length=None, features=FEATURES, ratio=1.0),
+    "Greedy": partial(td.rules.Greedy, ratio=1.0, of="target", warm_up=0),
+    "Counting": partial(td.rules.Counting, patience=1.0, warm_up=0, length=10),
+    "OneHot": partial(td.features.OneHot, n=3),
+    "Dense": partial(td.features.Dense, n=3),
+    "Table": partial(td.features.Table, matrix=np.eye(3)),
+    "TileCoder": partial(td.features.TileCoder, low=[0, 0], high=[1, 1], tilings=2, tiles=2, hash_size=None),
+    "Fourier": partial(td.features.Fourier, low=[0, 0], high=[1, 1], order=2),
+    "GridTilings": partial(td.features.GridTilings, shape=(2, 3), cuts=[((1,), ())]),
+    "Custom": partial(td.features.Custom, function=abs, size=3, active=2),
     "ActorCritic": partial(
         td.ActorCritic,
         critic=td.TD(FEATURES, 0.1),
-        policy=td.Softmax(2),
+        policy=td.control.Softmax(2),
         eta=0.1,
         lam=0.5,
         weighting="plain",
@@ -68,8 +69,8 @@ BUILDS: dict[str, partial[Any]] = {
         warm_up=0,
         behavior=[0.5, 0.5],
     ),
-    "Softmax": partial(td.Softmax, actions=2),
-    "Gaussian": partial(td.Gaussian, low=-1, high=1, sigma=0.5, within=10.0),
+    "Softmax": partial(td.control.Softmax, actions=2),
+    "Gaussian": partial(td.control.Gaussian, low=-1, high=1, sigma=0.5, within=10.0),
 }
 
 

@@ -81,7 +81,7 @@ def unfinished(out: Path) -> set[Path]:
 def a_saving(rng: RNG, say: Say, folder: Path) -> None:
     """A learner saved after every step, and stopped: the file holds one of its states."""
     path, stop = folder / "learner", SIGNALS[int(rng.integers(len(SIGNALS)))]
-    learner = td.TrueOnlineTD(td.OneHot(50_000 if rng.integers(2) else 5), 0.1, 0.9)
+    learner = td.TrueOnlineTD(td.features.OneHot(50_000 if rng.integers(2) else 5), 0.1, 0.9)
     learner.save(path)
     when = float(rng.uniform(0, 0.3))
     say(f"{learner!r} is saved again and again; {stop.name} after {when:.2f} s")
@@ -152,7 +152,7 @@ def undisturbed() -> tuple[dict[str, bytes], float]:
 
 def warm() -> None:
     """Load what the study needs, and run it once."""
-    study = td.Study.from_dict(STUDY)
+    study = td.studies.Study.from_dict(STUDY)
     for method in study.methods:
         td.engine.run(study.environment, study.learners(method)[:1], 1, 100, threads=1, progress=False)
     undisturbed()

@@ -150,9 +150,9 @@ def update_many(subject: Subject, rng: RNG, say: Say) -> None:
 
     def learn(one: Any) -> None:
         if way == "from_log":
-            td.from_log(given, one)
+            td.learners.learn_from_log(given, one)
         elif way == "Transitions":
-            one.update_many(td.Transitions(action=np.zeros(n, dtype=np.int64), **given))
+            one.update_many(td.mdp.Transitions(action=np.zeros(n, dtype=np.int64), **given))
         else:
             one.update_many(**given)
 
@@ -214,7 +214,7 @@ def copies(subject: Subject, rng: RNG, say: Say) -> None:
         if way == "save":
             with tempfile.TemporaryDirectory() as folder:
                 one.save(f"{folder}/it")
-                twin = td.ActorCritic.load(f"{folder}/it") if subject.acts else td.load(f"{folder}/it")
+                twin = td.load(f"{folder}/it")
         else:
             twin = one.clone() if way == "clone" else pickle.loads(pickle.dumps(one))
     except Exception as error:
@@ -227,8 +227,11 @@ def in_the_engine(rng: RNG, say: Say) -> None:
     """`engine.run` of a learner on features that are wrong after a while."""
     name = str(rng.choice([next(iter(TRACES)), "TrueOnlineTD", "LSTD", "AutoTD"]))
     liar = Liar(str(rng.choice(list(ENCODINGS))), int(rng.integers(8)))
-    must, features = required(liar.fault, ENCODINGS), liar if name not in TRACES or rng.integers(2) else td.OneHot(11)
-    lam: Any = 0.9 if features is liar else td.Meta(features=liar)
+    must, features = (
+        required(liar.fault, ENCODINGS),
+        liar if name not in TRACES or rng.integers(2) else td.features.OneHot(11),
+    )
+    lam: Any = 0.9 if features is liar else td.rules.Meta(features=liar)
     options = {} if name in PLAIN else {"lam": lam}
     learner = (TRACES | OTHERS | PLAIN)[name](features, **options)
     subject = Subject(f"{name}({features!r}, {options})", learner, WORLDS["OneHot(5)"](), SAME)
@@ -271,12 +274,12 @@ def warm() -> None:
                 one = build(world.features, lam=lam, dtype=dtype)
                 _try_out(Subject(name, one, world, SAME), rng)
     one_hot = WORLDS["OneHot(5)"]()
-    agent = td.ActorCritic(td.TrueOnlineTD(one_hot.features, 0.1, dtype="float32"), td.Softmax(2), 0.1)
+    agent = td.ActorCritic(td.TrueOnlineTD(one_hot.features, 0.1, dtype="float32"), td.control.Softmax(2), 0.1)
     agent.update(**plain_step(Subject("", agent, one_hot, SAME), rng))
     agent.act(0, rng), agent.policy_at(0)
     _try_out(Subject("", agent.critic, one_hot, SAME), rng)
     for rule in (0.9, "meta"):
-        td.engine.run("RingWorld-v0", [td.TD(td.OneHot(11), 0.1, rule)], 1, 20, threads=1, progress=False)
+        td.engine.run("RingWorld-v0", [td.TD(td.features.OneHot(11), 0.1, rule)], 1, 20, threads=1, progress=False)
         td.engine.run("RingWorld-v0", [td.TrueOnlineTD(Liar("honest"), 0.1, rule)], 1, 20, threads=1, progress=False)
 
 

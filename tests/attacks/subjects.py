@@ -67,21 +67,21 @@ class World:
 
 
 def halves(s: Any) -> Any:
-    """A function for `td.Custom`."""
+    """A function for `td.features.Custom`."""
     if not isinstance(s, int | np.integer):
         raise TypeError(f"observation must be an integer; got {s!r}")
     return [s, (s + 1) % STATES], [0.5, 0.5]
 
 
 WORLDS: dict[str, Callable[[], World]] = {
-    "OneHot(5)": lambda: World("OneHot(5)", td.OneHot(STATES), STATES),
-    "OneHot(300)": lambda: World("OneHot(300)", td.OneHot(300), 300),
-    "Table": lambda: World("Table", td.Table(np.eye(STATES, 3) + 0.5), STATES),
-    "GridTilings": lambda: World("GridTilings", td.GridTilings.frozen_lake(), 16),
-    "Custom": lambda: World("Custom", td.Custom(halves, STATES, 2), STATES),
-    "Dense": lambda: World("Dense", td.Dense(2)),
-    "TileCoder": lambda: World("TileCoder", td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)),
-    "Fourier": lambda: World("Fourier", td.Fourier([0, 0], [1, 1], order=2)),
+    "OneHot(5)": lambda: World("OneHot(5)", td.features.OneHot(STATES), STATES),
+    "OneHot(300)": lambda: World("OneHot(300)", td.features.OneHot(300), 300),
+    "Table": lambda: World("Table", td.features.Table(np.eye(STATES, 3) + 0.5), STATES),
+    "GridTilings": lambda: World("GridTilings", td.features.GridTilings.frozen_lake(), 16),
+    "Custom": lambda: World("Custom", td.features.Custom(halves, STATES, 2), STATES),
+    "Dense": lambda: World("Dense", td.features.Dense(2)),
+    "TileCoder": lambda: World("TileCoder", td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)),
+    "Fourier": lambda: World("Fourier", td.features.Fourier([0, 0], [1, 1], order=2)),
 }
 
 
@@ -111,11 +111,11 @@ def lam(rng: RNG, world: World, fits: bool) -> tuple[str, Any, Verdict]:
     known[f"LyingRule({fault})"] = (LyingRule(fault), required(fault, RULES))
     if fits:
         known |= {name: (name, SAME) for name in (["meta"] if FEW else ["auto", "meta", "greedy"])}
-        known |= {} if FEW else {"Counting": (td.Counting(), SAME)}
+        known |= {} if FEW else {"Counting": (td.rules.Counting(), SAME)}
         if world.states is not None:
             fault = str(rng.choice(list(ENCODINGS)))
-            known[f"Meta(Liar({fault}))"] = (td.Meta(features=Liar(fault)), required(fault, ENCODINGS))
-            known["Meta on one feature too few"] = (td.Meta(features=td.OneHot(world.states - 1)), ANY)
+            known[f"Meta(Liar({fault}))"] = (td.rules.Meta(features=Liar(fault)), required(fault, ENCODINGS))
+            known["Meta on one feature too few"] = (td.rules.Meta(features=td.features.OneHot(world.states - 1)), ANY)
     name = str(rng.choice(list(known)))
     return name, *known[name]
 
@@ -127,7 +127,7 @@ TRACES = {
     "TD replacing": lambda x, lam, **o: td.TD(x, 0.1, lam, "replacing", **o),
     "TD dutch": lambda x, lam, **o: td.TD(x, 0.1, lam, "dutch", **o),
     "TrueOnlineTD": lambda x, lam, **o: td.TrueOnlineTD(x, 0.1, lam, **o),
-    "TrueOnlineTD by visits": lambda x, lam, **o: td.TrueOnlineTD(x, td.OneOver("visits"), lam, **o),
+    "TrueOnlineTD by visits": lambda x, lam, **o: td.TrueOnlineTD(x, td.steps.OneOver("visits"), lam, **o),
     "GTD": lambda x, lam, **o: td.GTD(x, 0.1, lam, **o),
     "TrueOnlineGTD": lambda x, lam, **o: td.TrueOnlineGTD(x, 0.1, lam, **o),
 }
@@ -211,7 +211,12 @@ def draw(rng: RNG) -> tuple[str, World, Verdict, Callable[[], Any]]:
         text += f", lam={called}"
     text += "".join(f", {key}={value}" for key, value in options.items() if key != "lam") + ")"
     if name == "ActorCritic":
-        return text, world, verdict, lambda: td.ActorCritic(build(world.features, **options), td.Softmax(2), 0.1)
+        return (
+            text,
+            world,
+            verdict,
+            lambda: td.ActorCritic(build(world.features, **options), td.control.Softmax(2), 0.1),
+        )
     return text, world, verdict, lambda: build(world.features, **options)
 
 

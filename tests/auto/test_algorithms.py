@@ -64,7 +64,11 @@ class NeedsCap(CappedTD):
 
 
 ALGORITHMS: list[Any] = [td.TD, td.TrueOnlineGTD, CappedTD, Clipped]
-FEATURES = [td.OneHot(40), td.Table(np.random.default_rng(1).normal(size=(40, 3)) * 0.5), td.OneHot(300)]
+FEATURES = [
+    td.features.OneHot(40),
+    td.features.Table(np.random.default_rng(1).normal(size=(40, 3)) * 0.5),
+    td.features.OneHot(300),
+]
 
 
 def stream(steps: int) -> Any:
@@ -124,7 +128,7 @@ def test_copies_and_files_go_on_the_same(algorithm: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("algorithm", [td.TrueOnlineGTD, Clipped], ids=lambda a: a.__name__)
 def test_it_keeps_the_contract_of_a_learner(algorithm: Any) -> None:
-    td.check_learner(lambda: td.AutoTD(td.OneHot(5), algorithm=algorithm))
+    td.check_learner(lambda: td.AutoTD(td.features.OneHot(5), algorithm=algorithm))
 
 
 @pytest.mark.parametrize("algorithm", [td.TD, td.TrueOnlineGTD, CappedTD], ids=lambda a: a.__name__)
@@ -140,7 +144,7 @@ def test_learners_that_diverge_are_dropped(algorithm: Any) -> None:
     """Step sizes that are far too large, of some: their weights leave all bounds (those of `Clipped` cannot)."""
     rng, n = np.random.default_rng(1), 4000
     x = rng.normal(size=(n + 1, 3))
-    v, target = td.AutoTD(td.Dense(3), algorithm=algorithm), np.array([0.1, -0.2, 0.3])
+    v, target = td.AutoTD(td.features.Dense(3), algorithm=algorithm), np.array([0.1, -0.2, 0.3])
     v._experts.bank["alpha"][:8] = 30.0
     v.update_many(x[:-1], x[:-1] @ target, x[1:], 0.0)
     assert v.explain().diverged == (0 if algorithm is Clipped else 8)
@@ -148,15 +152,17 @@ def test_learners_that_diverge_are_dropped(algorithm: Any) -> None:
 
 
 def test_the_default_needs_no_name() -> None:
-    assert repr(td.AutoTD(td.OneHot(3))) == "AutoTD(features=OneHot(n=3))"
-    assert td.AutoTD(td.OneHot(3), algorithm="TrueOnlineTD").get_params() == {"features": td.OneHot(3)}
-    assert repr(td.AutoTD(td.OneHot(3), algorithm=td.TD)) == "AutoTD(features=OneHot(n=3), algorithm='TD')"
-    assert td.AutoTD(td.OneHot(3), algorithm="TD").algorithm is td.TD
+    assert repr(td.AutoTD(td.features.OneHot(3))) == "AutoTD(features=OneHot(n=3))"
+    assert td.AutoTD(td.features.OneHot(3), algorithm="TrueOnlineTD").get_params() == {
+        "features": td.features.OneHot(3)
+    }
+    assert repr(td.AutoTD(td.features.OneHot(3), algorithm=td.TD)) == "AutoTD(features=OneHot(n=3), algorithm='TD')"
+    assert td.AutoTD(td.features.OneHot(3), algorithm="TD").algorithm is td.TD
 
 
 def test_a_class_whose_name_is_taken_is_never_mistaken_for_the_other(tmp_path: Path) -> None:
     other = type("CappedTD", (CappedTD,), {"cap": 0.1})
-    v = td.AutoTD(td.OneHot(3), algorithm=other)
+    v = td.AutoTD(td.features.OneHot(3), algorithm=other)
     assert v.clone().algorithm is other
     with pytest.raises(TypeError, match="algorithm"):
         v.save(tmp_path / "v")
@@ -169,17 +175,17 @@ def test_a_class_whose_name_is_taken_is_never_mistaken_for_the_other(tmp_path: P
         ("MonteCarlo", ValueError, "must be one of"),
         (td.MonteCarlo, TypeError, "must be a class such as td.TrueOnlineTD"),
         (td.VTD, TypeError, "must be a class such as td.TrueOnlineTD"),
-        (td.TD(td.OneHot(3), 0.1), TypeError, "must be a class such as td.TrueOnlineTD"),
+        (td.TD(td.features.OneHot(3), 0.1), TypeError, "must be a class such as td.TrueOnlineTD"),
         (NeedsCap, TypeError, "NeedsCap needs a default of cap"),
     ],
 )
 def test_what_cannot_be_an_expert_is_refused(algorithm: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        td.AutoTD(td.OneHot(3), algorithm=algorithm)
+        td.AutoTD(td.features.OneHot(3), algorithm=algorithm)
 
 
 def test_a_declaration_alone_will_do() -> None:
     """An algorithm that is no learner of its own."""
-    v = td.AutoTD(td.OneHot(3), algorithm=DutchTD)
+    v = td.AutoTD(td.features.OneHot(3), algorithm=DutchTD)
     assert v.clone().algorithm is DutchTD
     assert pickle.loads(pickle.dumps(v)).algorithm is DutchTD

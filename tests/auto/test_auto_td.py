@@ -11,11 +11,11 @@ import pytest
 import tdlambda as td
 
 FEATURES = [
-    td.OneHot(5),
-    td.Dense(6),
-    td.Fourier([0, 0], [1, 1], order=2),
-    td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8),
-    td.GridTilings.frozen_lake(),
+    td.features.OneHot(5),
+    td.features.Dense(6),
+    td.features.Fourier([0, 0], [1, 1], order=2),
+    td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8),
+    td.features.GridTilings.frozen_lake(),
 ]
 
 
@@ -39,7 +39,7 @@ def test_saved_between_two_weight_updates_it_goes_on_the_same(tmp_path: Path) ->
 
 
 def test_a_state_with_impossible_numbers_is_refused() -> None:
-    v = td.AutoTD(td.OneHot(3))
+    v = td.AutoTD(td.features.OneHot(3))
     v.update(0, 1.0, 1)
     impossible = {
         "synced": 7, "updates": -1, "n_live": 99, "order": 3, "listed": 1, "under_way": -1, "dropped": 1, "drops": 1,
@@ -50,8 +50,8 @@ def test_a_state_with_impossible_numbers_is_refused() -> None:
         state = {part: array.copy() for part, array in v._state().items()}
         state[name][...] = value
         with pytest.raises(ValueError, match="state"):
-            td.AutoTD(td.OneHot(3))._restore(state)
-    td.AutoTD(td.OneHot(3))._restore(v._state())
+            td.AutoTD(td.features.OneHot(3))._restore(state)
+    td.AutoTD(td.features.OneHot(3))._restore(v._state())
 
 
 def test_it_is_near_the_best_of_its_own_learners() -> None:
@@ -72,7 +72,7 @@ def test_in_a_stream_without_end() -> None:
 
 def test_episodes_that_are_cut_are_no_ends() -> None:
     """γ = 0.9, reward 1 for ever, cut every 7 steps: the value is 10, not what 7 steps give."""
-    v, n = td.AutoTD(td.OneHot(2)), 20_000
+    v, n = td.AutoTD(td.features.OneHot(2)), 20_000
     s = np.arange(n) % 2
     v.update_many(s, np.ones(n), 1 - s, 0.9, truncated=np.arange(n) % 7 == 6)
     np.testing.assert_allclose(v.predict_many([0, 1]), 10, rtol=0.02)
@@ -132,7 +132,7 @@ def test_experts_of_ones_own(tmp_path: Path) -> None:
     """One that knows the values gets the weight; it learns as it would alone; files and copies hold it."""
     lake: Any = td.make("FrozenLake-v0")
     some = lake.sampler(seed=4).take(3000)
-    for features in (lake.features, td.OneHot(16)):
+    for features in (lake.features, td.features.OneHot(16)):
         alone = td.RecursiveLSTD(features, 0.9)
         v = td.AutoTD(features, experts=[alone, td.TD(features, 0.01, 0.5)])
         v.update_many(some)
@@ -169,7 +169,7 @@ def test_an_own_expert_that_is_right_gets_the_weight() -> None:
 def test_own_experts_for_readings() -> None:
     rng = np.random.default_rng(0)
     X = 50 + rng.normal(size=(400, 2)).cumsum(axis=0)
-    v = td.AutoTD(td.Dense(2), experts=[td.LSTD(td.Dense(2), 0.9)])
+    v = td.AutoTD(td.features.Dense(2), experts=[td.LSTD(td.features.Dense(2), 0.9)])
     v.update_many(X[:-1], X[1:, 0], X[1:], 0.9, truncated=np.arange(399) % 50 == 49)
     assert v.clone().predict(X[7]) == v.predict(X[7]) == pytest.approx(v.predict_many(X[7:8])[0])
     assert sum(v.expert_weights().values()) == pytest.approx(1)
@@ -178,21 +178,21 @@ def test_own_experts_for_readings() -> None:
 @pytest.mark.parametrize(
     ("experts", "message"),
     [
-        (td.TD(td.OneHot(3), 0.1), "list of learners"),
+        (td.TD(td.features.OneHot(3), 0.1), "list of learners"),
         ([0.1], "list of learners"),
-        ([td.TD(td.OneHot(4), 0.1)], "features of AutoTD"),
+        ([td.TD(td.features.OneHot(4), 0.1)], "features of AutoTD"),
     ],
 )
 def test_own_experts_that_cannot_be(experts: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        td.AutoTD(td.OneHot(3), experts=experts)
+        td.AutoTD(td.features.OneHot(3), experts=experts)
 
 
 def test_the_step_sizes_move_where_the_best_is_at_their_end() -> None:
     """A long cycle without noise: a step size of 1 is right, and the largest was 0.3."""
     n, size = 60_000, 300
     s = np.arange(n) % size
-    v = td.AutoTD(td.OneHot(size))
+    v = td.AutoTD(td.features.OneHot(size))
     v.update_many(s, np.sin(s), (s + 1) % size, 0.9)
     assert v.explain().moves >= 1
     assert max(e.alpha or 0 for e in v.explain().experts) > 0.3

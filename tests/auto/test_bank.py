@@ -35,7 +35,7 @@ FEATURES = {
 @pytest.mark.parametrize("features", FEATURES)
 def test_it_is_what_plain_numpy_makes_of_the_page(features: str) -> None:
     X = FEATURES[features]
-    encoder: td.Encoder = td.OneHot(4) if features == "one-hot" else td.Table(X)
+    encoder: td.Encoder = td.features.OneHot(4) if features == "one-hot" else td.features.Table(X)
     auto, plain = td.AutoTD(encoder), PlainBank(X.shape[1])
     for t, row in enumerate(stream(6000, 4, seed=5, turn=4000)):
         s, reward, after, *rest = row
@@ -56,8 +56,8 @@ def test_it_is_what_plain_numpy_makes_of_the_page(features: str) -> None:
 def test_its_learners_are_the_learners() -> None:
     """With ρ ≤ 1; beyond, λ is divided by ρ, which no fixed λ does: that is in the plain bank."""
     rows = [(*row[:4], min(row[4], 1.0), *row[5:]) for row in stream(700, 4, seed=2)]
-    auto = td.AutoTD(td.OneHot(4))
-    own = [td.TrueOnlineTD(td.OneHot(4), alpha, lam) for alpha, lam in GRID]
+    auto = td.AutoTD(td.features.OneHot(4))
+    own = [td.TrueOnlineTD(td.features.OneHot(4), alpha, lam) for alpha, lam in GRID]
     for row in rows:
         auto.update(*row)
         for learner in own:
@@ -69,7 +69,7 @@ def test_its_learners_are_the_learners() -> None:
 def test_with_many_features_as_with_few() -> None:
     """The same stream in a corner of 3000 features, which are averaged only when they are met."""
     rows = stream(5000, 4, seed=9, turn=3000)
-    few, many = td.AutoTD(td.OneHot(300)), td.AutoTD(td.OneHot(3000))
+    few, many = td.AutoTD(td.features.OneHot(300)), td.AutoTD(td.features.OneHot(3000))
     for v in (few, many):
         v.update_many(*(np.array(column) for column in zip(*rows, strict=True)))
     np.testing.assert_allclose(few._experts.weights()[:4], many._experts.weights()[:4], rtol=1e-5, atol=1e-7)
@@ -92,7 +92,7 @@ def test_a_diverging_learner_never_shows() -> None:
 
 
 def test_when_all_diverge_it_says_so() -> None:
-    v = td.AutoTD(td.OneHot(300))  # too many for least squares
+    v = td.AutoTD(td.features.OneHot(300))  # too many for least squares
     n = 50
     with pytest.raises(td.Diverged):
         v.update_many(np.zeros(n, int), np.full(n, 1e99), np.ones(n, int), rho=1e30)

@@ -32,7 +32,7 @@ def realised(r: Any, gamma: float) -> Any:
 
 def predictions(X: Any, r: Any, gamma: float = 0.9) -> Any:
     """Each made before it is learnt from."""
-    v, out = td.AutoTD(td.Dense(X.shape[1])), np.zeros(len(r))
+    v, out = td.AutoTD(td.features.Dense(X.shape[1])), np.zeros(len(r))
     for t in range(len(r)):
         out[t] = v.predict(X[t])
         v.update(X[t], r[t], X[t + 1], gamma)
@@ -53,7 +53,7 @@ def test_it_is_its_equations(episodes: bool, n: int, d: int) -> None:
     end = rng.choice(3, size=n, p=[0.95, 0.03, 0.02]) * episodes
     m = dense.memory(d)
     plain = Plain(np.column_stack([X[:32], r[:32]]), m.lam, m.window, m.mean_window, m.prior.T, m.pace)
-    v, got, wanted = td.AutoTD(td.Dense(d)), [], []
+    v, got, wanted = td.AutoTD(td.features.Dense(d)), [], []
     for t in range(n):
         step = (float(gamma[t]), float(rho[t]), bool(end[t] == 1), bool(end[t] == 2))
         v.update(X[t], float(r[t]), X[t + 1], *step)
@@ -88,7 +88,7 @@ def test_it_is_least_squares_where_that_is_right() -> None:
 
 
 def td_bank(X: Any, r: Any) -> Any:
-    v, out = td.AutoTD(td.Dense(X.shape[1]), algorithm="TrueOnlineTD"), np.zeros(len(r))
+    v, out = td.AutoTD(td.features.Dense(X.shape[1]), algorithm="TrueOnlineTD"), np.zeros(len(r))
     for t in range(len(r)):
         out[t] = v.predict(X[t])
         v.update(X[t], r[t], X[t + 1], 0.9)
@@ -143,7 +143,7 @@ def test_ways_to_the_same_state(n: int, tmp_path: Path) -> None:
     """One by one, together, from a file in the middle: the same bits, before and after the first are held back."""
     X, r = readings(500, 3)
     end = np.arange(500) % 50 == 49
-    one, many = td.AutoTD(td.Dense(3)), td.AutoTD(td.Dense(3))
+    one, many = td.AutoTD(td.features.Dense(3)), td.AutoTD(td.features.Dense(3))
     for t in range(n):
         one.update(X[t], r[t], X[t + 1], 0.9, truncated=bool(end[t]))
     many.update_many(X[: n // 3], r[: n // 3], X[1 : n // 3 + 1], 0.9, truncated=end[: n // 3])
@@ -158,7 +158,7 @@ def test_ways_to_the_same_state(n: int, tmp_path: Path) -> None:
 
 def test_what_it_says_of_itself() -> None:
     X, r = readings(600, 3)
-    v = td.AutoTD(td.Dense(3))
+    v = td.AutoTD(td.features.Dense(3))
     v.update_many(X[:-1], r, X[1:], 0.9)
     assert sum(v.expert_weights().values()) == pytest.approx(1)
     assert next(iter(v.expert_weights())).startswith("LSTD(")
@@ -170,6 +170,6 @@ def test_what_it_says_of_itself() -> None:
 
 
 def test_another_algorithm_or_too_many_readings_is_the_bank_of_learners() -> None:
-    assert "α = 0.1, λ = 0.4" in td.AutoTD(td.Dense(3), algorithm="TD").expert_weights()
-    assert "LSTD(0.8)" in td.AutoTD(td.Dense(200)).expert_weights()
-    assert "LSTD(0.8)" not in td.AutoTD(td.Dense(257)).expert_weights()
+    assert "α = 0.1, λ = 0.4" in td.AutoTD(td.features.Dense(3), algorithm="TD").expert_weights()
+    assert "LSTD(0.8)" in td.AutoTD(td.features.Dense(200)).expert_weights()
+    assert "LSTD(0.8)" not in td.AutoTD(td.features.Dense(257)).expert_weights()

@@ -38,7 +38,7 @@ def test_its_error_on_a_stream_is_the_one_that_happens(seen: slice) -> None:
     G = np.zeros(n + 1)
     for t in range(n - 1, -1, -1):
         G[t] = hidden[t + 1] + 0.9 * G[t + 1]
-    v, p = td.AutoTD(td.Dense(X.shape[1])), np.zeros(n)
+    v, p = td.AutoTD(td.features.Dense(X.shape[1])), np.zeros(n)
     for t in range(n):
         p[t] = v.predict(X[t])
         v.update(X[t], hidden[t + 1], X[t + 1], 0.9)
@@ -73,7 +73,7 @@ def test_readings_have_intervals_for_values_too() -> None:
         rng, x = np.random.default_rng(seed), np.zeros(1001)
         for t in range(1000):
             x[t + 1] = 0.8 * x[t] + rng.normal()
-        v = td.AutoTD(td.Dense(1))
+        v = td.AutoTD(td.features.Dense(1))
         v.update_many(x[:-1, None], 100 + x[1:], x[1:, None], 0.9)
         low, high = v.interval(np.array([1.0]))
         inside.append(low <= 1000 + 0.8 / (1 - 0.9 * 0.8) <= high)
@@ -104,7 +104,7 @@ def test_what_it_says_in_words() -> None:
     assert "values differ from predictions by about" in said
     n = 60_000
     cycle = np.arange(n) % 300
-    v = td.AutoTD(td.OneHot(300))
+    v = td.AutoTD(td.features.OneHot(300))
     v.update_many(cycle, np.sin(cycle), (cycle + 1) % 300, 0.9)
     assert v.explain().edge == "largest"
     assert "no step size is larger" in str(v.explain())

@@ -14,13 +14,13 @@ import tdlambda as td
 
 def test_tasks_lists_every_task_with_sizes_and_presets() -> None:
     listed = {t["id"]: t for t in as_json("tasks")["tasks"]}
-    assert set(listed) == set(td.TASKS)
+    assert set(listed) == set(td.tasks.TASKS)
     assert listed["FrozenLake-v0"]["states"] == 16
     assert listed["FrozenLake-v0"]["features"] == 12
     assert "0.3/0.25" in listed["RingWorld-v0"]["presets"]
     assert listed["MountainCar-v0"]["states"] is None
     text = run("tasks").stdout
-    assert all(name in text for name in td.TASKS)
+    assert all(name in text for name in td.tasks.TASKS)
 
 
 def test_solve_prints_what_the_library_computes() -> None:

@@ -38,7 +38,7 @@ def test_scores_a_page_and_a_horde_that_goes_on(file: Path) -> None:
     for word in ("flow, 3 rows", "flow, 6 rows", "ridge", "seasonal", "after row 300", "saved to"):
         assert word in text
     assert "<figure>" in out.read_text()
-    horde = td.Horde.load(saved)
+    horde = td.load(saved)
     with open(file, "a") as grown:
         grown.write("2024-01-13 12:00,10.5,0.1\n")
     found = json.loads(run(file, "--load", saved, "--json"))
@@ -81,7 +81,7 @@ def test_a_file_that_grows_is_followed_until_ctrl_c(file: Path) -> None:
     finally:
         going.kill()
         going.wait()
-    whole = td.Horde.load(saved)
+    whole = td.load(saved)
     assert whole.rows == 282
     again = td.Horde(None, {"flow": td.Question("flow", horizon=24, average=True)}, variance=True)
     assert again.learn(file).predict() == whole.predict() == found[-1]["predictions"]

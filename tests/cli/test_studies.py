@@ -37,13 +37,13 @@ def test_run_says_what_it_will_do_does_it_once_and_shows_the_best(study: Path) -
     assert re.search(r"updates: (less than a second|about [1-9])", first.stdout)
     assert "finished: 6 units done, 0 left" in first.stdout
     assert "[red]odd[/red] <title>" in first.stdout.replace("\n", " ")
-    results = td.load_results(here / "results" / "small")
+    results = td.studies.load_results(here / "results" / "small")
     assert results.shape[0] == 3 * (4 + 2)
     again = run(here, "run", "small.toml")
     assert "nothing is missing" in again.stdout
     more = json.loads(run(here, "run", "small.toml", "--seeds", "5", "--methods", "fixed", "--json").stdout)
     assert (more["done"], more["left"], more["interrupted"]) == (2, 0, False)
-    assert td.load_results(here / "results" / "small").shape[0] == 5 * 4 + 3 * 2
+    assert td.studies.load_results(here / "results" / "small").shape[0] == 5 * 4 + 3 * 2
 
 
 def test_the_best_is_the_best_of_those_that_did_not_diverge_even_if_each_cell_lost_a_run(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_best_is_the_best_of_those_that_did_not_diverge_even_if_each_cell_lo
         '[grid]\nalpha = [50.0, 0.1]\n[methods.greedy]\nlearner = "TD"\nrule = "Greedy"\nover = ["alpha"]\n'
     )
     shown = run(tmp_path, "run", "lost.toml").stdout
-    results = td.load_results(tmp_path / "results" / "lost")
+    results = td.studies.load_results(tmp_path / "results" / "lost")
     assert results.filter(results["alpha"] == 0.1)["diverged_at"].to_list().count(-1) == 2
     assert results.filter(results["alpha"] == 50.0)["diverged_at"].to_list().count(-1) == 0
     assert "alpha 0.1" in shown
@@ -62,7 +62,7 @@ def test_options_change_the_study(study: Path) -> None:
     here = study.parent
     options = ["--seeds", "7:9", "--steps", "500", "--alphas", "0.02", "--grid", "lam=0.5", "--out", "there"]
     run(here, "run", "small.toml", *options)
-    results = td.load_results(here / "there")
+    results = td.studies.load_results(here / "there")
     assert set(results["seed"]) == {7, 8}
     assert set(results["alpha"]) == {0.02}
     assert set(results["lam"]) == {0.5, None}

@@ -30,7 +30,7 @@ def watch(*arguments: str) -> str:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    td.run_study(td.Study.load(STUDY).but(steps=500), tmp_path / "r", progress=False)
+    td.studies.run_study(td.studies.Study.load(STUDY).but(steps=500), tmp_path / "r", progress=False)
     return tmp_path / "r"
 
 

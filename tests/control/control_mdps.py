@@ -20,7 +20,7 @@ class KnownValues(td.Learner):
 
     def __init__(self, values: Any, lam: Any = 0.0) -> None:
         self.values = np.asarray(values, dtype=np.float64)
-        super().__init__(td.OneHot(self.values.size), lam)
+        super().__init__(td.features.OneHot(self.values.size), lam)
 
     def predict(self, obs: Any) -> float:
         return float(self.values[obs])

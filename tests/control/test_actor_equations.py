@@ -86,8 +86,8 @@ class PlainGaussian(Plain):
         return np.stack([mean_row.ravel(), sigma_row.ravel()]), np.stack([0 * x, (1 - tanh**2) * x])
 
 
-SMALL = td.Table(np.random.default_rng(5).normal(size=(6, 4)) / 2)
-MANY = td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)  # more than 128 features: live traces are listed
+SMALL = td.features.Table(np.random.default_rng(5).normal(size=(6, 4)) / 2)
+MANY = td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)  # more than 128 features: live traces are listed
 CASES = {
     "dense": (SMALL, lambda rng: int(rng.integers(6))),
     "listed": (MANY, lambda rng: rng.random(2)),
@@ -104,7 +104,7 @@ def test_softmax_agent_is_its_equations(features: str, weighting: Any, lam: Any)
     theta = np.random.default_rng(1).normal(size=(3, encoder.size))
     rule: Any = np.random.default_rng(2).random(6) if features == "dense" else 0.9
     agent = td.ActorCritic(
-        td.TrueOnlineTD(encoder, 0.05, rule), td.Softmax(3, initial=theta), 0.1, lam,
+        td.TrueOnlineTD(encoder, 0.05, rule), td.control.Softmax(3, initial=theta), 0.1, lam,
         weighting=weighting, entropy=0.3, trace_tolerance=0.0,
     )  # fmt: skip
     twin = td.TrueOnlineTD(encoder, 0.05, rule)
@@ -126,7 +126,7 @@ def test_softmax_agent_is_its_equations(features: str, weighting: Any, lam: Any)
 def test_gaussian_agent_is_its_equations(lam: Any) -> None:
     encoder, draw = CASES["dense"]
     theta = 0.1 * np.random.default_rng(1).normal(size=(2, 4))
-    agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.Gaussian(1, 5, initial=theta), 0.01, lam, entropy=0.3)
+    agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.control.Gaussian(1, 5, initial=theta), 0.01, lam, entropy=0.3)
     twin = td.TD(encoder, 0.05, 0.8)
     plain = PlainGaussian(theta, lambda _: 0.01, 0.3, "discounted")
     for s in stream(4, 200, draw, lambda rng: 3 + rng.normal(size=1)):
@@ -137,17 +137,17 @@ def test_gaussian_agent_is_its_equations(lam: Any) -> None:
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", [td.Meta(0.05), td.Greedy(), td.Meta(0.05, trace=True)])
-def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.Meta | td.Greedy) -> None:
+@pytest.mark.parametrize("rule", [td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Meta(0.05, trace=True)])
+def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.rules.Meta | td.rules.Greedy) -> None:
     encoder, draw = CASES["dense"]
-    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.Softmax(2), 0.1, "critic")
+    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.control.Softmax(2), 0.1, "critic")
     twin = td.TrueOnlineGTD(encoder, 0.05, rule)
     plain, used = Plain(np.zeros((2, 4)), lambda _: 0.1, 0.0, "discounted"), set()
     for s in stream(6, 300, draw, lambda rng: int(rng.integers(2))):
         greedy = twin.lambda_at(s.next_obs)  # from estimates of before the step; META's of after its own
         twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
-        lam = greedy if isinstance(rule, td.Greedy) and twin.steps > 1 else twin.lambda_at(s.next_obs)
-        lam = 1.0 if isinstance(rule, td.Greedy) and twin.steps == 1 else lam
+        lam = greedy if isinstance(rule, td.rules.Greedy) and twin.steps > 1 else twin.lambda_at(s.next_obs)
+        lam = 1.0 if isinstance(rule, td.rules.Greedy) and twin.steps == 1 else lam
         plain.step(encoder.dense(s.obs), s, twin.td_error, lam)
         s.update(agent)
         used.add(round(lam, 3))
@@ -155,13 +155,13 @@ def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.Meta 
     assert len(used) > 20
 
 
-ONES = td.OneHot(3)
+ONES = td.features.OneHot(3)
 DEFAULTS: dict[str, tuple[td.Learner, float]] = {
     "a number": (td.TrueOnlineTD(ONES, 0.1, 0.7), 0.7),
     "one for each state": (td.TD(ONES, 0.1, [1.0, 0.3, 0.0]), 0.3),
     "no trace": (td.LSTD(ONES, 0.6), 0.6),
     **{f'"{name}"': (td.TrueOnlineTD(ONES, 0.1, name), 0.9) for name in ("auto", "meta", "greedy")},
-    "Counting": (td.TD(ONES, 0.1, td.Counting()), 0.9),
+    "Counting": (td.TD(ONES, 0.1, td.rules.Counting()), 0.9),
     "AutoTD": (td.AutoTD(ONES), 0.9),
     "n-step": (td.NStepTD(ONES, 0.1, n=2), 0.9),
     "Monte Carlo": (td.MonteCarlo(ONES, 0.1), 0.9),
@@ -171,9 +171,9 @@ DEFAULTS: dict[str, tuple[td.Learner, float]] = {
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_by_default_the_actor_has_the_critics_fixed_lambda_or_its_own(name: str, tmp_path: Path) -> None:
     critic, lam = DEFAULTS[name]
-    agent = td.ActorCritic(critic, td.Softmax(2), 0.1)
+    agent = td.ActorCritic(critic, td.control.Softmax(2), 0.1)
     agent.save(tmp_path / "agent")
-    copies = [agent.clone(), td.ActorCritic.load(tmp_path / "agent"), pickle.loads(pickle.dumps(agent))]
+    copies = [agent.clone(), td.load(tmp_path / "agent"), pickle.loads(pickle.dumps(agent))]
     for one in (agent, *copies, td.ActorCritic(**agent.get_params())):
         one.update(0, 1, 1.0, 1, gamma=0.5)
         before = one.trace[:, 0].copy()
@@ -188,7 +188,7 @@ def test_a_trace_with_lambda_0_is_the_one_step_method_bit_for_bit(features: str)
     theta = np.random.default_rng(1).normal(size=(3, encoder.size))
     agents = [
         td.ActorCritic(
-            td.TrueOnlineTD(encoder, 0.05, 0.9), td.Softmax(3, initial=theta), 0.1, lam,
+            td.TrueOnlineTD(encoder, 0.05, 0.9), td.control.Softmax(3, initial=theta), 0.1, lam,
             weighting="corrected", entropy=0.2,
         )
         for lam in (None, 0.0)
@@ -204,7 +204,12 @@ def test_dropped_traces_do_not_matter() -> None:
     encoder, draw = CASES["listed"]
     agents = [
         td.ActorCritic(
-            td.TrueOnlineTD(encoder, 0.05, 0.5), td.Softmax(3), 0.1, 0.5, weighting="plain", trace_tolerance=tolerance
+            td.TrueOnlineTD(encoder, 0.05, 0.5),
+            td.control.Softmax(3),
+            0.1,
+            0.5,
+            weighting="plain",
+            trace_tolerance=tolerance,
         )
         for tolerance in (0.0, 1e-8)
     ]
@@ -219,8 +224,8 @@ def test_dropped_traces_do_not_matter() -> None:
 
 def test_warm_up_is_eta_0_and_a_schedule_goes_by_steps() -> None:
     encoder, draw = CASES["dense"]
-    schedule = td.OneOver("steps", scale=2.0, offset=5.0, power=0.7)
-    agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.Softmax(3), schedule, 0.9, warm_up=50)
+    schedule = td.steps.OneOver("steps", scale=2.0, offset=5.0, power=0.7)
+    agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.control.Softmax(3), schedule, 0.9, warm_up=50)
     plain = Plain(np.zeros((3, 4)), lambda t: 0.0 if t <= 50 else 2.0 / (5 + t) ** 0.7, 0.0, "discounted")
     twin = td.TD(encoder, 0.05, 0.8)
     for t, s in enumerate(stream(9, 150, draw, lambda rng: int(rng.integers(3)))):
@@ -234,7 +239,7 @@ def test_warm_up_is_eta_0_and_a_schedule_goes_by_steps() -> None:
 
 def test_the_error_after_the_critic_has_learnt() -> None:
     encoder, draw = CASES["dense"]
-    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, 0.8), td.Softmax(3), 0.1, None, td_error="after")
+    agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, 0.8), td.control.Softmax(3), 0.1, None, td_error="after")
     twin, plain = td.TrueOnlineGTD(encoder, 0.05, 0.8), Plain(np.zeros((3, 4)), lambda _: 0.1, 0.0, "discounted")
     for s in stream(10, 100, draw, lambda rng: int(rng.integers(3))):
         twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
@@ -251,12 +256,12 @@ def test_the_error_after_the_critic_has_learnt() -> None:
         lambda f: td.NStepTD(f, 0.1, n=3),
         lambda f: td.MonteCarlo(f, 0.1),
         lambda f: td.LambdaReturn(f, 0.1, 0.9),
-        lambda f: td.GTD(f, 0.1, td.Counting()),
+        lambda f: td.GTD(f, 0.1, td.rules.Counting()),
     ],
 )
 def test_any_learner_can_be_the_critic(critic: Callable[[td.Encoder], td.Learner]) -> None:
     encoder, draw = CASES["dense"]
-    agent, twin = td.ActorCritic(critic(encoder), td.Softmax(3), 0.1, 0.6), critic(encoder)
+    agent, twin = td.ActorCritic(critic(encoder), td.control.Softmax(3), 0.1, 0.6), critic(encoder)
     plain = Plain(np.zeros((3, 4)), lambda _: 0.1, 0.0, "discounted")
     for s in stream(11, 60, draw, lambda rng: int(rng.integers(3))):
         s.gamma, s.rho = 0.9 * s.gamma, 1.0  # MonteCarlo among them: nothing wild
@@ -268,8 +273,8 @@ def test_any_learner_can_be_the_critic(critic: Callable[[td.Encoder], td.Learner
 
 
 def test_policy_and_critic_may_have_features_of_their_own() -> None:
-    coarse, fine = td.OneHot(6), td.Table(np.random.default_rng(0).normal(size=(6, 3)))
-    agent = td.ActorCritic(td.TD(coarse, 0.1, 0.5), td.Softmax(2, features=fine), 0.1)
+    coarse, fine = td.features.OneHot(6), td.features.Table(np.random.default_rng(0).normal(size=(6, 3)))
+    agent = td.ActorCritic(td.TD(coarse, 0.1, 0.5), td.control.Softmax(2, features=fine), 0.1)
     agent.update(4, 1, 1.0, 2, 0.9)
     assert agent.theta.shape == (2, 3)
     np.testing.assert_allclose(agent.theta[1], 0.1 * 1.0 * 0.5 * fine.dense(4))

@@ -43,34 +43,37 @@ class Case:
         return float(curve.returns[late].mean())
 
 
-def cart() -> td.TileCoder:
-    return td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=6, offsets="asymmetric")
+def cart() -> td.features.TileCoder:
+    return td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=6, offsets="asymmetric")
 
 
-def acrobot() -> td.TileCoder:
+def acrobot() -> td.features.TileCoder:
     low, high = [-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3]
-    return td.TileCoder(low, high, tilings=16, tiles=[3, 3, 3, 3, 4, 4], hash_size=8192, offsets="asymmetric")
+    return td.features.TileCoder(low, high, tilings=16, tiles=[3, 3, 3, 3, 4, 4], hash_size=8192, offsets="asymmetric")
 
 
-def pendulum() -> td.TileCoder:
-    return td.TileCoder([-1, -1, -8], [1, 1, 8], tilings=16, tiles=[5, 5, 7], offsets="asymmetric")
+def pendulum() -> td.features.TileCoder:
+    return td.features.TileCoder([-1, -1, -8], [1, 1, 8], tilings=16, tiles=[5, 5, 7], offsets="asymmetric")
 
 
-def car() -> td.TileCoder:
-    return td.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=8, tiles=8)
+def car() -> td.features.TileCoder:
+    return td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=8, tiles=8)
 
 
 CASES = {
-    "cart pole": Case("CartPole-v1", cart, lambda: td.Softmax(2), 0.1 / 8, 0.05 / 8, 0.9, 40_000, 0.99, 200.0),
+    "cart pole": Case("CartPole-v1", cart, lambda: td.control.Softmax(2), 0.1 / 8, 0.05 / 8, 0.9, 40_000, 0.99, 200.0),
     "cart pole, META": Case(
-        "CartPole-v1", cart, lambda: td.Softmax(2), 0.1 / 8, 0.05 / 8, td.Meta(), 40_000, 0.99, 200.0
+        "CartPole-v1", cart, lambda: td.control.Softmax(2), 0.1 / 8, 0.05 / 8, td.rules.Meta(), 40_000, 0.99, 200.0
     ),
-    "acrobot": Case("Acrobot-v1", acrobot, lambda: td.Softmax(3), 0.1 / 16, 0.05 / 16, 0.9, 25_000, 0.99, -160.0),
+    "acrobot": Case("Acrobot-v1", acrobot, lambda: td.control.Softmax(3),
+    0.1 / 16, 0.05 / 16, 0.9, 25_000, 0.99, -160.0),
     "pendulum": Case(
-        "Pendulum-v1", pendulum, lambda: td.Gaussian(-2, 2, sigma=1.0), 0.1 / 16, 0.005 / 16, 0.5, 60_000, 0.97, -500.0
+        "Pendulum-v1", pendulum, lambda: td.control.Gaussian(-2, 2, sigma=1.0), 0.1 / 16, 0.005 / 16, 0.5, 60_000,
+        0.97, -500.0
     ),
     "mountain car": Case(
-        "MountainCarContinuous-v0", car, lambda: td.Gaussian(-1, 1, sigma=1.0), 0.1 / 8, 0.005 / 8, 0.9, 40_000, 0.99,
+        "MountainCarContinuous-v0", car, lambda: td.control.Gaussian(-1, 1, sigma=1.0),
+        0.1 / 8, 0.005 / 8, 0.9, 40_000, 0.99,
         60.0,
     ),
 }  # fmt: skip

@@ -111,12 +111,12 @@ def curve(episodes: Any, so_far: Any, points: Any) -> Any:
 
 def agent(critic: Any = td.TrueOnlineGTD, lam: Any = 0.9, alpha: Any = 0.002, **options: Any) -> td.ActorCritic:
     tiles = options.pop("tiles", 8)
-    features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles, hash_size=options.pop("hash_size", None))
+    features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles, hash_size=options.pop("hash_size", None))
     features = options.pop("features", features)
     bound = options.pop("critic_bound", 1e3)
     values = critic(features, alpha, lam, on_divergence="flag", bound=bound, trace_tolerance=0.0)
     chosen = {"eta": 0.01, "lam": None, "warm_up": STEPS // 3} | options
-    return td.ActorCritic(values, td.Softmax(3), **chosen)
+    return td.ActorCritic(values, td.control.Softmax(3), **chosen)
 
 
 AGENTS = {
@@ -128,18 +128,18 @@ AGENTS = {
     "gradient": agent(td.GTD, lam=0.5, weighting="plain"),
     "few": agent(td.TrueOnlineTD, lam=0.9, tiles=3),
     "hashed": agent(hash_size=300),
-    "greedy": agent(lam=td.Greedy(warm_up=100)),
-    "META": agent(lam=td.Meta(warm_up=100)),
-    "META thesis": agent(lam=td.Meta.thesis(1e-3, warm_up=100)),
+    "greedy": agent(lam=td.rules.Greedy(warm_up=100)),
+    "META": agent(lam=td.rules.Meta(warm_up=100)),
+    "META thesis": agent(lam=td.rules.Meta.thesis(1e-3, warm_up=100)),
     "META published": agent(lam=PublishedMeta(1e-3, warm_up=100), td_error="after"),
-    "counting": agent(td.TrueOnlineTD, lam=td.Counting(20.0)),
+    "counting": agent(td.TrueOnlineTD, lam=td.rules.Counting(20.0)),
     "auto": agent(td.TrueOnlineTD, lam="auto"),
-    "cosines": agent(td.GTD, lam=0.8, features=td.Fourier([-1.2, -0.07], [0.6, 0.07], 11)),
-    "visits": agent(td.TrueOnlineTD, alpha=td.OneOver("visits", 0.1, 10.0)),
+    "cosines": agent(td.GTD, lam=0.8, features=td.features.Fourier([-1.2, -0.07], [0.6, 0.07], 11)),
+    "visits": agent(td.TrueOnlineTD, alpha=td.steps.OneOver("visits", 0.1, 10.0)),
 }
-AGENTS["own"] = td.ActorCritic(agent(Capped, lam=ByError(rate=0.1)).critic, td.Softmax(3), 0.002, "critic")
-AGENTS["shared"] = td.ActorCritic(AGENTS["GTD 0.9"].critic, td.Softmax(3), 0.002, "critic")
-AGENTS["own trace"] = td.ActorCritic(AGENTS["META"].critic, td.Softmax(3), td.OneOver("steps", 0.5), 0.5)
+AGENTS["own"] = td.ActorCritic(agent(Capped, lam=ByError(rate=0.1)).critic, td.control.Softmax(3), 0.002, "critic")
+AGENTS["shared"] = td.ActorCritic(AGENTS["GTD 0.9"].critic, td.control.Softmax(3), 0.002, "critic")
+AGENTS["own trace"] = td.ActorCritic(AGENTS["META"].critic, td.control.Softmax(3), td.steps.OneOver("steps", 0.5), 0.5)
 
 
 SLOW = (
@@ -243,7 +243,8 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
     ("critic", "lam", "options"),
     [
         (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineTD, 0.0, {}),
-        (td.TrueOnlineGTD, 1.0, {}), (td.TrueOnlineGTD, td.Meta(warm_up=100), {}), (td.TrueOnlineTD, td.Greedy(), {}),
+        (td.TrueOnlineGTD, 1.0, {}), (td.TrueOnlineGTD, td.rules.Meta(warm_up=100), {}),
+        (td.TrueOnlineTD, td.rules.Greedy(), {}),
     ],
 )  # fmt: skip
 def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam: Any, options: Any) -> None:
@@ -257,10 +258,12 @@ def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam:
             np.testing.assert_allclose(found.weights[0][seed], twin.critic.weights, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("lam", [0.4, 0.9, td.Meta.thesis(1e-3, warm_up=100)])
+@pytest.mark.parametrize("lam", [0.4, 0.9, td.rules.Meta.thesis(1e-3, warm_up=100)])
 def test_dropped_traces_hardly_matter(lam: Any) -> None:
     exact = agent(lam=lam, warm_up=STEPS)
-    usual = td.ActorCritic(td.TrueOnlineGTD(exact.features, 0.002, lam), td.Softmax(3), 0.01, None, warm_up=STEPS)
+    usual = td.ActorCritic(
+        td.TrueOnlineGTD(exact.features, 0.002, lam), td.control.Softmax(3), 0.01, None, warm_up=STEPS
+    )
     found = td.control.run(CAR, [exact, usual], seeds=[1], steps=STEPS)
     np.testing.assert_allclose(found.weights[0][0], found.weights[1][0], atol=1e-6)
 
@@ -268,7 +271,7 @@ def test_dropped_traces_hardly_matter(lam: Any) -> None:
 @pytest.mark.parametrize("limit", [None, 1, 40])
 def test_limits_truncate(limit: int | None) -> None:
     car = td.make("MountainCar-v0", limit=limit, noise=0.5)
-    meta = agent(lam=td.Meta(warm_up=100))
+    meta = agent(lam=td.rules.Meta(warm_up=100))
     found = td.control.run(car, [meta], seeds=[4], steps=700, points=7, keep=("episodes", "weights"))
     twin, episodes, so_far = by_hand(meta, 4, 700, 0.5, limit)
     np.testing.assert_array_equal(found.episodes[0][0], episodes)
@@ -315,7 +318,7 @@ FAR = 3.0
 
 def begin(numbers: Any, state: Any, random: Any) -> None:
     """Named like a function of the actor's."""
-    state[0] = numbers[0] * td.uniform(random)
+    state[0] = numbers[0] * td.tasks.uniform(random)
 
 
 def move_along(numbers: Any, state: Any, action: Any, random: Any) -> Any:  # noqa: ARG001
@@ -329,7 +332,7 @@ class Corridor(Task[Any]):
     """A task of a user's with a compiled world."""
 
     def __init__(self) -> None:
-        self.features = td.TileCoder([-1.0], [4.0], 4, 50)
+        self.features = td.features.TileCoder([-1.0], [4.0], 4, 50)
         self.target = self.behavior = None
         self.observation_space = gym.spaces.Box(np.array([-1.0]), np.array([4.0]), dtype=np.float64)
 
@@ -342,7 +345,7 @@ class Corridor(Task[Any]):
 
 def test_a_world_of_ones_own() -> None:
     task = Corridor()
-    one = td.ActorCritic(td.TrueOnlineGTD(task.features, 0.02, 0.9), td.Softmax(2), 0.05, weighting="plain")
+    one = td.ActorCritic(td.TrueOnlineGTD(task.features, 0.02, 0.9), td.control.Softmax(2), 0.05, weighting="plain")
     found = td.control.run(task, [one], seeds=[7], steps=500, points=5, keep=("weights", "theta", "episodes"))
     twin, world = one.clone(), task.world()
     starts, rest = map(Given, streams(7))
@@ -366,7 +369,7 @@ def test_a_world_of_ones_own() -> None:
 
 
 def test_observations_that_features_refuse_are_named() -> None:
-    narrow = td.TileCoder([-0.6, -0.07], [0.4, 0.07], 8, 8, outside="raise")
+    narrow = td.features.TileCoder([-0.6, -0.07], [0.4, 0.07], 8, 8, outside="raise")
     with pytest.raises(ValueError, match="outside"):
         td.control.run(CAR, [agent(features=narrow)], 1, 5000, threads=1)
 
@@ -376,11 +379,20 @@ def test_observations_that_features_refuse_are_named() -> None:
     [
         ([], "agents: there is none"),
         ([3], "must be td.Sarsa, td.QLambda or td.ActorCritic"),
-        ([td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), 0.1), td.Softmax(3), 0.1)], "features must encode vectors of 2"),
-        ([td.ActorCritic(td.TrueOnlineTD(CAR.features, 0.1), td.Softmax(2), 0.1)], r"policy must be td.Softmax\(3\)"),
-        ([td.ActorCritic(td.MonteCarlo(CAR.features, 0.1), td.Softmax(3), 0.1)], "critic must be a learner with"),
-        ([td.ActorCritic(agent().critic, td.Softmax(3), 0.1, behavior=[0.2, 0.3, 0.5])], "without a behavior"),
-        ([td.ActorCritic(agent().critic, td.Softmax(3, agent(tiles=4).features), 0.1)], "same features"),
+        (
+            [td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), 0.1), td.control.Softmax(3), 0.1)],
+            "features must encode vectors of 2",
+        ),
+        (
+            [td.ActorCritic(td.TrueOnlineTD(CAR.features, 0.1), td.control.Softmax(2), 0.1)],
+            r"policy must be td.control.Softmax\(3\)",
+        ),
+        (
+            [td.ActorCritic(td.MonteCarlo(CAR.features, 0.1), td.control.Softmax(3), 0.1)],
+            "critic must be a learner with",
+        ),
+        ([td.ActorCritic(agent().critic, td.control.Softmax(3), 0.1, behavior=[0.2, 0.3, 0.5])], "without a behavior"),
+        ([td.ActorCritic(agent().critic, td.control.Softmax(3, agent(tiles=4).features), 0.1)], "same features"),
     ],
 )
 def test_what_has_no_compiled_form_is_refused(agents: Any, what: str) -> None:

@@ -17,7 +17,7 @@ def require_close(actual: Array, desired: Array) -> None:
 
 
 def agent_on(m: Small, theta: Array, V: Array, lam: Any, **options: Any) -> td.ActorCritic:
-    policy = td.Softmax(m.actions, features=td.Table(m.X), initial=theta)
+    policy = td.control.Softmax(m.actions, features=td.features.Table(m.X), initial=theta)
     return td.ActorCritic(KnownValues(V), policy, eta=1.0, lam=lam, trace_tolerance=0.0, **options)
 
 
@@ -159,13 +159,13 @@ def gaussian_log(theta: Array, x: Array, u: Array, sigma: float, reach: float) -
 def test_softmax_gradients_are_those_of_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     theta, x, action = rng.normal(size=(4, 3)), rng.normal(size=3), int(rng.integers(4))
-    policy = td.Softmax(4, features=td.Dense(3), initial=theta)
-    critic = td.TrueOnlineTD(td.Dense(3), alpha=0.1)
+    policy = td.control.Softmax(4, features=td.features.Dense(3), initial=theta)
+    critic = td.TrueOnlineTD(td.features.Dense(3), alpha=0.1)
     one = td.ActorCritic(critic, policy, eta=1.0, lam=None)
     score = change(one, x, action, 1.0, x, terminated=True)  # V = 0, so δ = 1
     require_close(score, numerical_gradient(lambda th: softmax_log(th, x, action), theta))
     np.testing.assert_allclose(one.policy_at(x), np.exp([softmax_log(theta, x, a) for a in range(4)]), rtol=1e-13)
-    bonus = td.ActorCritic(td.TrueOnlineTD(td.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
+    bonus = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
     entropy = change(bonus, x, action, 0.0, x, terminated=True)
     require_close(entropy, 1.5 * numerical_gradient(lambda th: softmax_entropy(th, x), theta))
 
@@ -179,15 +179,15 @@ def test_gaussian_gradients_are_those_of_finite_differences(within: float | None
     low, high = np.array([-2.0, 0.0]), np.array([2.0, 1.0])
     u = rng.normal(size=2)
     action = np.array([0.0, 0.5]) + np.array([2.0, 0.5]) * u  # from units of the box
-    policy = td.Gaussian(low, high, sigma=0.7, within=within, features=td.Dense(3), initial=theta)
-    one = td.ActorCritic(td.TrueOnlineTD(td.Dense(3), alpha=0.1), policy, eta=1.0, lam=None)
+    policy = td.control.Gaussian(low, high, sigma=0.7, within=within, features=td.features.Dense(3), initial=theta)
+    one = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=1.0, lam=None)
     score = change(one, x, action, 1.0, x, terminated=True)
     truth = numerical_gradient(lambda th: gaussian_log(th, x, u, 0.7, reach), theta)
     require_close(score, truth)
     mean, log_sigma = gaussian_parts(theta, x, 0.7, reach)
     np.testing.assert_allclose(one.policy_at(x)[0], [0.0, 0.5] + np.array([2.0, 0.5]) * mean, rtol=1e-13)
     np.testing.assert_allclose(one.policy_at(x)[1], np.array([2.0, 0.5]) * np.exp(log_sigma), rtol=1e-13)
-    bonus = td.ActorCritic(td.TrueOnlineTD(td.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
+    bonus = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
     entropy = change(bonus, x, action, 0.0, x, terminated=True)
     of_sigma = numerical_gradient(lambda th: float(gaussian_parts(th, x, 0.7, reach)[1].sum()), theta)
     require_close(entropy, 1.5 * of_sigma)
@@ -196,8 +196,8 @@ def test_gaussian_gradients_are_those_of_finite_differences(within: float | None
 def test_expected_gaussian_update_is_the_gradient_of_the_expected_reward() -> None:
     """One state, reward r(a) = a³ - 2a² + a: E[r] under N(μ, σ²) is known, and so is its gradient."""
     x, theta = np.array([0.8]), np.array([[0.4], [-0.3]])
-    policy = td.Gaussian(-1, 1, sigma=0.6, within=None, features=td.Dense(1), initial=theta)
-    agent = td.ActorCritic(td.TrueOnlineTD(td.Dense(1), alpha=1e-9), policy, eta=1.0, lam=None)
+    policy = td.control.Gaussian(-1, 1, sigma=0.6, within=None, features=td.features.Dense(1), initial=theta)
+    agent = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(1), alpha=1e-9), policy, eta=1.0, lam=None)
     nodes, weights = np.polynomial.hermite_e.hermegauss(20)
     mean, sigma = (float(part[0]) for part in agent.policy_at(x))
     total = np.zeros((2, 1))

@@ -44,7 +44,9 @@ class Corridor(gym.Env[int, Any]):
 
 
 def agent(policy: Any = None, **options: Any) -> td.ActorCritic:
-    return td.ActorCritic(td.TrueOnlineTD(td.OneHot(5), 0.1, 0.8), policy or td.Softmax(2), 0.1, **options)
+    return td.ActorCritic(
+        td.TrueOnlineTD(td.features.OneHot(5), 0.1, 0.8), policy or td.control.Softmax(2), 0.1, **options
+    )
 
 
 def test_the_curve_is_what_happened() -> None:
@@ -59,7 +61,7 @@ def test_the_curve_is_what_happened() -> None:
     assert curve.mean(last=20) > curve.returns[:20].mean()  # it learns
     assert "500 steps" in repr(curve)
     assert not curve.interrupted
-    assert np.isnan(td.LearningCurve().mean())
+    assert np.isnan(td.control.LearningCurve().mean())
 
 
 def test_the_same_seed_gives_the_same_run_and_a_curve_can_go_on() -> None:
@@ -85,7 +87,7 @@ def test_every_episode_begins_anew_however_the_last_one_ended() -> None:
 
 
 def test_an_environment_that_raises_loses_nothing() -> None:
-    a, curve, error = agent(), td.LearningCurve(), RuntimeError("the robot fell")
+    a, curve, error = agent(), td.control.LearningCurve(), RuntimeError("the robot fell")
     with pytest.raises(RuntimeError, match="the robot fell"):
         td.train(Corridor(at=150, what=error), a, steps=500, seed=0, curve=curve)
     assert a.steps == curve.steps == 149
@@ -121,12 +123,14 @@ def test_a_reward_that_is_no_number_is_refused(reward: float) -> None:
 
 
 def test_divergence_is_passed_on_or_flagged() -> None:
-    critic = td.TrueOnlineTD(td.OneHot(5), 0.1)
-    a = td.ActorCritic(critic, td.Softmax(2), 0.1)
+    critic = td.TrueOnlineTD(td.features.OneHot(5), 0.1)
+    a = td.ActorCritic(critic, td.control.Softmax(2), 0.1)
     with pytest.raises(td.Diverged):
         td.train(Corridor(at=30, what=1e308), a, steps=100, seed=0)
     assert a.diverged_at == 30
-    flagged = td.ActorCritic(td.TrueOnlineTD(td.OneHot(5), 0.1, on_divergence="flag"), td.Softmax(2), 0.1)
+    flagged = td.ActorCritic(
+        td.TrueOnlineTD(td.features.OneHot(5), 0.1, on_divergence="flag"), td.control.Softmax(2), 0.1
+    )
     assert td.train(Corridor(at=30, what=1e308), flagged, steps=100, seed=0).steps == 100
     assert flagged.diverged_at == 30
 
@@ -136,7 +140,7 @@ def test_actions_are_handed_over_as_the_environment_wants_them() -> None:
     td.train(shifted, agent(), steps=50, seed=0)
     assert set(shifted.given) == {1, 2}
     box = Corridor(gym.spaces.Box(-0.3, 0.3, (1, 2), np.float32))
-    a = agent(td.Gaussian([-0.3, -0.3], [0.3, 0.3], sigma=2.0))
+    a = agent(td.control.Gaussian([-0.3, -0.3], [0.3, 0.3], sigma=2.0))
     td.train(box, a, steps=50, seed=0)
     assert all(isinstance(given, np.ndarray) and given.shape == (1, 2) for given in box.given)
     assert {given.dtype for given in box.given} == {np.dtype(np.float32)}
@@ -146,11 +150,11 @@ def test_actions_are_handed_over_as_the_environment_wants_them() -> None:
 @pytest.mark.parametrize(
     ("space", "policy", "error", "message"),
     [
-        (gym.spaces.Discrete(3), td.Softmax(2), ValueError, "env has 3 actions, but the policy 2"),
-        (gym.spaces.Box(-1, 1, (1,)), td.Softmax(2), TypeError, "a softmax policy has discrete ones"),
-        (gym.spaces.Discrete(2), td.Gaussian(-1, 1), TypeError, "a Gaussian policy has those of a box"),
-        (gym.spaces.Box(-1, 1, (3,)), td.Gaussian(-1, 1), ValueError, "env has actions of 3 dimensions"),
-        (gym.spaces.MultiDiscrete([2, 2]), td.Softmax(2), TypeError, r"its actions are MultiDiscrete"),
+        (gym.spaces.Discrete(3), td.control.Softmax(2), ValueError, "env has 3 actions, but the policy 2"),
+        (gym.spaces.Box(-1, 1, (1,)), td.control.Softmax(2), TypeError, "a softmax policy has discrete ones"),
+        (gym.spaces.Discrete(2), td.control.Gaussian(-1, 1), TypeError, "a Gaussian policy has those of a box"),
+        (gym.spaces.Box(-1, 1, (3,)), td.control.Gaussian(-1, 1), ValueError, "env has actions of 3 dimensions"),
+        (gym.spaces.MultiDiscrete([2, 2]), td.control.Softmax(2), TypeError, r"its actions are MultiDiscrete"),
     ],
 )
 def test_wrong_actions_are_refused(space: Any, policy: Any, error: type[Exception], message: str) -> None:
@@ -168,8 +172,8 @@ def test_bad_arguments_are_named() -> None:
 
 
 def cart_agent() -> td.ActorCritic:
-    tiles = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
-    return td.ActorCritic(td.TrueOnlineTD(tiles, 0.01, 0.9), td.Softmax(2), 0.01)
+    tiles = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
+    return td.ActorCritic(td.TrueOnlineTD(tiles, 0.01, 0.9), td.control.Softmax(2), 0.01)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,7 @@ def test_it_runs_in_gymnasiums_own_environments(name: str) -> None:
     env = gym.make(name)
     space: Any = env.observation_space
     low, high = np.maximum(space.low, -10.0), np.minimum(space.high, 10.0)
-    critic = td.TrueOnlineTD(td.TileCoder(low, high, tilings=4, tiles=2), 0.01, td.Meta())
+    critic = td.TrueOnlineTD(td.features.TileCoder(low, high, tilings=4, tiles=2), 0.01, td.rules.Meta())
     a = td.ActorCritic.for_env(env, critic, eta=1e-4)
     curve = td.train(env, a, steps=450, seed=0, gamma=0.99)
     assert curve.steps == a.steps == 450
@@ -189,7 +193,7 @@ def test_it_runs_in_gymnasiums_own_environments(name: str) -> None:
 
 def test_our_noisy_mountain_car_by_its_id() -> None:
     car = td.make("MountainCar-v0", limit=100)
-    a = td.meta_actor_critic(car.features, 3, alpha=1e-3, kappa=1e-4, steps=2000, eta=0.05)
+    a = td.control.meta_actor_critic(car.features, 3, alpha=1e-3, kappa=1e-4, steps=2000, eta=0.05)
     curve = td.train(car, a, steps=2000, seed=0)
     assert (curve.lengths <= 100).all()
     assert (curve.returns == curve.discounted).all()  # γ = 1

@@ -11,7 +11,7 @@ import sys
 import tdlambda as td
 from mine import Mine
 
-v = Mine(td.OneHot(3), alpha=0.5, lam=0.9)
+v = Mine(td.features.OneHot(3), alpha=0.5, lam=0.9)
 v.update(0, 1.0, 1, gamma=0.9)
 print(v.predict(0), v.module.__file__ if hasattr(v.module, "__file__") else "nowhere")
 """

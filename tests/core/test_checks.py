@@ -104,7 +104,7 @@ def all_that_is_right() -> None:
     for kind in (td.ETD, td.TrueOnlineETD):
         td.check_algorithm(kind, beta_f=0.5)
     td.check_algorithm(RhoTwice, skip=["rho"])
-    for rule in (td.Meta(0.05), td.Greedy(), td.Counting(5.0), td.ValueErrorGreedy(stretch=30)):
+    for rule in (td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Counting(5.0), td.rules.ValueErrorGreedy(stretch=30)):
         td.check_rule(rule)
 
 
@@ -156,4 +156,4 @@ def test_what_is_no_declaration_is_refused() -> None:
     with pytest.raises(TypeError, match=r"subclass of td\.Algorithm"):
         td.check_algorithm(td.LSTD)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"td\.Rule with a step"):
-        td.check_rule(td.Fixed(0.5))
+        td.check_rule(td.rules.Fixed(0.5))

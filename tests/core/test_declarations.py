@@ -216,9 +216,9 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
             along = alpha * (reward - v)
             return (along,)
 
-    WithoutDecay(td.OneHot(3), alpha=0.5).update(0, 1.0, 1)
+    WithoutDecay(td.features.OneHot(3), alpha=0.5).update(0, 1.0, 1)
     with pytest.raises(TypeError, match="LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not have"):
-        WithoutDecay(td.OneHot(3), alpha=0.5, lam="auto")
+        WithoutDecay(td.features.OneHot(3), alpha=0.5, lam="auto")
 
 
 def test_equations_are_taken_apart() -> None:

@@ -104,8 +104,8 @@ MODELS = {
     "TD": Model(td.TD), "dutch": Model(DutchTD), "TrueOnlineTD": Model(td.TrueOnlineTD), "GTD": Model(td.GTD),
     "TrueOnlineGTD": Model(td.TrueOnlineGTD), "momentum": Model(Momentum), "lasting": Model(Lasting),
     "regularised": Model(Regularised), "with next": Model(WithNext), "visits": Model(td.TrueOnlineTD, None, "visits"),
-    "greedy": Model(td.GTD, td.Greedy()), "META": Model(td.TrueOnlineGTD, td.Meta()),
-    "centred": Model(centered(td.TD), td.Greedy()),
+    "greedy": Model(td.GTD, td.rules.Greedy()), "META": Model(td.TrueOnlineGTD, td.rules.Meta()),
+    "centred": Model(centered(td.TD), td.rules.Greedy()),
 }  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def test_what_it_cannot_do_is_known() -> None:
         """
 
     assert not any(lazy.possible(Model(kind)) for kind in (ReplacingTD, OfWeights, Dropped, Circle, AlongAWeight))
-    assert not lazy.possible(Model(td.TrueOnlineTD, td.ValueErrorGreedy()))
+    assert not lazy.possible(Model(td.TrueOnlineTD, td.rules.ValueErrorGreedy()))
 
 
 def test_rows_that_decay_alike_share_a_factor() -> None:

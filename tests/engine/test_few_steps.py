@@ -14,13 +14,16 @@ from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueO
 def learners_of(task: Any) -> dict[str, td.Learner]:
     """One or two of each kind, with large step sizes, so that a mistake shows soon."""
     x, scale = task.features, 1 / task.features.active
-    states = td.OneHot(task.mdp.n_states)
+    states = td.features.OneHot(task.mdp.n_states)
     rules: list[Any] = [
-        0.0, 0.8, td.PerState(np.linspace(0, 1, task.mdp.n_states)), td.Counting(2.0), td.Greedy(), td.Greedy("vtd"),
-        td.Greedy(of="corrected"), td.Meta(0.3), PublishedMeta(0.3, floor=0.0), td.Meta.thesis(0.3, floor=0.0),
-        td.Meta(0.3, of="corrected", features=states), td.Meta(0.3, horizon=3), td.Meta(0.3, trace=True),
-        td.Meta(0.3, "derived", "gradient"), td.ValueErrorGreedy(stretch=20), PublishedGreedy(),
-        td.Greedy("vtd", of="corrected"),
+        0.0, 0.8, td.rules.PerState(np.linspace(0, 1, task.mdp.n_states)), td.rules.Counting(2.0), td.rules.Greedy(),
+        td.rules.Greedy("vtd"),
+        td.rules.Greedy(of="corrected"), td.rules.Meta(0.3), PublishedMeta(0.3, floor=0.0),
+        td.rules.Meta.thesis(0.3, floor=0.0),
+        td.rules.Meta(0.3, of="corrected", features=states), td.rules.Meta(0.3, horizon=3),
+        td.rules.Meta(0.3, trace=True),
+        td.rules.Meta(0.3, "derived", "gradient"), td.rules.ValueErrorGreedy(stretch=20), PublishedGreedy(),
+        td.rules.Greedy("vtd", of="corrected"),
     ]  # fmt: skip
     found: dict[str, td.Learner] = {}
     for kind in ("TD", "TrueOnlineTD", "GTD", "TrueOnlineGTD"):
@@ -28,8 +31,8 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
             found[f"{kind} {k}"] = getattr(td, kind)(x, 0.4 * scale, rule)
             found[f"{kind} {k}, other α"] = getattr(td, kind)(x, 0.2 * scale, rule)
         for by in ("visits", "steps"):
-            for lam in (0.7, td.Meta(0.3)):
-                found[f"{kind}, {by}, {lam}"] = getattr(td, kind)(x, td.OneOver(by, scale=scale), lam)
+            for lam in (0.7, td.rules.Meta(0.3)):
+                found[f"{kind}, {by}, {lam}"] = getattr(td, kind)(x, td.steps.OneOver(by, scale=scale), lam)
     for rule in (0.4, PublishedGreedy(), PublishedMeta(0.3, floor=0.0, last_discount=0.9)):
         found[f"last discount, {rule}"] = PublishedTrueOnlineGTD(x, 0.4 * scale, rule, last_discount=0.9)
     found |= {trace: td.TD(x, 0.3 * scale, 0.9, trace=trace) for trace in ("replacing", "dutch")}
@@ -46,7 +49,7 @@ def test_a_short_stream_through_both(name: str) -> None:
 def a_short_stream_through_both(name: str) -> None:
     task: Any = td.make("FrozenLake-v0" if name == "sparse" else name)
     if name == "sparse":  # so many features that those with live traces are listed; two are active
-        task.features = td.Table(np.eye(16, 200) + 0.5 * np.eye(16, 200, k=150))
+        task.features = td.features.Table(np.eye(16, 200) + 0.5 * np.eye(16, 200, k=150))
     steps = 130
     stream = task.sampler(1).take(steps)
     assert stream.terminated.any()

@@ -44,11 +44,11 @@ def each_lane_is_a_learner(features: Any, make: Any, per_lane: tuple[str, ...]) 
 def every_combination() -> None:
     makers: list[Any] = [
         lambda x, a: td.TrueOnlineGTD(x, a, 0.8), lambda x, a: td.TD(x, a, 0.8, trace="replacing"),
-        lambda x, a: td.TrueOnlineTD(x, a, td.Meta(0.05)), lambda x, a: td.ETD(x, a, 0.5),
+        lambda x, a: td.TrueOnlineTD(x, a, td.rules.Meta(0.05)), lambda x, a: td.ETD(x, a, 0.5),
         lambda x, a: td.TrueOnlineTD(x, td.steps.Swift(a, 0.5, 0.01), 0.8),
         lambda x, a: td.TrueOnlineTD(x, a, 0.8, correction="retrace"),
     ]  # fmt: skip
-    for features in (td.OneHot(STATES), td.Table(TABLE)):
+    for features in (td.features.OneHot(STATES), td.features.Table(TABLE)):
         for make in makers:
             for n in (1, 2, 3):
                 for per_lane in combinations(OPTIONS, n):
@@ -57,7 +57,10 @@ def every_combination() -> None:
 
 def test_each_lane_has_bounds_of_its_own() -> None:
     """A question with large rewards does not keep a small one beside it from being called divergent."""
-    features, learners = td.Dense(1), [td.TD(td.Dense(1), a, 0.0, on_divergence="flag") for a in (0.9, 1e-9)]
+    features, learners = (
+        td.features.Dense(1),
+        [td.TD(td.features.Dense(1), a, 0.0, on_divergence="flag") for a in (0.9, 1e-9)],
+    )
     reward, x, no = np.tile([1.0, 1e9], (60, 1)), np.full((61, 1), 3.0), np.zeros(60, dtype=bool)
     gamma = np.full((60, 2), 0.5)
     wide = [np.repeat(column, [1, 7], axis=1) for column in (reward, gamma, np.ones((60, 2)))]
@@ -74,4 +77,4 @@ def test_every_combination() -> None:
 
 
 def test_compiled() -> None:
-    each_lane_is_a_learner(td.Table(TABLE), lambda x, a: td.TrueOnlineTD(x, a, 0.8), OPTIONS)
+    each_lane_is_a_learner(td.features.Table(TABLE), lambda x, a: td.TrueOnlineTD(x, a, 0.8), OPTIONS)

@@ -25,8 +25,8 @@ def some(task: Any, n: int = 37) -> dict[str, td.Learner]:
     found: dict[str, td.Learner] = {}
     for k, alpha in enumerate(np.geomspace(1e-3, 0.1, n)):
         found[f"fixed {k}"] = td.TrueOnlineTD(task.features, alpha, k / n)
-        found[f"meta {k}"] = td.TrueOnlineGTD(task.features, alpha / 4, td.Meta(0.01))
-        found[f"greedy {k}"] = td.TD(task.features, alpha / 2, td.Greedy())
+        found[f"meta {k}"] = td.TrueOnlineGTD(task.features, alpha / 4, td.rules.Meta(0.01))
+        found[f"greedy {k}"] = td.TD(task.features, alpha / 2, td.rules.Greedy())
     return found
 
 
@@ -92,7 +92,7 @@ def test_a_small_bound_is_watched_at_every_step() -> None:
 
 
 def test_a_weight_that_is_no_number_is_noticed_wherever_it_is() -> None:
-    groups, _ = plan([td.TrueOnlineGTD(td.OneHot(5), 0.1, td.Meta()) for _ in range(8)])
+    groups, _ = plan([td.TrueOnlineGTD(td.features.OneHot(5), 0.1, td.rules.Meta()) for _ in range(8)])
     for row, feature in ((0, 0), (0, 4), (5, 2), (16, 3)):
         block = Block(groups[0], share=False)
         block.F[:, :2] = 1.0
@@ -108,7 +108,7 @@ def test_a_trajectory_is_made_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None
     sizes: list[int] = []
     take = sampler.take
 
-    def counted(self: Any, steps: int) -> td.Transitions:
+    def counted(self: Any, steps: int) -> td.mdp.Transitions:
         sizes.append(steps)
         return take(self, steps)
 
@@ -153,14 +153,14 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "task": ({"task": 3}, TypeError, "task"),
     "no learners": ({"learners": []}, ValueError, "learners"),
     "not a learner": ({"learners": [3]}, TypeError, "learners"),
-    "other features": ({"learners": [td.TD(td.OneHot(5), 0.1)]}, ValueError, "learners"),
+    "other features": ({"learners": [td.TD(td.features.OneHot(5), 0.1)]}, ValueError, "learners"),
     "λ of other features": (
-        {"learners": [td.TD(td.OneHot(11), 0.1, td.Meta(features=td.OneHot(5)))]},
+        {"learners": [td.TD(td.features.OneHot(11), 0.1, td.rules.Meta(features=td.features.OneHot(5)))]},
         ValueError,
         "learners",
     ),
     "λ of other states": (
-        {"learners": [td.TD(td.Custom(lambda s: [s], 1), 0.1, [0.5] * 4)]},
+        {"learners": [td.TD(td.features.Custom(lambda s: [s], 1), 0.1, [0.5] * 4)]},
         ValueError,
         "learners",
     ),
@@ -187,7 +187,7 @@ def test_bad_configuration_is_refused_before_any_work(case: str, monkeypatch: py
     work = []
     monkeypatch.setattr(td.engine.running, "_work", lambda *_: work.append(1))
     arguments: dict[str, Any] = {
-        "task": td.make("RingWorld-v0"), "learners": [td.TD(td.OneHot(11), 0.1)], "seeds": 2, "steps": 100,
+        "task": td.make("RingWorld-v0"), "learners": [td.TD(td.features.OneHot(11), 0.1)], "seeds": 2, "steps": 100,
     }  # fmt: skip
     with pytest.raises(error, match=name):
         td.engine.run(**(arguments | changes))
@@ -195,22 +195,22 @@ def test_bad_configuration_is_refused_before_any_work(case: str, monkeypatch: py
 
 
 def test_a_diverged_learner_is_refused() -> None:
-    learner = td.TD(td.OneHot(11), 1.0, bound=1e-3, on_divergence="flag")
+    learner = td.TD(td.features.OneHot(11), 1.0, bound=1e-3, on_divergence="flag")
     learner.update_many([0, 0], [1.0, 1.0], [0, 0])
     with pytest.raises(ValueError, match="diverged already"):
         td.engine.run("RingWorld-v0", [learner], 1, 100)
 
 
 def test_progress_is_shown_on_request(capfd: pytest.CaptureFixture[str]) -> None:
-    td.engine.run("RingWorld-v0", [td.TD(td.OneHot(11), 0.1)], 2, 20_000, progress=True)
+    td.engine.run("RingWorld-v0", [td.TD(td.features.OneHot(11), 0.1)], 2, 20_000, progress=True)
     assert "%" in capfd.readouterr().err
-    td.engine.run("RingWorld-v0", [td.TD(td.OneHot(11), 0.1)], 2, 20_000)
+    td.engine.run("RingWorld-v0", [td.TD(td.features.OneHot(11), 0.1)], 2, 20_000)
     assert capfd.readouterr().err == ""
 
 
 def test_sampled_truth_is_the_truth() -> None:
     lake = td.make("FrozenLake-v0")
-    lake.features = td.OneHot(16)
+    lake.features = td.features.OneHot(16)
     truth = td.engine.sampled_truth(lake, 300, 400_000)
     exact = lake.mdp.v(lake.target)[truth.observations]
     assert len(truth.observations) >= 8

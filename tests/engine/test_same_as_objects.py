@@ -9,7 +9,7 @@ import pytest
 import tdlambda as td
 from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
-OneOver = td.OneOver
+OneOver = td.steps.OneOver
 RNG = np.random.default_rng(3)
 
 
@@ -19,7 +19,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
     Every pair is a module of its own, which takes seconds to compile.
     """
     x, scale = task.features, 1.0 / task.features.active
-    states = td.OneHot(task.mdp.n_states) if task.mdp is not None else None
+    states = td.features.OneHot(task.mdp.n_states) if task.mdp is not None else None
     found: dict[str, td.Learner] = {}
     listed = x.size > 128
 
@@ -32,23 +32,23 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
         for lam in (0.0, 0.7, 1.0):
             add(f"{kind}({lam})", lambda a, learner=learner, lam=lam: learner(x, a, lam))
         rules: dict[str, Any] = {
-            "counting": lambda: td.Counting(20.0, warm_up=100),
-            "greedy": lambda: td.Greedy(warm_up=50),
-            "greedy vtd corrected": lambda: td.Greedy("vtd", 1.5, 0.9, of="corrected"),
+            "counting": lambda: td.rules.Counting(20.0, warm_up=100),
+            "greedy": lambda: td.rules.Greedy(warm_up=50),
+            "greedy vtd corrected": lambda: td.rules.Greedy("vtd", 1.5, 0.9, of="corrected"),
             "greedy published": lambda: PublishedGreedy(warm_up=100),
-            "greedy corrected": lambda: td.Greedy(of="corrected", aux_alpha=0.01 * scale),
-            "value error": lambda: td.ValueErrorGreedy(),
-            "meta": lambda: td.Meta(0.02, warm_up=100),
-            "meta thesis": lambda: td.Meta.thesis(0.1, rho_clip=2.0),
+            "greedy corrected": lambda: td.rules.Greedy(of="corrected", aux_alpha=0.01 * scale),
+            "value error": lambda: td.rules.ValueErrorGreedy(),
+            "meta": lambda: td.rules.Meta(0.02, warm_up=100),
+            "meta thesis": lambda: td.rules.Meta.thesis(0.1, rho_clip=2.0),
             "meta published": lambda: PublishedMeta(0.1),
-            "meta corrected": lambda: td.Meta(0.02, "derived", of="corrected", trace_lam=0.8),
-            "meta gradient": lambda: td.Meta(0.1, "exact", "gradient"),
-            "meta horizon": lambda: td.Meta(0.02, horizon=3),
-            "meta trace": lambda: td.Meta(0.02, trace=True),
+            "meta corrected": lambda: td.rules.Meta(0.02, "derived", of="corrected", trace_lam=0.8),
+            "meta gradient": lambda: td.rules.Meta(0.1, "exact", "gradient"),
+            "meta horizon": lambda: td.rules.Meta(0.02, horizon=3),
+            "meta trace": lambda: td.rules.Meta(0.02, trace=True),
         }
         if states is not None:
-            rules["meta np"] = lambda: td.Meta(0.02, features=states)
-            rules["per state"] = lambda: td.PerState(np.linspace(0, 1, task.mdp.n_states))
+            rules["meta np"] = lambda: td.rules.Meta(0.02, features=states)
+            rules["per state"] = lambda: td.rules.PerState(np.linspace(0, 1, task.mdp.n_states))
         for name, rule in rules.items():
             if not every and (kind != _HOME.get(name, "TrueOnlineTD") or (listed and name not in _LISTED)):
                 continue
@@ -56,20 +56,22 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
         for by in ("steps", "visits") if every or (kind == "GTD" and not listed) else ():
             schedule = OneOver(by, scale=0.3 * scale, offset=5.0, power=0.6)
             found[f"{kind}, {by}"] = learner(x, schedule, 0.8)
-            found[f"{kind}, {by}, meta"] = learner(x, schedule, td.Meta(0.02))
+            found[f"{kind}, {by}, meta"] = learner(x, schedule, td.rules.Meta(0.02))
     for trace in ("replacing", "dutch"):
         add(f"TD {trace}", lambda a, trace=trace: td.TD(x, a, 0.9, trace=trace))
     for of in ("target", "corrected") if every or not listed else ():
         add(f"DirectVTD {of}", lambda a, of=of: td.DirectVTD(x, a, 0.8, of=of))
         add(f"VTD {of}", lambda a, of=of: td.VTD(x, a, 0.8, of=of, trace_lam=0.9))
     if states is not None:
-        add("DirectVTD per state", lambda a: td.DirectVTD(x, a, td.PerState(np.linspace(0, 1, task.mdp.n_states))))
-    last: dict[str, Any] = {"fixed": 0.4, "greedy": td.Greedy(), "greedy published": PublishedGreedy()}
+        add(
+            "DirectVTD per state", lambda a: td.DirectVTD(x, a, td.rules.PerState(np.linspace(0, 1, task.mdp.n_states)))
+        )
+    last: dict[str, Any] = {"fixed": 0.4, "greedy": td.rules.Greedy(), "greedy published": PublishedGreedy()}
     last["meta published"] = PublishedMeta(0.1, last_discount=0.9)
     for name, rule in last.items() if every or not listed else ():
         add(f"last discount, {name}", lambda a, rule=rule: PublishedTrueOnlineGTD(x, a, rule, last_discount=0.9))
     add("initial", lambda a: td.TrueOnlineTD(x, a, 0.5, initial=np.linspace(-1, 1, x.size)))
-    kind = "listed" if listed else "one-hot" if isinstance(x, td.OneHot) else "active"
+    kind = "listed" if listed else "one-hot" if isinstance(x, td.features.OneHot) else "active"
     return {name: one for name, one in found.items() if every or name.startswith(_QUICK[kind])}
 
 
@@ -94,7 +96,7 @@ _LISTED = ("value error", "meta", "counting")
 def a_task(name: str) -> Any:
     if name == "real":  # dense real features, off-policy
         task = td.make("FrozenLake-v0")
-        task.features = td.Table(RNG.normal(size=(16, 6)))
+        task.features = td.features.Table(RNG.normal(size=(16, 6)))
         return task
     if name == "MountainCar-v0":  # 512 features, of which 8 are active; episodes cut short
         return td.make(name, limit=200)
@@ -167,7 +169,7 @@ def test_errors_are_read_at_their_steps() -> None:
 
 def test_a_learner_goes_on_from_where_it_is() -> None:
     lake = td.make("FrozenLake-v0")
-    learner = td.TrueOnlineGTD(lake.features, 0.01, td.Meta(0.01, warm_up=1500))
+    learner = td.TrueOnlineGTD(lake.features, 0.01, td.rules.Meta(0.01, warm_up=1500))
     learner.update_many(lake.sampler(1).take(1000))
     learner.reset()
     before = learner.weights.copy()

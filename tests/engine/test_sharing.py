@@ -16,7 +16,7 @@ def learners(task: Any, rule: Any) -> list[Any]:
     return [td.TrueOnlineGTD(task.features, a, rule(k), on_divergence="flag") for a in alphas for k in kappas]
 
 
-@pytest.mark.parametrize(("name", "rule"), [("RingWorld-v0", PublishedMeta), ("FrozenLake-v0", td.Meta)])
+@pytest.mark.parametrize(("name", "rule"), [("RingWorld-v0", PublishedMeta), ("FrozenLake-v0", td.rules.Meta)])
 def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rule: Any) -> None:
     task = td.make(name)
     some = learners(task, rule)
@@ -40,7 +40,7 @@ def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rul
 
 def test_learners_that_differ_otherwise_share_nothing() -> None:
     ring = td.make("RingWorld-v0")
-    some = [td.TrueOnlineTD(ring.features, a, td.Meta()) for a in (0.001, 0.01, 0.02, 0.03)]
+    some = [td.TrueOnlineTD(ring.features, a, td.rules.Meta()) for a in (0.001, 0.01, 0.02, 0.03)]
     ((group,), _) = plan(some)  # type: ignore[arg-type]
     assert Block(group).shared is None
 
@@ -48,7 +48,7 @@ def test_learners_that_differ_otherwise_share_nothing() -> None:
 def test_a_shared_estimate_that_diverges_stops_its_lanes_alone() -> None:
     ring = td.make("RingWorld-v0")
     some = [
-        td.TrueOnlineTD(ring.features, 0.01, td.Meta(k, ratio=ratio), on_divergence="flag", bound=0.05)
+        td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta(k, ratio=ratio), on_divergence="flag", bound=0.05)
         for ratio in (1.0, 90.0) for k in (1e-3, 1e-2, 0.1, 1.0)
     ]  # fmt: skip
     ((group,), _) = plan(some)  # type: ignore[arg-type]

@@ -51,9 +51,9 @@ def rows_of(stream: Stream, interest: Array | None = None) -> list[tuple[Array, 
     return out
 
 
-def repeated() -> td.TileCoder:
+def repeated() -> td.features.TileCoder:
     """Observations in [0, 1] with four active features of which some are the same."""
-    coder = td.TileCoder([0], [1], tilings=4, tiles=20, hash_size=6)
+    coder = td.features.TileCoder([0], [1], tilings=4, tiles=20, hash_size=6)
     index = coder.encode_batch(np.linspace(0, 1, 50)[:, None])[0]
     assert any(len(set(row)) < 4 for row in index.tolist())
     return coder

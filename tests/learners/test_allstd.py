@@ -33,9 +33,9 @@ def left_out(steps: Any, lam: float, ridge: float) -> float:
     return total / n
 
 
-def transitions(steps: Any) -> td.Transitions:
+def transitions(steps: Any) -> td.mdp.Transitions:
     columns = dict(zip(NAMES, steps.columns, strict=True))
-    return td.Transitions(action=np.zeros(0, np.int64), **columns)
+    return td.mdp.Transitions(action=np.zeros(0, np.int64), **columns)
 
 
 @pytest.mark.parametrize("size", [3, 30])  # fewer features than steps, and more: solved anew, and by the identity
@@ -44,12 +44,12 @@ def test_every_trajectory_really_left_out(size: int, seed: int) -> None:
     steps = stream(seed, T=60, size=size)
     steps.columns[5][20] = True
     lams = [0.0, 0.4, 0.9, 1.0]
-    found = td.choose_lambda(transitions(steps), td.Table(steps.X), lams, ridge=0.5)
+    found = td.learners.choose_lambda(transitions(steps), td.features.Table(steps.X), lams, ridge=0.5)
     np.testing.assert_allclose(found.loss, [left_out(steps, lam, 0.5) for lam in lams], rtol=1e-7)
     assert found.lam == lams[int(np.argmin(found.loss))]
     ends = np.flatnonzero(steps.columns[5] | steps.columns[6])
     assert found.episodes == len(ends)
-    learner = td.LSTD(td.Table(steps.X), found.lam, 0.5)
+    learner = td.LSTD(td.features.Table(steps.X), found.lam, 0.5)
     learner.update_many(*(column[: ends[-1] + 1] for column in steps.columns))
     np.testing.assert_allclose(found.learner.weights, learner.weights, rtol=1e-9, atol=1e-12)
 
@@ -57,8 +57,8 @@ def test_every_trajectory_really_left_out(size: int, seed: int) -> None:
 def test_the_search_finds_no_worse_than_a_fine_grid() -> None:
     walk = td.make("RandomWalk-v0")
     steps = walk.sampler(seed=3).take(4_000)
-    found = td.choose_lambda(steps, walk.features)
-    fine = td.choose_lambda(steps, walk.features, np.linspace(0, 1, 101))
+    found = td.learners.choose_lambda(steps, walk.features)
+    fine = td.learners.choose_lambda(steps, walk.features, np.linspace(0, 1, 101))
     assert found.loss.min() <= fine.loss.min() + 1e-6 * fine.loss.min()
     assert (np.diff(found.lams) > 0).all()
     assert set(np.linspace(0, 1, 11)) <= set(found.lams)
@@ -72,8 +72,8 @@ def test_aliased_states_ask_for_lambda_1() -> None:
     reward = np.stack([np.zeros(200), np.where(starts == 0, 1.0, -1.0)], axis=1).ravel()
     end = np.tile([False, True], 200)
     one, no = np.ones(400), np.zeros(400, dtype=bool)
-    steps = td.Transitions(obs, np.zeros(0, np.int64), reward, np.tile([2, 3], 200), one, one, end, no)
-    found = td.choose_lambda(steps, td.OneHot(4))
+    steps = td.mdp.Transitions(obs, np.zeros(0, np.int64), reward, np.tile([2, 3], 200), one, one, end, no)
+    found = td.learners.choose_lambda(steps, td.features.OneHot(4))
     assert found.lam > 0.99
     assert found.learner.predict(0) == pytest.approx(1.0, abs=0.02)
 
@@ -82,29 +82,31 @@ def test_the_rest_of_a_stream_is_left_out_and_bad_input_refused() -> None:
     walk = td.make("RandomWalk-v0")
     steps = walk.sampler(seed=1).take(1000)
     last = int(np.flatnonzero(steps.terminated)[-1]) + 1
-    whole = td.Transitions(*(getattr(steps, field.name)[:last] for field in fields(steps)))
-    a, b = (td.choose_lambda(part, walk.features, [0.5]) for part in (steps, whole))
+    whole = td.mdp.Transitions(*(getattr(steps, field.name)[:last] for field in fields(steps)))
+    a, b = (td.learners.choose_lambda(part, walk.features, [0.5]) for part in (steps, whole))
     assert a.loss.tolist() == b.loss.tolist()
     assert a.learner.steps == last
     for lams in ([], [1.5], [np.nan], [-0.1, 0.5]):
         with pytest.raises(ValueError, match="lams"):
-            td.choose_lambda(steps, walk.features, lams)
+            td.learners.choose_lambda(steps, walk.features, lams)
     with pytest.raises(ValueError, match="ridge"):
-        td.choose_lambda(steps, walk.features, ridge=-1.0)
+        td.learners.choose_lambda(steps, walk.features, ridge=-1.0)
     with pytest.raises(TypeError, match="transitions"):
-        td.choose_lambda(walk, walk.features)  # type: ignore[arg-type]
+        td.learners.choose_lambda(walk, walk.features)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="features"):
-        td.choose_lambda(steps, 3)  # type: ignore[arg-type]
+        td.learners.choose_lambda(steps, 3)  # type: ignore[arg-type]
     one = int(np.flatnonzero(steps.terminated)[0]) + 3
     with pytest.raises(ValueError, match="two episodes"):
-        td.choose_lambda(td.Transitions(*(getattr(steps, f.name)[:one] for f in fields(steps))), walk.features)
+        td.learners.choose_lambda(
+            td.mdp.Transitions(*(getattr(steps, f.name)[:one] for f in fields(steps))), walk.features
+        )
     bad = vars(steps) | {"reward": np.where(np.arange(1000) == 2, np.nan, 0.0)}
     with pytest.raises(ValueError, match=r"reward.*row 2"):
-        td.choose_lambda(td.Transitions(**bad), walk.features)
+        td.learners.choose_lambda(td.mdp.Transitions(**bad), walk.features)
 
 
 def test_without_a_ridge_where_the_system_is_singular() -> None:
     steps = stream(1, T=60, size=30)
     steps.columns[5][20] = True
-    found = Trajectories(transitions(steps), td.Table(np.hstack([steps.X, steps.X])), 0.0)
+    found = Trajectories(transitions(steps), td.features.Table(np.hstack([steps.X, steps.X])), 0.0)
     assert np.isfinite(found.loss(0.5))

@@ -10,11 +10,11 @@ import pytest
 import tdlambda as td
 
 BUILDS: list[Callable[[], Any]] = [
-    lambda: td.TrueOnlineTD(td.OneHot(5), 0.1, 0.9),
-    lambda: td.TrueOnlineGTD(td.Table(np.eye(5)), 0.1, 0.9),
-    lambda: td.GTD(td.OneHot(300), 0.1, 0.9),
-    lambda: td.TD(td.OneHot(5), 0.1, [0.5] * 5),
-    lambda: td.DirectVTD(td.OneHot(5), 0.1, 0.9),
+    lambda: td.TrueOnlineTD(td.features.OneHot(5), 0.1, 0.9),
+    lambda: td.TrueOnlineGTD(td.features.Table(np.eye(5)), 0.1, 0.9),
+    lambda: td.GTD(td.features.OneHot(300), 0.1, 0.9),
+    lambda: td.TD(td.features.OneHot(5), 0.1, [0.5] * 5),
+    lambda: td.DirectVTD(td.features.OneHot(5), 0.1, 0.9),
 ]
 
 
@@ -66,7 +66,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
 
 
 def test_update_many_says_the_row() -> None:
-    v = td.TrueOnlineTD(td.OneHot(5), 0.1)
+    v = td.TrueOnlineTD(td.features.OneHot(5), 0.1)
     with pytest.raises(ValueError, match=r"reward must be finite; got nan \(row 2\)"):
         v.update_many([0, 1, 2], [0.0, 0.0, np.nan], [1, 2, 3], gamma=0.9)
     with pytest.raises(ValueError, match="gamma must have 3 rows, as many as reward"):
@@ -101,14 +101,14 @@ def test_update_many_says_the_row() -> None:
     ],
 )
 def test_bad_parameters_are_refused_by_name(options: dict[str, Any], message: str) -> None:
-    good = {"features": td.OneHot(3), "alpha": 0.1, "lam": 0.9}
+    good = {"features": td.features.OneHot(3), "alpha": 0.1, "lam": 0.9}
     for build in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, td.VTD, td.DirectVTD):
         with pytest.raises((ValueError, TypeError), match=message):
             build(**(good | options))
 
 
 def test_parameters_of_one_learner_only() -> None:
-    x = td.OneHot(3)
+    x = td.features.OneHot(3)
     for build in (td.GTD, td.TrueOnlineGTD):
         with pytest.raises(ValueError, match="beta must be positive"):
             build(x, 0.1, 0.9, beta=0.0)
@@ -120,13 +120,15 @@ def test_parameters_of_one_learner_only() -> None:
         td.DirectVTD(x, 0.1, trace_lam=2.0)
     for wrong in ({"by": "episodes"}, {"scale": 0.0}, {"offset": -1.0}, {"power": -1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            td.OneOver(**wrong)  # type: ignore[arg-type]
+            td.steps.OneOver(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="λ for each state"):
-        td.TD(td.Dense(2), 0.1, [0.5, 0.5]).update_many(np.zeros((2, 2)), [0.0, 0.0], np.zeros((2, 2)))
+        td.TD(td.features.Dense(2), 0.1, [0.5, 0.5]).update_many(np.zeros((2, 2)), [0.0, 0.0], np.zeros((2, 2)))
 
 
 def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
-    v = td.TD(td.Dense(1), alpha=1.0, lam=0.0, bound=5.0)  # V(1) is 3, -12.9, 71.4, and no value larger than 10
+    v = td.TD(
+        td.features.Dense(1), alpha=1.0, lam=0.0, bound=5.0
+    )  # V(1) is 3, -12.9, 71.4, and no value larger than 10
     for _ in range(3):
         v.update([3.0], 1.0, [1.0], gamma=0.9)
     with pytest.raises(td.Diverged, match="diverged at step 4") as caught:
@@ -140,18 +142,18 @@ def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
 
 
 def test_divergence_can_be_a_flag() -> None:
-    v = td.TrueOnlineTD(td.OneHot(2), alpha=0.5, lam=0.0, bound=0.01, on_divergence="flag")
+    v = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.5, lam=0.0, bound=0.01, on_divergence="flag")
     v.update_many([0] * 6, [0.0, 0.0, 1e200, 1e200, 0.0, 0.0], [0] * 6)  # V = 5e199 beyond 0.01 · 40 · 1e200
     assert v.diverged_at == 4
 
 
 def test_a_weight_that_is_no_number_is_divergence_wherever_it_is() -> None:
     """The weight that overflows is not of the state at hand, but of one with a live trace."""
-    v = td.TD(td.OneHot(3), alpha=1.0, lam=1.0)
+    v = td.TD(td.features.OneHot(3), alpha=1.0, lam=1.0)
     v.update(0, 0.0, 1)
     with pytest.raises(td.Diverged):
         v.update(1, 1e305, 2)
-    sparse = td.TD(td.OneHot(1000), alpha=1.0, lam=1.0)
+    sparse = td.TD(td.features.OneHot(1000), alpha=1.0, lam=1.0)
     sparse.update(0, 0.0, 1)
     with pytest.raises(td.Diverged):
         sparse.update(1, 1e305, 2)

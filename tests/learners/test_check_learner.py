@@ -12,14 +12,14 @@ import tdlambda as td
 from tdlambda.learners.checks import check_learner
 from tdlambda.learners.storage import save
 
-TABLE = td.Table(np.random.default_rng(1).normal(size=(6, 3)) / 2)
+TABLE = td.features.Table(np.random.default_rng(1).normal(size=(6, 3)) / 2)
 FEATURES: dict[str, td.Encoder] = {
-    "OneHot": td.OneHot(6),
-    "OneHot, sparse": td.OneHot(300),
-    "TileCoder, sparse": td.TileCoder([0, -1], [1, 1], tilings=4, tiles=6, outside="raise"),
-    "TileCoder, hashed": td.TileCoder([0], [1], tilings=4, tiles=20, hash_size=16, bias=True),
+    "OneHot": td.features.OneHot(6),
+    "OneHot, sparse": td.features.OneHot(300),
+    "TileCoder, sparse": td.features.TileCoder([0, -1], [1, 1], tilings=4, tiles=6, outside="raise"),
+    "TileCoder, hashed": td.features.TileCoder([0], [1], tilings=4, tiles=20, hash_size=16, bias=True),
     "Table": TABLE,
-    "Dense": td.Dense(4),
+    "Dense": td.features.Dense(4),
 }
 LEARN: dict[str, Callable[[td.Encoder], Any]] = {
     "TD accumulating": lambda x: td.TD(x, 0.05, trace="accumulating"),
@@ -39,12 +39,12 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
     "LSTD, forgetting": lambda x: td.LSTD(x, 0.9, 0.1, forgetting=0.95, emphatic=True),
     "LSPE": lambda x: td.LSPE(x, 0.9, 0.5, 1.0),
     "ExpectedTrace": lambda x: td.ExpectedTrace(x, 0.05, 0.9, eta=0.5),
-    "counting": lambda x: td.TrueOnlineTD(x, 0.05, td.Counting(3.0)),
-    "greedy": lambda x: td.TrueOnlineGTD(x, 0.02, td.Greedy()),
-    "META": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.1, of="corrected")),
-    "value error": lambda x: td.TrueOnlineTD(x, 0.02, td.ValueErrorGreedy(stretch=50)),
-    "META, horizon": lambda x: td.GTD(x, 0.02, td.Meta(0.1, horizon=3)),
-    "META, another encoder": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.1, features=x)),
+    "counting": lambda x: td.TrueOnlineTD(x, 0.05, td.rules.Counting(3.0)),
+    "greedy": lambda x: td.TrueOnlineGTD(x, 0.02, td.rules.Greedy()),
+    "META": lambda x: td.TrueOnlineTD(x, 0.02, td.rules.Meta(0.1, of="corrected")),
+    "value error": lambda x: td.TrueOnlineTD(x, 0.02, td.rules.ValueErrorGreedy(stretch=50)),
+    "META, horizon": lambda x: td.GTD(x, 0.02, td.rules.Meta(0.1, horizon=3)),
+    "META, another encoder": lambda x: td.TrueOnlineTD(x, 0.02, td.rules.Meta(0.1, features=x)),
 }
 
 
@@ -71,22 +71,24 @@ def test_our_own_learners(learner: str, features: str) -> None:
     "options",
     [
         {"dtype": "float32"},
-        {"alpha": td.OneOver("visits", power=0.8)},
-        {"alpha": td.OneOver("steps"), "lam": np.linspace(0, 1, 6)},
+        {"alpha": td.steps.OneOver("visits", power=0.8)},
+        {"alpha": td.steps.OneOver("steps"), "lam": np.linspace(0, 1, 6)},
         {"lam": 0.0, "initial": 0.5, "trace_tolerance": 0.0},
     ],
     ids=str,
 )
 def test_options(options: dict[str, Any]) -> None:
-    check_learner(lambda: td.TrueOnlineTD(td.OneHot(6), **{"alpha": 0.1, **options}), seed=3)
+    check_learner(lambda: td.TrueOnlineTD(td.features.OneHot(6), **{"alpha": 0.1, **options}), seed=3)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_any_seed_will_do(seed: int) -> None:
-    check_learner(lambda: td.TD(td.OneHot(4), 0.1), seed=seed)
+    check_learner(lambda: td.TD(td.features.OneHot(4), 0.1), seed=seed)
 
 
-@pytest.mark.parametrize("features", [td.Fourier([0], [2], order=3), td.GridTilings.frozen_lake()], ids=repr)
+@pytest.mark.parametrize(
+    "features", [td.features.Fourier([0], [2], order=3), td.features.GridTilings.frozen_lake()], ids=repr
+)
 def test_more_features(features: td.Encoder) -> None:
     check_learner(lambda: td.TD(features, 0.05))
 
@@ -96,7 +98,7 @@ def words(word: str) -> list[float]:
 
 
 def test_observations_of_the_users() -> None:
-    features = td.Custom(words, size=2)
+    features = td.features.Custom(words, size=2)
     check_learner(lambda: td.TD(features, 0.1), observations=["ant", "bee", "grasshopper"])
     with pytest.raises(TypeError, match="observations: pass a list"):
         check_learner(lambda: td.TD(features, 0.1))
@@ -339,11 +341,11 @@ BROKEN: dict[type, str] = {
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
 def test_broken_learners_are_caught(kind: Any) -> None:
     with pytest.raises(AssertionError, match=BROKEN[kind]):
-        check_learner(lambda: kind(td.OneHot(6), alpha=0.1))
+        check_learner(lambda: kind(td.features.OneHot(6), alpha=0.1))
 
 
 def test_the_learner_they_are_made_from_is_not_broken() -> None:
-    check_learner(lambda: Base(td.OneHot(6), alpha=0.1))
+    check_learner(lambda: Base(td.features.OneHot(6), alpha=0.1))
 
 
 @pytest.mark.parametrize(
@@ -360,6 +362,6 @@ def test_broken_ducks_are_caught(kind: Any, message: str) -> None:
 
 
 def test_a_factory_that_makes_one_learner_only() -> None:
-    learner = td.TD(td.OneHot(3), 0.1)
+    learner = td.TD(td.features.OneHot(3), 0.1)
     with pytest.raises(AssertionError, match="a new learner at each call"):
         check_learner(lambda: learner)

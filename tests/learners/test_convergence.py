@@ -18,7 +18,7 @@ TASKS = [
     ("BoyanChain-v0", "13"),
 ]
 SLOW = pytest.mark.slow
-FALLING = td.OneOver("steps", scale=1.0, offset=20.0, power=0.6)
+FALLING = td.steps.OneOver("steps", scale=1.0, offset=20.0, power=0.6)
 
 
 def build(name: str, preset: str | None, **options: Any) -> tuple[TabularTask, Any, td.FiniteMDP]:
@@ -105,7 +105,7 @@ def test_variance_learners_converge_to_the_exact_variance(
     lams = np.clip(lam - 0.3 * np.linspace(0, 1, mdp.n_states), 0, 1) if lam < 1 else np.ones(mdp.n_states)
     behavior = None if of == "target" else task.behavior
     exact = mdp.lambda_return(mdp.v(task.target), lams, task.target, behavior)
-    s = learner(task.features, td.OneOver("visits", power=0.75), lams, of=of)
+    s = learner(task.features, td.steps.OneOver("visits", power=0.75), lams, of=of)
     s.update_many(task.sampler(seed=2).take(3_000_000))
     d = np.where(mdp.terminal, 0, mdp.state_distribution(task.behavior))
     states = range(mdp.n_states)

@@ -10,17 +10,17 @@ import pytest
 
 import tdlambda as td
 
-X = td.OneHot(11)
+X = td.features.OneHot(11)
 LEARNERS: dict[str, Callable[[], td.Learner]] = {
     "true online TD": lambda: td.TrueOnlineTD(X, 0.1, 0.9),
-    "META on GTD": lambda: td.TrueOnlineGTD(X, 0.05, td.Meta()),
+    "META on GTD": lambda: td.TrueOnlineGTD(X, 0.05, td.rules.Meta()),
     "auto λ": lambda: td.TD(X, 0.1, "auto"),
-    "many features": lambda: td.TrueOnlineTD(td.Table(np.eye(11, 300)), 0.1, 0.9),
+    "many features": lambda: td.TrueOnlineTD(td.features.Table(np.eye(11, 300)), 0.1, 0.9),
     "Monte Carlo": lambda: td.MonteCarlo(X, 0.1),
     "LSTD": lambda: td.LSTD(X, 0.5),
     "recursive LSTD": lambda: td.RecursiveLSTD(X, 0.5, forgetting=0.99, emphatic=True),
     "LSPE": lambda: td.LSPE(X, 0.5),
-    "expected traces": lambda: td.ExpectedTrace(X, 0.1, beta=td.OneOver("visits")),
+    "expected traces": lambda: td.ExpectedTrace(X, 0.1, beta=td.steps.OneOver("visits")),
     "AutoTD": lambda: td.AutoTD(X),
 }
 

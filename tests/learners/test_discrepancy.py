@@ -9,7 +9,7 @@ import tdlambda as td
 
 
 def found(task: Any, features: Any, **given: Any) -> float:
-    some = td.LambdaDiscrepancy(td.TrueOnlineTD(features, td.OneOver("visits", power=0.8)), **given)
+    some = td.learners.LambdaDiscrepancy(td.TrueOnlineTD(features, td.steps.OneOver("visits", power=0.8)), **given)
     some.update_many(task.sampler(seed=3).take(60_000))
     return some.value
 
@@ -19,7 +19,7 @@ def test_where_a_state_is_hidden_it_is_the_exact_one_and_where_none_is_it_is_0()
     exact = task.mdp.lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 1.0, 0.0, task.target)
     assert exact == pytest.approx(0.5**0.5)
     assert found(task, task.features) == pytest.approx(exact, abs=0.03)
-    assert found(task, td.OneHot(task.mdp.n_states)) < 0.03
+    assert found(task, td.features.OneHot(task.mdp.n_states)) < 0.03
     half = task.mdp.lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 0.5, 0.0, task.target)
     assert found(task, task.features, lams=(0.0, 0.5)) == pytest.approx(half, abs=0.03)
 
@@ -27,7 +27,7 @@ def test_where_a_state_is_hidden_it_is_the_exact_one_and_where_none_is_it_is_0()
 def test_one_by_one_and_together() -> None:
     task: Any = td.make("Aliased-v0")
     steps = task.sampler(seed=1).take(300)
-    one, many = (td.LambdaDiscrepancy(td.TD(task.features, 0.1), window=100) for _ in range(2))
+    one, many = (td.learners.LambdaDiscrepancy(td.TD(task.features, 0.1), window=100) for _ in range(2))
     for t in range(300):
         one.update(
             int(steps.obs[t]), steps.reward[t], int(steps.next_obs[t]), steps.gamma[t], 1.0, bool(steps.terminated[t])
@@ -40,9 +40,10 @@ def test_one_by_one_and_together() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [(("TD",), "learner must be a learner"), ((td.TD(td.OneHot(2), 0.1), (0.5,)), "lams must be two"),
-     ((td.TD(td.OneHot(2), 0.1), (0.0, 1.5)), "lam must be"), ((td.TD(td.OneHot(2), 0.1), (0, 1), 0), "window")],
+    [(("TD",), "learner must be a learner"), ((td.TD(td.features.OneHot(2), 0.1), (0.5,)), "lams must be two"),
+     ((td.TD(td.features.OneHot(2), 0.1), (0.0, 1.5)), "lam must be"), ((td.TD(td.features.OneHot(2), 0.1), (0, 1),
+     0), "window")],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(given: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
-        td.LambdaDiscrepancy(*given)
+        td.learners.LambdaDiscrepancy(*given)

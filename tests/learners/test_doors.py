@@ -32,7 +32,7 @@ def copies(learner: Any) -> dict[str, bytes]:
 @pytest.mark.parametrize("n", [1, N - 1, N + 1])
 def test_a_column_of_another_length_is_refused_where_transitions_are_made(name: str, n: int) -> None:
     with pytest.raises(ValueError, match=rf"{name} must have {N} rows, as many as reward"):
-        td.Transitions(**GOOD | {name: np.resize(GOOD[name], n)})
+        td.mdp.Transitions(**GOOD | {name: np.resize(GOOD[name], n)})
 
 
 @pytest.mark.parametrize("name", ["reward", "gamma", "rho", "terminated", "truncated"])
@@ -46,13 +46,13 @@ def test_a_column_of_another_length_is_refused_where_transitions_are_made(name: 
 )  # fmt: skip
 def test_what_is_no_column_is_refused_by_name(name: str, bad: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=name):
-        td.Transitions(**GOOD | {name: bad})
+        td.mdp.Transitions(**GOOD | {name: bad})
 
 
 def test_flags_are_true_or_false_and_nothing_else() -> None:
     for bad in ([2] * N, [0.5] * N, [np.nan] * N):
         with pytest.raises(ValueError, match="terminated must be True or False"):
-            td.Transitions(**GOOD | {"terminated": bad})
+            td.mdp.Transitions(**GOOD | {"terminated": bad})
 
 
 def test_lists_and_odd_arrays_become_columns_that_are_learnt_alike() -> None:
@@ -60,15 +60,15 @@ def test_lists_and_odd_arrays_become_columns_that_are_learnt_alike() -> None:
         "reward": [1] * N, "gamma": np.full(2 * N, 0.9)[::2], "rho": np.ones(N).astype(">f8"),
         "terminated": [0] * N, "truncated": np.broadcast_to(np.False_, N),
     }  # fmt: skip
-    a, b = td.TrueOnlineTD(td.OneHot(3), 0.1), td.TrueOnlineTD(td.OneHot(3), 0.1)
-    a.update_many(td.Transitions(**GOOD))
-    b.update_many(td.Transitions(**GOOD | odd))
+    a, b = td.TrueOnlineTD(td.features.OneHot(3), 0.1), td.TrueOnlineTD(td.features.OneHot(3), 0.1)
+    a.update_many(td.mdp.Transitions(**GOOD))
+    b.update_many(td.mdp.Transitions(**GOOD | odd))
     assert copies(a) == copies(b)
 
 
 @pytest.mark.parametrize("make", LEARNERS)
 def test_numbers_are_numbers_and_flags_flags_in_update_too(make: Any) -> None:
-    v = make(td.OneHot(3), 0.1)
+    v = make(td.features.OneHot(3), 0.1)
     v.update(0, 1.0, 1, 0.9)
     before = copies(v)
     text = ("0.5", b"0.5", np.str_("1"), bytearray(b"1"), np.array("0.5"), None, [0.5], np.ma.masked, np.ones(2))
@@ -112,18 +112,20 @@ def test_a_rule_that_breaks_its_word_is_refused_before_anything_is_learnt(make: 
     for many in (too_few, np.full((N, 1), 0.5), [0.5] * (N + 1), ["a"] * N, None, np.full(N, np.nan), [1.5] * N, 0.5):
         rule = Odd(many=many)
         rule.at_many = lambda _observations, _n, many=many: many  # type: ignore[method-assign, misc]
-        v = make(td.OneHot(3), 0.1, rule)
+        v = make(td.features.OneHot(3), 0.1, rule)
         with pytest.raises(ValueError, match="lam"):
-            v.update_many(td.Transitions(**GOOD))
+            v.update_many(td.mdp.Transitions(**GOOD))
         assert v.steps == 0
     for one in ("0.5", None, 1.5, np.nan, [0.5, 0.5], 1j):
-        v = make(td.OneHot(3), 0.1, Odd(one))
+        v = make(td.features.OneHot(3), 0.1, Odd(one))
         with pytest.raises((TypeError, ValueError), match="lam"):
             v.update(0, 1.0, 1)
         assert v.steps == 0
 
 
-@pytest.mark.parametrize("features", [td.OneHot(5), td.Table(np.eye(5)), td.GridTilings((5,), [[[2]], [[3]]])])
+@pytest.mark.parametrize(
+    "features", [td.features.OneHot(5), td.features.Table(np.eye(5)), td.features.GridTilings((5,), [[[2]], [[3]]])]
+)
 @pytest.mark.parametrize("make", [td.TrueOnlineTD, td.LambdaReturn])
 def test_a_table_of_lambdas_has_one_for_each_state_or_is_refused_at_once(features: td.Encoder, make: Any) -> None:
     make(features, 0.1, np.full(5, 0.5))
@@ -135,7 +137,7 @@ def test_a_table_of_lambdas_has_one_for_each_state_or_is_refused_at_once(feature
 MESSAGES: dict[str, tuple[Any, str]] = {
     "a slip": ("atuo", r"got 'atuo' \(did you mean \"auto\"\?\)"),
     "another word": ("best", r'lam must be in \[0, 1\], "auto", "meta", "greedy" or a rule; got \'best\''),
-    "a class": (td.Meta, r"did you mean Meta\(\)\?"),
+    "a class": (td.rules.Meta, r"did you mean Meta\(\)\?"),
     "nothing": (None, "lam must be .* got None"),
     "too large": (1.5, r"lam must be in \[0, 1\].* got 1.5"),
     "text": (["0.5", "0.5", "0.5"], "lam must be numbers"),
@@ -147,22 +149,22 @@ MESSAGES: dict[str, tuple[Any, str]] = {
 def test_a_lambda_that_is_none_is_refused_with_what_to_write(case: str, make: Any) -> None:
     lam, message = MESSAGES[case]
     with pytest.raises((TypeError, ValueError), match=message):
-        make(td.OneHot(3), 0.1, lam)
+        make(td.features.OneHot(3), 0.1, lam)
 
 
 def test_rules_by_name() -> None:
-    for name, rule in (("auto", td.LambdaMixture()), ("meta", td.Meta()), ("greedy", td.Greedy())):
-        assert td.TD(td.OneHot(3), 0.1, name).rule == rule
+    for name, rule in (("auto", td.rules.LambdaMixture()), ("meta", td.rules.Meta()), ("greedy", td.rules.Greedy())):
+        assert td.TD(td.features.OneHot(3), 0.1, name).rule == rule
     with pytest.raises(ValueError, match=r"LambdaReturn cannot take Meta, .* give it a number, or take TD"):
-        td.LambdaReturn(td.OneHot(3), 0.1, "meta")
+        td.LambdaReturn(td.features.OneHot(3), 0.1, "meta")
 
 
-@pytest.mark.parametrize("lam", [td.Meta(), 0.5])
+@pytest.mark.parametrize("lam", [td.rules.Meta(), 0.5])
 def test_learners_without_lambda_say_what_has_one(lam: Any) -> None:
     with pytest.raises(TypeError, match=r"lam: MonteCarlo has none.*LambdaReturn"):
-        td.MonteCarlo(td.OneHot(3), 0.1, lam=lam)
+        td.MonteCarlo(td.features.OneHot(3), 0.1, lam=lam)
     with pytest.raises(TypeError, match="lam: NStepTD has none"):
-        td.NStepTD(td.OneHot(3), 0.1, 2, lam=lam)
+        td.NStepTD(td.features.OneHot(3), 0.1, 2, lam=lam)
 
 
 # ---- encoders ------------------------------------------------------------------------------------------------------
@@ -223,7 +225,7 @@ def test_an_encoder_that_lies_is_refused_by_every_call(make: Any) -> None:
 def test_features_of_lambda_pass_the_same_door() -> None:
     for lie in LIES:
         features = Lying()
-        v = td.TrueOnlineTD(td.OneHot(3), 0.1, td.Meta(features=features))
+        v = td.TrueOnlineTD(td.features.OneHot(3), 0.1, td.rules.Meta(features=features))
         v.update(0, 1.0, 2)
         before, features.lie = copies(v), lie
         with pytest.raises((TypeError, ValueError), match="features: Lying"):
@@ -235,8 +237,8 @@ def test_features_of_lambda_pass_the_same_door() -> None:
 
 def test_the_kernels_check_features_of_lambda_themselves() -> None:
     """The second lock: an encoder of ours that was tampered with."""
-    features = td.OneHot(5)
-    v = td.TrueOnlineTD(td.OneHot(5), 0.1, td.Meta(features=td.OneHot(2)))
+    features = td.features.OneHot(5)
+    v = td.TrueOnlineTD(td.features.OneHot(5), 0.1, td.rules.Meta(features=td.features.OneHot(2)))
     v.rule.features.size = 5  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="next_obs"):
         v.update(0, 1.0, 4)
@@ -249,7 +251,7 @@ def test_the_kernels_check_features_of_lambda_themselves() -> None:
 def test_the_engine_passes_the_same_door(make: Any) -> None:
     ring = td.make("RingWorld-v0")
 
-    class Late(td.OneHot):
+    class Late(td.features.OneHot):
         """Right for all states at once, as a check before the run would ask, but not always."""
 
         calls = grace = 0
@@ -271,7 +273,7 @@ def test_a_class_between_does_not_get_past_the_door() -> None:
         def encode(self, observation: Any) -> Any:  # noqa: ARG002
             return np.array([99]), np.ones(1)
 
-    class Both(Mixed, td.OneHot):
+    class Both(Mixed, td.features.OneHot):
         pass
 
     class Child(Both):
@@ -286,7 +288,7 @@ def test_a_class_between_does_not_get_past_the_door() -> None:
 
 @pytest.mark.parametrize("make", LEARNERS)
 def test_features_whose_square_overflows_are_refused(make: Any) -> None:
-    v = make(td.Dense(2), 1e-3)
+    v = make(td.features.Dense(2), 1e-3)
     v.update([1.0, 0.0], 1.0, [0.0, 1.0], 0.9)
     before = copies(v)
     for obs, next_obs in (([1e200, 0.0], [0.0, 0.0]), ([0.0, 0.0], [0.0, -1e200])):
@@ -302,4 +304,4 @@ def test_features_whose_square_overflows_are_refused(make: Any) -> None:
 @pytest.mark.parametrize("initial", [np.inf, 1e308, "1.0", [1.0, 2.0], None, ["1", "2", "3"]])
 def test_initial_weights_that_cannot_be_are_refused(make: Any, initial: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="initial must be"):
-        make(td.OneHot(3), 0.1, initial=initial)
+        make(td.features.OneHot(3), 0.1, initial=initial)

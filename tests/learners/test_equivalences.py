@@ -26,7 +26,7 @@ class Stream:
     alpha: float
 
     def learner(self, build: Any, **options: Any) -> Any:
-        return build(td.Table(self.X), options.pop("alpha", self.alpha), np.append(1.0, self.lam), **options)
+        return build(td.features.Table(self.X), options.pop("alpha", self.alpha), np.append(1.0, self.lam), **options)
 
     def play(self, learner: Any, steps: int | None = None, **flags: Any) -> list[Vector]:
         """The weights after each step."""
@@ -193,7 +193,7 @@ def test_dropping_small_traces_costs_what_is_promised(tolerance: float) -> None:
     steps, size, alpha, keep = 3000, 2000, 0.05, 0.9 * 0.95
     index = rng.integers(0, size, steps + 1)
     rewards = rng.normal(size=steps)
-    exact, pruned = (td.TrueOnlineTD(td.OneHot(size), alpha, 0.9, trace_tolerance=t) for t in (0.0, tolerance))
+    exact, pruned = (td.TrueOnlineTD(td.features.OneHot(size), alpha, 0.9, trace_tolerance=t) for t in (0.0, tolerance))
     worst = 0.0
     for t in range(steps):
         for learner in (exact, pruned):

@@ -27,7 +27,7 @@ def reference(X: Array, lam: Array, columns: Any, alpha: float, beta: float, eta
 @pytest.mark.parametrize("seed", range(4))
 def test_plain_numpy_with_gamma_lambda_rho_at_every_step(eta: float, seed: int) -> None:
     steps, w = stream(seed, states=6), np.random.default_rng(seed).normal(size=4)
-    v = td.ExpectedTrace(td.Table(steps.X), 0.05, td.PerState(steps.lam), 0.1, eta, initial=w, bound=1e9)
+    v = td.ExpectedTrace(td.features.Table(steps.X), 0.05, td.rules.PerState(steps.lam), 0.1, eta, initial=w, bound=1e9)
     v.update_many(*steps.columns)
     np.testing.assert_allclose(v.weights, reference(*steps, 0.05, 0.1, eta, w), rtol=1e-11, atol=1e-12)
 
@@ -47,16 +47,16 @@ def test_golden_weights() -> None:
     """12 transitions, the sixth of them terminal: x_t[i] = cos(1 + 1.3 t + 2.1 i), r_{t+1} = sin(0.7 (t+1))."""
     t = np.arange(13)
     X = np.cos(1 + 1.3 * t[:, None] + 2.1 * np.arange(3))
-    v = td.ExpectedTrace(td.Dense(3), 0.1, 0.8, beta=0.2, initial=[0.1, 0.2, 0.3])
+    v = td.ExpectedTrace(td.features.Dense(3), 0.1, 0.8, beta=0.2, initial=[0.1, 0.2, 0.3])
     v.update_many(X[:-1], np.sin(0.7 * t[1:]), X[1:], 0.9, 1.0, t[:-1] == 5)
     np.testing.assert_allclose(v.weights, [0.214621162, 0.103841913, 0.282468909], atol=5e-10)
 
 
-@pytest.mark.parametrize("alpha", [0.05, td.OneOver("visits", power=0.7)])
+@pytest.mark.parametrize("alpha", [0.05, td.steps.OneOver("visits", power=0.7)])
 def test_eta_1_is_td_lambda(alpha: Any) -> None:
     steps = stream(3, states=6)
-    v = td.ExpectedTrace(td.Table(steps.X), alpha, td.PerState(steps.lam), 0.1, 1.0)
-    plain = td.TD(td.Table(steps.X), alpha, td.PerState(steps.lam), trace="accumulating")
+    v = td.ExpectedTrace(td.features.Table(steps.X), alpha, td.rules.PerState(steps.lam), 0.1, 1.0)
+    plain = td.TD(td.features.Table(steps.X), alpha, td.rules.PerState(steps.lam), trace="accumulating")
     for row in zip(*steps.columns, strict=True):
         v.update(*row)
         plain.update(*row)
@@ -84,7 +84,7 @@ def test_one_hot_theta_is_the_mean_trace_and_the_mean_update_is_td_lambdas() -> 
     n, lam = 4, 0.7
     P, d, r, gamma, columns = chain(1, n, 200_000)
     z = np.linalg.solve(np.eye(n) - gamma * lam * P.T, np.diag(d)).T / d  # column s is E[e | s]
-    v = td.ExpectedTrace(td.OneHot(n), 1e-9, lam, td.OneOver("visits"))
+    v = td.ExpectedTrace(td.features.OneHot(n), 1e-9, lam, td.steps.OneOver("visits"))
     v.update_many(*columns)
     for s in range(n):
         np.testing.assert_allclose(v.expected_trace(s), z[:, s], atol=0.02)
@@ -111,7 +111,9 @@ def test_with_shared_features_it_has_the_fixed_point_of_td_0() -> None:
         H = np.linalg.inv(eye - gamma * lam * P)
         return np.asarray(np.linalg.solve(X.T @ D @ H @ (eye - gamma * P) @ X, X.T @ D @ H @ r_pi))
 
-    v = td.ExpectedTrace(td.Table(X), td.OneOver("steps", 20.0, 200.0), lam, td.OneOver("steps", 20.0, 200.0))
+    v = td.ExpectedTrace(
+        td.features.Table(X), td.steps.OneOver("steps", 20.0, 200.0), lam, td.steps.OneOver("steps", 20.0, 200.0)
+    )
     v.update_many(*columns)
     near, far = (np.abs(X @ (v.weights - fixed_point(at))).max() for at in (0.0, lam))
     assert near < 0.03
@@ -119,7 +121,7 @@ def test_with_shared_features_it_has_the_fixed_point_of_td_0() -> None:
 
 
 def test_sparse_features_touch_their_own_columns_only() -> None:
-    v = td.ExpectedTrace(td.OneHot(5), 0.1, 0.9, 0.5)
+    v = td.ExpectedTrace(td.features.OneHot(5), 0.1, 0.9, 0.5)
     v.update(1, 1.0, 3, 0.9)
     v.update(3, 1.0, 0, 0.9)
     assert np.flatnonzero(v._theta.any(axis=1)).tolist() == [1, 3]
@@ -128,17 +130,17 @@ def test_sparse_features_touch_their_own_columns_only() -> None:
 
 def test_a_step_of_theta_that_is_too_large_is_divergence_and_the_weights_are_numbers() -> None:
     for reward in (0.0, 1.0):
-        v = td.ExpectedTrace(td.Dense(1), 1e-6, 0.0, beta=1.0, on_divergence="flag")
+        v = td.ExpectedTrace(td.features.Dense(1), 1e-6, 0.0, beta=1.0, on_divergence="flag")
         v.update_many(np.full((400, 1), 3.0), np.full(400, reward), np.full((400, 1), 3.0), 0.5)
         assert v.diverged_at is not None
         assert np.isfinite(v.weights).all()
-    v = td.ExpectedTrace(td.OneHot(2), 3.0, 0.0, 0.5, 1.0, bound=10.0)
+    v = td.ExpectedTrace(td.features.OneHot(2), 3.0, 0.0, 0.5, 1.0, bound=10.0)
     with pytest.raises(td.Diverged):
         v.update_many([0] * 9, np.ones(9), [1] * 9, terminated=True)
 
 
 def test_reset_forgets_the_traces_only() -> None:
-    v = td.ExpectedTrace(td.OneHot(2), 0.5, 1.0, 0.5, 0.5)
+    v = td.ExpectedTrace(td.features.OneHot(2), 0.5, 1.0, 0.5, 0.5)
     v.update(0, 1.0, 1)
     w, theta = v.weights.copy(), v._theta.copy()
     v.reset()
@@ -154,8 +156,14 @@ def test_state_that_does_not_fit_and_bad_input() -> None:
         ("on_divergence", "stop"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=name):
-            td.ExpectedTrace(td.OneHot(3), **({"alpha": 0.1} | {name: bad}))  # type: ignore[arg-type]
-    v = td.ExpectedTrace(td.OneHot(3), td.OneOver("visits"), beta=td.OneOver("steps"), eta=0.2, initial=[1.0, 2.0, 3.0])
+            td.ExpectedTrace(td.features.OneHot(3), **({"alpha": 0.1} | {name: bad}))  # type: ignore[arg-type]
+    v = td.ExpectedTrace(
+        td.features.OneHot(3),
+        td.steps.OneOver("visits"),
+        beta=td.steps.OneOver("steps"),
+        eta=0.2,
+        initial=[1.0, 2.0, 3.0],
+    )
     v.update(0, 1.0, 1)
     assert td.ExpectedTrace(**v.get_params()).get_params() == v.get_params()
     good = {name: array.copy() for name, array in v._state().items()}

@@ -49,7 +49,7 @@ def backward_view(X: Array, lam: Array, columns: tuple[Array, ...], alpha: float
 def test_held_weights_are_the_backward_view_with_gamma_lambda_rho_at_every_step(seed: int) -> None:
     X, lam, columns = stream(seed)
     w = np.random.default_rng(seed).normal(size=4)
-    v = LambdaReturn(td.Table(X), 0.1, td.PerState(lam), initial=w)
+    v = LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), initial=w)
     v.update_many(*columns)
     np.testing.assert_allclose(v.weights, backward_view(X, lam, columns, 0.1, w), rtol=1e-12, atol=1e-12)
 
@@ -59,7 +59,7 @@ def test_current_weights_move_the_errors_not_the_returns(seed: int) -> None:
     X, lam, columns = stream(seed)
     s, r, s_next, gamma, rho, terminated, truncated = columns
     w, start = np.random.default_rng(seed).normal(size=4), 0
-    v = LambdaReturn(td.Table(X), 0.1, td.PerState(lam), hold=False, initial=w)
+    v = LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), hold=False, initial=w)
     v.update_many(*columns)
     for end in np.flatnonzero(terminated | truncated).tolist():
         V, returns = X @ w, [0.0] * T
@@ -78,7 +78,7 @@ def test_current_weights_move_the_errors_not_the_returns(seed: int) -> None:
 @given(SEEDS)
 def test_lambda_1_on_policy_is_monte_carlo(seed: int) -> None:
     X, _, columns = stream(seed, on_policy=True)
-    v, mc = LambdaReturn(td.Table(X), 0.1, 1.0, hold=False), MonteCarlo(td.Table(X), 0.1)
+    v, mc = LambdaReturn(td.features.Table(X), 0.1, 1.0, hold=False), MonteCarlo(td.features.Table(X), 0.1)
     for row in zip(*columns, strict=True):
         v.update(*row)
         mc.update(*row)
@@ -86,13 +86,13 @@ def test_lambda_1_on_policy_is_monte_carlo(seed: int) -> None:
 
 
 def test_lambda_0_is_one_step() -> None:
-    v = LambdaReturn(td.OneHot(3), 0.5, 0.0, initial=[0.0, 4.0, 8.0])
+    v = LambdaReturn(td.features.OneHot(3), 0.5, 0.0, initial=[0.0, 4.0, 8.0])
     v.update_many([0, 1], [1.0, 2.0], [1, 2], 0.5, 1.0, False, [False, True])
     assert v.weights.tolist() == [0.5 * (1 + 2), 4 + 0.5 * (2 + 4 - 4), 8.0]
 
 
 def test_by_hand() -> None:
-    v = LambdaReturn(td.OneHot(3), 0.5, td.PerState([0.0, 0.5, 1.0]), initial=[0.0, 4.0, 8.0])
+    v = LambdaReturn(td.features.OneHot(3), 0.5, td.rules.PerState([0.0, 0.5, 1.0]), initial=[0.0, 4.0, 8.0])
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 2, gamma=0.5, rho=2.0)
     assert v.weights.tolist() == [0, 4, 8]
@@ -105,13 +105,13 @@ def test_by_hand() -> None:
 
 def test_held_errors_add_current_ones_do_not() -> None:
     for hold, expected in ((True, 2.0), (False, 1.5)):
-        v = LambdaReturn(td.OneHot(2), 0.5, 0.0, hold)
+        v = LambdaReturn(td.features.OneHot(2), 0.5, 0.0, hold)
         v.update_many([0, 0], [2.0, 2.0], [1, 1], 1.0, 1.0, [False, True])
         assert v.weights[0] == expected
 
 
 def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
-    v = LambdaReturn(td.OneHot(3), 1.0, 1.0)
+    v = LambdaReturn(td.features.OneHot(3), 1.0, 1.0)
     v.update(0, 1.0, 1, gamma=0.0)
     assert v.weights[0] == 0
     v.update(1, 2.0, 2, terminated=True)
@@ -119,7 +119,7 @@ def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
 
 
 def test_terminated_wins_over_truncated_and_reset_forgets() -> None:
-    v = LambdaReturn(td.OneHot(2), 0.5, 1.0, initial=[0.0, 8.0])
+    v = LambdaReturn(td.features.OneHot(2), 0.5, 1.0, initial=[0.0, 8.0])
     v.update(0, 100.0, 0)
     v.reset()
     v.update(0, 1.0, 1, gamma=1.0, terminated=True, truncated=True)
@@ -152,7 +152,7 @@ def test_it_converges_off_policy(hold: bool) -> None:
 @given(SEEDS, st.integers(0, T), st.booleans())
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: bool) -> None:
     X, lam, columns = stream(seed)
-    whole = LambdaReturn(td.Table(X), td.OneOver("steps", offset=9.0), td.PerState(lam), hold)
+    whole = LambdaReturn(td.features.Table(X), td.steps.OneOver("steps", offset=9.0), td.rules.PerState(lam), hold)
     half = LambdaReturn(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
     twin, restored = half.clone(), LambdaReturn(**whole.get_params())
@@ -169,7 +169,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: b
 
 
 def test_divergence_and_a_state_that_does_not_fit() -> None:
-    v = LambdaReturn(td.OneHot(2), 3.0, 0.5, bound=10.0)
+    v = LambdaReturn(td.features.OneHot(2), 3.0, 0.5, bound=10.0)
     with pytest.raises(td.Diverged):  # V(0) is 3, -3, 9, -15, and no return larger than 1
         v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
     assert v.diverged_at == 4
@@ -177,15 +177,15 @@ def test_divergence_and_a_state_that_does_not_fit() -> None:
     assert v.steps == 4
     state = v._state()
     with pytest.raises(ValueError, match="state"):
-        LambdaReturn(td.OneHot(3), 1.0, 0.5)._restore(state)
+        LambdaReturn(td.features.OneHot(3), 1.0, 0.5)._restore(state)
     with pytest.raises(ValueError, match="state"):
-        LambdaReturn(td.OneHot(2), td.OneOver("steps"), 0.5)._restore(state)
+        LambdaReturn(td.features.OneHot(2), td.steps.OneOver("steps"), 0.5)._restore(state)
 
 
 def test_a_rule_that_breaks_its_word_is_refused() -> None:
-    rule = td.PerState([0.5, 0.5])
+    rule = td.rules.PerState([0.5, 0.5])
     rule.lam[1] = 1.5
-    v = LambdaReturn(td.OneHot(2), 0.5, rule)
+    v = LambdaReturn(td.features.OneHot(2), 0.5, rule)
     with pytest.raises(ValueError, match="lam"):
         v.update(0, 1.0, 1)
     with pytest.raises(ValueError, match="gamma"):
@@ -195,14 +195,14 @@ def test_a_rule_that_breaks_its_word_is_refused() -> None:
 
 def test_constructor_and_parameters() -> None:
     with pytest.raises(TypeError, match="hold"):
-        LambdaReturn(td.OneHot(2), 0.5, 0.5, hold="yes")  # type: ignore[arg-type]
+        LambdaReturn(td.features.OneHot(2), 0.5, 0.5, hold="yes")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lam"):
-        LambdaReturn(td.OneHot(2), 0.5, 1.5)
+        LambdaReturn(td.features.OneHot(2), 0.5, 1.5)
     with pytest.raises(ValueError, match="alpha"):
-        LambdaReturn(td.OneHot(2), -0.5)
+        LambdaReturn(td.features.OneHot(2), -0.5)
     with pytest.raises(TypeError, match="features"):
         LambdaReturn(2, 0.5)  # type: ignore[arg-type]
-    v = LambdaReturn(td.OneHot(2), td.OneOver("visits"), [0.1, 0.2], hold=False, initial=2.0)
+    v = LambdaReturn(td.features.OneHot(2), td.steps.OneOver("visits"), [0.1, 0.2], hold=False, initial=2.0)
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()
     assert fresh.lambda_at(1) == 0.2

@@ -23,7 +23,7 @@ def reference(rows: list[Any], X: Any, step: float, ridge: float, w: Any) -> Any
 def test_plain_numpy_with_gamma_lambda_rho_at_every_step(seed: int) -> None:
     steps = stream(seed)
     w = np.random.default_rng(seed).normal(size=4)
-    v = td.LSPE(td.Table(steps.X), td.PerState(steps.lam), 0.3, ridge=2.0, initial=w)
+    v = td.LSPE(td.features.Table(steps.X), td.rules.PerState(steps.lam), 0.3, ridge=2.0, initial=w)
     v.update_many(*steps.columns)
     exact = reference(rows_of(steps), steps.X, 0.3, 2.0, w)
     np.testing.assert_allclose(v.weights, exact, rtol=1e-8, atol=1e-8)
@@ -41,7 +41,7 @@ def test_equal_indices_add() -> None:
 
 
 def test_by_hand() -> None:
-    v = td.LSPE(td.OneHot(2), 0.5, ridge=1.0)
+    v = td.LSPE(td.features.OneHot(2), 0.5, ridge=1.0)
     v.update(0, 1.0, 1, gamma=0.5)  # C = diag(2, 1), b = (1, 0)
     assert v.weights.tolist() == [0.5, 0.0]
     v.update(1, 2.0, 0, terminated=True)  # C = 2 I, e = (¼, 1): b = (1½, 2), A = [[1, -¼], [0, 1]]
@@ -63,7 +63,7 @@ def test_on_policy_it_goes_where_lstd_goes(name: str, lam: float) -> None:
 
 def test_divergence_keeps_the_weights_before() -> None:
     """w → 2w: x = 1, x' = 2, γ = 1, so A/C = -1, and w grows from any start but 0."""
-    v = td.LSPE(td.Dense(1), 0.0, initial=1.0, bound=1e6, on_divergence="flag")
+    v = td.LSPE(td.features.Dense(1), 0.0, initial=1.0, bound=1e6, on_divergence="flag")
     v.update_many(np.ones((60, 1)), np.zeros(60), 2 * np.ones((60, 1)), 1.0, 1.0, False, True)
     assert v.diverged_at is not None
     w = v.weights.copy()
@@ -71,14 +71,14 @@ def test_divergence_keeps_the_weights_before() -> None:
     v.update([1.0], 0.0, [2.0])
     assert v.weights.tolist() == w.tolist()
     with pytest.raises(td.Diverged):
-        td.LSPE(td.OneHot(2)).update(0, 1e150, 1)
+        td.LSPE(td.features.OneHot(2)).update(0, 1e150, 1)
 
 
 def test_bad_input() -> None:
     for name, bad in (("step", 0.0), ("step", np.nan), ("ridge", 0.0), ("ridge", 1e-320), ("initial", [1.0, 2.0])):
         with pytest.raises(ValueError, match=name):
-            td.LSPE(td.OneHot(3), **{name: bad})  # type: ignore[arg-type]
-    v = td.LSPE(td.OneHot(3), [0.1, 0.2, 0.3], 0.5, 0.1, initial=[1.0, 2.0, 3.0], max_size=4, bound=1e9)
+            td.LSPE(td.features.OneHot(3), **{name: bad})  # type: ignore[arg-type]
+    v = td.LSPE(td.features.OneHot(3), [0.1, 0.2, 0.3], 0.5, 0.1, initial=[1.0, 2.0, 3.0], max_size=4, bound=1e9)
     v.update(0, 1.0, 1)
     fresh = td.LSPE(**v.get_params())
     assert fresh.get_params() == v.get_params()

@@ -44,7 +44,7 @@ def test_the_batch_formula_with_gamma_lambda_rho_at_every_step(seed: int) -> Non
             weight *= gamma[k - 1] * lam[s[k]] * rho[k - 1]
         A += np.outer(e, X[s[t]] - gamma[t] * X[s_next[t]])
         b += e * r[t]
-    v = LSTD(td.Table(X), td.PerState(lam), ridge=0.5)
+    v = LSTD(td.features.Table(X), td.rules.PerState(lam), ridge=0.5)
     v.update_many(*columns)
     np.testing.assert_allclose(v._A.T + 0.5 * np.eye(4), A, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(v._b, b, rtol=1e-11, atol=1e-11)
@@ -52,7 +52,7 @@ def test_the_batch_formula_with_gamma_lambda_rho_at_every_step(seed: int) -> Non
 
 
 def test_by_hand() -> None:
-    v = LSTD(td.OneHot(3), 0.5, ridge=0.0)
+    v = LSTD(td.features.OneHot(3), 0.5, ridge=0.0)
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 2, gamma=0.5, rho=2.0)
     assert v.trace.tolist() == [0.5, 2.0, 0.0]
@@ -66,7 +66,7 @@ def test_by_hand() -> None:
 
 
 def test_truncation_bootstraps_then_starts_anew() -> None:
-    v = LSTD(td.OneHot(2), 1.0, ridge=0.0)
+    v = LSTD(td.features.OneHot(2), 1.0, ridge=0.0)
     v.update(0, 1.0, 1, gamma=0.5, truncated=True)
     np.testing.assert_array_equal(v._A.T, [[1, -0.5], [0, 0]])
     v.update(1, 2.0, 0, terminated=True)
@@ -75,7 +75,7 @@ def test_truncation_bootstraps_then_starts_anew() -> None:
 
 
 def test_gamma_0_and_rho_0_cut_the_trace() -> None:
-    v = LSTD(td.OneHot(2), 1.0)
+    v = LSTD(td.features.OneHot(2), 1.0)
     v.update(0, 1.0, 1, gamma=0.0)
     v.update(1, 1.0, 1, gamma=1.0)
     assert v.trace.tolist() == [0.0, 1.0]
@@ -84,7 +84,7 @@ def test_gamma_0_and_rho_0_cut_the_trace() -> None:
 
 
 def test_reset_forgets_the_trace_only() -> None:
-    v = LSTD(td.OneHot(2), 1.0)
+    v = LSTD(td.features.OneHot(2), 1.0)
     v.update(0, 1.0, 1, gamma=1.0)
     v.reset()
     assert v.trace.tolist() == [0.0, 0.0]
@@ -94,7 +94,7 @@ def test_reset_forgets_the_trace_only() -> None:
 
 
 def test_weights_are_solved_when_asked_for_and_kept() -> None:
-    v = LSTD(td.OneHot(2), 0.0)
+    v = LSTD(td.features.OneHot(2), 0.0)
     assert v.weights.tolist() == [0.0, 0.0]
     v.update(0, 2.0, 1, terminated=True)
     w = v.weights
@@ -107,13 +107,13 @@ def test_weights_are_solved_when_asked_for_and_kept() -> None:
 
 
 def test_without_a_ridge_the_least_solution() -> None:
-    v = LSTD(td.Table([[1.0, 1.0, 0.0]]), 0.0, ridge=0.0)
+    v = LSTD(td.features.Table([[1.0, 1.0, 0.0]]), 0.0, ridge=0.0)
     v.update(0, 2.0, 0, terminated=True)
     np.testing.assert_allclose(v.weights, [1.0, 1.0, 0.0], atol=1e-12)
 
 
 def test_a_ridge_that_makes_the_system_singular() -> None:
-    v = LSTD(td.OneHot(2), 0.0, ridge=1.0)
+    v = LSTD(td.features.OneHot(2), 0.0, ridge=1.0)
     v.update(0, 1.0, 1, gamma=1.0)
     v._A[0, 0] = -1.0
     assert np.isfinite(v.weights).all()
@@ -155,7 +155,7 @@ def test_lambda_for_each_state_reaches_its_fixed_point() -> None:
 
 
 def test_a_trace_that_has_faded_is_0() -> None:
-    v = LSTD(td.OneHot(2), 1.0)
+    v = LSTD(td.features.OneHot(2), 1.0)
     v.update(0, 1.0, 1, gamma=0.9)
     v.update_many(np.ones(10_000, int), np.zeros(10_000), np.ones(10_000, int), 0.9)
     assert v.trace[0] == 0.0  # left alone, it would stay at the least positive number for ever
@@ -165,7 +165,7 @@ def test_a_trace_that_has_faded_is_0() -> None:
 @given(SEEDS, st.integers(0, T))
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int) -> None:
     X, lam, columns = stream(seed)
-    whole = LSTD(td.Table(X), td.PerState(lam))
+    whole = LSTD(td.features.Table(X), td.rules.PerState(lam))
     half = LSTD(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
     assert half.weights.shape == (4,)
@@ -186,7 +186,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int) -> None
 
 
 def test_state_that_does_not_fit_is_refused() -> None:
-    v = LSTD(td.OneHot(3), 0.5)
+    v = LSTD(td.features.OneHot(3), 0.5)
     v.update(0, 1.0, 1, gamma=0.5)
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
@@ -198,17 +198,17 @@ def test_state_that_does_not_fit_is_refused() -> None:
         array: Any = state[name].view(named.get(name, state[name].dtype))
         array[at] = value
         with pytest.raises(ValueError, match="state"):
-            LSTD(td.OneHot(3), 0.5)._restore(state)
+            LSTD(td.features.OneHot(3), 0.5)._restore(state)
     with pytest.raises(ValueError, match="state"):
-        LSTD(td.OneHot(2), 0.5)._restore(good)
+        LSTD(td.features.OneHot(2), 0.5)._restore(good)
     with pytest.raises(ValueError, match="parts"):
-        LSTD(td.OneHot(3), 0.5)._restore({"A": good["A"]})
+        LSTD(td.features.OneHot(3), 0.5)._restore({"A": good["A"]})
     with pytest.raises(ValueError, match="state 'b'"):
-        LSTD(td.OneHot(3), 0.5)._restore(good | {"b": good["b"].astype(np.float32)})
+        LSTD(td.features.OneHot(3), 0.5)._restore(good | {"b": good["b"].astype(np.float32)})
 
 
 def test_divergence_leaves_the_weights_before_it() -> None:
-    v = LSTD(td.OneHot(2), 1.0, bound=100.0)
+    v = LSTD(td.features.OneHot(2), 1.0, bound=100.0)
     v.update(0, 1.0, 1, gamma=1.0, rho=50.0)
     w = v.weights.copy()
     with pytest.raises(td.Diverged) as caught:
@@ -217,14 +217,14 @@ def test_divergence_leaves_the_weights_before_it() -> None:
     v.update(0, 1.0, 1)
     np.testing.assert_array_equal(v.weights, w)
     assert v.steps == v.clone().steps == 2
-    flagged = LSTD(td.OneHot(2), on_divergence="flag")
+    flagged = LSTD(td.features.OneHot(2), on_divergence="flag")
     flagged.update(0, 1e308, 1)
     assert flagged.diverged_at == 1
     assert flagged.weights.tolist() == [0.0, 0.0]
 
 
 def test_bad_input_changes_nothing() -> None:
-    v = LSTD(td.OneHot(2))
+    v = LSTD(td.features.OneHot(2))
     for name, bad in (("reward", np.nan), ("gamma", 2.0), ("rho", np.inf), ("obs", 2), ("next_obs", 2)):
         with pytest.raises(ValueError, match="got 2" if "obs" in name else name):
             v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, name: bad})  # type: ignore[arg-type]
@@ -234,24 +234,24 @@ def test_bad_input_changes_nothing() -> None:
 
 def test_constructor_and_parameters() -> None:
     with pytest.raises(ValueError, match="5001 × 5001 matrix"):
-        LSTD(td.OneHot(5001))
+        LSTD(td.features.OneHot(5001))
     with pytest.raises(ValueError, match="max_size"):
-        LSTD(td.OneHot(3), max_size=2)
-    assert LSTD(td.OneHot(5001), max_size=5001).features.size == 5001
+        LSTD(td.features.OneHot(3), max_size=2)
+    assert LSTD(td.features.OneHot(5001), max_size=5001).features.size == 5001
     for ridge in (-1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="ridge"):
-            LSTD(td.OneHot(2), ridge=ridge)
+            LSTD(td.features.OneHot(2), ridge=ridge)
     with pytest.raises(ValueError, match="lam"):
-        LSTD(td.OneHot(2), 1.5)
+        LSTD(td.features.OneHot(2), 1.5)
     with pytest.raises(ValueError, match="bound"):
-        LSTD(td.OneHot(2), bound=-1.0)
+        LSTD(td.features.OneHot(2), bound=-1.0)
     with pytest.raises(ValueError, match="on_divergence"):
-        LSTD(td.OneHot(2), on_divergence="stop")
+        LSTD(td.features.OneHot(2), on_divergence="stop")
     with pytest.raises(TypeError, match="features"):
         LSTD(2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="max_size"):
-        LSTD(td.OneHot(2), max_size=2.5)
-    v = LSTD(td.OneHot(2), [0.1, 0.2], 0.5, max_size=7, bound=9.0, on_divergence="flag")
+        LSTD(td.features.OneHot(2), max_size=2.5)
+    v = LSTD(td.features.OneHot(2), [0.1, 0.2], 0.5, max_size=7, bound=9.0, on_divergence="flag")
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()
     assert fresh.lambda_at(1) == 0.2

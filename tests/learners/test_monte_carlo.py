@@ -66,7 +66,7 @@ def reference(c: Stream, alpha: float, visit: str, w: Array) -> Array:
 def test_plain_numpy_with_gamma_and_rho_at_every_step(visit: Any, seed: int) -> None:
     c = stream(seed)
     w = np.random.default_rng(seed).normal(size=4)
-    learner = MonteCarlo(td.Table(c.X), 0.1, visit, initial=w)
+    learner = MonteCarlo(td.features.Table(c.X), 0.1, visit, initial=w)
     learner.update_many(*c.columns)
     np.testing.assert_allclose(learner.weights, reference(c, 0.1, visit, w), rtol=1e-10, atol=1e-12)
 
@@ -75,7 +75,7 @@ def test_plain_numpy_with_gamma_and_rho_at_every_step(visit: Any, seed: int) -> 
 @given(SEEDS)
 def test_on_policy_each_terminated_episode_leaves_the_weights_of_true_online_td_1(seed: int) -> None:
     c = stream(seed, on_policy=True, cuts=False)
-    mc, td1 = MonteCarlo(td.Table(c.X), 0.1), td.TrueOnlineTD(td.Table(c.X), 0.1, 1.0)
+    mc, td1 = MonteCarlo(td.features.Table(c.X), 0.1), td.TrueOnlineTD(td.features.Table(c.X), 0.1, 1.0)
     for row in zip(*c.columns, strict=True):
         mc.update(*row)
         td1.update(*row)
@@ -84,7 +84,7 @@ def test_on_policy_each_terminated_episode_leaves_the_weights_of_true_online_td_
 
 
 def test_nothing_before_the_end_then_all_in_order() -> None:
-    v = MonteCarlo(td.OneHot(3), 0.5)
+    v = MonteCarlo(td.features.OneHot(3), 0.5)
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 0, gamma=0.5)
     assert v.weights.tolist() == [0, 0, 0]
@@ -96,13 +96,13 @@ def test_nothing_before_the_end_then_all_in_order() -> None:
 
 
 def test_first_visit_takes_the_first_return_only() -> None:
-    v = MonteCarlo(td.OneHot(3), 0.5, "first")
+    v = MonteCarlo(td.features.OneHot(3), 0.5, "first")
     v.update_many([0, 1, 0], [1.0, 2.0, 4.0], [1, 0, 2], 0.5, 1.0, [False, False, True])
     assert v.weights.tolist() == [1.5, 2.0, 0.0]
 
 
 def test_truncation_bootstraps_and_starts_anew() -> None:
-    v = MonteCarlo(td.OneHot(3), 0.5, initial=[0.0, 0.0, 8.0])
+    v = MonteCarlo(td.features.OneHot(3), 0.5, initial=[0.0, 0.0, 8.0])
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 2, gamma=0.5, truncated=True)
     assert v.weights.tolist() == [2.0, 3.0, 8.0]
@@ -111,7 +111,7 @@ def test_truncation_bootstraps_and_starts_anew() -> None:
 
 
 def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
-    v = MonteCarlo(td.OneHot(3), 1.0)
+    v = MonteCarlo(td.features.OneHot(3), 1.0)
     v.update(0, 1.0, 1, gamma=0.0)
     assert v.weights[0] == 0
     v.update(1, 2.0, 2, terminated=True)
@@ -119,13 +119,13 @@ def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
 
 
 def test_rho_is_on_the_whole_bracket() -> None:
-    v = MonteCarlo(td.OneHot(3), 0.5, initial=4.0)
+    v = MonteCarlo(td.features.OneHot(3), 0.5, initial=4.0)
     v.update_many([0, 1], [1.0, 2.0], [1, 2], 0.5, [2.0, 0.0], [False, True])
     assert v.weights.tolist() == [0.5 * 4 + 0.5 * 2.0, 2.0, 4.0]  # G = 2 (1 + ½·0), 0
 
 
 def test_reset_forgets_the_episode_only() -> None:
-    v = MonteCarlo(td.OneHot(2), 0.5)
+    v = MonteCarlo(td.features.OneHot(2), 0.5)
     v.update(0, 100.0, 0)
     v.reset()
     v.update(1, 1.0, 0, terminated=True)
@@ -136,7 +136,7 @@ def test_reset_forgets_the_episode_only() -> None:
 def test_one_over_visits_is_the_average_of_the_returns() -> None:
     ring = td.make("RingWorld-v0")
     c = ring.sampler(seed=3).take(2000)
-    v = MonteCarlo(ring.features, td.OneOver("visits"))
+    v = MonteCarlo(ring.features, td.steps.OneOver("visits"))
     v.update_many(c)
     last = int(np.flatnonzero(c.terminated)[-1]) + 1
     G, sums, counts = 0.0, np.zeros(11), np.zeros(11)
@@ -148,7 +148,7 @@ def test_one_over_visits_is_the_average_of_the_returns() -> None:
 
 
 def test_one_over_steps_counts_updates() -> None:
-    v = MonteCarlo(td.OneHot(1), td.OneOver("steps"), "first")
+    v = MonteCarlo(td.features.OneHot(1), td.steps.OneOver("steps"), "first")
     v.update_many([0, 0], [1.0, 1.0], [0, 0], 1.0, 1.0, [False, True])  # one update, G = 2, α = 1
     v.update(0, 4.0, 0, terminated=True)  # the second, α = ½
     assert v.weights.tolist() == [3.0]
@@ -157,7 +157,7 @@ def test_one_over_steps_counts_updates() -> None:
 
 def test_it_converges_off_policy() -> None:
     ring: Any = td.make("RingWorld-v0", behavior_left=0.4, target_left=0.35)
-    v = MonteCarlo(ring.features, td.OneOver("visits"))
+    v = MonteCarlo(ring.features, td.steps.OneOver("visits"))
     v.update_many(ring.sampler(seed=1).take(200_000))
     truth = ring.mdp.v(ring.target)
     assert np.abs(v.predict_many(range(1, 10)) - truth[1:10]).max() < 0.1
@@ -168,7 +168,7 @@ def test_with_shared_features_it_goes_to_the_least_mean_squared_error(on_policy:
     """XᵀDX w = XᵀDv, with D how often states are visited: not a fixed point of TD, which bootstraps."""
     ring: Any = td.make("RingWorld-v0", behavior_left=0.4, target_left=0.4 if on_policy else 0.35)
     X = np.random.default_rng(3).normal(size=(11, 3))
-    v, live = MonteCarlo(td.Table(X), td.OneOver("steps", 20.0, 500.0)), slice(1, 10)
+    v, live = MonteCarlo(td.features.Table(X), td.steps.OneOver("steps", 20.0, 500.0)), slice(1, 10)
     steps = ring.sampler(seed=2).take(300_000)
     v.update_many(steps)
     d, truth = np.bincount(steps.obs.astype(int), minlength=11), ring.mdp.v(ring.target)
@@ -186,7 +186,7 @@ def test_first_visits_knows_padding_order_and_signed_zero() -> None:
 
 
 def test_dense_observations_that_differ_a_little_are_different_visits() -> None:
-    v = MonteCarlo(td.Dense(1), td.OneOver("steps"), "first")
+    v = MonteCarlo(td.features.Dense(1), td.steps.OneOver("steps"), "first")
     v.update_many([[1.0], [1.0 + 1e-15], [1.0]], np.ones(3), np.ones((3, 1)), 1.0, 1.0, [False, False, True])
     assert v._count["updates"] == 2
 
@@ -195,7 +195,7 @@ def test_dense_observations_that_differ_a_little_are_different_visits() -> None:
 @given(SEEDS, st.integers(0, 40), st.sampled_from(["every", "first"]), st.sampled_from(["float64", "float32"]))
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, visit: Any, dtype: Any) -> None:
     c = stream(seed)
-    whole = MonteCarlo(td.Table(c.X), td.OneOver("visits", offset=3.0), visit, dtype=dtype)
+    whole = MonteCarlo(td.features.Table(c.X), td.steps.OneOver("visits", offset=3.0), visit, dtype=dtype)
     head, tail = [a[:at] for a in c.columns], [a[at:] for a in c.columns]
     half = MonteCarlo(**whole.get_params())
     half.update_many(*head)
@@ -214,13 +214,13 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, visit: 
 
 
 def test_state_that_does_not_fit_is_refused() -> None:
-    v = MonteCarlo(td.OneHot(3), td.OneOver("visits"))
+    v = MonteCarlo(td.features.OneHot(3), td.steps.OneOver("visits"))
     v.update(0, 1.0, 1)
     good = {name: array.copy() for name, array in v._state().items()}
 
     def refused(name: str, array: Array | None) -> None:
         state = {k: a.copy() for k, a in good.items() if k != name} | ({} if array is None else {name: array})
-        other = MonteCarlo(td.OneHot(3), td.OneOver("visits"))
+        other = MonteCarlo(td.features.OneHot(3), td.steps.OneOver("visits"))
         with pytest.raises(ValueError, match="state"):
             other._restore(state)
         assert other.steps == 0
@@ -256,26 +256,26 @@ def test_state_that_does_not_fit_is_refused() -> None:
         refused("numbers", changed("numbers", name, np.nan))
     refused("numbers", changed("numbers", "most_target", -1.0))
     refused("numbers", changed("numbers", "most_target", np.nan))
-    for alpha in (1.0, td.OneOver("steps"), td.OneOver("visits", power=0.5)):
+    for alpha in (1.0, td.steps.OneOver("steps"), td.steps.OneOver("visits", power=0.5)):
         with pytest.raises(ValueError, match="state"):
-            MonteCarlo(td.OneHot(3), alpha)._restore(good)
+            MonteCarlo(td.features.OneHot(3), alpha)._restore(good)
 
 
 def test_divergence_is_raised_once_and_freezes() -> None:
-    v = MonteCarlo(td.OneHot(2), 3.0, bound=10.0)
+    v = MonteCarlo(td.features.OneHot(2), 3.0, bound=10.0)
     with pytest.raises(td.Diverged) as caught:  # V(0) is 3, -3, 9, -15, and no return larger than 1
         v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
     assert caught.value.step == v.diverged_at == v.steps == 4
     v.update(1, 5.0, 1, terminated=True)
     assert v.weights.tolist() == [-15.0, 0.0]
     assert v.clone().diverged_at == 4
-    flagged = MonteCarlo(td.OneHot(2), 3.0, bound=10.0, on_divergence="flag")
+    flagged = MonteCarlo(td.features.OneHot(2), 3.0, bound=10.0, on_divergence="flag")
     flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, terminated=True)
     assert flagged.diverged_at == 4
 
 
 def test_bad_input_changes_nothing() -> None:
-    v = MonteCarlo(td.OneHot(2), 0.5)
+    v = MonteCarlo(td.features.OneHot(2), 0.5)
     for bad, error in (
         ({"reward": np.nan}, ValueError),
         ({"reward": "a"}, TypeError),
@@ -294,7 +294,7 @@ def test_bad_input_changes_nothing() -> None:
     assert v.steps == 0
 
 
-class Wrong(td.OneHot):
+class Wrong(td.features.OneHot):
     """An encoder that breaks its word."""
 
     index, value, length = 5, 1.0, 1
@@ -319,7 +319,7 @@ def test_an_encoder_that_breaks_its_word_is_refused(wrong: dict[str, Any]) -> No
 
 
 def test_constructor() -> None:
-    one_hot, bad_visit, bad_dtype, bad_on = td.OneHot(2), "last", "int", "stop"
+    one_hot, bad_visit, bad_dtype, bad_on = td.features.OneHot(2), "last", "int", "stop"
     with pytest.raises(TypeError, match="features"):
         MonteCarlo(3, 0.1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="alpha"):
@@ -344,7 +344,9 @@ def test_constructor() -> None:
 
 
 def test_parameters_build_an_equal_fresh_learner() -> None:
-    v = MonteCarlo(td.OneHot(2), td.OneOver("steps"), "first", initial=[1.0, 2.0], bound=9.0, on_divergence="flag")
+    v = MonteCarlo(
+        td.features.OneHot(2), td.steps.OneOver("steps"), "first", initial=[1.0, 2.0], bound=9.0, on_divergence="flag"
+    )
     v.update(0, 1.0, 1, terminated=True)
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()

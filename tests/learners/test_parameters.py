@@ -44,7 +44,7 @@ class Closed(Capped):
     """Takes nothing but its own."""
 
     def __init__(self, n: int) -> None:
-        super().__init__(td.OneHot(n), 0.1)
+        super().__init__(td.features.OneHot(n), 0.1)
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,16 @@ def test_defaults_are_shown() -> None:
 
 def test_a_subclass_keeps_its_own_parameters() -> None:
     v: Any
-    for v in (Capped(td.OneHot(2), 0.5, cap=0.25), Wrapped(td.OneHot(2), 0.5, label="mine", cap=0.25)):
+    for v in (
+        Capped(td.features.OneHot(2), 0.5, cap=0.25),
+        Wrapped(td.features.OneHot(2), 0.5, label="mine", cap=0.25),
+    ):
         for one in (v, v.clone(), type(v)(**v.get_params())):
             one.update(0, 10.0, 1)
             assert one.predict(0) == 0.125
             assert "cap=0.25" in repr(one)
             assert one.get_params() == v.get_params()
-    assert td.TD(td.OneHot(2), 0.5, trace="dutch").get_params()["trace"] == "dutch"
+    assert td.TD(td.features.OneHot(2), 0.5, trace="dutch").get_params()["trace"] == "dutch"
 
 
 def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
@@ -94,7 +97,7 @@ def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
             decay, lam = gamma_next * lam_next, lam_next
             return keep, new, along, decay, follow, lam
 
-    v = Halved(td.OneHot(2), 0.5)
+    v = Halved(td.features.OneHot(2), 0.5)
     v.update(0, 1.0, 1)
     assert v.predict(0) == 0.25
 
@@ -102,12 +105,15 @@ def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: td.TDRC(td.OneHot(2), 0.1, reg=-1.0), "reg must be finite and not negative; got -1.0"),
-        (lambda: td.TDRC(td.OneHot(2), 0.1, reg=float("inf")), "reg must be finite and not negative; got inf"),
-        (lambda: td.DifferentialTD(td.OneHot(2), 0.1, eta=0.0), "eta must be positive and finite; got 0.0"),
-        (lambda: td.DifferentialTD(td.OneHot(2), 0.1, eta=0.0, rate="mean"), "eta must be positive"),
-        (lambda: Capped(td.OneHot(2), 0.1, cap=2), r"cap must be in \[0, 1\]; got 2"),
-        (lambda: type("Wide", (Capped,), {"cap": 2.0})(td.OneHot(2), 0.1), r"cap must be in \[0, 1\]; got 2.0"),
+        (lambda: td.TDRC(td.features.OneHot(2), 0.1, reg=-1.0), "reg must be finite and not negative; got -1.0"),
+        (lambda: td.TDRC(td.features.OneHot(2), 0.1, reg=float("inf")), "reg must be finite and not negative; got inf"),
+        (lambda: td.DifferentialTD(td.features.OneHot(2), 0.1, eta=0.0), "eta must be positive and finite; got 0.0"),
+        (lambda: td.DifferentialTD(td.features.OneHot(2), 0.1, eta=0.0, rate="mean"), "eta must be positive"),
+        (lambda: Capped(td.features.OneHot(2), 0.1, cap=2), r"cap must be in \[0, 1\]; got 2"),
+        (
+            lambda: type("Wide", (Capped,), {"cap": 2.0})(td.features.OneHot(2), 0.1),
+            r"cap must be in \[0, 1\]; got 2.0",
+        ),
     ],
 )
 def test_numbers_out_of_range_are_refused(build: Any, message: str) -> None:
@@ -123,4 +129,4 @@ def test_a_range_of_no_number_is_refused_when_the_class_is_made() -> None:
 def test_a_range_must_return_the_number() -> None:
     forgets = type("Forgets", (Capped,), {"ranges": {"cap": lambda value, name: None}})  # noqa: ARG005
     with pytest.raises(TypeError, match="cap must be a number; got None"):
-        forgets(td.OneHot(2), 0.1)
+        forgets(td.features.OneHot(2), 0.1)

@@ -40,8 +40,8 @@ def test_the_system_solved_anew_after_every_step(mu: float, emphatic: bool, seed
     steps = steps._replace(X=X)
     rows = rows_of(steps, X @ interest if emphatic else None)
     options: dict[str, Any] = {"emphatic": True, "interest": interest} if emphatic else {}
-    v = td.RecursiveLSTD(td.Table(X), td.PerState(steps.lam), 0.5, forgetting=mu, **options)
-    batch = td.LSTD(td.Table(X), td.PerState(steps.lam), 0.5, forgetting=mu, **options)
+    v = td.RecursiveLSTD(td.features.Table(X), td.rules.PerState(steps.lam), 0.5, forgetting=mu, **options)
+    batch = td.LSTD(td.features.Table(X), td.rules.PerState(steps.lam), 0.5, forgetting=mu, **options)
     for row, (S, b) in zip(zip(*steps.columns, strict=True), systems(rows, 0.5, mu), strict=True):
         v.update(*row)
         np.testing.assert_allclose(v._S.T, S, rtol=1e-10, atol=1e-10)
@@ -76,7 +76,7 @@ def test_equal_indices_add(mu: float, seed: int) -> None:
 
 
 def test_by_hand() -> None:
-    v = td.RecursiveLSTD(td.OneHot(2), 0.5, ridge=1.0)
+    v = td.RecursiveLSTD(td.features.OneHot(2), 0.5, ridge=1.0)
     v.update(0, 1.0, 1, gamma=0.5)  # S = [[2, -½], [0, 1]], b = (1, 0)
     np.testing.assert_allclose(v.weights, [0.5, 0.0])
     v.update(1, 2.0, 0, gamma=0.5, rho=2.0)  # e = (½, 2): S = [[1¾, 0], [-1, 3]], b = (2, 4)
@@ -87,7 +87,7 @@ def test_by_hand() -> None:
 
 
 def test_where_the_denominator_is_0_the_weights_wait_until_there_is_a_solution() -> None:
-    v = td.RecursiveLSTD(td.Dense(1), 0.0, ridge=1.0)
+    v = td.RecursiveLSTD(td.features.Dense(1), 0.0, ridge=1.0)
     v.update([1.0], 3.0, [0.0], terminated=True)  # S = 2, b = 3
     assert v.predict([1.0]) == 1.5
     v.update([1.0], 1.0, [3.0])  # y = -2: S = 0, b = 4
@@ -105,7 +105,7 @@ def test_where_the_denominator_is_0_the_weights_wait_until_there_is_a_solution()
 def test_digits_lost_near_0_come_back() -> None:
     """The 18th of 28 steps makes S all but singular; the inverse is computed in any case after 16 and 32 steps only."""
     rng = np.random.default_rng(1)
-    v, S, b = td.RecursiveLSTD(td.Dense(2), 0.0, ridge=1.0), np.eye(2), np.zeros(2)
+    v, S, b = td.RecursiveLSTD(td.features.Dense(2), 0.0, ridge=1.0), np.eye(2), np.zeros(2)
     for t in range(28):
         x, r, y = rng.normal(size=2), rng.normal(), rng.normal(size=2)
         if t == 17:
@@ -123,7 +123,7 @@ def test_digits_lost_near_0_come_back() -> None:
 def test_determinants_that_change_their_sign_many_times(mu: float) -> None:
     rng = np.random.default_rng(2)
     x, y, r = rng.normal(size=(3000, 3)), rng.normal(size=(3000, 3)), rng.normal(size=3000)
-    v = td.RecursiveLSTD(td.Dense(3), 0.0, ridge=0.1, forgetting=mu)
+    v = td.RecursiveLSTD(td.features.Dense(3), 0.0, ridge=0.1, forgetting=mu)
     rows = [(x[t], x[t] - 0.9 * 3 * y[t], r[t]) for t in range(3000)]
     signs, near = set(), 0
     for t, (S, b) in enumerate(systems(rows, 0.1, mu)):
@@ -137,7 +137,7 @@ def test_determinants_that_change_their_sign_many_times(mu: float) -> None:
 
 
 def test_what_is_not_seen_any_more_does_not_wind_up() -> None:
-    v = td.RecursiveLSTD(td.OneHot(3), 0.5, ridge=0.1, forgetting=0.9)
+    v = td.RecursiveLSTD(td.features.OneHot(3), 0.5, ridge=0.1, forgetting=0.9)
     v.update(2, 1.0, 0, gamma=0.5)
     v.update_many(np.zeros(20_000, int), np.ones(20_000), np.ones(20_000, int), 0.5)
     assert np.abs(v._Q).max() <= 1.001 / (0.1 * 0.9**3)
@@ -149,7 +149,7 @@ def test_forgetting_follows_a_target_that_moves() -> None:
     rng = np.random.default_rng(3)
     r = rng.normal(size=4000) + np.repeat([0.0, 10.0], 2000)
     for make in (td.RecursiveLSTD, td.LSTD):
-        v, old = make(td.OneHot(1), 0.0, forgetting=0.98), make(td.OneHot(1), 0.0)
+        v, old = make(td.features.OneHot(1), 0.0, forgetting=0.98), make(td.features.OneHot(1), 0.0)
         for learner in (v, old):
             learner.update_many(np.zeros(4000, int), r, np.zeros(4000, int), terminated=True)
         weights = 0.98 ** np.arange(3999, -1, -1)
@@ -187,9 +187,9 @@ def test_emphatic_to_the_fixed_point_of_etd(make: Any, lam: float) -> None:
     for t in range(T):
         a[t] = u[t, 0] > b[s[t], 0]
         s[t + 1] = min(np.searchsorted(sums[a[t], s[t]], u[t, 1]), n - 1)
-    v = make(td.Table(X), lam, emphatic=True, interest=i)
+    v = make(td.features.Table(X), lam, emphatic=True, interest=i)
     v.update_many(s[:-1], r[a, s[:-1]], s[1:], gamma, (pi / b)[s[:-1], a])
-    plain = td.LSTD(td.Table(X), lam)
+    plain = td.LSTD(td.features.Table(X), lam)
     plain.update_many(s[:-1], r[a, s[:-1]], s[1:], gamma, (pi / b)[s[:-1], a])
     off = np.abs(X @ (v.weights - exact)).max()
     assert off < 0.02
@@ -200,7 +200,7 @@ def test_emphatic_to_the_fixed_point_of_etd(make: Any, lam: float) -> None:
 @pytest.mark.parametrize("make", [td.LSTD, td.RecursiveLSTD])
 def test_ratios_without_limit_are_flagged_and_nothing_is_nan(make: Any, options: dict[str, Any]) -> None:
     for lam in (0.5, 1.0):
-        v = make(td.OneHot(3), lam, on_divergence="flag", **options)
+        v = make(td.features.OneHot(3), lam, on_divergence="flag", **options)
         s = np.arange(200) % 3
         v.update_many(s, np.ones(200), (s + 1) % 3, 1.0, 1e6)
         assert v.diverged_at is not None
@@ -211,7 +211,7 @@ def test_ratios_without_limit_are_flagged_and_nothing_is_nan(make: Any, options:
 def test_a_follow_on_trace_that_overflows_does_no_harm_where_lambda_is_1() -> None:
     """Features of 0 leave no trace, but F = ρ⁻γF⁻ + 1 grows; M = λ + (1-λ)F must not become 0 · ∞."""
     for lam, diverged_at in ((1.0, None), (0.5, 101)):
-        v = td.RecursiveLSTD(td.Dense(1), lam, emphatic=True, on_divergence="flag")
+        v = td.RecursiveLSTD(td.features.Dense(1), lam, emphatic=True, on_divergence="flag")
         v.update_many(np.zeros((100, 1)), np.ones(100), np.zeros((100, 1)), 1.0, 1e6)
         v.update([1.0], 2.0, [0.0], terminated=True)
         assert v.diverged_at == diverged_at
@@ -220,7 +220,7 @@ def test_a_follow_on_trace_that_overflows_does_no_harm_where_lambda_is_1() -> No
 
 @pytest.mark.parametrize("ridge", [1e-290, 1e290])
 def test_extreme_ridges(ridge: float) -> None:
-    v = td.RecursiveLSTD(td.OneHot(2), 0.9, ridge=ridge)
+    v = td.RecursiveLSTD(td.features.OneHot(2), 0.9, ridge=ridge)
     for t in range(20):
         v.update(t % 2, 1e10, 1 - t % 2, gamma=0.9)
         assert np.isfinite(v.weights).all()
@@ -229,7 +229,7 @@ def test_extreme_ridges(ridge: float) -> None:
 @pytest.mark.parametrize(("seed", "at", "mu"), [(0, 0, 1.0), (1, 17, 1.0), (2, 9, 0.9), (3, 40, 0.9)])
 def test_state_clone_and_chunks_continue_identically(seed: int, at: int, mu: float) -> None:
     X, lam, columns = stream(seed)
-    whole = td.RecursiveLSTD(td.Table(X), td.PerState(lam), forgetting=mu, emphatic=True)
+    whole = td.RecursiveLSTD(td.features.Table(X), td.rules.PerState(lam), forgetting=mu, emphatic=True)
     half = td.RecursiveLSTD(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
     twin, restored = half.clone(), td.RecursiveLSTD(**whole.get_params())
@@ -247,7 +247,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, mu: flo
 
 
 def test_state_that_does_not_fit_is_refused() -> None:
-    v = td.RecursiveLSTD(td.OneHot(3), 0.5)
+    v = td.RecursiveLSTD(td.features.OneHot(3), 0.5)
     v.update(0, 1.0, 1, gamma=0.5)
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
@@ -258,12 +258,12 @@ def test_state_that_does_not_fit_is_refused() -> None:
         named = {"counts": v._count.dtype, "numbers": v._number.dtype}
         array: Any = state[name].view(named.get(name, state[name].dtype))
         array[at] = value
-        other = td.RecursiveLSTD(td.OneHot(3), 0.5)
+        other = td.RecursiveLSTD(td.features.OneHot(3), 0.5)
         with pytest.raises(ValueError, match="state"):
             other._restore(state)
         assert other.steps == 0
     with pytest.raises(ValueError, match="state"):
-        td.RecursiveLSTD(td.OneHot(2), 0.5)._restore(good)
+        td.RecursiveLSTD(td.features.OneHot(2), 0.5)._restore(good)
 
 
 @pytest.mark.parametrize("make", [td.LSTD, td.RecursiveLSTD])
@@ -273,12 +273,12 @@ def test_bad_input(make: Any) -> None:
         ("interest", -1.0), ("interest", np.inf), ("max_size", 2), ("bound", 0.0), ("on_divergence", "stop"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=name if name != "max_size" else "3 × 3 matrix"):
-            make(td.OneHot(3), **{"emphatic": True, name: bad})
+            make(td.features.OneHot(3), **{"emphatic": True, name: bad})
     with pytest.raises(ValueError, match="emphatic=True"):
-        make(td.OneHot(3), interest=2.0)
+        make(td.features.OneHot(3), interest=2.0)
     with pytest.raises(TypeError, match="emphatic"):
-        make(td.OneHot(3), emphatic="yes")
-    v = make(td.Dense(2), emphatic=True, interest=[1.0, 0.0])
+        make(td.features.OneHot(3), emphatic="yes")
+    v = make(td.features.Dense(2), emphatic=True, interest=[1.0, 0.0])
     v.update([1.0, 1.0], 1.0, [0.0, 1.0])
     before = {name: array.tobytes() for name, array in v._state().items()}
     with pytest.raises(ValueError, match=r"interest·x must not be negative; it is -1.0 \(row 1\)"):
@@ -286,4 +286,4 @@ def test_bad_input(make: Any) -> None:
     assert {name: array.tobytes() for name, array in v._state().items()} == before
     assert make(**v.get_params()).get_params() == v.get_params()
     with pytest.raises(ValueError, match="ridge"):
-        td.RecursiveLSTD(td.OneHot(2), ridge=0.0)
+        td.RecursiveLSTD(td.features.OneHot(2), ridge=0.0)

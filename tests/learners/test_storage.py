@@ -18,12 +18,13 @@ import tdlambda as td
 from tdlambda.core.runtime import COUNTERS
 from tdlambda.learners import LEARNERS, storage
 from tdlambda.learners.base import Learner
-from tdlambda.learners.storage import load, save
+from tdlambda.learners.storage import save
+from tdlambda.loading import load
 
 for _module in ("algorithms", "auto", "learners", "reproduction"):  # learners are imported when they are used
     importlib.import_module(f"tdlambda.{_module}")
-SPARSE = td.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
-FEATURES = {"dense": td.OneHot(7), "sparse": SPARSE}
+SPARSE = td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
+FEATURES = {"dense": td.features.OneHot(7), "sparse": SPARSE}
 OWN = sorted(
     name
     for name, kind in LEARNERS.items()
@@ -42,7 +43,7 @@ def build(name: str, features: td.Encoder, **options: Any) -> Learner:
 def learn(learner: Learner, steps: int, seed: int) -> Learner:
     """Steps that leave an episode under way."""
     rng = np.random.default_rng(seed)
-    one_hot = isinstance(learner.features, td.OneHot)
+    one_hot = isinstance(learner.features, td.features.OneHot)
 
     def draw() -> Any:
         return int(rng.integers(learner.features.size)) if one_hot else rng.random(2)
@@ -77,7 +78,7 @@ def npy(array: Any, allow_pickle: bool = False) -> bytes:
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "saved"
-    learn(td.TrueOnlineTD(SPARSE, alpha=td.OneOver("visits"), lam=0.9), 30, 1).save(path)
+    learn(td.TrueOnlineTD(SPARSE, alpha=td.steps.OneOver("visits"), lam=0.9), 30, 1).save(path)
     return path
 
 
@@ -96,13 +97,15 @@ def test_goes_on_bit_for_bit(name: str, features: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "learner",
     [
-        td.TD(td.OneHot(7), 0.1, trace="dutch", dtype="float32"),
+        td.TD(td.features.OneHot(7), 0.1, trace="dutch", dtype="float32"),
         td.TD(SPARSE, 0.01, trace="replacing", dtype="float32", bound=1e6, on_divergence="flag"),
-        td.TrueOnlineTD(td.OneHot(7), td.OneOver("visits", power=0.7), lam=np.linspace(0, 1, 7), initial=range(7)),
-        td.GTD(SPARSE, td.OneOver("steps"), lam=0.3, beta=0.5, trace_tolerance=0.0),
-        td.VTD(td.OneHot(7), 0.1, of="corrected", trace_lam=0.7),
-        td.TD(td.TileCoder([0, 0], [1, 1], tiles=[10**6, 10**6], hash_size=200, bias=True), 0.01),
-        td.TD(td.Fourier([0, 0], [1, 1], order=3), 0.01),
+        td.TrueOnlineTD(
+            td.features.OneHot(7), td.steps.OneOver("visits", power=0.7), lam=np.linspace(0, 1, 7), initial=range(7)
+        ),
+        td.GTD(SPARSE, td.steps.OneOver("steps"), lam=0.3, beta=0.5, trace_tolerance=0.0),
+        td.VTD(td.features.OneHot(7), 0.1, of="corrected", trace_lam=0.7),
+        td.TD(td.features.TileCoder([0, 0], [1, 1], tiles=[10**6, 10**6], hash_size=200, bias=True), 0.01),
+        td.TD(td.features.Fourier([0, 0], [1, 1], order=3), 0.01),
     ],
     ids=lambda learner: type(learner).__name__,
 )
@@ -114,7 +117,9 @@ def test_every_kind_of_parameter(learner: Learner, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "features", [td.GridTilings.frozen_lake(), td.Table([[0.1, 0.0], [1.0, -2.5]]), td.Dense(3)], ids=repr
+    "features",
+    [td.features.GridTilings.frozen_lake(), td.features.Table([[0.1, 0.0], [1.0, -2.5]]), td.features.Dense(3)],
+    ids=repr,
 )
 def test_every_kind_of_features(features: td.Encoder, tmp_path: Path) -> None:
     learner = td.TD(features, 0.1)
@@ -123,12 +128,12 @@ def test_every_kind_of_features(features: td.Encoder, tmp_path: Path) -> None:
 
 
 def test_a_diverged_learner_stays_diverged(tmp_path: Path) -> None:
-    learner = td.TD(td.OneHot(3), 10.0, on_divergence="flag", bound=1e3)
+    learner = td.TD(td.features.OneHot(3), 10.0, on_divergence="flag", bound=1e3)
     for _ in range(20):
         learner.update(0, 1.0, 1, 1.0)
         learner.update(1, 1e300, 0, 1.0)
     learner.save(tmp_path / "learner")
-    assert load(tmp_path / "learner").diverged_at == learner.diverged_at is not None  # type: ignore[attr-defined]
+    assert load(tmp_path / "learner").diverged_at == learner.diverged_at is not None
 
 
 # ---- the file ------------------------------------------------------------------------------------------------
@@ -136,8 +141,8 @@ def test_a_diverged_learner_stays_diverged(tmp_path: Path) -> None:
 
 def test_the_path_is_taken_as_it_is(tmp_path: Path) -> None:
     for name in ("values", "values.npz", "values.tar.gz", "Werte λ"):
-        td.TD(td.OneHot(3), 0.1).save(tmp_path / name)
-        td.TD(td.OneHot(3), 0.1).save(str(tmp_path / name))
+        td.TD(td.features.OneHot(3), 0.1).save(tmp_path / name)
+        td.TD(td.features.OneHot(3), 0.1).save(str(tmp_path / name))
     assert sorted(os.listdir(tmp_path)) == sorted(["values", "values.npz", "values.tar.gz", "Werte λ"])
 
 
@@ -149,7 +154,7 @@ def test_numpy_can_read_it(saved: Path) -> None:
 
 def test_equal_learners_have_equal_files(tmp_path: Path) -> None:
     for name in "ab":
-        learn(td.TD(td.OneHot(7), 0.1), 20, 1).save(tmp_path / name)
+        learn(td.TD(td.features.OneHot(7), 0.1), 20, 1).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -162,7 +167,7 @@ def test_an_interrupted_save_leaves_the_old_file(culprit: str, saved: Path, monk
     with monkeypatch.context() as patch:
         patch.setattr(culprit, interrupted)
         with pytest.raises(KeyboardInterrupt):
-            td.TD(td.OneHot(3), 0.1).save(saved)
+            td.TD(td.features.OneHot(3), 0.1).save(saved)
     assert saved.read_bytes() == old
     assert os.listdir(saved.parent) == [saved.name]
 
@@ -170,9 +175,9 @@ def test_an_interrupted_save_leaves_the_old_file(culprit: str, saved: Path, monk
 def test_a_link_stays_a_link(saved: Path) -> None:
     link = saved.parent / "link"
     link.symlink_to(saved)
-    td.TD(td.OneHot(3), 0.1).save(link)
+    td.TD(td.features.OneHot(3), 0.1).save(link)
     assert link.is_symlink()
-    assert load(saved).features == td.OneHot(3)
+    assert load(saved).features == td.features.OneHot(3)
 
 
 def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:
@@ -184,14 +189,14 @@ def test_a_missing_file_is_called_missing(tmp_path: Path) -> None:
 
 
 def test_custom_features_say_how_to_keep_the_weights(tmp_path: Path) -> None:
-    learner = td.TD(td.Custom(lambda s: [s, 1.0], size=2), 0.1)
+    learner = td.TD(td.features.Custom(lambda s: [s, 1.0], size=2), 0.1)
     with pytest.raises(TypeError, match=r"Custom cannot be saved.*numpy\.save\(path, learner\.weights\)"):
         learner.save(tmp_path / "learner")
     assert os.listdir(tmp_path) == []
 
 
 def test_an_encoder_of_the_users_that_has_a_known_name(tmp_path: Path) -> None:
-    impostor = type("OneHot", (td.OneHot,), {})
+    impostor = type("OneHot", (td.features.OneHot,), {})
     with pytest.raises(TypeError, match="OneHot cannot be saved"):
         td.TD(impostor(3), 0.1).save(tmp_path / "learner")
 
@@ -214,7 +219,7 @@ def test_every_truncation_is_noticed(saved: Path) -> None:
 
 
 def test_a_flipped_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
-    learner = learn(td.TD(td.OneHot(3), 0.1), 5, 1)
+    learner = learn(td.TD(td.features.OneHot(3), 0.1), 5, 1)
     learner.save(tmp_path / "good")
     data = (tmp_path / "good").read_bytes()
     expected = state(learner)
@@ -252,7 +257,7 @@ HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "format is no number": (lambda h: h.update(format=True), "no format"),
     "format 0": (lambda h: h.update(format=0), "format 0, in which"),
     "no params": (lambda h: h.pop("params"), "not complete"),
-    "no learner": (lambda h: h.pop("learner"), "no learner"),
+    "no learner": (lambda h: h.pop("learner"), "names neither a learner"),
     "learner is a list": (lambda h: h.update(learner=[]), "cannot be loaded"),
     "unknown learner": (lambda h: h.update(learner="os.system"), "'os.system'"),
     "abstract learner": (lambda h: h.update(learner="VarianceLearner"), "VarianceLearner"),
@@ -311,8 +316,8 @@ def test_absurd_sizes_are_refused_before_they_are_made(case: str, saved: Path) -
 
 @pytest.mark.skipif("LSTD" not in LEARNERS, reason="no learner with a matrix")
 def test_a_matrix_that_is_not_in_the_file(tmp_path: Path) -> None:
-    td.TD(td.OneHot(20_000), 0.1).save(tmp_path / "td")
-    build("LSTD", td.OneHot(3)).save(tmp_path / "lstd")
+    td.TD(td.features.OneHot(20_000), 0.1).save(tmp_path / "td")
+    build("LSTD", td.features.OneHot(3)).save(tmp_path / "lstd")
     header = json.loads(parts(tmp_path / "lstd")["header.json"])
     header["params"]["features"]["params"]["n"] = header["params"]["max_size"] = 20_000
     members = parts(tmp_path / "td") | {"header.json": json.dumps(header).encode()}

@@ -13,16 +13,19 @@ import tdlambda as td
 
 STEPS = td.make("RingWorld-v0").sampler(seed=1).take(400_000)
 MAKERS: dict[str, Callable[[], Any]] = {
-    "TD": lambda: td.TD(td.OneHot(11), 0.01), "auto": lambda: td.TrueOnlineTD(td.OneHot(11), 0.01, "auto"),
-    "MonteCarlo": lambda: td.MonteCarlo(td.OneHot(11), 0.01),
-    "LambdaReturn": lambda: td.LambdaReturn(td.OneHot(11), 0.01),
-    "NStepTD": lambda: td.NStepTD(td.OneHot(11), 0.01, 3), "LSTD": lambda: td.LSTD(td.OneHot(11)),
-    "RecursiveLSTD": lambda: td.RecursiveLSTD(td.OneHot(11)), "LSPE": lambda: td.LSPE(td.OneHot(11), 0.9, 0.01),
-    "ExpectedTrace": lambda: td.ExpectedTrace(td.OneHot(11), 0.01), "AutoTD": lambda: td.AutoTD(td.OneHot(11)),
+    "TD": lambda: td.TD(td.features.OneHot(11), 0.01), "auto": lambda: td.TrueOnlineTD(td.features.OneHot(11),
+    0.01, "auto"),
+    "MonteCarlo": lambda: td.MonteCarlo(td.features.OneHot(11), 0.01),
+    "LambdaReturn": lambda: td.LambdaReturn(td.features.OneHot(11), 0.01),
+    "NStepTD": lambda: td.NStepTD(td.features.OneHot(11), 0.01, 3), "LSTD": lambda: td.LSTD(td.features.OneHot(11)),
+    "RecursiveLSTD": lambda: td.RecursiveLSTD(td.features.OneHot(11)),
+    "LSPE": lambda: td.LSPE(td.features.OneHot(11), 0.9, 0.01),
+    "ExpectedTrace": lambda: td.ExpectedTrace(td.features.OneHot(11), 0.01),
+    "AutoTD": lambda: td.AutoTD(td.features.OneHot(11)),
 }  # fmt: skip
 
 
-class Slow(td.OneHot):
+class Slow(td.features.OneHot):
     """Waits in the middle of `update_many` until it is let go."""
 
     def __init__(self, n: int) -> None:
@@ -79,7 +82,7 @@ def test_whatever_threads_do_no_step_is_lost_and_nothing_crashes(name: str) -> N
             part = {field: column[:n] for field, column in vars(STEPS).items()}
             try:
                 if k:
-                    v.update_many(td.Transitions(**part))
+                    v.update_many(td.mdp.Transitions(**part))
                 else:
                     v.update(5, 0.0, 6, 0.9)
             except RuntimeError as error:
@@ -109,7 +112,7 @@ def test_many_learners_in_many_threads_learn_what_they_learn_alone() -> None:
 def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
     features = Slow(3)
     features.go.set()
-    agent = td.ActorCritic(td.TrueOnlineTD(features, 0.1), td.Softmax(2), 0.1)
+    agent = td.ActorCritic(td.TrueOnlineTD(features, 0.1), td.control.Softmax(2), 0.1)
     at_work, go = threading.Event(), threading.Event()
 
     def rule(obs: Any) -> Any:  # noqa: ARG001
@@ -117,7 +120,7 @@ def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
         assert go.wait(60)
         return [0.5, 0.5]
 
-    slow = td.ActorCritic(agent.critic, td.Softmax(2), 0.1, behavior=rule)
+    slow = td.ActorCritic(agent.critic, td.control.Softmax(2), 0.1, behavior=rule)
     thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1))
     thread.start()
     try:

@@ -298,18 +298,18 @@ def test_all_forms_of_a_policy_agree() -> None:
     raw = raw_mdp(5, n=4, actions=3)
     mdp = raw.mdp()
     table = np.tile([0.2, 0.3, 0.5], (4, 1))
-    for form in ([0.2, 0.3, 0.5], table, table.tolist(), td.TabularPolicy(table)):
+    for form in ([0.2, 0.3, 0.5], table, table.tolist(), td.mdp.TabularPolicy(table)):
         np.testing.assert_array_equal(mdp.v(form), mdp.v(table))
     np.testing.assert_array_equal(mdp.v([2, 0, 1, 0]), mdp.v(np.eye(3)[[2, 0, 1, 0]]))
     np.testing.assert_array_equal(mdp.policy(), np.full((4, 3), 1 / 3))
-    one = td.TabularPolicy([[0.5, 0.5], [1.0, 0.0]])
+    one = td.mdp.TabularPolicy([[0.5, 0.5], [1.0, 0.0]])
     assert one(1).tolist() == [1, 0]
     assert repr(one) == "TabularPolicy([[0.5, 0.5], [1.0, 0.0]])"
-    assert repr(td.TabularPolicy([[0.5, 0.5]] * 2)) == "TabularPolicy([0.5, 0.5] in every state)"
+    assert repr(td.mdp.TabularPolicy([[0.5, 0.5]] * 2)) == "TabularPolicy([0.5, 0.5] in every state)"
     with pytest.raises(ValueError, match="read-only"):
         one.probabilities[0, 0] = 1.0
     with pytest.raises(ValueError, match="probabilities must have shape"):
-        td.TabularPolicy([0.5, 0.5])
+        td.mdp.TabularPolicy([0.5, 0.5])
 
 
 def test_behavior_must_cover_the_target() -> None:

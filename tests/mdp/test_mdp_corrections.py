@@ -82,7 +82,7 @@ def test_tabular_fixed_points(seed: int, name: str, episodic: bool) -> None:
     correction: Any = name
     goal = raw.pi
     if name == "vtrace":
-        correction = td.TraceCorrection("vtrace", c_bar=0.8, rho_bar=1.3)
+        correction = td.mdp.TraceCorrection("vtrace", c_bar=0.8, rho_bar=1.3)
         goal = np.minimum(1.3 * raw.b, raw.pi)
         goal = goal / goal.sum(axis=1, keepdims=True)
     operator = mdp.trace_operator(lam, raw.pi, raw.b, correction=correction)
@@ -107,7 +107,7 @@ def test_operator_is_the_update_of_a_table_and_its_norm(seed: int, name: str, ze
     lam, V = rng.random(raw.n), np.where(raw.terminal, 0.0, rng.normal(size=raw.n))
     options = {"c_bar": 0.7, "rho_bar": 1.2, "zeta": zeta}
     c, kappa = tables(raw, name, **options)
-    correction = td.TraceCorrection(name, **options)  # type: ignore[arg-type]
+    correction = td.mdp.TraceCorrection(name, **options)  # type: ignore[arg-type]
     r = np.einsum("sat,sat->sa", raw.P, raw.R)
     delta = r + raw.P @ (g * V) - V[:, None]
     delta[raw.terminal] = 0.0
@@ -178,7 +178,7 @@ def test_collision_task() -> None:
         same = [
             mdp.linear_system(X, 0.6, pi, b, correction="tree").A,
             mdp.linear_system(X, 0.6, pi, b, correction="retrace").A,
-            mdp.linear_system(X, 1.0, pi, b, correction=td.TraceCorrection("abtd", zeta=0.3)).A,
+            mdp.linear_system(X, 1.0, pi, b, correction=td.mdp.TraceCorrection("abtd", zeta=0.3)).A,
         ]
         np.testing.assert_allclose(same[1:], [same[0]] * 2, atol=1e-14)
         errors.append(
@@ -259,7 +259,7 @@ def test_wrong_corrections_are_refused() -> None:
     with pytest.raises(ValueError, match="V-trace is for state values"):
         mdp.trace_operator(0.5, correction="vtrace", values="action")
     with pytest.raises(ValueError, match="c_bar must be at most rho_bar"):
-        td.TraceCorrection("vtrace", c_bar=2.0)
+        td.mdp.TraceCorrection("vtrace", c_bar=2.0)
     with pytest.raises(ValueError, match="values must have shape"):
         mdp.trace_operator(0.5)(np.zeros(3))
     many = td.FiniteMDP.from_rows([(s, 0, 0, 0.0, 1.0) for s in range(5001)], discount=0.9)

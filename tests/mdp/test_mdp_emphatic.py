@@ -16,7 +16,7 @@ X = BAIRD.features.matrix(np.arange(7))
 START = np.array([1.0, 1, 1, 1, 1, 1, 10, 1])
 
 
-def baird(lam: float = 0.0, **options: Any) -> td.LinearSystem:
+def baird(lam: float = 0.0, **options: Any) -> td.mdp.LinearSystem:
     return BAIRD.mdp.linear_system(X, lam, BAIRD.target, BAIRD.behavior, **options)
 
 

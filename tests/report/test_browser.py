@@ -113,7 +113,7 @@ def wait_for(chrome: Any, where: str, words: str) -> None:
 
 
 def rows(ring: Path, method: str, **settings: float) -> pl.DataFrame:
-    found = td.load_results(ring).filter(pl.col("method") == method).sort("seed")
+    found = td.studies.load_results(ring).filter(pl.col("method") == method).sort("seed")
     for name, value in settings.items():
         found = found.filter(pl.col(name) == value)
     return found
@@ -420,14 +420,14 @@ def test_names_of_lines_and_of_ticks_do_not_overlap(chrome: Any, width: int) -> 
 
 def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
     wild = "</script><script>document.title = 'hurt'</script><img src=x onerror=\"document.title = 'hurt'\">"
-    method = td.Method("TrueOnlineTD", over=("alpha", "lam"), about=wild)
-    rule = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), about=wild)
+    method = td.studies.Method("TrueOnlineTD", over=("alpha", "lam"), about=wild)
+    rule = td.studies.Method("TrueOnlineTD", rule="Meta", over=("alpha",), about=wild)
     grid = {"alpha": [0.01, 0.1], "lam": [0.0, 0.9]}
-    study = td.Study(
+    study = td.studies.Study(
         "wild", task="RandomWalk-v0", title=wild, seeds=2, steps=200, points=10, grid=grid,
         methods={"fixed": method, "META": rule},
     )  # fmt: skip
-    td.run_study(study, tmp_path / "results", progress=False)
+    td.studies.run_study(study, tmp_path / "results", progress=False)
     (tmp_path / "wild.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")
     open_page(chrome, tmp_path / "wild.html")
     assert chrome.title == "wild"
@@ -469,14 +469,15 @@ def test_a_page_may_open_with_pictures(chrome: Any, view: Overview, tmp_path: Pa
 
 
 def test_runs_that_diverged_are_counted(chrome: Any, tmp_path: Path) -> None:
-    study = td.Study(
+    study = td.studies.Study(
         "lost", task="RandomWalk-v0", seeds=4, steps=400, points=10, grid={"alpha": [0.1, 2.5], "lam": [0.0, 0.9]},
         methods={
-            "fixed": td.Method("TD", over=("alpha", "lam")), "META": td.Method("TrueOnlineTD", "Meta", over=("alpha",)),
+            "fixed": td.studies.Method("TD", over=("alpha", "lam")),
+            "META": td.studies.Method("TrueOnlineTD", "Meta", over=("alpha",)),
         },
     )  # fmt: skip
-    td.run_study(study, tmp_path / "results", progress=False)
-    lost = td.load_results(tmp_path / "results").filter(pl.col("diverged_at") >= 0)
+    td.studies.run_study(study, tmp_path / "results", progress=False)
+    lost = td.studies.load_results(tmp_path / "results").filter(pl.col("diverged_at") >= 0)
     fixed = lost.filter(pl.col("method") == "fixed").height
     assert 0 < fixed < 16
     (tmp_path / "lost.html").write_text(page(overview(tmp_path / "results")), encoding="utf-8")

@@ -15,15 +15,15 @@ from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page_data import page_data
 
 GRID: dict[str, list[Any]] = {"alpha": [0.03, 0.1], "lam": [0.0, 0.9, "auto"]}
-MIXED = td.Method("TrueOnlineTD", over=("alpha", "lam"))
+MIXED = td.studies.Method("TrueOnlineTD", over=("alpha", "lam"))
 
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("mixed")
-    methods = {"TD": MIXED, "AutoTD": td.Method("AutoTD")}
-    study = td.Study("mixed", "RandomWalk-v0", methods, grid=GRID, seeds=6, steps=400, points=10)
-    td.run_study(study, directory, progress=False)
+    methods = {"TD": MIXED, "AutoTD": td.studies.Method("AutoTD")}
+    study = td.studies.Study("mixed", "RandomWalk-v0", methods, grid=GRID, seeds=6, steps=400, points=10)
+    td.studies.run_study(study, directory, progress=False)
     return directory
 
 
@@ -36,7 +36,7 @@ def test_a_mixed_method_is_its_fixed_lambdas_and_auto(where: Path, view: Overvie
     assert {method: view.kind(method) for method in view.study.methods} == {
         "TD": "fixed", "auto": "tuned", "AutoTD": "tuned",
     }  # fmt: skip
-    results = td.load_results(where).filter(method="TD")
+    results = td.studies.load_results(where).filter(method="TD")
     for method, lams in (("TD", [0.0, 0.9]), ("auto", ["auto"])):
         cells = view.of(method)
         assert [cell.settings.get("lam", "auto") for cell in cells] == [*lams, *lams]
@@ -71,12 +71,16 @@ def test_page_and_figures_show_them_apart(view: Overview, tmp_path: Path) -> Non
         ({"TD": MIXED}, ["auto"], ["TD"]),
         ({"TD": MIXED}, [0.5, 0.9], ["TD"]),
         ({"A": MIXED, "B": MIXED}, [0.5, "auto"], ["A", "A-auto", "B", "B-auto"]),
-        ({"TD": MIXED, "auto": td.Method("TD", options={"alpha": 0.1})}, [0.5, "auto"], ["TD", "TD-auto", "auto"]),
+        (
+            {"TD": MIXED, "auto": td.studies.Method("TD", options={"alpha": 0.1})},
+            [0.5, "auto"],
+            ["TD", "TD-auto", "auto"],
+        ),
         ({"auto": MIXED}, ["auto", "meta"], ["auto", "meta"]),
     ],
 )
-def test_names(methods: dict[str, td.Method], lams: list[float | str], names: list[str]) -> None:
-    study = td.Study("names", "RandomWalk-v0", methods, grid={"alpha": [0.1], "lam": lams})
+def test_names(methods: dict[str, td.studies.Method], lams: list[float | str], names: list[str]) -> None:
+    study = td.studies.Study("names", "RandomWalk-v0", methods, grid={"alpha": [0.1], "lam": lams})
     apart, under = by_family(study)
     assert list(apart.methods) == list(under) == names
     assert apart.grid.get("lam", []) == ([lam for lam in lams if not isinstance(lam, str)] or lams * (names == ["TD"]))
@@ -85,16 +89,16 @@ def test_names(methods: dict[str, td.Method], lams: list[float | str], names: li
 @pytest.mark.parametrize(
     ("method", "kind"),
     [
-        (td.Method("TD", options={"lam": 0.5}), "fixed"),
-        (td.Method("TD", options={"lam": "auto"}), "tuned"),
-        (td.Method("TD", "Meta"), "tuned"),
-        (td.Method("TD", "Greedy.published"), "tuned"),
-        (td.Method("TD", "my_rules:Clever"), "tuned"),
-        (td.Method("TD", "Fixed", options={"lam": 0.5}), "fixed"),
-        (td.Method("AutoTD"), "tuned"),
-        (td.Method("MonteCarlo"), "other"),
+        (td.studies.Method("TD", options={"lam": 0.5}), "fixed"),
+        (td.studies.Method("TD", options={"lam": "auto"}), "tuned"),
+        (td.studies.Method("TD", "Meta"), "tuned"),
+        (td.studies.Method("TD", "Greedy.published"), "tuned"),
+        (td.studies.Method("TD", "my_rules:Clever"), "tuned"),
+        (td.studies.Method("TD", "Fixed", options={"lam": 0.5}), "fixed"),
+        (td.studies.Method("AutoTD"), "tuned"),
+        (td.studies.Method("MonteCarlo"), "other"),
     ],
 )
-def test_where_lambda_comes_from(method: td.Method, kind: str) -> None:
-    study = td.Study("one", "RandomWalk-v0", {"it": method})
+def test_where_lambda_comes_from(method: td.studies.Method, kind: str) -> None:
+    study = td.studies.Study("one", "RandomWalk-v0", {"it": method})
     assert Overview(study, [], 0, 0, study.read_at, [], []).kind("it") == kind

@@ -35,7 +35,7 @@ def words(svg: str) -> list[str]:
 
 
 def test_every_error_is_that_of_the_results(ring: Path, made: Drawn) -> None:
-    results = td.load_results(ring)
+    results = td.studies.load_results(ring)
     for measure in ("tail", "area"):
         rows = shown(made, "u", measure=measure)
         assert len(rows) == 3 * (2 + 1 + 1 + 1)  # each fixed λ, greedy, META, the best fixed λ
@@ -52,7 +52,7 @@ def test_every_error_is_that_of_the_results(ring: Path, made: Drawn) -> None:
 
 
 def test_curves_and_lambdas_are_those_of_the_results(ring: Path, made: Drawn) -> None:
-    results = td.load_results(ring).filter(pl.col("method") == "greedy_published", pl.col("alpha") == 0.01)
+    results = td.studies.load_results(ring).filter(pl.col("method") == "greedy_published", pl.col("alpha") == 0.01)
     curve = np.array(results["curve"].to_list()).mean(axis=0)
     steps = made.view.curve_steps.tolist()
     rows = [row for row in shown(made, "learning", alpha=0.01) if row["key"] == "greedy_published"]
@@ -86,7 +86,7 @@ def test_stretches_are_those_of_the_statistics(made: Drawn) -> None:
 
 
 def test_lambda_in_time_is_as_it_was_kept(ring: Path, made: Drawn) -> None:
-    results = td.load_results(ring).filter(pl.col("seed") == 0)
+    results = td.studies.load_results(ring).filter(pl.col("seed") == 0)
     rows = shown(made, "motion")
     assert {row["method"] for row in rows} == {"greedy_published", "META"}
     for method in ("greedy_published", "META"):

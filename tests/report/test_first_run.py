@@ -22,7 +22,7 @@ def test_the_thesis_remade_counts_the_cells_that_agree(ring: Path) -> None:
 def test_what_you_can_have_today_is_measured(tmp_path: Path) -> None:
     _, study = first_run.studies()
     small = study.but(seeds=4, steps=2000, points=20, grid={"alpha": [1e-3, 1e-2, 1e-1], "lam": [0.0, 0.9]})
-    td.run_study(small, tmp_path, progress=False)
+    td.studies.run_study(small, tmp_path, progress=False)
     view = overview(tmp_path)
     picture = first_run.today(view)
     assert "the best of 6 combinations" in picture.text

@@ -1,4 +1,4 @@
-"""`td.follow` against a learner driven by hand, and its figure against what was recorded."""
+"""`td.report.follow` against a learner driven by hand, and its figure against what was recorded."""
 
 import subprocess
 import sys
@@ -12,10 +12,10 @@ import tdlambda as td
 
 RING = td.make("RingWorld-v0")
 LEARNERS: dict[str, Any] = {
-    "META": lambda: td.TrueOnlineTD(RING.features, 0.02, td.Meta(0.01)),
-    "META, corrected": lambda: td.TrueOnlineGTD(RING.features, 0.02, td.Meta(0.01, of="corrected")),
-    "greedy": lambda: td.TrueOnlineTD(RING.features, 0.02, td.Greedy()),
-    "greedy, VTD": lambda: td.TrueOnlineTD(RING.features, 0.02, td.Greedy("vtd")),
+    "META": lambda: td.TrueOnlineTD(RING.features, 0.02, td.rules.Meta(0.01)),
+    "META, corrected": lambda: td.TrueOnlineGTD(RING.features, 0.02, td.rules.Meta(0.01, of="corrected")),
+    "greedy": lambda: td.TrueOnlineTD(RING.features, 0.02, td.rules.Greedy()),
+    "greedy, VTD": lambda: td.TrueOnlineTD(RING.features, 0.02, td.rules.Greedy("vtd")),
     "a table of λ": lambda: td.TD(RING.features, 0.02, np.linspace(0, 1, 11)),
     "Monte Carlo": lambda: td.MonteCarlo(RING.features, 0.02),
 }
@@ -24,11 +24,11 @@ LEARNERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_recorded_is_what_a_learner_driven_by_hand_knows(name: str) -> None:
     moments = [0, 1, 50, 700, 3000]
-    history = td.follow(RING, LEARNERS[name](), steps=4000, points=moments, seed=3)
+    history = td.report.follow(RING, LEARNERS[name](), steps=4000, points=moments, seed=3)
     assert history.steps.tolist() == moments
     v, steps, done = LEARNERS[name](), RING.sampler(seed=3).take(4000), 0
     for k, moment in enumerate([*moments, 4000]):
-        v.update_many(td.Transitions(*(column[done:moment] for column in vars(steps).values())))
+        v.update_many(td.mdp.Transitions(*(column[done:moment] for column in vars(steps).values())))
         done = moment
         if moment == 4000:
             continue
@@ -45,24 +45,24 @@ def test_exact_statistics_are_those_of_the_model() -> None:
     moments = [0, 3000]
     mdp, pi, b = RING.mdp, RING.target, RING.behavior
     for name, behavior in (("META", None), ("META, corrected", b)):
-        history = td.follow(RING, LEARNERS[name](), 3000, moments)
+        history = td.report.follow(RING, LEARNERS[name](), 3000, moments)
         assert history.names == ("E[G]", "E[G^λ]", "Var[G^λ]")
         for k in range(2):
             V, lam = history.values[k], history.lambdas[k]
             np.testing.assert_array_equal(history.exact[k, 0], mdp.v(pi))
             np.testing.assert_allclose(history.exact[k, 1], mdp.lambda_return(V, lam, pi).mean)
             np.testing.assert_allclose(history.exact[k, 2], mdp.lambda_return(V, lam, pi, behavior).variance)
-    greedy, vtd = (td.follow(RING, LEARNERS[n](), 3000, moments) for n in ("greedy", "greedy, VTD"))
+    greedy, vtd = (td.report.follow(RING, LEARNERS[n](), 3000, moments) for n in ("greedy", "greedy, VTD"))
     assert (greedy.names, vtd.names) == (("E[G]", "Var[G]"), ("E[G]", "E[G²]"))
     np.testing.assert_allclose(greedy.exact[1], [mdp.v(pi), mdp.return_variance(pi)])
     np.testing.assert_allclose(vtd.exact[1, 1], mdp.return_variance(pi) + mdp.v(pi) ** 2)
-    assert td.follow(RING, LEARNERS["Monte Carlo"](), 10, [10]).exact.shape == (1, 0, 11)
+    assert td.report.follow(RING, LEARNERS["Monte Carlo"](), 10, [10]).exact.shape == (1, 0, 11)
 
 
 def test_moments_are_spread_over_a_logarithmic_axis() -> None:
-    history = td.follow(RING, LEARNERS["Monte Carlo"](), steps=1000, points=5)
+    history = td.report.follow(RING, LEARNERS["Monte Carlo"](), steps=1000, points=5)
     assert history.steps.tolist() == [10, 32, 100, 316, 1000]
-    assert td.follow(RING, LEARNERS["Monte Carlo"](), steps=3, points=5).steps.tolist() == [3]
+    assert td.report.follow(RING, LEARNERS["Monte Carlo"](), steps=3, points=5).steps.tolist() == [3]
 
 
 def rows(part: Any) -> dict[str, list[tuple[float, float]]]:
@@ -78,7 +78,7 @@ def pairs(x: Any, y: Any) -> Any:
 
 
 def test_the_chart_shows_what_was_recorded() -> None:
-    history = td.follow(RING, LEARNERS["META"](), 2000, points=[0, 100, 2000])
+    history = td.report.follow(RING, LEARNERS["META"](), 2000, points=[0, 100, 2000])
     lam, value, error, *estimates = history.plot(states=[2, 7]).concat
     live = range(1, 10)
     assert [*rows(lam)] == ["after 0", "after 100", "after 2,000"]
@@ -97,7 +97,7 @@ def test_the_chart_shows_what_was_recorded() -> None:
 
 @pytest.mark.parametrize(("name", "panels"), [("META", 6), ("greedy", 5), ("a table of λ", 3)])
 def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_path: Path) -> None:
-    history = td.follow(RING, LEARNERS[name](), 500, points=4)
+    history = td.report.follow(RING, LEARNERS[name](), 500, points=4)
     for suffix, begins in ((".svg", b"<svg"), (".png", b"\x89PNG")):
         chart = history.plot(tmp_path / f"chart{suffix}")
         assert len(chart.concat) == panels
@@ -109,15 +109,15 @@ def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda v: td.follow(td.make("MountainCar-v0"), v, 10), "task must be one with an exact model"),
-        (lambda v: td.follow(RING, v, 0), "steps must be at least 1"),
-        (lambda v: td.follow(RING, v, 10, points=0), "points must be at least 1"),
-        (lambda v: td.follow(RING, v, 10, points=[]), "points must be at least one"),
-        (lambda v: td.follow(RING, v, 10, points=[5, 5]), "points must be .* in rising order"),
-        (lambda v: td.follow(RING, v, 10, points=[5, 11]), "points must be from 0 to 10"),
-        (lambda v: td.follow(RING, v, 10).plot(states=[11]), "states must be from 0 to 10"),
-        (lambda v: td.follow(RING, v, 10).plot(states=[]), "states"),
-        (lambda v: td.follow(RING, v, 10).plot("watch.gif"), "path must end in .pdf, .svg, .png"),
+        (lambda v: td.report.follow(td.make("MountainCar-v0"), v, 10), "task must be one with an exact model"),
+        (lambda v: td.report.follow(RING, v, 0), "steps must be at least 1"),
+        (lambda v: td.report.follow(RING, v, 10, points=0), "points must be at least 1"),
+        (lambda v: td.report.follow(RING, v, 10, points=[]), "points must be at least one"),
+        (lambda v: td.report.follow(RING, v, 10, points=[5, 5]), "points must be .* in rising order"),
+        (lambda v: td.report.follow(RING, v, 10, points=[5, 11]), "points must be from 0 to 10"),
+        (lambda v: td.report.follow(RING, v, 10).plot(states=[11]), "states must be from 0 to 10"),
+        (lambda v: td.report.follow(RING, v, 10).plot(states=[]), "states"),
+        (lambda v: td.report.follow(RING, v, 10).plot("watch.gif"), "path must end in .pdf, .svg, .png"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(call: Any, message: str) -> None:
@@ -126,5 +126,5 @@ def test_what_cannot_be_is_refused_by_name(call: Any, message: str) -> None:
 
 
 def test_nothing_of_altair_is_imported_before_a_chart_is_drawn() -> None:
-    code = "import sys, tdlambda as td; td.AutoTD, td.follow, td.engine; sys.exit('altair' in sys.modules)"
+    code = "import sys, tdlambda as td; td.AutoTD, td.report.follow, td.engine; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -34,16 +34,16 @@ def data(view: Overview) -> dict[str, Any]:
 
 
 OF = {
-    "META": td.Method("TrueOnlineTD", "Meta"), "AutoTD": td.Method("AutoTD"),
-    "auto": td.Method("TrueOnlineTD", options={"lam": "auto"}), "MC": td.Method("MonteCarlo"),
+    "META": td.studies.Method("TrueOnlineTD", "Meta"), "AutoTD": td.studies.Method("AutoTD"),
+    "auto": td.studies.Method("TrueOnlineTD", options={"lam": "auto"}), "MC": td.studies.Method("MonteCarlo"),
 }  # fmt: skip
 
 
 def made(errors: dict[str, Any], **over: Any) -> Overview:
     """A study whose methods have these errors at one α: those above are what they are, any other name is a fixed λ."""
-    methods = {name: OF.get(name, td.Method("TrueOnlineTD", options={"lam": 0})) for name in errors}
+    methods = {name: OF.get(name, td.studies.Method("TrueOnlineTD", options={"lam": 0})) for name in errors}
     seeds = len(next(iter(errors.values())))
-    study = td.Study("made", task="RandomWalk-v0", steps=100, points=10, seeds=seeds, methods=methods)
+    study = td.studies.Study("made", task="RandomWalk-v0", steps=100, points=10, seeds=seeds, methods=methods)
     cells = []
     for name, runs in errors.items():
         some = np.asarray(runs, dtype=np.float64)
@@ -81,7 +81,7 @@ def test_the_page_has_the_rows_and_the_charts_of_print(view: Overview, data: dic
 
 
 def test_agreement_with_print_is_that_of_reproduce(ring: Path, view: Overview) -> None:
-    table = reproduce("ringworld_04_035", "published", view.study, td.load_results(ring))
+    table = reproduce("ringworld_04_035", "published", view.study, td.studies.load_results(ring))
     mine = [z_of(view, printed) for printed in view.published]
     under = methods_of("ringworld_04_035", "published")
     wanted = {(c.alpha, under[c.method], c.lam): c.z for c in table.compared}
@@ -226,7 +226,9 @@ def test_held_out_chooses_on_a_quarter_and_compares_on_the_rest() -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(["SFF", "FHG"], 3), (["SF", "HF", "FG"], 2), ("4x4", 4), ("8x8", 8)])
 def test_lakes_are_drawn_as_they_lie(rows: Any, columns: int) -> None:
-    study = td.Study("lake", "FrozenLake-v0", {"META": td.Method("TrueOnlineTD", "Meta")}, task_options={"map": rows})
+    study = td.studies.Study(
+        "lake", "FrozenLake-v0", {"META": td.studies.Method("TrueOnlineTD", "Meta")}, task_options={"map": rows}
+    )
     n = study.environment.mdp.n_states
     found = layouts.layout(study, "META", n)
     assert found.tiles is not None
@@ -242,7 +244,9 @@ def test_mountain_car_is_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = np.array([[-0.5, 0.0], [0.3, 0.02], [-1.0, -0.01]])
     truth = td.engine.Truth(seen, np.zeros(3), np.ones(3), np.zeros(3))
     monkeypatch.setattr(layouts, "prepared", lambda *_: ([], truth))
-    found = layouts.layout(td.Study("car", "MountainCar-v0", {"META": td.Method("TrueOnlineTD", "Meta")}), "META", 3)
+    found = layouts.layout(
+        td.studies.Study("car", "MountainCar-v0", {"META": td.studies.Method("TrueOnlineTD", "Meta")}), "META", 3
+    )
     assert (found.kind, found.axes) == ("map", ("position", "velocity"))
     assert found.tiles is not None
     np.testing.assert_allclose(found.tiles[:, ::2] + found.tiles[:, 1::2], 2 * seen)
@@ -297,7 +301,7 @@ def test_names_cannot_get_out_of_the_data() -> None:
 
 
 def test_a_full_study_is_small_enough() -> None:
-    study, some = td.Study.load("ringworld-0.40-0.35"), np.random.default_rng(1)
+    study, some = td.studies.Study.load("ringworld-0.40-0.35"), np.random.default_rng(1)
     at = study.read_at[study.kept]
     cells = []
     for method in study.methods:

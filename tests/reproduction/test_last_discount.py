@@ -52,10 +52,10 @@ def test_it_changes_shared_features_alone() -> None:
 
 
 def test_it_is_saved_and_refused(tmp_path: Any) -> None:
-    v = PublishedTrueOnlineGTD(td.OneHot(3), 0.1, 0.5, last_discount=0.9)
+    v = PublishedTrueOnlineGTD(td.features.OneHot(3), 0.1, 0.5, last_discount=0.9)
     v.save(tmp_path / "v.npz")
     assert td.load(tmp_path / "v.npz").get_params()["last_discount"] == 0.9
     with pytest.raises(ValueError, match="last_discount"):
-        PublishedTrueOnlineGTD(td.OneHot(3), 0.1, 0.5, last_discount=1.5)
+        PublishedTrueOnlineGTD(td.features.OneHot(3), 0.1, 0.5, last_discount=1.5)
     with pytest.raises(TypeError, match="TrueOnlineGTD has no argument last_discount"):
-        td.TrueOnlineGTD(td.OneHot(3), 0.1, 0.5, last_discount=0.9)
+        td.TrueOnlineGTD(td.features.OneHot(3), 0.1, 0.5, last_discount=0.9)

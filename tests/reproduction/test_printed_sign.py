@@ -13,11 +13,11 @@ KINDS: tuple[Kind, ...] = ("exact", "derived", "printed")
 KAPPA = 1e-9
 
 
-def rule_of(kind: Kind) -> td.Meta:
+def rule_of(kind: Kind) -> td.rules.Meta:
     """META by gradient steps, with weights that are not clipped."""
     if kind == "printed":
         return PublishedMeta(KAPPA, floor=0.0)
-    return td.Meta(KAPPA, kind, "gradient", in_range=False, floor=0.0)
+    return td.rules.Meta(KAPPA, kind, "gradient", in_range=False, floor=0.0)
 
 
 def chain(certain: bool) -> tuple[td.FiniteMDP, int]:
@@ -36,7 +36,7 @@ def meta_steps(mdp: td.FiniteMDP, s: int, V: Any, lam: Any, kind: Kind) -> Any:
     moments, total = mdp.lambda_return(V, lam), np.zeros(6)
     o = mdp.outcomes
     for k in np.flatnonzero(o.state == s):
-        v = td.TrueOnlineTD(td.OneHot(6), 1e-300, rule_of(kind), initial=V)
+        v = td.TrueOnlineTD(td.features.OneHot(6), 1e-300, rule_of(kind), initial=V)
         for name, values in (("V_w", V), ("M_w", mdp.v()), ("L_w", moments.mean), ("S_w", moments.variance)):
             v._rows[v.model.rows.index(name), :6] = np.where(mdp.terminal, 0, values)
         v._own[v.model.own_rows.index("u")] = 1 - lam

@@ -53,7 +53,7 @@ class FromMeanErrors(PublishedMeta):
         return lam_next, change, ahead, kept, square, shrink, rho_acc
 
 
-def preset(kappa: float, kind: type[PublishedMeta] = PublishedMeta) -> td.Meta:
+def preset(kappa: float, kind: type[PublishedMeta] = PublishedMeta) -> td.rules.Meta:
     return kind(kappa, warm_up=0.1, length=STEPS)
 
 

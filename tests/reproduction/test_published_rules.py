@@ -43,16 +43,16 @@ def test_meta_is_its_equations(s: Rows, trace_lam: float, clip: float | None, wa
 
 
 def test_its_floor_does_not_know_the_unit_of_rewards() -> None:
-    """With rewards of 10⁻⁴ a floor of 1.5·10⁻⁸ leaves λ = 1 for ever; not so in `td.Meta.thesis`."""
+    """With rewards of 10⁻⁴ a floor of 1.5·10⁻⁸ leaves λ = 1 for ever; not so in `td.rules.Meta.thesis`."""
     ring = td.make("RingWorld-v0")
     steps = ring.sampler(seed=1).take(20_000)
-    small = td.Transitions(**vars(steps) | {"reward": steps.reward * 2.0**-13})
+    small = td.mdp.Transitions(**vars(steps) | {"reward": steps.reward * 2.0**-13})
     lams = {}
     for name, rule, given_ in (
         ("published, small", PublishedMeta(0.1 * 2.0**26), small),
         ("published, large", PublishedMeta(0.1), steps),
-        ("thesis, small", td.Meta.thesis(0.1 * 2.0**26), small),
-        ("thesis, large", td.Meta.thesis(0.1), steps),
+        ("thesis, small", td.rules.Meta.thesis(0.1 * 2.0**26), small),
+        ("thesis, large", td.rules.Meta.thesis(0.1), steps),
     ):
         v = td.TrueOnlineTD(ring.features, 0.05, rule)
         v.update_many(given_)
@@ -88,10 +88,10 @@ def test_what_cannot_be_is_refused_by_name(build: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [PublishedMeta(0.1, rho_clip=2.0), PublishedMeta(features=td.OneHot(5)), PublishedGreedy()]
+    "rule", [PublishedMeta(0.1, rho_clip=2.0), PublishedMeta(features=td.features.OneHot(5)), PublishedGreedy()]
 )
 @pytest.mark.parametrize("learner", [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD, PublishedTrueOnlineGTD])
 def test_they_keep_the_contract(rule: Any, learner: Any) -> None:
     """Parameters, clone, save and load."""
     assert type(rule)(**rule.get_params()) == rule
-    td.check_learner(lambda: learner(td.OneHot(5), 0.02, rule))
+    td.check_learner(lambda: learner(td.features.OneHot(5), 0.02, rule))

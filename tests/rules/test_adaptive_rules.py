@@ -17,7 +17,7 @@ from tdlambda.reproduction import PublishedGreedy, PublishedMeta
 
 @given(rows(), st.booleans(), st.booleans(), st.floats(0, 1), st.integers(0, 5))
 def test_greedy_is_its_equations(s: Rows, corrected: bool, vtd: bool, trace_lam: float, warm_up: int) -> None:
-    rule = td.Greedy("vtd" if vtd else "direct", 1.7, trace_lam, "corrected" if corrected else "target", warm_up)
+    rule = td.rules.Greedy("vtd" if vtd else "direct", 1.7, trace_lam, "corrected" if corrected else "target", warm_up)
     np.testing.assert_allclose(play(s, rule), greedy_reference(s, rule), atol=1e-8, rtol=1e-6)
 
 
@@ -37,7 +37,7 @@ def meta_is_its_equations(
 ) -> None:
     exact = gradient == "exact"
     form = MetaForm(gradient, step, in_range, horizon=n if exact and not trace else 1, trace=trace and exact)
-    rule = td.Meta(
+    rule = td.rules.Meta(
         0.3, gradient, step, horizon=form.horizon, trace=form.trace, ratio=1.5, trace_lam=0.6, of=of, floor=1e-6,
         rho_clip=clip, in_range=in_range, warm_up=warm_up,
     )  # fmt: skip
@@ -49,7 +49,14 @@ def test_meta_is_its_equations() -> None:
 
 
 LEARNERS = [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD]
-RULES = [td.Counting(), td.Greedy(), td.Greedy("vtd"), td.Meta(), td.Meta.thesis(0.01), PublishedMeta(0.01)]
+RULES = [
+    td.rules.Counting(),
+    td.rules.Greedy(),
+    td.rules.Greedy("vtd"),
+    td.rules.Meta(),
+    td.rules.Meta.thesis(0.01),
+    PublishedMeta(0.01),
+]
 RULES += [PublishedGreedy()]
 
 
@@ -85,12 +92,14 @@ def test_lambda_over_states_while_values_are_over_tiles() -> None:
     """ "np": λ(s) one-hot, V over the 12 tilings; where both are one-hot the two ways are the same."""
     lake = td.make("FrozenLake-v0")
     steps = lake.sampler(seed=5).take(20_000)
-    free = td.TrueOnlineGTD(lake.features, 0.01, td.Meta(features=td.OneHot(16)))
+    free = td.TrueOnlineGTD(lake.features, 0.01, td.rules.Meta(features=td.features.OneHot(16)))
     free.update_many(steps)
     assert len(set(free.lambdas(range(16)).round(6))) > 8
     ring = td.make("RingWorld-v0")
     steps = ring.sampler(seed=5).take(5000)
-    own, other = (td.TrueOnlineTD(ring.features, 0.01, td.Meta(features=f)) for f in (None, td.OneHot(11)))
+    own, other = (
+        td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta(features=f)) for f in (None, td.features.OneHot(11))
+    )
     for v in (own, other):
         v.update_many(steps)
     np.testing.assert_array_equal(own.weights, other.weights)
@@ -100,7 +109,7 @@ def test_lambda_over_states_while_values_are_over_tiles() -> None:
 def test_warm_up_and_its_fraction() -> None:
     ring = td.make("RingWorld-v0")
     sampler = ring.sampler(seed=1)
-    v = td.TrueOnlineTD(ring.features, 0.05, td.Meta(kappa=0.1, warm_up=0.1, length=10_000))
+    v = td.TrueOnlineTD(ring.features, 0.05, td.rules.Meta(kappa=0.1, warm_up=0.1, length=10_000))
     v.update_many(sampler.take(1000))
     assert (v.lambdas(range(11)) == 1).all()
     v.update_many(sampler.take(1000))
@@ -110,7 +119,7 @@ def test_warm_up_and_its_fraction() -> None:
 def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
     for preset, clip in (("0.35/0.35", None), ("0.4/0.35", 1.5)):
         ring = td.make("RingWorld-v0", preset)
-        v = td.TrueOnlineTD(ring.features, 0.05, td.Meta(step="gradient", rho_clip=clip))
+        v = td.TrueOnlineTD(ring.features, 0.05, td.rules.Meta(step="gradient", rho_clip=clip))
         steps = ring.sampler(seed=1).take(200)
         for t in range(200):
             v.update(int(steps.obs[t]), 0.0, int(steps.next_obs[t]), 0.9, float(steps.rho[t]))
@@ -121,25 +130,25 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: td.Meta(kappa=0), "kappa"),
-        (lambda: td.Meta(gradient="wrong"), "gradient"),
-        (lambda: td.Meta(step="wrong"), "step"),
-        (lambda: td.Meta(gradient="printed"), "gradient"),
-        (lambda: td.Meta(gradient="derived", trace=True), "trace"),
-        (lambda: td.Meta(gradient="derived", horizon=2), "horizon"),
-        (lambda: td.Meta(horizon=2, trace=True), "horizon"),
-        (lambda: td.Meta(horizon=0), "horizon"),
-        (lambda: td.Meta(floor=-1), "floor"),
-        (lambda: td.Meta(rho_clip=0), "rho_clip"),
-        (lambda: td.Meta(features=3), "features"),
-        (lambda: td.Meta(ratio=0), "ratio"),
-        (lambda: td.Meta(trace_lam=2), "trace_lam"),
-        (lambda: td.Meta(of="x"), "of must be"),
-        (lambda: td.Meta(warm_up=0.1), "warm_up"),
-        (lambda: td.Meta(warm_up=5, length=100), "warm_up"),
-        (lambda: td.Greedy(variance="x"), "variance"),
-        (lambda: td.Counting(patience=0), "patience"),
-        (lambda: td.DirectVTD(td.OneHot(2), 0.1, td.Meta()), "lam: DirectVTD needs a λ that stays"),
+        (lambda: td.rules.Meta(kappa=0), "kappa"),
+        (lambda: td.rules.Meta(gradient="wrong"), "gradient"),
+        (lambda: td.rules.Meta(step="wrong"), "step"),
+        (lambda: td.rules.Meta(gradient="printed"), "gradient"),
+        (lambda: td.rules.Meta(gradient="derived", trace=True), "trace"),
+        (lambda: td.rules.Meta(gradient="derived", horizon=2), "horizon"),
+        (lambda: td.rules.Meta(horizon=2, trace=True), "horizon"),
+        (lambda: td.rules.Meta(horizon=0), "horizon"),
+        (lambda: td.rules.Meta(floor=-1), "floor"),
+        (lambda: td.rules.Meta(rho_clip=0), "rho_clip"),
+        (lambda: td.rules.Meta(features=3), "features"),
+        (lambda: td.rules.Meta(ratio=0), "ratio"),
+        (lambda: td.rules.Meta(trace_lam=2), "trace_lam"),
+        (lambda: td.rules.Meta(of="x"), "of must be"),
+        (lambda: td.rules.Meta(warm_up=0.1), "warm_up"),
+        (lambda: td.rules.Meta(warm_up=5, length=100), "warm_up"),
+        (lambda: td.rules.Greedy(variance="x"), "variance"),
+        (lambda: td.rules.Counting(patience=0), "patience"),
+        (lambda: td.DirectVTD(td.features.OneHot(2), 0.1, td.rules.Meta()), "lam: DirectVTD needs a λ that stays"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(build: Any, message: str) -> None:

@@ -9,7 +9,7 @@ import tdlambda as td
 from tdlambda.reproduction import PublishedMeta
 
 LEARNERS = [td.TrueOnlineTD, td.GTD]
-RULES = [td.Meta, td.Greedy]
+RULES = [td.rules.Meta, td.rules.Greedy]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -49,8 +49,8 @@ def test_the_mean_is_learnt_as_a_learner_with_that_step_size_learns_it(rule: Any
 @pytest.mark.parametrize("by", ["steps", "visits"])
 def test_beside_a_schedule_it_is_refused(rule: Any, by: Any) -> None:
     with pytest.raises(ValueError, match="aux_alpha: beside a schedule"):
-        td.TD(td.OneHot(3), td.OneOver(by), rule(aux_alpha=0.1))
-    td.TD(td.OneHot(3), td.OneOver(by), rule(ratio=3.0))
+        td.TD(td.features.OneHot(3), td.steps.OneOver(by), rule(aux_alpha=0.1))
+    td.TD(td.features.OneHot(3), td.steps.OneOver(by), rule(ratio=3.0))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -60,10 +60,12 @@ def test_bad_step_sizes_are_named(rule: Any, bad: float) -> None:
         rule(aux_alpha=bad)
 
 
-@pytest.mark.parametrize("rule", [td.Meta(0.1, aux_alpha=0.03), PublishedMeta(0.1), td.Greedy(aux_alpha=0.03)])
+@pytest.mark.parametrize(
+    "rule", [td.rules.Meta(0.1, aux_alpha=0.03), PublishedMeta(0.1), td.rules.Greedy(aux_alpha=0.03)]
+)
 @pytest.mark.parametrize("learner", [td.TrueOnlineTD])
 def test_it_keeps_the_contract(rule: Any, learner: Any) -> None:
     """Parameters, clone, save and load."""
     assert type(rule)(**rule.get_params()) == rule
     assert rule != type(rule)(**(rule.get_params() | {"aux_alpha": 0.5}))
-    td.check_learner(lambda: learner(td.OneHot(5), 0.02, rule))
+    td.check_learner(lambda: learner(td.features.OneHot(5), 0.02, rule))

@@ -11,7 +11,7 @@ from tdlambda.reproduction import PublishedMeta
 from tdlambda.tasks import TabularTask
 
 
-def with_oracle(task: TabularTask, V: Any, lam: Any, rule: td.Meta) -> td.TrueOnlineTD:
+def with_oracle(task: TabularTask, V: Any, lam: Any, rule: td.rules.Meta) -> td.TrueOnlineTD:
     """A learner whose estimates are the exact ones and, α being tiny, stay so; λ likewise."""
     mdp = task.mdp
     v = td.TrueOnlineTD(task.features, 1e-300, rule, initial=np.where(mdp.terminal, 0, V))
@@ -61,7 +61,11 @@ def test_steps_along_trajectories_sum_to_the_gradient(
     lam = rng.uniform(0.2, 0.8, mdp.n_states)
     kappa = 1e-9
     reach = {"trace": True} if horizon is None else {"horizon": horizon}
-    rule = td.Meta(kappa, gradient, "gradient", **reach, in_range=False, floor=0.0) if gradient != "printed" else None
+    rule = (
+        td.rules.Meta(kappa, gradient, "gradient", **reach, in_range=False, floor=0.0)
+        if gradient != "printed"
+        else None
+    )
     v = with_oracle(task, V, lam, rule or PublishedMeta(kappa, floor=0.0))
     sampler, moved, blocks = task.sampler(seed=7), [], 60
     for _ in range(blocks):
@@ -83,7 +87,7 @@ def test_printed_and_derived_differ_by_a_sign_that_matters(seed: int) -> None:
     assert isinstance(ring, TabularTask)
     V = np.where(ring.mdp.terminal, 0, 3.0)  # V is wrong by more than the spread of returns
     ends = {}
-    for gradient, rule in (("derived", td.Meta.thesis(0.02)), ("printed", PublishedMeta(0.02))):
+    for gradient, rule in (("derived", td.rules.Meta.thesis(0.02)), ("printed", PublishedMeta(0.02))):
         v = with_oracle(ring, V, np.full(11, 0.9), rule)
         v.update_many(ring.sampler(seed=seed).take(20_000))
         ends[gradient] = v.lambdas(range(1, 10)).mean()
@@ -98,7 +102,9 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
     assert isinstance(ring, TabularTask)
     mdp = ring.mdp
     lam = np.linspace(0.3, 0.9, 11)
-    v = learner(ring.features, td.OneOver("steps", offset=20.0, power=0.6), td.Meta(warm_up=10**9, trace_lam=0.8))
+    v = learner(
+        ring.features, td.steps.OneOver("steps", offset=20.0, power=0.6), td.rules.Meta(warm_up=10**9, trace_lam=0.8)
+    )
     weights_of_lambda(v)[:] = 1 - lam
     v.update_many(ring.sampler(seed=3).take(3_000_000))
     exact = mdp.lambda_return(mdp.v(ring.target), lam, ring.target)

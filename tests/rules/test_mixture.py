@@ -20,7 +20,7 @@ LAMBDAS = (0.0, 0.4, 0.8, 0.95, 1.0)
 class Plain:
     """True online TD with the mixture: five fixed λ, value-error greedy, and their weights."""
 
-    def __init__(self, size: int, alpha: float, rule: td.LambdaMixture) -> None:
+    def __init__(self, size: int, alpha: float, rule: td.rules.LambdaMixture) -> None:
         self.greedy, self.rule, self.alpha, self.size = Reference(size, alpha, rule), rule, alpha, size
         self.w, self.e, self.decay = np.zeros((5, size)), np.zeros((5, size)), np.zeros(5)
         self.old: Any = [None] * 5
@@ -72,8 +72,8 @@ def test_same_as_its_equations(seed: int) -> None:
     X[:, 0] = 1.0
     reward, gamma, rho = rng.normal(size=steps), rng.uniform(0.6, 0.9, steps), rng.uniform(0.05, 2.2, steps)
     end, cut = rng.random(steps) < 0.02, rng.random(steps) < 0.02
-    rule = td.LambdaMixture(stretch=15)
-    own, plain = td.TrueOnlineTD(td.Dense(size), 0.15, rule), Plain(size, 0.15, rule)
+    rule = td.rules.LambdaMixture(stretch=15)
+    own, plain = td.TrueOnlineTD(td.features.Dense(size), 0.15, rule), Plain(size, 0.15, rule)
     for t in range(steps):
         plain.step(X[t], X[t + 1], reward[t], gamma[t], rho[t], end[t], cut[t])
         own.update(X[t], reward[t], X[t + 1], gamma[t], rho[t], bool(end[t]), bool(cut[t]))
@@ -104,7 +104,7 @@ def all_schedules() -> None:
     some[1].RUNAWAY = some[2].RUNAWAY = 0.02
     for kind in (td.TrueOnlineTD, td.TrueOnlineGTD, td.TD, td.GTD):
         Counted.again = 0
-        td.check_rule(td.LambdaMixture(stretch=30), kind, alpha=0.1)
+        td.check_rule(td.rules.LambdaMixture(stretch=30), kind, alpha=0.1)
         assert Counted.again > 5, kind
 
 
@@ -149,12 +149,12 @@ def test_never_diverges_on_200_random_mdps() -> None:
 
 
 def test_auto_is_this_rule() -> None:
-    learner = td.TrueOnlineTD(td.OneHot(3), 0.1, "auto")
-    assert learner.rule == td.LambdaMixture()
+    learner = td.TrueOnlineTD(td.features.OneHot(3), 0.1, "auto")
+    assert learner.rule == td.rules.LambdaMixture()
     assert learner.mixture == {f"L{k}": pytest.approx(1 / 6) for k in range(6)}
     assert learner.lambda_at(1) == pytest.approx((sum(LAMBDAS) + 1) / 6)  # nothing is known yet
     with pytest.raises(ValueError, match="cannot take LambdaMixture"):
-        td.LambdaReturn(td.OneHot(3), 0.1, "auto")
+        td.LambdaReturn(td.features.OneHot(3), 0.1, "auto")
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_auto_is_this_rule() -> None:
 )
 def test_refuses_what_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        td.LambdaMixture(**options)
+        td.rules.LambdaMixture(**options)
 
 
 def test_one_learner_to_its_user(tmp_path: Path) -> None:
     """Predictions, weights, trace and λ are those of the mixture; saved in the middle, it goes on as it would have."""
     rng = np.random.default_rng(0)
     X, reward = rng.normal(size=(601, 5)), rng.normal(size=600)
-    v: Any = td.TrueOnlineTD(td.Dense(5), 0.02, "auto", initial=0.3)
+    v: Any = td.TrueOnlineTD(td.features.Dense(5), 0.02, "auto", initial=0.3)
     np.testing.assert_allclose(v.weights, v.row("L5_w"))  # all begin alike
     v.update_many(X[:500], reward[:500], X[1:501], gamma=0.9)
     p = np.array(list(v.mixture.values()))
@@ -197,7 +197,8 @@ def test_under_a_gradient_method_the_mean_learns_by_td() -> None:
     walk = td.make("RandomWalk-v0")
     steps = walk.sampler(seed=1).take(3000)
     found = [
-        kind(walk.features, 0.05, td.ValueErrorGreedy(trace_lam=0.7)) for kind in (td.TrueOnlineTD, td.TrueOnlineGTD)
+        kind(walk.features, 0.05, td.rules.ValueErrorGreedy(trace_lam=0.7))
+        for kind in (td.TrueOnlineTD, td.TrueOnlineGTD)
     ]
     for learner in found:
         learner.update_many(steps)

@@ -17,7 +17,7 @@ KINDS = ["target", "per-decision", "control-variate"]
 Vector = NDArray[Any]
 
 
-def random_episodes(seed: int, states: int = 6) -> td.Transitions:
+def random_episodes(seed: int, states: int = 6) -> td.mdp.Transitions:
     """A few episodes over random states in which γ, ρ and the reward differ at every step; some end truncated."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 8, 5)
@@ -29,13 +29,13 @@ def random_episodes(seed: int, states: int = 6) -> td.Transitions:
     how = rng.integers(0, 3, 5)  # terminated, truncated, or both
     terminated, truncated = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     terminated[ends], truncated[ends] = how != 1, how != 0
-    return td.Transitions(
+    return td.mdp.Transitions(
         chain[:-1], np.zeros(n, dtype=np.int64), rng.normal(size=n), next_obs, rng.uniform(0.3, 1, n),
         rng.uniform(0, 2, n), terminated, truncated,
     )  # fmt: skip
 
 
-def error(c: td.Transitions, V: Vector, M: Vector, lam: Vector, of: str, rho_acc: bool) -> Any:
+def error(c: td.mdp.Transitions, V: Vector, M: Vector, lam: Vector, of: str, rho_acc: bool) -> Any:
     """J, written out: each λ-return as a sum over its episode, no recursion; complex λ for complex-step derivatives."""
     total, start, ends = 0.0 + 0j, 0, np.flatnonzero(c.terminated | c.truncated).tolist()
     for end in ends:
@@ -75,8 +75,8 @@ def test_gradient_is_the_derivative_of_the_error_written_out(seed: int, of: Any,
     X = rng.uniform(0, 1, (6, 3))  # λ over features that states share
     V, M, w = rng.normal(size=6), rng.normal(size=6), rng.uniform(0.05, 0.3, 3)
     lam = 1 - X @ w
-    found = td.offline_meta(
-        c, td.OneHot(6), V, M, lam_features=td.Table(X), initial=w, of=of, rho_acc=rho_acc, sweeps=0
+    found = td.rules.offline_meta(
+        c, td.features.OneHot(6), V, M, lam_features=td.features.Table(X), initial=w, of=of, rho_acc=rho_acc, sweeps=0
     )
     assert found.target_error[-1] == pytest.approx(error(c, V, M, lam, of, rho_acc).real, rel=1e-10)
     h = 1e-30
@@ -118,7 +118,9 @@ def test_mean_over_episodes_is_the_exact_gradient(
     found: list[Any] = []
     for seed in range(40):
         steps = task.sampler(seed=seed).take(5000)
-        one = td.offline_meta(steps, td.OneHot(mdp.n_states), V, M, initial=1 - lam, of=of, rho_acc=rho_acc, sweeps=0)
+        one = td.rules.offline_meta(
+            steps, td.features.OneHot(mdp.n_states), V, M, initial=1 - lam, of=of, rho_acc=rho_acc, sweeps=0
+        )
         found.append(one.gradient)
     average, spread = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
     corrected: dict[str, Any] = {} if of == "target" else {"behavior": task.behavior, "correction": of}
@@ -140,7 +142,7 @@ def test_descent_on_stored_episodes_reaches_the_best_lambda(of: Any, preset: str
     exact |= {} if of == "target" else {"behavior": ring.behavior, "correction": of}
     for V in (np.zeros(11), np.where(mdp.terminal, 0, mdp.v(ring.target) + 0.2 * rng.normal(size=11))):
         best = mdp.best_lambda(V, ring.target, **exact)
-        found = td.offline_meta(steps, ring.features, V, of=of)
+        found = td.rules.offline_meta(steps, ring.features, V, of=of)
         assert (np.diff(found.target_error) <= 0).all()
         lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
         assert mdp.target_error(V, lam, ring.target, **exact) <= 1.005 * best.target_error
@@ -151,8 +153,8 @@ def test_plain_descent_and_shared_features_stay_in_range() -> None:
     lake = td.make("FrozenLake-v0")
     assert isinstance(lake, TabularTask)
     steps = lake.sampler(seed=2).take(50_000)
-    plain = td.offline_meta(steps, lake.features, 0.0, kappa=0.5, sweeps=30)
-    chosen = td.offline_meta(steps, lake.features, 0.0)
+    plain = td.rules.offline_meta(steps, lake.features, 0.0, kappa=0.5, sweeps=30)
+    chosen = td.rules.offline_meta(steps, lake.features, 0.0)
     for found in (plain, chosen):
         assert found.target_error[-1] < found.target_error[0]
         lams = found.lambdas(steps.next_obs)
@@ -168,13 +170,13 @@ def test_values_as_weights_as_a_function_and_as_a_learner_are_the_same() -> None
     v.update_many(steps)
     truth = lake.mdp.v(lake.target)
     ways = [
-        td.offline_meta(steps, lake.features, V, mean, sweeps=5)
+        td.rules.offline_meta(steps, lake.features, V, mean, sweeps=5)
         for V, mean in ((v.weights, v), (v, v.predict_many), (v.predict_many, v.weights))
     ]
     for other in ways[1:]:
         np.testing.assert_allclose(other.weights, ways[0].weights, atol=1e-12)
-    by_state = td.offline_meta(steps, td.OneHot(16), v, truth, sweeps=5)
-    as_function = td.offline_meta(steps, td.OneHot(16), v, lambda s: truth[s], sweeps=5)
+    by_state = td.rules.offline_meta(steps, td.features.OneHot(16), v, truth, sweeps=5)
+    as_function = td.rules.offline_meta(steps, td.features.OneHot(16), v, lambda s: truth[s], sweeps=5)
     np.testing.assert_array_equal(by_state.gradient, as_function.gradient)
 
 
@@ -183,13 +185,13 @@ def test_only_complete_episodes_count() -> None:
     steps = ring.sampler(seed=1).take(1000)
     last = int(np.flatnonzero(steps.terminated)[-1])
     assert last < 999
-    cut = td.Transitions(*(column[: last + 1] for column in vars(steps).values()))
-    whole, without = (td.offline_meta(c, ring.features, 0.3, sweeps=3) for c in (steps, cut))
+    cut = td.mdp.Transitions(*(column[: last + 1] for column in vars(steps).values()))
+    whole, without = (td.rules.offline_meta(c, ring.features, 0.3, sweeps=3) for c in (steps, cut))
     np.testing.assert_array_equal(whole.weights, without.weights)
     assert whole.episodes == int(steps.terminated.sum())
-    nothing = td.Transitions(*(column[:2] for column in vars(steps).values()))
+    nothing = td.mdp.Transitions(*(column[:2] for column in vars(steps).values()))
     with pytest.raises(ValueError, match="no complete episode"):
-        td.offline_meta(nothing, ring.features, 0.0)
+        td.rules.offline_meta(nothing, ring.features, 0.0)
 
 
 def test_a_mean_fitted_to_the_same_episodes_is_not_used() -> None:
@@ -197,8 +199,10 @@ def test_a_mean_fitted_to_the_same_episodes_is_not_used() -> None:
     n = 4
     rewards = np.array([1.0, -1.0, 1.0, -1.0])
     zeros, ends = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
-    coins = td.Transitions(zeros, zeros, rewards, zeros, np.ones(n), np.ones(n), ends, ~ends)
-    assert td.offline_meta(coins, td.OneHot(1), 0.0, sweeps=0).target_error[0] == pytest.approx(2.0)  # ½ (1 - -1)²
+    coins = td.mdp.Transitions(zeros, zeros, rewards, zeros, np.ones(n), np.ones(n), ends, ~ends)
+    assert td.rules.offline_meta(coins, td.features.OneHot(1), 0.0, sweeps=0).target_error[0] == pytest.approx(
+        2.0
+    )  # ½ (1 - -1)²
 
 
 @pytest.mark.parametrize(
@@ -218,7 +222,7 @@ def test_what_cannot_be_is_refused_by_name(change: dict[str, Any], message: str)
     ring = td.make("RingWorld-v0")
     good: dict[str, Any] = {"transitions": ring.sampler(seed=1).take(200), "features": ring.features, "V": 0.0}
     with pytest.raises((ValueError, TypeError), match=message):
-        td.offline_meta(**(good | change))
+        td.rules.offline_meta(**(good | change))
 
 
 @pytest.mark.parametrize(("column", "bad"), [("reward", np.nan), ("gamma", 1.5), ("rho", -1.0), ("rho", np.inf)])
@@ -228,4 +232,4 @@ def test_bad_columns_are_named(column: str, bad: float) -> None:
     values = getattr(steps, column).copy()
     values[7] = bad
     with pytest.raises(ValueError, match=f"{column} of row 7"):
-        td.offline_meta(replace(steps, **{column: values}), ring.features, 0.0)
+        td.rules.offline_meta(replace(steps, **{column: values}), ring.features, 0.0)

@@ -41,9 +41,9 @@ def moments_of_what_is_to_come(
 
 def best_lambda(above: float, weight: float, gap: float, variance: float) -> float:
     """λ' by the declaration itself, without doubt: from A[c (V - v) (V' - v')], A[c²], V' - v' and Var'."""
-    known = dict.fromkeys(inspect.signature(td.ValueErrorGreedy.step).parameters, 0.0)
+    known = dict.fromkeys(inspect.signature(td.rules.ValueErrorGreedy.step).parameters, 0.0)
     known |= {"above": above, "total": weight, "variance": variance, "meet_count": 1.0, "v_next": gap}
-    return float(td.ValueErrorGreedy.step(**known)[returned(td.ValueErrorGreedy.step).index("lam_next")])
+    return float(td.rules.ValueErrorGreedy.step(**known)[returned(td.rules.ValueErrorGreedy.step).index("lam_next")])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -86,10 +86,10 @@ def test_same_as_its_equations(seed: int) -> None:
     reward[steps // 2 :] += 5.0
     end, cut = rng.random(steps) < 0.03, rng.random(steps) < 0.03
     short = seed % 2 == 0  # a mean that forgets so fast need not begin anew
-    made = td.ValueErrorGreedy(
+    made = td.rules.ValueErrorGreedy(
         doubt=0.3, memory=3.0 if short else 300.0, rate=0.2, trace_lam=0.6, stretch=int(rng.integers(6, 20))
     )
-    own = td.TrueOnlineTD(td.Dense(size), alpha=0.02, lam=made)
+    own = td.TrueOnlineTD(td.features.Dense(size), alpha=0.02, lam=made)
     plain = Reference(size, 0.02, made)
     moved = 0
     for t in range(steps):
@@ -107,7 +107,7 @@ def test_same_as_its_equations(seed: int) -> None:
 def test_the_mean_against_the_exact_value() -> None:
     """Off-policy RingWorld: M is a much better estimate than V at a step size that keeps V noisy."""
     ring = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(ring.features, 0.1, td.ValueErrorGreedy())
+    learner = td.TrueOnlineTD(ring.features, 0.1, td.rules.ValueErrorGreedy())
     learner.update_many(ring.sampler(seed=5).take(200_000))
     V, _, M = learner.estimates(range(11))
     assert ring.mdp.value_error(M, ring.target) < 0.1 * ring.mdp.value_error(V, ring.target)
@@ -116,7 +116,7 @@ def test_the_mean_against_the_exact_value() -> None:
 def test_the_mean_notices_that_the_target_moved() -> None:
     """All rewards change sign after 10⁵ steps: M is right again long before its memory of 100/α visits is over."""
     ring: Any = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(ring.features, 0.001, td.ValueErrorGreedy())
+    learner = td.TrueOnlineTD(ring.features, 0.001, td.rules.ValueErrorGreedy())
     before, after = (ring.sampler(seed=seed).take(100_000) for seed in (5, 6))
     learner.update_many(before)
     was = learner.estimates(range(11))[2]
@@ -130,7 +130,7 @@ def test_the_variance_against_the_exact_one() -> None:
     """In the last state before the end no λ matters: there the variance of the return is that of the reward."""
     rows = [(0, 0, 1, 0.0, 1.0), (1, 0, 2, 1.0, 0.3), (1, 0, 2, -1.0, 0.7)]
     mdp = td.FiniteMDP.from_rows(rows, discount=0.9, terminal=[2], start=0)
-    learner = td.TD(td.OneHot(3), 0.01, td.ValueErrorGreedy())
+    learner = td.TD(td.features.OneHot(3), 0.01, td.rules.ValueErrorGreedy())
     learner.update_many(mdp.sampler(seed=2).take(100_000))
     variance = learner.row("squares")[1] / learner.row("counted")[1]
     assert variance == pytest.approx(mdp.return_variance()[1], rel=0.03)
@@ -156,10 +156,10 @@ def test_engine_is_the_learners_themselves(kinds: Any, name: str) -> None:
     task = td.make(name, limit=200) if name == "MountainCar-v0" else td.make(name)
     scale, learners = 1.0 / task.features.active, {}
     for kind in kinds:
-        for alpha in (0.003, 0.1, td.OneOver("visits", scale=0.3 * scale, offset=5.0, power=0.6)):
+        for alpha in (0.003, 0.1, td.steps.OneOver("visits", scale=0.3 * scale, offset=5.0, power=0.6)):
             size = alpha * scale if isinstance(alpha, float) else alpha
             for stretch in (40, 1000):
-                lam = td.ValueErrorGreedy(stretch=stretch)
+                lam = td.rules.ValueErrorGreedy(stretch=stretch)
                 learners[f"{kind.__name__}, {alpha}, {stretch}"] = kind(task.features, size, lam, on_divergence="flag")
     truth = None if task.mdp is not None else td.engine.sampled_truth(task, 20, 20_000)
     found = td.engine.run(task, learners, [7], 1500, points=[1500], truth=truth, keep=("learners", "lambdas"))
@@ -182,17 +182,22 @@ def test_engine_is_the_learners_themselves(kinds: Any, name: str) -> None:
     ("kind", "features"),
     pairs(
         [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD],
-        [td.OneHot(6), td.OneHot(300), td.Table(np.eye(6)[:, :4] + 0.1), td.Dense(4)],
+        [
+            td.features.OneHot(6),
+            td.features.OneHot(300),
+            td.features.Table(np.eye(6)[:, :4] + 0.1),
+            td.features.Dense(4),
+        ],
         lambda kind, x: kind is td.TrueOnlineTD or (kind is td.TrueOnlineGTD and x.size == 6),
     ),
 )
 def test_keeps_the_contract(kind: Any, features: td.Encoder) -> None:
-    check_learner(lambda: kind(features, 0.02, td.ValueErrorGreedy(stretch=30)))
+    check_learner(lambda: kind(features, 0.02, td.rules.ValueErrorGreedy(stretch=30)))
 
 
 def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     garnet = td.make("Garnet-v0", seed=4)  # continuing: no end ever closes a stretch
-    learner = td.TrueOnlineGTD(garnet.features, 0.01, td.ValueErrorGreedy(stretch=70))
+    learner = td.TrueOnlineGTD(garnet.features, 0.01, td.rules.ValueErrorGreedy(stretch=70))
     sampler = garnet.sampler(seed=1)
     learner.update_many(sampler.take(1037))
     learner.save(tmp_path / "middle")
@@ -206,11 +211,11 @@ def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Pat
     assert learner.row("counted").sum() == 1537 // 70 * 70
     other.save(tmp_path / "later")
     with pytest.raises(ValueError, match="does not fit"):
-        td.TrueOnlineGTD(garnet.features, 0.01, td.ValueErrorGreedy(stretch=71))._restore(other._state())
+        td.TrueOnlineGTD(garnet.features, 0.01, td.rules.ValueErrorGreedy(stretch=71))._restore(other._state())
 
 
 def test_before_anything_is_known_lambda_is_one() -> None:
-    assert td.TrueOnlineTD(td.OneHot(3), 0.1, td.ValueErrorGreedy()).lambda_at(1) == 1.0
+    assert td.TrueOnlineTD(td.features.OneHot(3), 0.1, td.rules.ValueErrorGreedy()).lambda_at(1) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -228,4 +233,4 @@ def test_before_anything_is_known_lambda_is_one() -> None:
 )
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        td.ValueErrorGreedy(**options)
+        td.rules.ValueErrorGreedy(**options)

@@ -21,7 +21,7 @@ CONSTANT: dict[str, Any] = {"gamma": np.full(T + 1, 0.9), "lam": np.full(T + 1, 
 
 def learnt(kind: Any, how: dict[str, Any], alpha: Any, **given: Any) -> Any:
     """The weights after the stream, whose last step of the first episode terminates."""
-    v = kind(td.Table(X), alpha=alpha, lam=how["lam"], initial=[0.1, 0.2, 0.3], **given)
+    v = kind(td.features.Table(X), alpha=alpha, lam=how["lam"], initial=[0.1, 0.2, 0.3], **given)
     for t in range(T):
         v.update(t, R[t], t + 1, how["gamma"][t + 1], how["rho"][t], terminated=t == END)
     return v.weights
@@ -53,7 +53,7 @@ def stream(kind: Any, alpha: Any, seed: int = 0, scale: float = 1.0, steps: int 
     """A learner after a stream with γ, λ and ρ other at every step (ρ = 1 if not `off`)."""
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(20, 5)) / 3
-    v = kind(td.Table(table), alpha=alpha, lam=rng.random(20), on_divergence="flag", **given)
+    v = kind(td.features.Table(table), alpha=alpha, lam=rng.random(20), on_divergence="flag", **given)
     for _ in range(steps):
         (s, after), reward, gamma, rho, end = rng.integers(20, size=2), rng.normal(), rng.random(), *rng.random(2)
         v.update(int(s), scale * reward, int(after), gamma, 2 * rho, terminated=end < 0.05)
@@ -105,7 +105,7 @@ class Plain:
 def test_plain_numpy_with_gamma_lambda_rho_at_every_step(alpha: Any) -> None:
     rng, X, lam = np.random.default_rng(3), np.random.default_rng(4).normal(size=(20, 5)), np.linspace(0, 1, 20)
     X[rng.random((20, 5)) < 0.3] = 0.0
-    v, plain = td.TD(td.Table(X), alpha, lam), Plain(alpha)
+    v, plain = td.TD(td.features.Table(X), alpha, lam), Plain(alpha)
     for _ in range(60):
         (s, after), reward, gamma, rho = rng.integers(20, size=2), rng.normal(), rng.random(), 2 * rng.random()
         end = rng.random() < 0.05
@@ -122,7 +122,10 @@ def test_a_feature_that_is_listed_twice_is_one_feature(alpha: Any) -> None:
     rng = np.random.default_rng(5)
     index, value, table = rng.integers(6, size=(10, 4)), rng.normal(size=(10, 4)), np.zeros((10, 6))
     np.add.at(table, (np.arange(10)[:, None], index), value)
-    learners = [td.TD(x, alpha, 0.8) for x in (td.Custom(lambda s: (index[s], value[s]), size=6), td.Table(table))]
+    learners = [
+        td.TD(x, alpha, 0.8)
+        for x in (td.features.Custom(lambda s: (index[s], value[s]), size=6), td.features.Table(table))
+    ]
     for _ in range(60):
         (s, after), reward, gamma, rho = rng.integers(10, size=2).tolist(), rng.normal(), rng.random(), rng.random()
         for v in learners:
@@ -157,7 +160,7 @@ def test_autostep_does_not_depend_on_the_unit_of_rewards_and_tidbd_does() -> Non
 
 
 def test_autostep_bounds_the_step() -> None:
-    rng, v = np.random.default_rng(1), td.TD(td.Dense(4), steps.Autostep(2.0, 0.5, 10.0), 0.0)
+    rng, v = np.random.default_rng(1), td.TD(td.features.Dense(4), steps.Autostep(2.0, 0.5, 10.0), 0.0)
     for _ in range(200):
         x = rng.normal(size=4) * 10
         v.update(x, rng.normal(), x, gamma=0.0)
@@ -165,13 +168,13 @@ def test_autostep_bounds_the_step() -> None:
 
 
 def test_implicit_steps_end_at_the_target_however_large_alpha_is() -> None:
-    v = td.TD(td.Dense(2), steps.Implicit(1e12), 0.0)
+    v = td.TD(td.features.Dense(2), steps.Implicit(1e12), 0.0)
     v.update([3.0, 4.0], 7.0, [0.0, 0.0], gamma=0.0)
     assert v.predict([3.0, 4.0]) == pytest.approx(7.0)
 
 
 def test_obgd_moves_weights_by_no_more_than_its_bound() -> None:
-    rng, v, before = np.random.default_rng(2), td.TD(td.Dense(4), steps.ObGD(1.0, 3.0), 0.9), np.zeros(4)
+    rng, v, before = np.random.default_rng(2), td.TD(td.features.Dense(4), steps.ObGD(1.0, 3.0), 0.9), np.zeros(4)
     for _ in range(300):
         x, after = rng.normal(size=(2, 4)) * 3
         v.update(x, 5 * rng.normal(), after, gamma=0.9)
@@ -204,7 +207,7 @@ def test_swift_agrees_with_its_equations_over_two_thousand_steps(alpha: Any, wei
             x[t, i] = z < 0.4 * last
         z = z * 16807 % last
         reward[t] = x[t - 1, 0] + z / last - 0.5 if t else 0.0
-    v = td.TrueOnlineTD(td.Dense(6), alpha, 0.9)
+    v = td.TrueOnlineTD(td.features.Dense(6), alpha, 0.9)
     for t in range(2000):
         v.update(x[t], reward[t + 1], x[t + 1], 0.9)
     assert v.weights == pytest.approx(weights, abs=2e-6)
@@ -223,7 +226,7 @@ EVERY: list[Any] = [
 def test_adagrad_is_its_equations() -> None:
     """With TDRC: second weights that decay, and x' in the gradient."""
     rng, X = np.random.default_rng(0), np.random.default_rng(1).normal(size=(8, 4))
-    v = td.TDRC(td.Table(X), alpha=steps.AdaGrad(0.1), lam=0.6, beta=2.0)
+    v = td.TDRC(td.features.Table(X), alpha=steps.AdaGrad(0.1), lam=0.6, beta=2.0)
     w, h, e, squares, decay = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros((2, 4)), 0.0
     for _ in range(60):
         (s, after), reward, gamma, rho = rng.integers(8, size=2), rng.normal(), rng.random(), 2 * rng.random()
@@ -252,7 +255,7 @@ def test_every_schedule_agrees_with_the_interpreter(some: list[int]) -> None:
 
 def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    v = td.TrueOnlineTD(td.OneHot(200), steps.Swift(0.02, 0.05), 0.9)
+    v = td.TrueOnlineTD(td.features.OneHot(200), steps.Swift(0.02, 0.05), 0.9)
     columns: Any = (rng.integers(200, size=500), rng.normal(size=500), rng.integers(200, size=500), 0.9)
     v.update_many(*columns)
     v.save(tmp_path / "v.npz")
@@ -268,11 +271,17 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: GTD(td.OneHot(3), steps.Swift()), "alpha: Swift is defined for TrueOnlineTD, not for GTD"),
-        (lambda: td.TD(td.OneHot(3), steps.TIDBD(), trace="dutch"), "TIDBD is defined for TD, not for DutchTD"),
-        (lambda: td.PGTD2(td.OneHot(3), steps.AdaGrad()), "AdaGrad is defined for equations that are linear in α"),
-        (lambda: td.DifferentialTD(td.OneHot(3), steps.AdaGrad()), "linear in α, .* not for DifferentialTD"),
-        (lambda: td.TrueOnlineTD(td.OneHot(3), steps.AdaGrad()), "without α in traces, not for TrueOnlineTD"),
+        (lambda: GTD(td.features.OneHot(3), steps.Swift()), "alpha: Swift is defined for TrueOnlineTD, not for GTD"),
+        (
+            lambda: td.TD(td.features.OneHot(3), steps.TIDBD(), trace="dutch"),
+            "TIDBD is defined for TD, not for DutchTD",
+        ),
+        (
+            lambda: td.PGTD2(td.features.OneHot(3), steps.AdaGrad()),
+            "AdaGrad is defined for equations that are linear in α",
+        ),
+        (lambda: td.DifferentialTD(td.features.OneHot(3), steps.AdaGrad()), "linear in α, .* not for DifferentialTD"),
+        (lambda: td.TrueOnlineTD(td.features.OneHot(3), steps.AdaGrad()), "without α in traces, not for TrueOnlineTD"),
         (lambda: steps.Swift(0.2), "alpha must be from eta_min = 1e-10 to eta = 0.1; got 0.2"),
         (lambda: steps.TIDBD(gradient="full"), 'gradient must be "ordinary" or "semi"'),
         (lambda: steps.Intentional(1.5), "alpha must be in"),

@@ -110,7 +110,7 @@ def test_save_and_go_on_bit_for_bit(features: Any, kind: Any, tmp_path: Path) ->
     whole = td.Horde(features, QUESTIONS, kind, **rules).learn(gaps[:400])
     part = td.Horde(features, QUESTIONS, kind, **rules).learn(gaps[:399])
     part.save(tmp_path / "horde")
-    part = td.Horde.load(tmp_path / "horde")
+    part = td.load(tmp_path / "horde")
     assert part.rows == 399
     part.learn(gaps, skip=part.rows)
     whole.learn(gaps[400:])
@@ -142,10 +142,10 @@ def test_a_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
         bad[int(rng.integers(len(bad)))] ^= int(rng.integers(1, 256))
         (tmp_path / "bad").write_bytes(bad)
         with suppress(ValueError):
-            td.Horde.load(tmp_path / "bad").predict()
+            td.load(tmp_path / "bad").predict()
     (tmp_path / "bad").write_bytes(data[:-100])
     with pytest.raises(ValueError, match="cannot be loaded"):
-        td.Horde.load(tmp_path / "bad")
+        td.load(tmp_path / "bad")
 
 
 def test_functions_are_not_saved(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ LEARNERS: dict[str, Any] = {
     "TD": lambda x: td.TD(x, 0.02, 0.8),
     "replacing": lambda x: td.TD(x, 0.02, 0.8, trace="replacing"),
     "true online GTD": lambda x: td.TrueOnlineGTD(x, 0.02, 0.8),
-    "by steps": lambda x: td.TrueOnlineTD(x, td.OneOver("steps", 0.1), 0.8),
-    "meta": lambda x: td.TrueOnlineTD(x, 0.02, td.Meta(0.05)),
+    "by steps": lambda x: td.TrueOnlineTD(x, td.steps.OneOver("steps", 0.1), 0.8),
+    "meta": lambda x: td.TrueOnlineTD(x, 0.02, td.rules.Meta(0.05)),
     "ETD": lambda x: td.ETD(x, 0.005, 0.5),
     "retrace": lambda x: td.TrueOnlineTD(x, 0.02, 0.8, correction="retrace"),
     "tree": lambda x: td.TrueOnlineTD(x, 0.02, 0.8, correction="tree"),
@@ -101,10 +101,12 @@ def by_hand(question: td.Question, learner: Any, frame: dict[str, Any]) -> Any:
 
 
 def each_question_is_a_learner_alone(kind: str) -> None:
-    horde = td.Horde(td.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES).learn(FRAME, chunk=37)
+    horde = td.Horde(td.features.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES).learn(
+        FRAME, chunk=37
+    )
     x = np.linspace(-1, 1, WIDTH)
     for name, question in QUESTIONS.items():
-        alone = by_hand(question, LEARNERS[kind](td.Dense(WIDTH)), FRAME)
+        alone = by_hand(question, LEARNERS[kind](td.features.Dense(WIDTH)), FRAME)
         ours = horde.learners[name]
         assert ours.predict(x) == pytest.approx(alone.predict(x), rel=1e-12, abs=1e-12), name
         np.testing.assert_allclose(ours.weights, alone.weights, rtol=1e-12, atol=1e-12)
@@ -129,7 +131,7 @@ def test_with_every_kind_of_learner() -> None:
 
 def test_a_copy_shares_nothing_and_goes_on_alike() -> None:
     for kind in ("TD", "AutoTD"):
-        own = td.Horde(td.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES)
+        own = td.Horde(td.features.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES)
         own.learn({name: column[:90] for name, column in FRAME.items()})
         before, twin = own.predict(), copy.copy(own)
         rest = {name: column[90:] for name, column in FRAME.items()}
@@ -143,7 +145,7 @@ def test_chunks_do_not_matter_to_lanes() -> None:
     asked = {name: question for name, question in QUESTIONS.items() if name != "function"}
     maker: Any = LEARNERS["TD"]
     found = [
-        td.Horde(td.Dense(WIDTH), asked, maker, observed=FEATURES, **RULES).learn(FRAME, chunk=chunk).predict()
+        td.Horde(td.features.Dense(WIDTH), asked, maker, observed=FEATURES, **RULES).learn(FRAME, chunk=chunk).predict()
         for chunk in (1, 23, 1000)
     ]
     assert found[0] == found[1] == found[2]
@@ -152,8 +154,10 @@ def test_chunks_do_not_matter_to_lanes() -> None:
 def test_a_question_that_diverges_leaves_the_others_alone() -> None:
     kinds: Any = {"good": lambda x: td.TD(x, 0.02, 0.5), "bad": lambda x: td.TD(x, 5.0, 0.5)}
     asked = {name: td.Question("x0", gamma=0.9) for name in kinds}
-    horde = td.Horde(td.Dense(WIDTH), asked, kinds, observed=FEATURES).learn(FRAME | {"rare": FRAME["x0"]}, chunk=10)
+    horde = td.Horde(td.features.Dense(WIDTH), asked, kinds, observed=FEATURES).learn(
+        FRAME | {"rare": FRAME["x0"]}, chunk=10
+    )
     assert [alarm.kind for alarm in horde.alarms if alarm.name == "bad"] == ["diverged"]
-    alone = td.Horde(td.Dense(WIDTH), {"good": asked["good"]}, kinds["good"], observed=FEATURES)
+    alone = td.Horde(td.features.Dense(WIDTH), {"good": asked["good"]}, kinds["good"], observed=FEATURES)
     assert horde.predict()["good"] == pytest.approx(alone.learn(FRAME).predict()["good"], rel=1e-12)
     assert np.isfinite(horde.predict()["bad"])

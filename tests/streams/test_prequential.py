@@ -39,9 +39,9 @@ def test_predictions_are_made_before_they_are_learnt_from() -> None:
     X = RNG.normal(size=(400, 3))
     asked = {"a": td.Question(0, gamma=0.5), "b": td.Question(1, horizon=3)}
     maker: Any = lambda x: td.TD(x, 0.05, 0.5)  # noqa: E731
-    result = td.prequential(td.Horde(td.Dense(3), asked, maker), X, baselines=[], tolerance=1e-15)
+    result = td.streams.prequential(td.Horde(td.features.Dense(3), asked, maker), X, baselines=[], tolerance=1e-15)
     for q, (name, gamma) in enumerate((("a", 0.5), ("b", 1 - 1 / 3))):
-        v, said = td.TD(td.Dense(3), 0.05, 0.5), []
+        v, said = td.TD(td.features.Dense(3), 0.05, 0.5), []
         for t in range(399):
             said.append(v.predict(X[t]))
             v.update(X[t], X[t + 1, q], X[t + 1], gamma)
@@ -66,7 +66,7 @@ def test_baselines_know_nothing_of_the_future(names: list[str]) -> None:
     other = np.concatenate([y[:300], RNG.normal(size=200) * 50])
     asked = {"y": td.Question("y", gamma=0.8)}
     first, second = (
-        td.prequential(td.Horde(None, asked), {"y": some}, tolerance=1e-3, period=12, baselines=names)["y"]
+        td.streams.prequential(td.Horde(None, asked), {"y": some}, tolerance=1e-3, period=12, baselines=names)["y"]
         for some in (y, other)
     )
     assert list(first.baselines) == names
@@ -113,18 +113,18 @@ def chain(n: int, hidden: bool) -> Any:
 def test_the_interval_of_a_state_holds_and_of_no_state_says_so() -> None:
     asked = td.Question("y", gamma=0.9)
     some = td.features.Columns("y")
-    state = td.prequential(td.Horde(some, asked, variance=True), chain(4000, False), baselines=[])["y"]
+    state = td.streams.prequential(td.Horde(some, asked, variance=True), chain(4000, False), baselines=[])["y"]
     assert 0.85 < state.coverage < 0.95
     assert not any("too narrow" in remark for remark in state.remarks())
     blind = td.features.Columns("z")  # what is predicted is not seen at all
-    none = td.prequential(td.Horde(blind, asked, variance=True), chain(4000, True), baselines=[])["y"]
+    none = td.streams.prequential(td.Horde(blind, asked, variance=True), chain(4000, True), baselines=[])["y"]
     assert none.coverage < 0.8
     assert any("no state" in remark and "too narrow" in remark for remark in none.remarks())
 
 
 def test_off_policy_has_no_returns_but_a_bellman_error() -> None:
     frame = chain(300, False) | {"rho": RNG.random(300) * 2}
-    result = td.prequential(td.Horde(None, td.Question("y", gamma=0.5, rho="rho")), frame)
+    result = td.streams.prequential(td.Horde(None, td.Question("y", gamma=0.5, rho="rho")), frame)
     assert "off-policy" in result["y"].remarks()[0]
     assert result["y"].bellman > 0
     assert not result["y"].known.any()
@@ -134,7 +134,7 @@ def test_off_policy_has_no_returns_but_a_bellman_error() -> None:
 def test_a_table_a_page_and_charts(tmp_path: Path) -> None:
     frame = chain(600, False)
     horde = td.Horde(None, {"y & co": td.Question("y", gamma=0.9), "z": td.Question("z", gamma=0.5)}, variance=True)
-    result = td.prequential(horde, frame, baselines=["ridge", "last value"])
+    result = td.streams.prequential(horde, frame, baselines=["ridge", "last value"])
     assert "y & co" in str(result)
     found = json.loads(result.to_json())["questions"]["z"]
     assert found["late"]["n"] == result["z"].late.n
@@ -146,4 +146,4 @@ def test_a_table_a_page_and_charts(tmp_path: Path) -> None:
     assert "<script" not in text
     assert result.plot("z").to_dict()["title"].startswith("z")
     lanes = td.Horde(None, td.Question("y", gamma=0.9), lambda x: td.TrueOnlineTD(x, 0.01, "auto"))
-    assert td.prequential(lanes, frame, baselines=[]).plot().to_dict()
+    assert td.streams.prequential(lanes, frame, baselines=[]).plot().to_dict()

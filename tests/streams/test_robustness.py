@@ -37,7 +37,7 @@ def with_fault(fault: str) -> dict[str, Any]:
 def errors(fault: str, learner: Any) -> tuple[float, float, list[str]]:
     """Root mean squared errors in the 1000 steps before the fault and from 500 steps after it on; and alarms."""
     horde = td.Horde(Columns("x", Lag("x", 1, 6)), td.Question("y", gamma=GAMMA), learner)
-    found = td.prequential(horde, with_fault(fault), tolerance=1e-4, baselines=[])["y"]
+    found = td.streams.prequential(horde, with_fault(fault), tolerance=1e-4, baselines=[])["y"]
     clean, y = np.zeros(N), signal()
     for t in range(N - 2, -1, -1):
         clean[t] = y[t + 1] + GAMMA * clean[t + 1]

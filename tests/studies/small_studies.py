@@ -9,18 +9,18 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 import tdlambda as td
 
 METHODS = {
-    "fixed": td.Method("TrueOnlineTD", over=("alpha", "lam")),
-    "greedy": td.Method("TrueOnlineTD", rule="Greedy", over=("alpha",)),
+    "fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam")),
+    "greedy": td.studies.Method("TrueOnlineTD", rule="Greedy", over=("alpha",)),
 }
 
 
-def small(**changes: Any) -> td.Study:
+def small(**changes: Any) -> td.studies.Study:
     """Two methods on RingWorld, six cells."""
     declared: dict[str, Any] = {
         "name": "small", "task": "RingWorld-v0", "preset": "0.3/0.25", "seeds": 3, "steps": 1000, "points": 50,
         "curve": 10, "warm_up": 0.1, "grid": {"alpha": [0.01, 0.1], "lam": [0.0, 0.9]}, "methods": METHODS,
     }  # fmt: skip
-    return td.Study(**(declared | changes))
+    return td.studies.Study(**(declared | changes))
 
 
 def units(out: Path) -> dict[str, bytes]:

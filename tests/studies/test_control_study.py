@@ -18,19 +18,21 @@ from tdlambda.studies.running import run_unit
 from tdlambda.studies.store import Store
 
 METHODS = {
-    "fixed": td.Method("TrueOnlineGTD", over=("alpha", "lam")),
-    "META": td.Method("TrueOnlineGTD", "Meta.thesis", over=("alpha",), options={"kappa": 1e-4, "td_error": "after"}),
-    "wild": td.Method("TD", over=("eta",), options={"alpha": 2.0, "lam": 0.9}),
+    "fixed": td.studies.Method("TrueOnlineGTD", over=("alpha", "lam")),
+    "META": td.studies.Method(
+        "TrueOnlineGTD", "Meta.thesis", over=("alpha",), options={"kappa": 1e-4, "td_error": "after"}
+    ),
+    "wild": td.studies.Method("TD", over=("eta",), options={"alpha": 2.0, "lam": 0.9}),
 }
 
 
-def small(**changes: Any) -> td.Study:
+def small(**changes: Any) -> td.studies.Study:
     declared: dict[str, Any] = {
         "name": "car", "kind": "control", "task": "MountainCar-v0", "task_options": {"limit": 100}, "seeds": 3,
         "steps": 1000, "points": 20, "curve": 5, "warm_up": 0.5, "agent": {"eta": 0.5, "lam": "none"},
         "grid": {"alpha": [0.001, 0.01], "lam": [0.0, 0.9], "eta": [0.1, 1.0]}, "methods": METHODS,
     }  # fmt: skip
-    return td.Study(**(declared | changes))
+    return td.studies.Study(**(declared | changes))
 
 
 def test_keys_of_control_hold_what_its_numbers_depend_on() -> None:
@@ -41,7 +43,7 @@ def test_keys_of_control_hold_what_its_numbers_depend_on() -> None:
     ]  # fmt: skip
     assert len({study.key("fixed"), *(other.key("fixed") for other in others)}) == 6
     assert study.but(seeds=9, title="x").key("fixed") == study.key("fixed")
-    assert td.Study.from_dict(study.to_dict()).key("META") == study.key("META")
+    assert td.studies.Study.from_dict(study.to_dict()).key("META") == study.key("META")
 
 
 def test_agents_are_as_declared() -> None:
@@ -52,7 +54,7 @@ def test_agents_are_as_declared() -> None:
     assert all(a.critic.rule.warm_up_steps == 500 and a.td_error == "after" for a in meta)
     assert [a.eta for a in wild] == [0.1, 1.0]
     options = {"alpha": 0.1, "actor.lam": 0.5, "lam": 0.9, "entropy": 0.01, "actor.warm_up": 7}
-    other: Any = small(methods={"a": td.Method("TD", options=options)}).agents("a")[0]
+    other: Any = small(methods={"a": td.studies.Method("TD", options=options)}).agents("a")[0]
     assert (other.lam.lam, other.critic.rule.lam, other.entropy, other.warm_up) == (0.5, 0.9, 0.01, 7)
 
 
@@ -63,9 +65,18 @@ def test_agents_are_as_declared() -> None:
         ({"kind": "prediction"}, "agent: only a study of kind"),
         ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option"),
         ({"agent": {}}, "eta: the actor has none"),
-        ({"methods": {"fixed": td.Method("MonteCarlo", options={"alpha": 0.1})}}, "critic must be a learner with tr"),
-        ({"methods": {"fixed": td.Method("TD", options={"alpha": 0.1, "actor.x": 1})}}, "actor.x: the actor has no"),
-        ({"methods": {"fixed": td.Method("TD", options={"alpha": 0.1, "actor.eta": 1, "eta": 2})}}, "eta is given twi"),
+        (
+            {"methods": {"fixed": td.studies.Method("MonteCarlo", options={"alpha": 0.1})}},
+            "critic must be a learner with tr",
+        ),
+        (
+            {"methods": {"fixed": td.studies.Method("TD", options={"alpha": 0.1, "actor.x": 1})}},
+            "actor.x: the actor has no",
+        ),
+        (
+            {"methods": {"fixed": td.studies.Method("TD", options={"alpha": 0.1, "actor.eta": 1, "eta": 2})}},
+            "eta is given twi",
+        ),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], what: str) -> None:
@@ -75,9 +86,9 @@ def test_mistakes_are_named(changes: dict[str, Any], what: str) -> None:
 
 def test_results_are_costs_of_the_engine(tmp_path: Path) -> None:
     study = small()
-    outcome = td.run_study(study, tmp_path, progress=False)
+    outcome = td.studies.run_study(study, tmp_path, progress=False)
     assert (outcome.done, outcome.left) == (9, 0)
-    results = td.load_results(tmp_path)
+    results = td.studies.load_results(tmp_path)
     found = td.control.run(study.environment, study.agents("fixed"), 3, 1000, points=20, keep=("lambdas",))
     part = results.filter(pl.col("method") == "fixed").sort("seed", "alpha", "lam")
     cost = -found.returns.transpose(1, 0, 2).reshape(12, 20)
@@ -94,7 +105,7 @@ def test_results_are_costs_of_the_engine(tmp_path: Path) -> None:
 
 def test_a_unit_is_the_same_wherever_it_is_made(tmp_path: Path) -> None:
     study = small()
-    td.run_study(study, tmp_path, workers=2, progress=False)
+    td.studies.run_study(study, tmp_path, workers=2, progress=False)
     for method in study.methods:
         for seed in study.numbers:
             assert Store(tmp_path, study).path(method, seed).read_bytes() == run_unit(study, method, seed)
@@ -102,7 +113,7 @@ def test_a_unit_is_the_same_wherever_it_is_made(tmp_path: Path) -> None:
 
 def test_stopped_and_run_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
     study = small(seeds=16, steps=20_000, points=20)
-    td.run_study(study, tmp_path / "whole", progress=False)
+    td.studies.run_study(study, tmp_path / "whole", progress=False)
 
     def interrupt() -> None:
         while not list((tmp_path / "parts").glob("units/*/*.parquet")):
@@ -112,23 +123,23 @@ def test_stopped_and_run_again_it_ends_with_the_same_bytes(tmp_path: Path) -> No
     waiting = threading.Thread(target=interrupt, daemon=True)
     waiting.start()
     with pytest.raises(td.Interrupted) as stopped:
-        td.run_study(study, tmp_path / "parts", progress=False, workers=1)
+        td.studies.run_study(study, tmp_path / "parts", progress=False, workers=1)
     waiting.join()
     first = stopped.value.result
     assert first.interrupted
     assert first.left > 0
     damaged = sorted((tmp_path / "parts").glob("units/*/*.parquet"))[0]
     damaged.write_bytes(damaged.read_bytes()[:-20])
-    second = td.run_study(study, tmp_path / "parts", progress=False, workers=2)
+    second = td.studies.run_study(study, tmp_path / "parts", progress=False, workers=2)
     assert second.done == first.left + 1
     assert second.set_aside
     assert units(tmp_path / "parts") == units(tmp_path / "whole")
     assert leftovers(tmp_path) == []
-    assert td.run_study(study, tmp_path / "parts", progress=False).done == 0
+    assert td.studies.run_study(study, tmp_path / "parts", progress=False).done == 0
 
 
 def test_the_bundled_study_is_the_thesis() -> None:
-    study, other = td.Study.load("mountaincar"), td.Study.load("mountaincar-small-eta")
+    study, other = td.studies.Study.load("mountaincar"), td.studies.Study.load("mountaincar-small-eta")
     printed = [reading for reading in mountaincar_figure() if reading.figure == "fig_mountaincar"]
     assert sorted({reading.alpha for reading in printed}) == study.grid["alpha"]
     assert {reading.lam for reading in printed if reading.lam is not None} | {1.0} == set(study.grid["lam"])

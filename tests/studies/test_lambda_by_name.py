@@ -43,10 +43,10 @@ options = { lam = "greedy" }
 learner = "AutoTD"
 """
 METHODS = {
-    "both": td.Method("TrueOnlineTD", over=("alpha", "lam")),
-    "rule": td.Method("TrueOnlineTD", rule="greedy", over=("alpha",)),
-    "option": td.Method("TrueOnlineTD", over=("alpha",), options={"lam": "greedy"}),
-    "AutoTD": td.Method("AutoTD"),
+    "both": td.studies.Method("TrueOnlineTD", over=("alpha", "lam")),
+    "rule": td.studies.Method("TrueOnlineTD", rule="greedy", over=("alpha",)),
+    "option": td.studies.Method("TrueOnlineTD", over=("alpha",), options={"lam": "greedy"}),
+    "AutoTD": td.studies.Method("AutoTD"),
 }
 STUDY = small(name="named", grid={"alpha": [0.01, 0.1], "lam": [0, 0.5, "auto", "greedy"]}, methods=METHODS)
 
@@ -54,25 +54,25 @@ STUDY = small(name="named", grid={"alpha": [0.01, 0.1], "lam": [0, 0.5, "auto", 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("named")
-    assert td.run_study(STUDY, out).done == 12
+    assert td.studies.run_study(STUDY, out).done == 12
     return out
 
 
 def test_toml_and_python_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "named.toml"
     path.write_text(TEXT, encoding="utf-8")
-    assert td.Study.load(path) == STUDY == td.Study.from_dict(STUDY.to_dict())
+    assert td.studies.Study.load(path) == STUDY == td.studies.Study.from_dict(STUDY.to_dict())
 
 
 def test_a_name_stands_for_the_rule_and_its_warm_up() -> None:
     ring = STUDY.environment
-    warm = td.Greedy(warm_up=0.1, length=1000)
+    warm = td.rules.Greedy(warm_up=0.1, length=1000)
     assert {repr(learner.rule) for name in ("rule", "option") for learner in STUDY.learners(name)} == {repr(warm)}
     found = [learner.rule for learner in STUDY.learners("both")][:4]
     assert found == [td.rules.Fixed(0.0), td.rules.Fixed(0.5), td.rules.LambdaMixture(), warm]
     assert STUDY.learners("rule")[0].features == ring.features
     assert isinstance(STUDY.learners("AutoTD")[0], td.AutoTD)
-    meta = small(methods={"m": td.Method("TD", rule="meta", over=("alpha",), options={"kappa": 0.5})})
+    meta = small(methods={"m": td.studies.Method("TD", rule="meta", over=("alpha",), options={"kappa": 0.5})})
     assert [learner.rule.kappa for learner in meta.learners("m")] == [0.5, 0.5]  # type: ignore[attr-defined]
 
 
@@ -89,25 +89,25 @@ def test_whether_lambda_is_fixed_is_known_of_every_cell() -> None:
 @pytest.mark.parametrize(
     ("method", "family"),
     [
-        (td.Method("TD"), "fixed λ"),  # its default
-        (td.Method("LSTD", options={"lam": [0.5, 0.1]}), "fixed λ"),
-        (td.Method("TD", options={"learner.lam": 1}), "fixed λ"),
-        (td.Method("TD", rule="Fixed", options={"rule.lam": 0.5}), "fixed λ"),
-        (td.Method("TD", options={"learner.lam": "meta"}), "tunes itself"),
-        (td.Method("TD", rule="Meta.thesis"), "tunes itself"),
-        (td.Method("TD", rule="mine:Rule"), "tunes itself"),
-        (td.Method("mine:Learner", options={"lam": 0.3}), "fixed λ"),
-        (td.Method("mine:Learner"), "other"),
-        (td.Method("NStepTD", options={"n": 3}), "other"),
+        (td.studies.Method("TD"), "fixed λ"),  # its default
+        (td.studies.Method("LSTD", options={"lam": [0.5, 0.1]}), "fixed λ"),
+        (td.studies.Method("TD", options={"learner.lam": 1}), "fixed λ"),
+        (td.studies.Method("TD", rule="Fixed", options={"rule.lam": 0.5}), "fixed λ"),
+        (td.studies.Method("TD", options={"learner.lam": "meta"}), "tunes itself"),
+        (td.studies.Method("TD", rule="Meta.thesis"), "tunes itself"),
+        (td.studies.Method("TD", rule="mine:Rule"), "tunes itself"),
+        (td.studies.Method("mine:Learner", options={"lam": 0.3}), "fixed λ"),
+        (td.studies.Method("mine:Learner"), "other"),
+        (td.studies.Method("NStepTD", options={"n": 3}), "other"),
     ],
 )
-def test_families(method: td.Method, family: str) -> None:
+def test_families(method: td.studies.Method, family: str) -> None:
     assert method.family({}) == family
     assert method.fixed_lam({}) == (family == "fixed λ")
 
 
 def test_results_name_the_rule_and_hold_lambda_as_text(finished: Path) -> None:
-    results = td.load_results(finished).filter(pl.col("seed") == 1)
+    results = td.studies.load_results(finished).filter(pl.col("seed") == 1)
     rows = results.select("method", "learner", "rule", "alpha", "lam").rows()
     assert rows[:4] == [
         ("both", "TrueOnlineTD", None, 0.01, "0.0"), ("both", "TrueOnlineTD", None, 0.01, "0.5"),
@@ -123,7 +123,7 @@ def test_results_name_the_rule_and_hold_lambda_as_text(finished: Path) -> None:
 
 
 def test_statistics_of_a_grid_with_names(finished: Path) -> None:
-    both = td.load_results(finished).filter(pl.col("method") == "both").sort("alpha", "lam", "seed")
+    both = td.studies.load_results(finished).filter(pl.col("method") == "both").sort("alpha", "lam", "seed")
     table = both["tail"].to_numpy().reshape(8, 3)
     auto = both.filter((pl.col("lam") == "auto") & (pl.col("alpha") == 0.1))["tail"]
     best, errors = hindsight(table)
@@ -135,7 +135,7 @@ def test_statistics_of_a_grid_with_names(finished: Path) -> None:
 
 
 def test_the_run_table_calls_no_rule_a_fixed_lambda(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    td.run_study(STUDY, tmp_path, announce=command.announce)
+    td.studies.run_study(STUDY, tmp_path, announce=command.announce)
     said = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.split()}
     assert "fixed λ, auto, greedy" in said["both"]
     assert "greedy" in said["rule"]

@@ -92,7 +92,7 @@ def toml(tmp_path: Path, write: Write) -> Path:
 
 
 def tails(out: Path) -> dict[str, list[float]]:
-    return {str(name[0]): part["tail"].to_list() for name, part in td.load_results(out).group_by("method")}
+    return {str(name[0]): part["tail"].to_list() for name, part in td.studies.load_results(out).group_by("method")}
 
 
 # ---- two programs ----------------------------------------------------------------------------------------------
@@ -110,39 +110,42 @@ def test_after_an_edit_of_ones_own_module_its_units_are_done_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     out = tmp_path / "out"
-    td.run_study(td.Study.load(toml).but(seeds=1), out)
+    td.studies.run_study(td.studies.Study.load(toml).but(seeds=1), out)
     before, old = units(out), tails(out)
     assert capsys.readouterr().err == ""
     write(**edit)
-    assert td.run_study(td.Study.load(toml), out).done == 2 * len(redone), "the first seed too"
+    assert td.studies.run_study(td.studies.Study.load(toml), out).done == 2 * len(redone), "the first seed too"
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"module {named} changed since methods {', '.join(redone)} ran: to be run again; ")
     new = tails(out)
     assert before.items() < units(out).items(), "nothing is lost"
-    td.run_study(td.Study.load(toml), tmp_path / "clean")
+    td.studies.run_study(td.studies.Study.load(toml), tmp_path / "clean")
     assert new == tails(tmp_path / "clean"), "of one program alone"
     assert not set(old["mine"]) & set(new["mine"])
     write(mine=MINE, trace_decay="LAM = 0.1\n")
-    assert td.run_study(td.Study.load(toml).but(seeds=1), out).done == 0, "as it was, its results are found again"
+    assert td.studies.run_study(td.studies.Study.load(toml).but(seeds=1), out).done == 0, (
+        "as it was, its results are found again"
+    )
     assert tails(out)["mine"][:2] == old["mine"]
 
 
 def test_a_method_that_names_no_module_does_not_depend_on_one(toml: Path, write: Write) -> None:
-    study = td.Study.load(toml).but(modules=())
+    study = td.studies.Study.load(toml).but(modules=())
     before = {name: study.key(name) for name in study.methods}
     write(mine=MINE + "\n")
     assert [name for name in study.methods if study.key(name) != before[name]] == ["mine", "tuned"]
 
 
 def test_the_module_of_the_task_counts_whoever_imported_it(write: Write, tmp_path: Path) -> None:
-    text = "import tdlambda as td\n@td.task('TypedRing-v0')\nclass Ring(td.tasks.ring_world.RingWorld):\n    pass\n"
+    text = "import tdlambda as td\n@td.tasks.register('TypedRing-v0')\n"
+    text += "class Ring(td.tasks.ring_world.RingWorld):\n    pass\n"
     study = small(task="TypedRing-v0", preset=None)
     keys = []
     for version in (text, text + "# edited\n"):
         write(typed_ring=version)
         sources.imported("typed_ring", [str(tmp_path)])
         keys.append(study.key("fixed"))
-        del td.TASKS["TypedRing-v0"], gym.registry["tdlambda/TypedRing-v0"]
+        del td.tasks.TASKS["TypedRing-v0"], gym.registry["tdlambda/TypedRing-v0"]
     assert keys[0] != keys[1]
 
 
@@ -150,7 +153,7 @@ def test_all_that_a_module_imports_counts_but_for_what_is_installed(write: Write
     texts = {"pack/__init__": "", "pack/one": "import json, numpy\nfrom . import two\nfrom .three import x\n",
              "pack/two": "", "pack/three": "def x():\n    import beside\n", "beside": "", "unused": ""}  # fmt: skip
     write(**texts)
-    study = small(methods={"m": td.Method("pack.one:two")}, folders=[str(tmp_path)])
+    study = small(methods={"m": td.studies.Method("pack.one:two")}, folders=[str(tmp_path)])
     found = set(study.code("m")) - {"tdlambda", *sources.COMPUTE}
     assert found == {f"module {name}" for name in ("pack", "pack.one", "pack.two", "pack.three", "beside")}
 
@@ -179,12 +182,12 @@ def test_versions_and_kernels_count_and_reports_do_not(
     assert matters == [True, True, True, False, False, False]
 
     study, out = small(seeds=1), tmp_path / "out"
-    td.run_study(study, out)
+    td.studies.run_study(study, out)
     monkeypatch.setattr(sources, "_version", lambda _: "9.9")
-    assert td.run_study(study, out, methods=["greedy"]).done == 1
+    assert td.studies.run_study(study, out, methods=["greedy"]).done == 1
     assert "numpy, numba, llvmlite, scipy changed since methods fixed, greedy ran" in capsys.readouterr().err
     monkeypatch.setattr(sources, "package_digest", lambda: "other")
-    assert td.run_study(study, out, methods=["greedy"]).done == 1
+    assert td.studies.run_study(study, out, methods=["greedy"]).done == 1
     assert capsys.readouterr().err.startswith("tdlambda changed since method greedy ran")
 
 
@@ -192,15 +195,15 @@ def test_results_from_before_programs_were_noted_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr(td.Study, "code", lambda *_: {})
-        td.run_study(small(), tmp_path)
+        older.setattr(td.studies.Study, "code", lambda *_: {})
+        td.studies.run_study(small(), tmp_path)
     path = tmp_path / "manifest.json"
     manifest = json.loads(path.read_bytes())
     del manifest["code"], manifest["sum"], manifest["study"]["folders"]
     manifest["sum"] = td.studies.manifest.content_sum(manifest)
     path.write_text(json.dumps(manifest))
-    assert td.load_results(tmp_path).shape[0] == 18
-    assert td.run_study(small(), tmp_path).done == 6
+    assert td.studies.load_results(tmp_path).shape[0] == 18
+    assert td.studies.run_study(small(), tmp_path).done == 6
     assert "tdlambda changed since methods fixed, greedy ran" in capsys.readouterr().err
 
 
@@ -209,7 +212,7 @@ def test_a_learner_that_no_file_holds_is_refused(tmp_path: Path, monkeypatch: py
     module.Mine = td.TD
     monkeypatch.setitem(sys.modules, "typed_in", module)
     with pytest.raises(ValueError, match="typed_in has no file"):
-        td.run_study(small(methods={"m": td.Method("typed_in:Mine")}), tmp_path / "out")
+        td.studies.run_study(small(methods={"m": td.studies.Method("typed_in:Mine")}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -218,14 +221,14 @@ def test_a_learner_that_no_file_holds_is_refused(tmp_path: Path, monkeypatch: py
 
 def test_looking_at_results_imports_nothing_that_they_name(toml: Path, write: Write, tmp_path: Path) -> None:
     out, mark = tmp_path / "out", tmp_path / "imported"
-    td.run_study(td.Study.load(toml), out)
+    td.studies.run_study(td.studies.Study.load(toml), out)
     assert mark.exists(), "running does"
     mark.unlink()
     write()
     sys.path.insert(0, str(tmp_path))
     study = td.studies.load_study(out)
-    assert study == td.Study.load(toml)
-    assert td.load_results(out).shape[0] == 12
+    assert study == td.studies.Study.load(toml)
+    assert td.studies.load_results(out).shape[0] == 12
     assert Watcher(out).look().finished
     views, manifests = load([out])
     assert page(*views, manifests=manifests)
@@ -236,19 +239,20 @@ def test_looking_at_results_imports_nothing_that_they_name(toml: Path, write: Wr
             study.learners(name)
     assert not mark.exists()
     assert "mine" not in sys.modules
-    assert td.run_study(study.but(seeds=3), out).done == 3, "running it again does import"
+    assert td.studies.run_study(study.but(seeds=3), out).done == 3, "running it again does import"
     assert mark.exists()
 
 
 def test_a_task_from_a_module_is_looked_at_without_it(write: Write, tmp_path: Path) -> None:
     write(
-        own_ring="import tdlambda as td\n@td.task('OwnRing-v0')\nclass Own(td.tasks.ring_world.RingWorld):\n  '''.'''"
+        own_ring="from tdlambda import tasks\n@tasks.register('OwnRing-v0')\n"
+        "class Own(tasks.ring_world.RingWorld):\n  '''.'''"
     )
     study = small(task="OwnRing-v0", preset=None, modules=["own_ring"], folders=[str(tmp_path)], task_options={"n": 5})
     try:
-        td.run_study(study, tmp_path / "out")
+        td.studies.run_study(study, tmp_path / "out")
     finally:
-        td.TASKS.pop("OwnRing-v0", None)
+        td.tasks.TASKS.pop("OwnRing-v0", None)
     write()
     views, manifests = load([tmp_path / "out"])
     assert "OwnRing-v0" in embedded(page_data(views[0], manifests[0]))
@@ -264,31 +268,33 @@ def test_modules_beside_the_file_are_found_from_anywhere(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert td.run_study(td.Study.load(toml), "out").done == 6
+    assert td.studies.run_study(td.studies.Study.load(toml), "out").done == 6
     write()
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(tmp_path)])
-    assert td.run_study(td.studies.load_study("out").but(seeds=3), "out").done == 3, "resumed from its results alone"
+    assert td.studies.run_study(td.studies.load_study("out").but(seeds=3), "out").done == 3, (
+        "resumed from its results alone"
+    )
     write()
     extending = tmp_path / "elsewhere" / "more.toml"
     extending.write_text('extends = "../mine.toml"\nname = "more"\n', encoding="utf-8")
-    assert td.Study.load("more.toml").folders == (str(tmp_path / "elsewhere"), str(tmp_path))
-    assert len(td.Study.load("more.toml").learners("mine")) == 2
-    assert td.Study.load("ringworld-0.40-0.35").folders == ()
+    assert td.studies.Study.load("more.toml").folders == (str(tmp_path / "elsewhere"), str(tmp_path))
+    assert len(td.studies.Study.load("more.toml").learners("mine")) == 2
+    assert td.studies.Study.load("ringworld-0.40-0.35").folders == ()
 
 
 def test_a_module_of_the_same_name_in_another_folder_is_not_taken_for_it(toml: Path, tmp_path: Path) -> None:
-    td.Study.load(toml).learners("mine")
+    td.studies.Study.load(toml).learners("mine")
     other = tmp_path / "other"
     other.mkdir()
     (other / "mine.py").write_text(MINE)
     (other / "mine.toml").write_text(TEXT)
     with pytest.raises(ValueError, match=r"mine was imported from .*mine\.py before, not from .* process of its own"):
-        td.Study.load(other / "mine.toml").learners("mine")
+        td.studies.Study.load(other / "mine.toml").learners("mine")
 
 
 @pytest.mark.parametrize("text", ["1 +", "raise RuntimeError('no')", "import no_such_module"])
 def test_a_module_that_cannot_be_imported_is_named(text: str, toml: Path, write: Write, tmp_path: Path) -> None:
     write(mine=text)
     with pytest.raises(ValueError, match=r"modules: mine cannot be imported: \w+Error: "):
-        td.run_study(td.Study.load(toml), tmp_path / "out")
+        td.studies.run_study(td.studies.Study.load(toml), tmp_path / "out")
     assert not (tmp_path / "out").exists()

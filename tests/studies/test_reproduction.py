@@ -16,17 +16,17 @@ from tdlambda.reproduction.tables import PROTOCOLS, colours, methods_of, reprodu
 
 
 @pytest.fixture(scope="module")
-def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[td.Study, pl.DataFrame]:
+def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[td.studies.Study, pl.DataFrame]:
     """A small RingWorld study in which one method's small κ and large κ differ."""
-    study = td.Study.load("ringworld-0.40-0.35").but(
+    study = td.studies.Study.load("ringworld-0.40-0.35").but(
         seeds=8, steps=4000, points=100, grid={"alpha": [1e-2, 1e-1], "kappa": [1e-6, 1e-1], "lam": [0.0, 0.9]}
     )
     out = tmp_path_factory.mktemp("ring")
-    td.run_study(study, out)
-    return study, td.load_results(out)
+    td.studies.run_study(study, out)
+    return study, td.studies.load_results(out)
 
 
-def test_a_cell_is_what_its_runs_say(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_a_cell_is_what_its_runs_say(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     table = reproduce("ringworld_04_035", "published", study, results)
     cell = next(c for c in table.cells if (c.alpha, c.method, c.lam) == (1e-2, "fixed", 0.9))
@@ -45,7 +45,7 @@ def test_a_cell_is_what_its_runs_say(ring: tuple[td.Study, pl.DataFrame]) -> Non
     assert cell.error == pytest.approx(last.mean(axis=1).std(ddof=1) / np.sqrt(8), rel=1e-5)
 
 
-def test_a_point_that_was_not_kept_lies_between_its_neighbours(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_a_point_that_was_not_kept_lies_between_its_neighbours(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     """On curves that fall exponentially it is exact, wherever the kept points are."""
     study, results = ring
     exact = np.exp(-study.read_at / 700.0)
@@ -56,7 +56,7 @@ def test_a_point_that_was_not_kept_lies_between_its_neighbours(ring: tuple[td.St
         assert [c.mean for c in table.cells] == pytest.approx([exact[-11:-1].mean()] * len(table.cells), rel=1e-12)
 
 
-def test_hindsight_takes_the_best_kappa_of_the_reported_runs(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_hindsight_takes_the_best_kappa_of_the_reported_runs(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     table = reproduce("ringworld_04_035", "published", study, results)
     for alpha in (1e-2, 1e-1):
@@ -69,7 +69,7 @@ def test_hindsight_takes_the_best_kappa_of_the_reported_runs(ring: tuple[td.Stud
         assert cell.learner == "TrueOnlineGTD"
 
 
-def test_like_for_like_chooses_on_other_seeds_than_it_reports(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_like_for_like_chooses_on_other_seeds_than_it_reports(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     swapped = results.with_columns(  # on the tuning seeds 0 and 1 the small κ is made to look best, elsewhere the worst
         tail=pl.when((pl.col("method") == "META_derived") & (pl.col("kappa") == 1e-6))
@@ -85,7 +85,7 @@ def test_like_for_like_chooses_on_other_seeds_than_it_reports(ring: tuple[td.Stu
     assert {c.z for c in table.cells if c.method == "META_default"} == {None}
 
 
-def test_verdicts_compare_the_chosen_runs_seed_by_seed(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_verdicts_compare_the_chosen_runs_seed_by_seed(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     half = pl.when(pl.col("method") == "META").then(0.5).otherwise(1.0) * (pl.col("seed") + 1.0)
     better = results.with_columns(curve=pl.concat_list([half] * len(study.kept)))
@@ -107,7 +107,7 @@ def test_verdicts_compare_the_chosen_runs_seed_by_seed(ring: tuple[td.Study, pl.
     assert set(claims) == {"META beats the best fixed λ", "META beats λ-greedy"}
 
 
-def test_diverged_runs_are_counted_not_dropped_in_silence(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_diverged_runs_are_counted_not_dropped_in_silence(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     at = (pl.col("method") == "greedy_published") & (pl.col("seed") == 3)
     lost = results.with_columns(tail=pl.when(at).then(np.inf).otherwise(pl.col("tail")))
@@ -135,7 +135,7 @@ def test_the_thesis_colours() -> None:
 
 def test_every_table_has_its_methods_in_its_study() -> None:
     for table, name in TABLES.items():
-        study = td.Study.load(name)
+        study = td.studies.Study.load(name)
         for protocol in PROTOCOLS:
             assert set(methods_of(table, protocol).values()) <= set(study.methods)
         assert table_named(name) == table_named(table) == table
@@ -150,7 +150,7 @@ def test_every_table_has_its_methods_in_its_study() -> None:
         methods_of("frozenlake", "unfair")
 
 
-def test_unfinished_seeds_are_left_out(ring: tuple[td.Study, pl.DataFrame]) -> None:
+def test_unfinished_seeds_are_left_out(ring: tuple[td.studies.Study, pl.DataFrame]) -> None:
     study, results = ring
     some = results.filter(~((pl.col("method") == "META") & (pl.col("seed") > 5) & (pl.col("kappa") > 1e-3)))
     with pytest.raises(ValueError, match="seed"):
@@ -159,7 +159,7 @@ def test_unfinished_seeds_are_left_out(ring: tuple[td.Study, pl.DataFrame]) -> N
     assert {c.n for c in table.cells} == {6}
 
 
-def test_tables_that_stay(ring: tuple[td.Study, pl.DataFrame], tmp_path: Path) -> None:
+def test_tables_that_stay(ring: tuple[td.studies.Study, pl.DataFrame], tmp_path: Path) -> None:
     study, results = ring
     table = reproduce("ringworld_04_035", "published", study, results)
     rows = list(csv.DictReader(StringIO(as_csv(table))))

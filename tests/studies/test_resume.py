@@ -42,15 +42,15 @@ def run(order):
             if len(calls) == order["die_at"]:
                 os.kill(os.getpid(), signal.SIGKILL)
         os.fsync = die
-    study = td.Study.from_dict(order["study"])
+    study = td.studies.Study.from_dict(order["study"])
     try:
-        td.run_study(study, order["out"], workers=order["workers"], progress=False)
+        td.studies.run_study(study, order["out"], workers=order["workers"], progress=False)
     except td.Interrupted:
         return 3
     return 0
 
 ring = td.make("RingWorld-v0")
-for rule in (0.5, td.Greedy()):  # load what is compiled
+for rule in (0.5, td.rules.Greedy()):  # load what is compiled
     td.engine.run(ring, [td.TrueOnlineTD(ring.features, 0.1, rule)], 1, 100, threads=1)
 for line in sys.stdin:
     order, children = json.loads(line), []
@@ -78,7 +78,7 @@ class Runner:
             [sys.executable, "-c", RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def start(self, study: td.Study, out: Path, workers: int = 1, die_at: int = 0, times: int = 1) -> list[int]:
+    def start(self, study: td.studies.Study, out: Path, workers: int = 1, die_at: int = 0, times: int = 1) -> list[int]:
         """The numbers of the processes."""
         order = {"study": study.to_dict(), "out": str(out), "workers": workers, "die_at": die_at, "times": times}
         return list(self._ask(json.dumps(order)))
@@ -109,7 +109,7 @@ def runner() -> Iterator[Runner]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The units of the long study, never interrupted."""
     out = tmp_path_factory.mktemp("whole")
-    assert td.run_study(LONG, out, workers=2).done == 24
+    assert td.studies.run_study(LONG, out, workers=2).done == 24
     return units(out)
 
 
@@ -148,7 +148,7 @@ def test_stopped_at_any_moments_it_ends_with_the_same_bytes(
         before, times = after, times + 1
     assert times >= 1
     before = stamps(tmp_path)
-    outcome = td.run_study(LONG, tmp_path, workers=2)
+    outcome = td.studies.run_study(LONG, tmp_path, workers=2)
     assert (outcome.done, outcome.left, outcome.set_aside) == (24 - len(before), 0, [])
     assert before.items() <= stamps(tmp_path).items()
     assert units(tmp_path) == whole
@@ -170,7 +170,7 @@ def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Store, "write", interrupted)
     with pytest.raises(td.Interrupted, match=r"\d units were done and are kept, \d are left") as stopped:
-        td.run_study(small(), tmp_path, workers=1)
+        td.studies.run_study(small(), tmp_path, workers=1)
     outcome = pickle.loads(pickle.dumps(stopped.value)).result
     assert (outcome.done, outcome.interrupted) == (len(units(tmp_path)), True)
     assert outcome.done >= at
@@ -178,7 +178,7 @@ def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatc
     if at == 1:
         monkeypatch.setattr(running, "calibrated", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(td.Interrupted, match="0 units were done"):
-            td.run_study(small(seeds=9), tmp_path)
+            td.studies.run_study(small(seeds=9), tmp_path)
 
 
 @pytest.mark.parametrize("at", [1, 2, 6])
@@ -193,10 +193,10 @@ def test_killed_in_the_middle_of_writing_a_file_nothing_half_written_has_a_name(
     assert len(units(tmp_path)) == max(0, at - 4)
     assert (tmp_path / "manifest.json").exists() == (at > 1)
     clean = tmp_path / "clean"
-    td.run_study(study, clean)
-    assert td.run_study(study, tmp_path).done == 6 - max(0, at - 4)
+    td.studies.run_study(study, clean)
+    assert td.studies.run_study(study, tmp_path).done == 6 - max(0, at - 4)
     assert units(tmp_path) == units(clean)
-    assert td.load_results(tmp_path).equals(td.load_results(clean))
+    assert td.studies.load_results(tmp_path).equals(td.studies.load_results(clean))
 
 
 def test_two_at_the_same_time_in_the_same_directory_do_not_mind(
@@ -207,41 +207,41 @@ def test_two_at_the_same_time_in_the_same_directory_do_not_mind(
     assert units(tmp_path) == whole
     assert leftovers(tmp_path) == []
     assert len(list((tmp_path / "sessions").iterdir())) == 2
-    assert td.load_results(tmp_path).shape[0] == 12 * (80 + 40)
+    assert td.studies.load_results(tmp_path).shape[0] == 12 * (80 + 40)
 
 
 def test_a_finished_study_is_not_touched_again(tmp_path: Path) -> None:
-    td.run_study(small(), tmp_path)
+    td.studies.run_study(small(), tmp_path)
     before = stamps(tmp_path)
-    outcome = td.run_study(small(title="the same"), tmp_path)
+    outcome = td.studies.run_study(small(title="the same"), tmp_path)
     assert (outcome.done, outcome.left, outcome.interrupted) == (0, 0, False)
     assert stamps(tmp_path) == before
 
 
 def test_how_many_work_on_it_does_not_matter(tmp_path: Path) -> None:
     for workers in (1, 2, 5):
-        outcome = td.run_study(small(seeds=2), tmp_path / str(workers), workers=workers)
+        outcome = td.studies.run_study(small(seeds=2), tmp_path / str(workers), workers=workers)
         assert outcome.done == 4
     assert units(tmp_path / "1") == units(tmp_path / "2") == units(tmp_path / "5")
 
 
 def test_more_seeds_and_methods_only_add(tmp_path: Path) -> None:
-    td.run_study(small(seeds=2, methods={"fixed": METHODS["fixed"]}), tmp_path)
+    td.studies.run_study(small(seeds=2, methods={"fixed": METHODS["fixed"]}), tmp_path)
     before = stamps(tmp_path)
-    assert td.run_study(small(seeds=4), tmp_path).done == 2 + 4
+    assert td.studies.run_study(small(seeds=4), tmp_path).done == 2 + 4
     assert before.items() < stamps(tmp_path).items()
-    assert td.load_results(tmp_path).group_by("method", maintain_order=True).len().rows() == [
+    assert td.studies.load_results(tmp_path).group_by("method", maintain_order=True).len().rows() == [
         ("fixed", 16),
         ("greedy", 8),
     ]
 
 
 def test_a_missing_unit_alone_is_done(tmp_path: Path) -> None:
-    td.run_study(small(), tmp_path)
+    td.studies.run_study(small(), tmp_path)
     before, content = stamps(tmp_path), units(tmp_path)
     lost = Store(tmp_path, small()).path("greedy", 1)
     lost.unlink()
-    assert td.run_study(small(), tmp_path).done == 1
+    assert td.studies.run_study(small(), tmp_path).done == 1
     assert units(tmp_path) == content
     changed = {name for name, stamp in stamps(tmp_path).items() if stamp != before[name]}
     assert changed == {str(lost.relative_to(tmp_path))}
@@ -250,8 +250,10 @@ def test_a_missing_unit_alone_is_done(tmp_path: Path) -> None:
 OTHERS: dict[str, dict[str, Any]] = {
     "steps": {"steps": 900},
     "grid": {"grid": {"alpha": [0.01, 0.2], "lam": [0.0, 0.9]}},
-    "options": {"methods": {"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"), options={"initial": 0.3})}},
-    "truth": {"methods": {"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"), truth="thesis")}},
+    "options": {
+        "methods": {"fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam"), options={"initial": 0.3})}
+    },
+    "truth": {"methods": {"fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam"), truth="thesis")}},
     "task": {"preset": "0.4/0.35"},
 }
 
@@ -260,23 +262,23 @@ OTHERS: dict[str, dict[str, Any]] = {
 def test_other_parameters_in_one_directory_do_not_mix(case: str, tmp_path: Path) -> None:
     one = small(methods={"fixed": METHODS["fixed"]})
     other = small(**({"methods": {"fixed": METHODS["fixed"]}} | OTHERS[case]))
-    td.run_study(one, tmp_path / "both")
-    alone, before = td.load_results(tmp_path / "both"), stamps(tmp_path / "both")
-    assert td.run_study(other, tmp_path / "both").done == 3
-    td.run_study(other, tmp_path / "other")
-    assert td.load_results(tmp_path / "both").equals(td.load_results(tmp_path / "other"))
+    td.studies.run_study(one, tmp_path / "both")
+    alone, before = td.studies.load_results(tmp_path / "both"), stamps(tmp_path / "both")
+    assert td.studies.run_study(other, tmp_path / "both").done == 3
+    td.studies.run_study(other, tmp_path / "other")
+    assert td.studies.load_results(tmp_path / "both").equals(td.studies.load_results(tmp_path / "other"))
     assert before.items() < stamps(tmp_path / "both").items()
-    assert td.run_study(one, tmp_path / "both").done == 0, "the first has kept its own"
-    assert td.load_results(tmp_path / "both").equals(alone)
+    assert td.studies.run_study(one, tmp_path / "both").done == 0, "the first has kept its own"
+    assert td.studies.load_results(tmp_path / "both").equals(alone)
 
 
 def test_what_diverges_is_stored_as_such(tmp_path: Path) -> None:
     baird: Any = td.make("Baird-v0")
     alphas, start = [1e-5, 0.05, 10.0], list(baird.initial_weights)
-    method = td.Method("TrueOnlineTD", over=("alpha",), options={"lam": 0.5, "initial": start})
+    method = td.studies.Method("TrueOnlineTD", over=("alpha",), options={"lam": 0.5, "initial": start})
     study = small(task="Baird-v0", preset=None, steps=5000, seeds=2, grid={"alpha": alphas}, methods={"m": method})
-    td.run_study(study, tmp_path)
-    results = td.load_results(tmp_path)
+    td.studies.run_study(study, tmp_path)
+    results = td.studies.load_results(tmp_path)
     steps = np.array(json.loads((tmp_path / "manifest.json").read_bytes())["curve_steps"])
     for row in results.to_dicts():
         learner = td.TrueOnlineTD(baird.features, row["alpha"], 0.5, initial=start, on_divergence="flag")

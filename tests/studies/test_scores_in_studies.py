@@ -13,7 +13,7 @@ from tdlambda.cli.app import app
 
 WALK: dict[str, Any] = {
     "name": "walk", "task": "RandomWalk-v0", "preset": "5", "seeds": 3, "grid": {"alpha": [0.05, 0.1]},
-    "methods": {"TD": td.Method("TD", over=("alpha",), options={"lam": 0.8})},
+    "methods": {"TD": td.studies.Method("TD", over=("alpha",), options={"lam": 0.8})},
 }  # fmt: skip
 OLD_DEFINITION = "a16ef09a9663d0d9"
 """Of a study that says nothing of scores, before studies could."""
@@ -32,9 +32,9 @@ def learners(task: Any) -> list[td.Learner]:
     ],
 )
 def test_a_study_stores_what_the_engine_gives(measured: dict[str, Any], tmp_path: Path) -> None:
-    study = td.Study.from_dict(td.Study(**WALK, **measured).to_dict())
-    td.run_study(study, tmp_path, workers=1)
-    results = td.load_results(tmp_path).sort("alpha", "seed")
+    study = td.studies.Study.from_dict(td.studies.Study(**WALK, **measured).to_dict())
+    td.studies.run_study(study, tmp_path, workers=1)
+    results = td.studies.load_results(tmp_path).sort("alpha", "seed")
     task = td.make("RandomWalk-v0", "5")
     options = {"points": 10, **measured}
     found = td.engine.run(task, learners(task), 3, **options, threads=1)
@@ -50,7 +50,7 @@ def test_a_study_stores_what_the_engine_gives(measured: dict[str, Any], tmp_path
 
 
 def test_keys_cover_what_is_measured_and_stay_what_they_were() -> None:
-    plain = td.Study(**WALK, steps=90, points=9)
+    plain = td.studies.Study(**WALK, steps=90, points=9)
     changes: list[dict[str, Any]] = [
         {}, {"score": "rmsve"}, {"score": "rms"}, {"score": "rmspbe"}, {"average": "before"}, {"average": "after"},
         {"episodes": 9}, {"episodes": 10},
@@ -61,13 +61,13 @@ def test_keys_cover_what_is_measured_and_stay_what_they_were() -> None:
 
 
 def test_what_a_study_says_of_itself() -> None:
-    study = td.Study(**WALK, episodes=10, score="rms")
+    study = td.studies.Study(**WALK, episodes=10, score="rms")
     assert (study.unit, study.length, study.points, study.quantity) == ("episodes", 10, 10, "RMS error")
     assert "3 seeds × 10 episodes" in repr(study)
     ends = np.flatnonzero(study.environment.sampler(0).take(2000).terminated)
     assert study.run_steps == ends[9] + 1
-    assert td.Study(**WALK).unit == "steps"
-    assert td.Study(**WALK, quick={"episodes": 2}, episodes=10).small().length == 2
+    assert td.studies.Study(**WALK).unit == "steps"
+    assert td.studies.Study(**WALK, quick={"episodes": 2}, episodes=10).small().length == 2
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_what_a_study_says_of_itself() -> None:
 )
 def test_wrong_measures_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        td.Study(**(WALK | options))
+        td.studies.Study(**(WALK | options))
 
 
 def test_thesis_truth_is_of_the_value_error_alone() -> None:
-    methods = {"TD": td.Method("TD", options={"alpha": 0.1}, truth="thesis")}
-    study = td.Study("x", "RingWorld-v0", methods, steps=200, score="rmsve")
+    methods = {"TD": td.studies.Method("TD", options={"alpha": 0.1}, truth="thesis")}
+    study = td.studies.Study("x", "RingWorld-v0", methods, steps=200, score="rmsve")
     with pytest.raises(ValueError, match='"thesis" has the weights of score "value"'):
         study.learners("TD")
 
@@ -108,6 +108,6 @@ def test_command_and_report_name_what_is_measured(tmp_path: Path) -> None:
     assert refused.exit_code != 0
     told = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "page.html")])
     assert told.exit_code == 0, told.output
-    drawn_as = json.dumps(td.load_overview(out).plot("learning").to_dict(), ensure_ascii=False)
+    drawn_as = json.dumps(td.report.load_overview(out).plot("learning").to_dict(), ensure_ascii=False)
     assert '"title": "episodes"' in drawn_as
     assert "RMS error" in drawn_as

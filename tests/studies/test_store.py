@@ -34,7 +34,7 @@ KEY = STUDY.key("fixed")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small study's results; not to be changed."""
     out = tmp_path_factory.mktemp("finished")
-    assert td.run_study(STUDY, out).done == 6
+    assert td.studies.run_study(STUDY, out).done == 6
     return out
 
 
@@ -52,9 +52,9 @@ def test_results_are_those_of_the_engine(finished: Path) -> None:
     warm = {"warm_up": 0.1, "length": 1000}
     learners: dict[str, list[td.Learner]] = {
         "fixed": [td.TrueOnlineTD(ring.features, alpha, lam) for alpha, lam in cells],
-        "greedy": [td.TrueOnlineTD(ring.features, alpha, td.Greedy(**warm)) for alpha in (0.01, 0.1)],  # type: ignore[arg-type]
+        "greedy": [td.TrueOnlineTD(ring.features, alpha, td.rules.Greedy(**warm)) for alpha in (0.01, 0.1)],  # type: ignore[arg-type]
     }
-    results = td.load_results(finished)
+    results = td.studies.load_results(finished)
     at = json.loads((finished / "manifest.json").read_bytes())["curve_steps"]
     for method, some in learners.items():
         found = td.engine.run(ring, some, 3, 1000, points=50)
@@ -81,15 +81,15 @@ def test_the_curve_has_even_steps_and_the_whole_tail(finished: Path) -> None:
 
 
 def test_errors_are_measured_against_the_truth_that_the_method_names(tmp_path: Path) -> None:
-    methods = {name: td.Method("TD", options={"alpha": 0.05}, truth=name) for name in ("exact", "thesis")}
+    methods = {name: td.studies.Method("TD", options={"alpha": 0.05}, truth=name) for name in ("exact", "thesis")}
     lake = td.make("FrozenLake-v0")
-    td.run_study(small(task=lake.id, preset=None, methods=methods, seeds=1, seed=4), tmp_path)
+    td.studies.run_study(small(task=lake.id, preset=None, methods=methods, seeds=1, seed=4), tmp_path)
     learner = td.TD(lake.features, 0.05)
     learner.update_many(lake.sampler(4).take(1000))
     d = lake.mdp.error_weights(lake.target)
     for name, v in (("exact", lake.mdp.v(lake.target)), ("thesis", published_values())):
         gap = np.where(lake.mdp.terminal, 0.0, learner.predict_many(np.arange(16)) - v)
-        row = td.load_results(tmp_path).row(by_predicate=pl.col("method") == name, named=True)
+        row = td.studies.load_results(tmp_path).row(by_predicate=pl.col("method") == name, named=True)
         assert row["final"] == pytest.approx(d @ gap**2, rel=1e-9)
 
 
@@ -109,8 +109,10 @@ def test_a_unit_is_parquet_that_others_can_read(unit: bytes, tmp_path: Path) -> 
 def test_an_error_beyond_small_numbers_is_stored(tmp_path: Path) -> None:
     baird: Any = td.make("Baird-v0")
     options = {"alpha": 0.3, "lam": 0.0, "bound": 1e100, "initial": list(baird.initial_weights)}
-    td.run_study(small(task="Baird-v0", preset=None, methods={"wild": td.Method("TD", options=options)}), tmp_path)
-    (row,) = td.load_results(tmp_path).filter(pl.col("seed") == 0).to_dicts()
+    td.studies.run_study(
+        small(task="Baird-v0", preset=None, methods={"wild": td.studies.Method("TD", options=options)}), tmp_path
+    )
+    (row,) = td.studies.load_results(tmp_path).filter(pl.col("seed") == 0).to_dicts()
     assert 1e40 < row["final"] < np.inf
     assert row["curve"][-1] == np.inf
 
@@ -119,7 +121,7 @@ def test_an_error_beyond_small_numbers_is_stored(tmp_path: Path) -> None:
 
 
 def test_columns_types_and_order(finished: Path) -> None:
-    results = td.load_results(finished)
+    results = td.studies.load_results(finished)
     assert dict(results.schema) == {
         "method": pl.String, "learner": pl.String, "rule": pl.String, "alpha": pl.Float64, "lam": pl.Float64,
         "seed": pl.Int64, "diverged_at": pl.Int64, "tail": pl.Float64, "area": pl.Float64, "final": pl.Float64,
@@ -135,12 +137,12 @@ def test_columns_types_and_order(finished: Path) -> None:
 def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
     grid = {"n": [1, 2], "rule.variance": ["direct", "vtd"], "alpha": [0.1], "rule.trace": [True, False]}
     methods = {
-        "Meta": td.Method("TD", "Meta", over=("alpha", "rule.trace")),
-        "n-step": td.Method("NStepTD", over=("n", "alpha")),
-        "greedy": td.Method("TD", "Greedy", over=("rule.variance",), options={"alpha": 0.1}),
+        "Meta": td.studies.Method("TD", "Meta", over=("alpha", "rule.trace")),
+        "n-step": td.studies.Method("NStepTD", over=("n", "alpha")),
+        "greedy": td.studies.Method("TD", "Greedy", over=("rule.variance",), options={"alpha": 0.1}),
     }
-    td.run_study(small(grid=grid, methods=methods, seeds=1), tmp_path)
-    results = td.load_results(tmp_path)
+    td.studies.run_study(small(grid=grid, methods=methods, seeds=1), tmp_path)
+    results = td.studies.load_results(tmp_path)
     assert results.columns[:7] == ["method", "learner", "rule", "n", "rule.variance", "alpha", "rule.trace"]
     assert results["n"].to_list() == [None, None, 1, 2, None, None]
     assert results["rule.variance"].to_list() == [None] * 4 + ["direct", "vtd"]
@@ -148,18 +150,18 @@ def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
 
 
 def test_seeds_of_any_length_come_in_order(tmp_path: Path) -> None:
-    study = small(seed=999_999, seeds=2, methods={"m": td.Method("TD", options={"alpha": 0.1})})
-    td.run_study(study, tmp_path)
-    td.run_study(study.but(seed=7, seeds=1), tmp_path)
-    assert td.load_results(tmp_path)["seed"].to_list() == [7, 999_999, 1_000_000]
+    study = small(seed=999_999, seeds=2, methods={"m": td.studies.Method("TD", options={"alpha": 0.1})})
+    td.studies.run_study(study, tmp_path)
+    td.studies.run_study(study.but(seed=7, seeds=1), tmp_path)
+    assert td.studies.load_results(tmp_path)["seed"].to_list() == [7, 999_999, 1_000_000]
 
 
 def test_what_is_not_finished_is_loaded_as_far_as_it_is(tmp_path: Path) -> None:
     Store(tmp_path, STUDY).write_manifest()
     with pytest.raises(ValueError, match="holds no finished results yet"):
-        td.load_results(tmp_path)
+        td.studies.load_results(tmp_path)
     Store(tmp_path, STUDY).write("greedy", 2, run_unit(STUDY, "greedy", 2))
-    results = td.load_results(tmp_path)
+    results = td.studies.load_results(tmp_path)
     assert results.select("method", "alpha", "seed").rows() == [("greedy", 0.01, 2), ("greedy", 0.1, 2)]
 
 
@@ -167,10 +169,10 @@ def test_results_of_an_older_version_can_be_loaded(tmp_path: Path, monkeypatch: 
     study = small(seeds=1)
     with monkeypatch.context() as older:
         older.setattr(td, "__version__", "0.0.1")
-        td.run_study(study, tmp_path)
-        before = td.load_results(tmp_path)
-    assert td.load_results(tmp_path).equals(before)
-    assert td.run_study(study, tmp_path).done == 2, "but they are not taken for this version's"
+        td.studies.run_study(study, tmp_path)
+        before = td.studies.load_results(tmp_path)
+    assert td.studies.load_results(tmp_path).equals(before)
+    assert td.studies.run_study(study, tmp_path).done == 2, "but they are not taken for this version's"
 
 
 # ---- what is written beside them -------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ def test_results_of_an_older_version_can_be_loaded(tmp_path: Path, monkeypatch: 
 
 def test_the_manifest_says_what_when_and_with_what(finished: Path) -> None:
     manifest = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
-    assert td.Study.from_dict(manifest["study"]) == STUDY
+    assert td.studies.Study.from_dict(manifest["study"]) == STUDY
     assert manifest["keys"] == {name: STUDY.key(name) for name in STUDY.methods}
     assert {path.name for path in (finished / "units").iterdir()} == {f"{m}-{k}" for m, k in manifest["keys"].items()}
     assert manifest["versions"]["tdlambda"] == td.__version__
@@ -191,7 +193,7 @@ def test_the_manifest_says_what_when_and_with_what(finished: Path) -> None:
 def test_every_session_leaves_a_note(tmp_path: Path) -> None:
     study = small(seeds=1)
     for _ in range(2):
-        td.run_study(study, tmp_path)
+        td.studies.run_study(study, tmp_path)
     notes = [json.loads(path.read_bytes()) for path in sorted((tmp_path / "sessions").iterdir())]
     assert [(note["state"], note["units"], note["done"]) for note in notes] == [("finished", 2, 2), ("finished", 0, 0)]
     assert all(note["begun"] <= note["noted"] for note in notes)
@@ -242,9 +244,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_work(
     (tmp_path / "file").write_bytes(b"precious")
     monkeypatch.setattr(td.engine, "run", None)
     with pytest.raises(ValueError, match=f"out: .*{name}.* cannot be written"):
-        td.run_study(STUDY, tmp_path / name)
+        td.studies.run_study(STUDY, tmp_path / name)
     with pytest.raises(ValueError, match="holds no results"):
-        td.load_results(tmp_path / name)
+        td.studies.load_results(tmp_path / name)
     assert (tmp_path / "file").read_bytes() == b"precious"
 
 
@@ -262,12 +264,12 @@ def test_a_disk_that_fills_up_costs_only_what_was_not_written(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space left"):
-            td.run_study(STUDY, tmp_path, workers=1)
+            td.studies.run_study(STUDY, tmp_path, workers=1)
     whole = units(finished)
     assert len(units(tmp_path)) == 2
     assert units(tmp_path).items() <= whole.items()
     assert leftovers(tmp_path) == []
-    assert td.run_study(STUDY, tmp_path).done == 4
+    assert td.studies.run_study(STUDY, tmp_path).done == 4
     assert units(tmp_path) == whole
 
 
@@ -286,15 +288,15 @@ def test_a_directory_that_is_removed_meanwhile_is_not_said_to_be_done(
     with monkeypatch.context() as patched:
         patched.setattr(Store, "write", removed)
         with pytest.raises(FileNotFoundError, match=f"out: {left} units were removed from {out} meanwhile; run again"):
-            td.run_study(STUDY, out)
+            td.studies.run_study(STUDY, out)
     assert len(units(out)) == 6 - left
     assert load_study(out) == STUDY
-    assert td.run_study(STUDY, out).done == left
+    assert td.studies.run_study(STUDY, out).done == left
     assert units(out) == units(finished)
 
 
 def test_units_of_before_that_are_removed_meanwhile_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    td.run_study(STUDY.but(seeds=2), tmp_path)
+    td.studies.run_study(STUDY.but(seeds=2), tmp_path)
     first, write = Store(tmp_path, STUDY).path("fixed", 0), Store.write
 
     def removed(*of: Any) -> None:
@@ -303,7 +305,7 @@ def test_units_of_before_that_are_removed_meanwhile_are_missed(tmp_path: Path, m
 
     monkeypatch.setattr(Store, "write", removed)
     with pytest.raises(FileNotFoundError, match="out: 1 units were removed"):
-        td.run_study(STUDY, tmp_path)
+        td.studies.run_study(STUDY, tmp_path)
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------
@@ -372,17 +374,17 @@ def test_damage_is_reported_left_out_set_aside_and_made_good(
     bad = KINDS[kind](unit, tmp_path)
     path.write_bytes(bad)
     with pytest.warns(UserWarning, match=f"left out: {path}") as told:
-        partial = td.load_results(tmp_path)
+        partial = td.studies.load_results(tmp_path)
     assert told[0].filename == __file__
-    whole = td.load_results(finished)
+    whole = td.studies.load_results(finished)
     assert partial.equals(whole.filter((pl.col("method") != "fixed") | (pl.col("seed") != 1)))
     assert path.read_bytes() == bad, "to look does not change anything"
-    outcome = td.run_study(STUDY, tmp_path)
+    outcome = td.studies.run_study(STUDY, tmp_path)
     assert outcome.done == len(outcome.set_aside) == 1
     assert outcome.set_aside[0].parent == tmp_path / "set-aside"
     assert outcome.set_aside[0].read_bytes() == bad
     assert units(tmp_path) == units(finished)
-    assert td.load_results(tmp_path).equals(whole)
+    assert td.studies.load_results(tmp_path).equals(whole)
 
 
 @pytest.mark.parametrize(
@@ -405,9 +407,9 @@ def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", some)
         with pytest.raises(UnreadableError, match=f"{good} cannot be read now, and is left as it is: .+"):
-            td.run_study(STUDY, tmp_path)
+            td.studies.run_study(STUDY, tmp_path)
         with pytest.warns(UserWarning, match="left out"), pytest.raises(UnreadableError):
-            td.load_results(tmp_path)
+            td.studies.load_results(tmp_path)
         watcher = Watcher(tmp_path)
         state = watcher.look()
         assert (state.done, state.read, state.damaged) == (5, 4, [str(bad)])
@@ -415,7 +417,7 @@ def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
         assert str(good) in state.unreadable[0]
     assert before == {path for path in tmp_path.rglob("*") if path.is_file()}, "nothing has been moved"
     assert watcher.look().read == 5
-    assert len(td.run_study(STUDY, tmp_path).set_aside) == 1
+    assert len(td.studies.run_study(STUDY, tmp_path).set_aside) == 1
     assert units(tmp_path) == units(finished)
 
 
@@ -423,7 +425,7 @@ def test_damaged_files_never_overwrite_each_other(tmp_path: Path) -> None:
     study = small(seeds=1, methods={"fixed": STUDY.methods["fixed"]})
     for content in (b"one", b"two"):
         write_whole(Store(tmp_path, study).path("fixed", 0), content)
-        td.run_study(study, tmp_path)
+        td.studies.run_study(study, tmp_path)
     assert sorted(path.read_bytes() for path in (tmp_path / "set-aside").iterdir()) == [b"one", b"two"]
 
 
@@ -444,8 +446,8 @@ def test_files_that_are_none_of_ours_are_let_alone(tmp_path: Path, finished: Pat
         (folder / name).write_bytes(b"mine")
     for name in ("1.parquet", "7.parquet"):  # copies under other names
         (folder / name).write_bytes((folder / "000001.parquet").read_bytes())
-    assert td.load_results(tmp_path).equals(td.load_results(finished))
-    assert td.run_study(STUDY, tmp_path).done == 0
+    assert td.studies.load_results(tmp_path).equals(td.studies.load_results(finished))
+    assert td.studies.run_study(STUDY, tmp_path).done == 0
     assert (folder / "notes.parquet").read_bytes() == b"mine"
 
 
@@ -462,7 +464,7 @@ def test_what_a_process_was_writing_is_removed_only_if_it_is_surely_dead(tmp_pat
         (folder / name).write_bytes(b"half")
     for name in dead:
         os.utime(folder / name, (time.time() - 90_000,) * 2)
-    td.run_study(study, tmp_path)
+    td.studies.run_study(study, tmp_path)
     assert {path.name for path in leftovers(tmp_path)} == live
 
 
@@ -485,12 +487,12 @@ def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Pat
     for content in [*contents, good.replace(b'"TrueOnlineTD"', b'"TrueOnlineGTD"'), good.replace(b'"keys"', b'"kays"')]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
-            td.load_results(tmp_path)
+            td.studies.load_results(tmp_path)
     path.write_bytes(good.replace(b'"format": 1', b'"format": 2'))
     with pytest.raises(ValueError, match="is of format 2, this version reads 1"):
-        td.load_results(tmp_path)
-    assert td.run_study(STUDY, tmp_path).done == 0
-    assert td.load_results(tmp_path).equals(td.load_results(finished))
+        td.studies.load_results(tmp_path)
+    assert td.studies.run_study(STUDY, tmp_path).done == 0
+    assert td.studies.load_results(tmp_path).equals(td.studies.load_results(finished))
 
 
 @pytest.mark.parametrize(
@@ -499,7 +501,7 @@ def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Pat
 def test_a_manifest_of_somebody_else_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ValueError, match=r"out: .*manifest\.json is not of a study, and is not overwritten"):
-        td.run_study(STUDY, tmp_path)
+        td.studies.run_study(STUDY, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
     assert (tmp_path / "manifest.json").read_bytes() == content
 
@@ -507,7 +509,7 @@ def test_a_manifest_of_somebody_else_is_not_overwritten(content: bytes, tmp_path
 def test_a_manifest_that_is_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").mkdir()
     with pytest.raises(ValueError, match=r"out: .*manifest\.json cannot be read"):
-        td.run_study(STUDY, tmp_path)
+        td.studies.run_study(STUDY, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
 
 
@@ -515,7 +517,7 @@ def test_a_bit_that_flips_in_the_manifest_changes_no_result(tmp_path: Path, fini
     """It is refused; or harmless, between the values and in the name of the sum itself."""
     for name, content in units(finished).items():
         write_whole(tmp_path / name, content)
-    good, draw, whole = (finished / "manifest.json").read_bytes(), random.Random(2), td.load_results(finished)
+    good, draw, whole = (finished / "manifest.json").read_bytes(), random.Random(2), td.studies.load_results(finished)
     accepted = 0
     for place in range(0, len(good), 13):
         damaged = bytearray(good)
@@ -524,7 +526,7 @@ def test_a_bit_that_flips_in_the_manifest_changes_no_result(tmp_path: Path, fini
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = td.load_results(tmp_path)
+                found = td.studies.load_results(tmp_path)
         except ValueError:
             continue
         assert found.equals(whole), place

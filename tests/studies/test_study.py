@@ -60,34 +60,35 @@ grid = { alpha = [0.01] }
 """
 
 
-def lake() -> td.Study:
+def lake() -> td.studies.Study:
     """What LAKE says."""
-    return td.Study(
+    return td.studies.Study(
         name="lake", title="A lake", task="FrozenLake-v0", preset="off-policy", task_options={"discount": 0.9},
         seeds=5, seed=7, steps=3000, points=30, tail=0.2, curve=15, warm_up=0.25,
         grid={"alpha": np.array([0.001, 0.01]), "kappa": (1, 0.1), "of": ["target", "corrected"]},  # type: ignore[dict-item]
         methods={
-            "META": td.Method(
+            "META": td.studies.Method(
                 "PublishedTrueOnlineGTD", "Meta.thesis", ("alpha", "kappa", "of"),
                 {"last_discount": 0.95, "initial": 0.5, "rule.features": {"type": "OneHot", "n": 16}},
                 "thesis", "over states",
             ),
-            "falling": td.Method("TD", options={"lam": 0.5, "alpha": {"type": "OneOver", "by": "steps", "scale": 0.5}}),
+            "falling": td.studies.Method("TD", options={"lam": 0.5, "alpha": {"type": "OneOver", "by": "steps",
+            "scale": 0.5}}),
         },
         quick={"seeds": 2, "grid": {"alpha": [0.01]}},
     )  # fmt: skip
 
 
-def keys(study: td.Study) -> dict[str, str]:
+def keys(study: td.studies.Study) -> dict[str, str]:
     return {method: study.key(method) for method in study.methods}
 
 
 def test_toml_dataclasses_and_plain_data_declare_the_same_study(tmp_path: Path) -> None:
     path = tmp_path / "lake.toml"
     path.write_text(LAKE, encoding="utf-8")
-    written = td.Study.load(path)
-    assert written == td.Study.load(str(path)) == lake()
-    again = td.Study.from_dict(json.loads(json.dumps(written.to_dict())))
+    written = td.studies.Study.load(path)
+    assert written == td.studies.Study.load(str(path)) == lake()
+    again = td.studies.Study.from_dict(json.loads(json.dumps(written.to_dict())))
     assert again == written
     assert keys(again) == keys(written) == keys(lake())
 
@@ -97,7 +98,7 @@ def test_learners_are_those_that_are_declared() -> None:
     wanted = [
         PublishedTrueOnlineGTD(
             task.features, alpha, on_divergence="flag", last_discount=0.95, initial=0.5,
-            lam=td.Meta.thesis(kappa, of=of, features=td.OneHot(16), warm_up=0.25, length=3000),
+            lam=td.rules.Meta.thesis(kappa, of=of, features=td.features.OneHot(16), warm_up=0.25, length=3000),
         )
         for alpha in (0.001, 0.01) for kappa in (1.0, 0.1) for of in ("target", "corrected")
     ]  # fmt: skip
@@ -105,25 +106,25 @@ def test_learners_are_those_that_are_declared() -> None:
     assert [repr(learner) for learner in found] == [repr(learner) for learner in wanted]
     assert {learner.rule.warm_up_steps for learner in found} == {750}
     (falling,) = lake().learners("falling")
-    step = td.OneOver("steps", scale=0.5)
+    step = td.steps.OneOver("steps", scale=0.5)
     assert repr(falling) == repr(td.TD(task.features, step, 0.5, on_divergence="flag"))
 
 
 def test_a_warm_up_of_the_methods_own_goes_first() -> None:
     methods = {
-        "own": td.Method("TD", "Counting", ("alpha",), {"warm_up": 7}),
-        "none": td.Method("TD", "Counting", ("alpha",), {"rule.warm_up": 0}),
+        "own": td.studies.Method("TD", "Counting", ("alpha",), {"warm_up": 7}),
+        "none": td.studies.Method("TD", "Counting", ("alpha",), {"rule.warm_up": 0}),
     }
     study = small(methods=methods, steps=1000, warm_up=0.5)
     assert [study.learners(name)[0].rule.warm_up_steps for name in methods] == [7, 0]
 
 
 def test_the_published_truth_is_that_of_a_model_that_forgets_moves() -> None:
-    study = td.Study.load("frozenlake")
+    study = td.studies.Study.load("frozenlake")
     found, exact = study.truth("fixed_published"), study.truth("fixed")
     np.testing.assert_allclose(found.values, published_values()[found.observations], rtol=1e-12)
     assert np.abs(found.values - exact.values).max() > 1e-3
-    ring = small(methods={"a": td.Method("TD", truth="thesis"), "b": td.Method("TD")})
+    ring = small(methods={"a": td.studies.Method("TD", truth="thesis"), "b": td.studies.Method("TD")})
     np.testing.assert_allclose(ring.truth("a").values, ring.truth("b").values, rtol=1e-12)
 
 
@@ -141,18 +142,18 @@ AXES = st.dictionaries(
 
 
 @st.composite
-def any_study(draw: Any) -> td.Study:
+def any_study(draw: Any) -> td.studies.Study:
     grid = draw(AXES)
     steps = draw(st.integers(1, 10**6))
     methods = {
-        name: td.Method(
+        name: td.studies.Method(
             draw(st.sampled_from(["TD", "GTD"])), draw(st.sampled_from([None, "Meta"])),
             tuple(draw(st.lists(st.sampled_from(sorted(grid)), unique=True))),
             draw(st.dictionaries(st.sampled_from(["bound", "rule.of", "learner.lam"]), PLAIN)),
         )
         for name in draw(st.sets(st.sampled_from(["one", "two-2", "3.three", "vier_4+"]), min_size=1))
     }  # fmt: skip
-    return td.Study(
+    return td.studies.Study(
         "any", "RingWorld-v0", methods, grid=grid, steps=steps, points=draw(st.integers(1, min(steps, 300))),
         seeds=draw(st.integers(1, 500)), seed=draw(st.integers(0, 10**6)), tail=draw(st.floats(0.001, 1)),
         curve=draw(st.integers(1, 400)), warm_up=draw(st.floats(0, 0.99)),
@@ -162,15 +163,15 @@ def any_study(draw: Any) -> td.Study:
 
 @examples(40)
 @given(any_study())
-def test_what_is_written_down_is_the_same_study(study: td.Study) -> None:
-    again = td.Study.from_dict(json.loads(json.dumps(study.to_dict())))
+def test_what_is_written_down_is_the_same_study(study: td.studies.Study) -> None:
+    again = td.studies.Study.from_dict(json.loads(json.dumps(study.to_dict())))
     assert again == study
     assert keys(again) == keys(study)
 
 
 @examples(40)
 @given(any_study())
-def test_points_are_even(study: td.Study) -> None:
+def test_points_are_even(study: td.studies.Study) -> None:
     at, n = study.read_at, study.points
     assert at.size == n
     assert at[-1] == study.steps
@@ -181,7 +182,7 @@ def test_points_are_even(study: td.Study) -> None:
 @examples(40)
 @given(any_study())
 @example(small(steps=138, points=138, tail=0.25, curve=132))  # six ties in the rounding
-def test_the_curve_keeps_points_evenly_and_the_whole_tail(study: td.Study) -> None:
+def test_the_curve_keeps_points_evenly_and_the_whole_tail(study: td.studies.Study) -> None:
     n, m = study.points, min(study.curve, study.points)
     before = n - study.tail_points
     head, tail = np.split(study.kept, [-study.tail_points])
@@ -194,11 +195,11 @@ def test_the_curve_keeps_points_evenly_and_the_whole_tail(study: td.Study) -> No
 
 def test_cells_are_all_combinations_the_first_parameter_slowest() -> None:
     study = small(
-        grid={"lam": [0.5, 0.1, 0.3], "alpha": [2, 1.5]}, methods={"m": td.Method("TD", over=("alpha", "lam"))}
+        grid={"lam": [0.5, 0.1, 0.3], "alpha": [2, 1.5]}, methods={"m": td.studies.Method("TD", over=("alpha", "lam"))}
     )
     expected = [{"alpha": a, "lam": b} for a in (2.0, 1.5) for b in (0.5, 0.1, 0.3)]
     assert study.cells("m") == expected
-    assert small(methods={"m": td.Method("TD", options={"alpha": 0.1})}).cells("m") == [{}]
+    assert small(methods={"m": td.studies.Method("TD", options={"alpha": 0.1})}).cells("m") == [{}]
 
 
 def test_some_of_a_study_can_be_changed() -> None:
@@ -230,10 +231,10 @@ def test_a_study_extends_a_bundled_one_or_its_neighbour(tmp_path: Path, monkeypa
     other.write_text(
         'extends = "mine.toml"\nsteps = 500000\n[grid]\nalpha = [0.5]\nlam=[1.0]\nkappa=[1]', encoding="utf-8"
     )
-    assert td.Study.load(mine) == td.Study.load("frozenlake").but(name="mine", seeds=3)
+    assert td.studies.Study.load(mine) == td.studies.Study.load("frozenlake").but(name="mine", seeds=3)
     monkeypatch.chdir(tmp_path)
     for source in ("there/other.toml", other):
-        found = td.Study.load(source)
+        found = td.studies.Study.load(source)
         assert (found.name, found.seeds, found.steps, found.task) == ("mine", 3, 500_000, "FrozenLake-v0")
         assert found.grid == {"alpha": [0.5], "lam": [1.0], "kappa": [1]}
 
@@ -252,18 +253,18 @@ def test_a_study_that_extends_itself_or_nothing_is_refused(tmp_path: Path, text:
     (tmp_path / "there" / "a.toml").write_text(text, encoding="utf-8")
     (tmp_path / "there" / "b.toml").write_text('extends = "a.toml"', encoding="utf-8")
     with pytest.raises((ValueError, TypeError), match=message):
-        td.Study.load(tmp_path / "there" / "a.toml")
+        td.studies.Study.load(tmp_path / "there" / "a.toml")
 
 
 # ---- identity --------------------------------------------------------------------------------------------------
 
 
-def changed(name: str, **what: Any) -> td.Study:
+def changed(name: str, **what: Any) -> td.studies.Study:
     """The small study with one method changed."""
     return small(methods=METHODS | {name: replace(METHODS[name], **what)})
 
 
-MATTERS: dict[str, Callable[[], td.Study]] = {
+MATTERS: dict[str, Callable[[], td.studies.Study]] = {
     "task": lambda: small(task="RandomWalk-v0", preset=None),
     "preset": lambda: small(preset="0.2/0.15"),
     "task_options": lambda: small(task_options={"discount": 0.9}),
@@ -283,14 +284,14 @@ MATTERS: dict[str, Callable[[], td.Study]] = {
     "over": lambda: changed("greedy", over=(), options={"alpha": 0.1}),
     "truth": lambda: changed("greedy", truth="thesis"),
 }
-DOES_NOT: dict[str, Callable[[], td.Study]] = {
+DOES_NOT: dict[str, Callable[[], td.studies.Study]] = {
     "name": lambda: small(name="other"),
     "title": lambda: small(title="What?"),
     "about": lambda: changed("greedy", about="λ-greedy"),
     "seeds": lambda: small(seeds=99),
     "seed": lambda: small(seed=5),
     "quick": lambda: small(quick={"seeds": 1}),
-    "other methods": lambda: small(methods={"greedy": METHODS["greedy"], "new": td.Method("TD")}),
+    "other methods": lambda: small(methods={"greedy": METHODS["greedy"], "new": td.studies.Method("TD")}),
     "another method's grid": lambda: small(grid={"alpha": [0.01, 0.1], "lam": [0.5], "kappa": [1.0]}),
     "how numbers are written": lambda: small(
         steps=np.int64(1000), grid={"alpha": np.array([0.01, 0.1]), "lam": (0, 0.9)}
@@ -352,7 +353,7 @@ def test_the_bundled_studies_are_the_thesis() -> None:
 def test_the_bundled_grids_are_those_of_the_printed_tables() -> None:
     for table, name in TABLES.items():
         cells = [cell for cell in thesis_tables() if cell.table == table]
-        study = td.Study.load(name)
+        study = td.studies.Study.load(name)
         assert sorted({cell.alpha for cell in cells}) == study.grid["alpha"]
         assert sorted({cell.lam for cell in cells if cell.lam is not None}) == study.grid["lam"]
         assert {cell.method for cell in cells} <= set(study.methods)
@@ -360,18 +361,18 @@ def test_the_bundled_grids_are_those_of_the_printed_tables() -> None:
 
 def test_the_bundled_studies_are_on_the_tasks_that_their_names_say() -> None:
     for name, (behaviour, target) in RINGS.items():
-        ring = td.Study.load(name).environment
+        ring = td.studies.Study.load(name).environment
         assert ring.behavior(5)[0] == behaviour
         assert ring.target(5)[0] == target
         assert ring.on_policy == name.endswith("-on")
     for name, on in (("frozenlake", False), ("frozenlake-on", True)):
-        ice = td.Study.load(name).environment
+        ice = td.studies.Study.load(name).environment
         assert (ice.id, ice.on_policy, ice.features.size) == ("FrozenLake-v0", on, 12)
 
 
 def test_the_bundled_learners_can_all_be_built_and_wait_a_tenth() -> None:
     for name in ("ringworld-0.20-0.15", "frozenlake-on"):
-        study = td.Study.load(name).but(grid={"alpha": [1e-5], "kappa": [1e-7]})
+        study = td.studies.Study.load(name).but(grid={"alpha": [1e-5], "kappa": [1e-7]})
         for method, declared in study.methods.items():
             built = study.learners(method)
             assert len(built) == len(study.cells(method))
@@ -387,7 +388,7 @@ def test_the_bundled_learners_can_all_be_built_and_wait_a_tenth() -> None:
 MODULE = """
 import tdlambda as td
 
-@td.task("Mine-v0", {"far": {"n": 7}})
+@td.tasks.register("Mine-v0", {"far": {"n": 7}})
 class Mine(td.tasks.ring_world.RingWorld):
     '''A ring of mine.'''
 
@@ -405,20 +406,20 @@ def test_tasks_and_learners_of_ones_own(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(tmp_path)
     study = small(
         task="Mine-v0", preset="far", modules=["of_my_own"],
-        methods={"patient": td.Method("of_my_own:Patient", over=("alpha",), options={"initial": 1.0})},
+        methods={"patient": td.studies.Method("of_my_own:Patient", over=("alpha",), options={"initial": 1.0})},
     )  # fmt: skip
     try:
         found = study.learners("patient")
         patient: Any = type(found[0])
         assert [repr(learner) for learner in found] == [
-            repr(patient(td.OneHot(7), alpha, 1.0, initial=1.0, on_divergence="flag")) for alpha in (0.01, 0.1)
+            repr(patient(td.features.OneHot(7), alpha, 1.0, initial=1.0, on_divergence="flag")) for alpha in (0.01, 0.1)
         ]
         assert patient.__module__ == "of_my_own"
-        wrong = small(methods={"no": td.Method("of_my_own:nothing")})
+        wrong = small(methods={"no": td.studies.Method("of_my_own:nothing")})
         with pytest.raises(TypeError, match=r"methods\.no: .*of_my_own:nothing makes no learner"):
             wrong.learners("no")
     finally:
-        td.TASKS.pop("Mine-v0", None)
+        td.tasks.TASKS.pop("Mine-v0", None)
 
 
 # ---- what cannot be --------------------------------------------------------------------------------------------
@@ -600,14 +601,14 @@ def test_what_cannot_be_is_refused_by_name_before_anything_is_written(
     changes, message = BAD[case]
     plain = {"name": "bad", "task": "RingWorld-v0", "seeds": 1, "steps": 1000, "points": 10} | grid() | method()
     with pytest.raises((ValueError, TypeError), match=message) as refused:
-        td.run_study(td.Study.from_dict(plain | changes), tmp_path / "out")
+        td.studies.run_study(td.studies.Study.from_dict(plain | changes), tmp_path / "out")
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_the_study_that_the_bad_ones_are_made_of_is_good(tmp_path: Path) -> None:
     plain = {"name": "bad", "task": "RingWorld-v0", "seeds": 1, "steps": 1000, "points": 10} | grid() | method()
-    assert td.run_study(td.Study.from_dict(plain), tmp_path / "out").done == 1
+    assert td.studies.run_study(td.studies.Study.from_dict(plain), tmp_path / "out").done == 1
 
 
 def test_a_task_may_have_its_name_in_gymnasium() -> None:
@@ -615,7 +616,7 @@ def test_a_task_may_have_its_name_in_gymnasium() -> None:
 
 
 def test_a_truth_without_a_model_is_refused() -> None:
-    study = td.Study("car", "MountainCar-v0", {"m": td.Method("TD", truth="thesis")})
+    study = td.studies.Study("car", "MountainCar-v0", {"m": td.studies.Method("TD", truth="thesis")})
     with pytest.raises(ValueError, match=r"methods\.m: truth: MountainCar-v0 has no model"):
         study.truth("m")
 
@@ -625,7 +626,7 @@ def test_what_a_study_needs_is_named(needed: str) -> None:
     plain = small().to_dict()
     del plain[needed]
     with pytest.raises(ValueError, match=f"{needed}: the study has none"):
-        td.Study.from_dict(plain)
+        td.studies.Study.from_dict(plain)
 
 
 def test_a_changed_study_is_checked_too() -> None:
@@ -658,15 +659,15 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, content: bytes, mess
     path = tmp_path / "study.toml"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        td.Study.load(path)
+        td.studies.Study.load(path)
 
 
 def test_a_study_that_is_not_there_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"nowhere\.toml.*bundled are every-step-size, "):
-        td.Study.load(tmp_path / "nowhere.toml")
+        td.studies.Study.load(tmp_path / "nowhere.toml")
     with pytest.raises(ValueError, match=r"did you mean 'ringworld-0\.40-0\.35'"):
-        td.Study.load("ringworld-0.40-0.36")
+        td.studies.Study.load("ringworld-0.40-0.36")
     with pytest.raises(ValueError, match="neither a file nor a bundled study"):
-        td.Study.load(tmp_path)
+        td.studies.Study.load(tmp_path)
     with pytest.raises(ValueError, match="holds no results"):
         load_study(tmp_path)

@@ -19,20 +19,20 @@ from tdlambda.studies import running, watching
 from tdlambda.studies.store import Store, read_unit
 from tdlambda.studies.watching import Watcher
 
-STUDY = td.Study(
+STUDY = td.studies.Study(
     "small", "RandomWalk-v0", title="a small one", seeds=4, steps=1000, points=20,
     grid={"alpha": [0.1, 50.0], "lam": [0.0, 0.9]},
     methods={
-        "fixed": td.Method("TD", over=("alpha", "lam"), about="a fixed λ"),
-        "greedy": td.Method("TrueOnlineTD", rule="Greedy", over=("alpha",)),
-        "plain": td.Method("TD", options={"alpha": 0.1, "lam": 0.9}),
+        "fixed": td.studies.Method("TD", over=("alpha", "lam"), about="a fixed λ"),
+        "greedy": td.studies.Method("TrueOnlineTD", rule="Greedy", over=("alpha",)),
+        "plain": td.studies.Method("TD", options={"alpha": 0.1, "lam": 0.9}),
     },
 )  # fmt: skip
 
 
 @pytest.fixture
 def done(tmp_path: Path) -> Path:
-    td.run_study(STUDY, tmp_path / "r", progress=False)
+    td.studies.run_study(STUDY, tmp_path / "r", progress=False)
     return tmp_path / "r"
 
 
@@ -57,7 +57,7 @@ def test_what_it_says_is_what_the_results_say(done: Path) -> None:
     assert (state.study, state.title, state.seeds, state.steps) == ("small", "a small one", 4, 1000)
     assert (state.done, state.wanted, state.read, state.finished) == (12, 12, 12, True)
     assert (state.seconds_left, state.sessions, state.damaged, state.set_aside) == (0.0, [], [], 0)
-    results, view = td.load_results(done), overview(done)
+    results, view = td.studies.load_results(done), overview(done)
     for method in state.methods:
         mine, cell, best = results.filter(pl.col("method") == method.name), view.best(method.name), method.best
         assert (method.done, method.wanted, method.runs) == (4, 4, mine.height)
@@ -73,7 +73,7 @@ def test_what_it_says_is_what_the_results_say(done: Path) -> None:
 
 def test_where_every_run_diverged_the_best_is_infinite(tmp_path: Path) -> None:
     lost = STUDY.but(methods=["fixed"], grid={"alpha": [50.0]}, seeds=1)
-    td.run_study(lost, tmp_path, progress=False)
+    td.studies.run_study(lost, tmp_path, progress=False)
     (method,) = Watcher(tmp_path).look().methods
     assert method.best is not None
     assert (method.best.mean, method.best.diverged, method.diverged) == (float("inf"), 1, 2)
@@ -96,7 +96,7 @@ def test_unfinished_damaged_and_gone(done: Path) -> None:
         assert state.set_aside == 1
         assert (state.methods[0].done, state.methods[0].runs) == (2, 8)
         assert (state.units_per_minute, state.seconds_left) == (None, None)  # nobody is at work
-    td.run_study(STUDY, done, progress=False)
+    td.studies.run_study(STUDY, done, progress=False)
     state = watcher.look()
     assert state.finished
     assert (state.damaged, state.set_aside) == ([], 2)
@@ -123,7 +123,7 @@ def test_files_are_read_once(done: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     os.utime(touched, ns=(1, 10**18))
     assert watcher.look().finished
     assert read[12:] == [touched]
-    td.run_study(STUDY.but(seeds=6), done, progress=False)  # the manifest is another now
+    td.studies.run_study(STUDY.but(seeds=6), done, progress=False)  # the manifest is another now
     state = watcher.look()
     assert (state.done, state.wanted, len(read)) == (18, 18, 19)
 
@@ -192,7 +192,7 @@ def test_a_run_compiles_before_it_is_at_work(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(running, "calibrated", calibrated)
     monkeypatch.setattr(Store, "write", written)
-    td.run_study(STUDY.but(seeds=1), tmp_path, progress=False)
+    td.studies.run_study(STUDY.but(seeds=1), tmp_path, progress=False)
     assert seen == [*((method, [True]) for method in STUDY.methods), *[("a unit", [False])] * len(STUDY.methods)]
 
 
@@ -227,7 +227,7 @@ def test_an_empty_directory_is_in_order_and_wrong_ones_are_named(tmp_path: Path,
     watcher = Watcher(empty)
     state = watcher.look()
     assert (state.study, state.wanted, state.done, state.finished) == ("", 0, 0, False)
-    td.run_study(STUDY.but(seeds=1), empty, progress=False)
+    td.studies.run_study(STUDY.but(seeds=1), empty, progress=False)
     assert watcher.look().finished
     with pytest.raises(ValueError, match="there is no directory"):
         Watcher(tmp_path / "nowhere").look()

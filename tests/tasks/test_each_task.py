@@ -32,13 +32,15 @@ def test_ring_world_by_difference_equation() -> None:
 
 
 def test_ring_world_presets_and_weights() -> None:
-    assert list(td.TASKS["RingWorld-v0"].presets) == [
+    assert list(td.tasks.TASKS["RingWorld-v0"].presets) == [
         "0.4/0.35", "0.3/0.25", "0.2/0.15", "0.35/0.35", "0.25/0.25", "0.15/0.15"
     ]  # fmt: skip
     task = make("RingWorld-v0")
     assert task.behavior(1)[0] == 0.4
     assert exact("RingWorld-v0").error_weights(task.target).sum() == pytest.approx(0.938, abs=5e-4)
-    assert [make("RingWorld-v0", p).on_policy for p in td.TASKS["RingWorld-v0"].presets] == [False] * 3 + [True] * 3
+    assert [make("RingWorld-v0", p).on_policy for p in td.tasks.TASKS["RingWorld-v0"].presets] == [False] * 3 + [
+        True
+    ] * 3
 
 
 def test_frozen_lake_against_a_table_built_by_hand() -> None:
@@ -81,7 +83,7 @@ def test_frozen_lake_maps() -> None:
     task = make("FrozenLake-v0", map=["SFF", "FHG"], slippery=False)
     assert task.features.size == 6
     assert make("FrozenLake-v0", "on-policy").on_policy
-    assert make("FrozenLake-v0", "one-hot").features == td.OneHot(16)
+    assert make("FrozenLake-v0", "one-hot").features == td.features.OneHot(16)
     own = FrozenLakeEnv(desc=["SFF", "FHG"], is_slippery=False)
     assert task.mdp is not None
     assert task.mdp.optimal().v[0] == pytest.approx(0.95**2)

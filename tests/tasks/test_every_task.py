@@ -15,11 +15,11 @@ from scipy import stats
 import tdlambda as td
 from tdlambda.tasks import TabularTask
 
-PRESETS = [(name, preset) for name, entry in td.TASKS.items() for preset in (entry.presets or [None])]
+PRESETS = [(name, preset) for name, entry in td.tasks.TASKS.items() for preset in (entry.presets or [None])]
 FINITE = [(name, preset) for name, preset in PRESETS if td.make(name, preset).mdp is not None]
 
 
-def table_of(task: td.Task[Any]) -> td.FiniteMDP:
+def table_of(task: td.tasks.Task[Any]) -> td.FiniteMDP:
     assert task.mdp is not None
     return task.mdp
 
@@ -31,10 +31,10 @@ def test_passes_gymnasium_checker(name: str, preset: str | None) -> None:
         check_env(td.make(name, preset), skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", td.TASKS)
+@pytest.mark.parametrize("name", td.tasks.TASKS)
 def test_is_registered_with_gymnasium(name: str) -> None:
     env: Any = gym.make(f"tdlambda/{name}")
-    assert type(env.unwrapped) is td.TASKS[name].build
+    assert type(env.unwrapped) is td.tasks.TASKS[name].build
     assert td.make(f"tdlambda/{name}").id == name
 
 
@@ -56,7 +56,7 @@ def test_sampler_is_the_same_in_chunks_threads_and_copies(name: str, preset: str
     task = td.make(name, preset)
     whole = task.sampler(seed=11).take(600)
 
-    def in_chunks(_: int) -> list[td.Transitions]:
+    def in_chunks(_: int) -> list[td.mdp.Transitions]:
         sampler = td.make(name, preset).sampler(seed=11)
         return [sampler.take(n) for n in (1, 199, 0, 400)]
 
@@ -157,7 +157,7 @@ def test_state_frequencies_match_the_exact_distribution(name: str, preset: str |
 
 
 def test_environment_resets_by_seed_and_refuses_steps_after_the_end() -> None:
-    for name in td.TASKS:
+    for name in td.tasks.TASKS:
         task = td.make(name)
         with pytest.raises(RuntimeError, match="reset"):
             task.step(0)
@@ -179,7 +179,7 @@ def test_make_says_what_is_wrong() -> None:
     with pytest.raises(ValueError, match=r"no preset '0\.5/0\.5'; it has '0\.4/0\.35'"):
         td.make("RingWorld-v0", preset="0.5/0.5")
     with pytest.raises(ValueError, match="registered already"):
-        td.task("RingWorld-v0")(td.TASKS["RingWorld-v0"].build)
+        td.tasks.register("RingWorld-v0")(td.tasks.TASKS["RingWorld-v0"].build)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class DifferentialTD(Algorithm):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.DifferentialTD(td.OneHot(2), alpha=0.05, lam=0.5)
+    >>> v = td.DifferentialTD(td.features.OneHot(2), alpha=0.05, lam=0.5)
     >>> for _ in range(2_000):                     # rewards 0, 1, 0, 1, …
     ...     v.update(0, 0.0, 1, gamma=1.0)
     ...     v.update(1, 1.0, 0, gamma=1.0)

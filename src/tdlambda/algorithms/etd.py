@@ -136,7 +136,7 @@ class TrueOnlineETD(Emphatic):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TrueOnlineETD(td.OneHot(3), alpha=0.5, lam=0.0, interest=[1, 0, 0])
+    >>> v = td.TrueOnlineETD(td.features.OneHot(3), alpha=0.5, lam=0.0, interest=[1, 0, 0])
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> v.update(1, 1.0, 2, gamma=0.9)                 # of interest for the sake of state 0 only: F = 0.9
     >>> v.weights

@@ -23,7 +23,7 @@ class PGTD2(SecondWeights):
     --------
     >>> import tdlambda as td
     >>> walk = td.make("RandomWalk-v0", n=5)
-    >>> v = td.PGTD2(walk.features, td.OneOver("steps", scale=100, offset=1000), lam=0.5, beta=1.0)
+    >>> v = td.PGTD2(walk.features, td.steps.OneOver("steps", scale=100, offset=1000), lam=0.5, beta=1.0)
     >>> v.update_many(walk.sampler(seed=1).take(100_000))
     >>> v.predict_many([1, 2, 3, 4, 5]).round(2)
     array([-0.66, -0.32, -0.  ,  0.33,  0.66])

@@ -33,7 +33,7 @@ class TD(Algorithm):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TD(td.OneHot(3), alpha=0.5, lam=0.0)
+    >>> v = td.TD(td.features.OneHot(3), alpha=0.5, lam=0.0)
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.5

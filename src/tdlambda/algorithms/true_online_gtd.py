@@ -21,7 +21,7 @@ class TrueOnlineGTD(SecondWeights):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TrueOnlineGTD(td.OneHot(2), alpha=0.5, lam=0.0, beta=0.1)
+    >>> v = td.TrueOnlineGTD(td.features.OneHot(2), alpha=0.5, lam=0.0, beta=0.1)
     >>> for _ in range(2):
     ...     v.update(0, 1.0, 1, gamma=0.9, rho=2.0)
     >>> v.weights, v.row("V_h")

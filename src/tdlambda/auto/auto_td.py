@@ -41,7 +41,8 @@ class AutoTD(BatchLearner):
     dropped; only if no expert is left does it raise `Diverged`. A step costs in proportion to the active features and
     those with a live trace; with least squares, to the active features times all.
 
-    For vectors of readings (`td.Dense`), the experts are LSTD(λ) with several λ and windows, running means, and 0; with
+    For vectors of readings (`td.features.Dense`), the experts are LSTD(λ) with several λ and windows, running means,
+    and 0; with
     more than 64 readings fewer of them, and learners whose step sizes are normalised; with more than 256 those alone.
     Neither units nor offsets of readings and rewards matter, one outlier is cut to 1.5 times the largest deviation so
     far, and the first 32 transitions are held back. A step costs in proportion to the square of the number of readings.

@@ -19,7 +19,7 @@ def learning_curve(curve: Any, window: int = 20) -> Any:
     Parameters
     ----------
     curve
-        A `td.LearningCurve`.
+        A `td.control.LearningCurve`.
     window
         Episodes that the running mean is over.
     """

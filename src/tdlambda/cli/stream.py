@@ -46,7 +46,7 @@ def stream(
     import tdlambda as td  # Numba is slow to import
 
     if load is not None:
-        horde = td.Horde.load(load)
+        horde = td.load(load)
     elif not predict:
         raise ValueError("--predict: name a column to predict, or --load a saved Horde")
     else:
@@ -75,7 +75,7 @@ def stream(
     if save is not None:
         horde.save(save)
         if not json:
-            console.print(f"saved to {save}: td.Horde.load({str(save)!r})")
+            console.print(f"saved to {save}: td.load({str(save)!r})")
 
 
 def _name(column: str, steps: float, several: int) -> str:
@@ -91,7 +91,7 @@ def _score(
 
     text = follow and file.suffix.lower() not in (".parquet", ".pq")
     data: Any = Text(file, finished=True).read(10_000) if text else file
-    result = td.prequential(horde, data, period=period, baselines=names)
+    result = td.streams.prequential(horde, data, period=period, baselines=names)
     result.page(page)
     if json and follow:
         _say(horde, json)

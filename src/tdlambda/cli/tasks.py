@@ -14,7 +14,7 @@ def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = 
 
     Example: [bold]tdlambda tasks --json[/bold]
     """
-    found = [_describe(name) for name in td.TASKS]
+    found = [_describe(name) for name in td.tasks.TASKS]
     if json:
         print_json({"tasks": found})
         return
@@ -31,12 +31,12 @@ def _describe(name: str) -> dict[str, Any]:
     space: Any = task.action_space
     return {
         "id": name,
-        "summary": td.TASKS[name].summary,
+        "summary": td.tasks.TASKS[name].summary,
         "states": None if task.mdp is None else task.mdp.n_states,
         "terminal": None if task.mdp is None else int(task.mdp.terminal.sum()),
         "actions": int(space.n),
         "features": task.features.size,
         "active": task.features.active,
         "on_policy": task.on_policy,
-        "presets": list(td.TASKS[name].presets),
+        "presets": list(td.tasks.TASKS[name].presets),
     }

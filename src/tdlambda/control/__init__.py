@@ -12,8 +12,10 @@ from tdlambda.control.result import ControlResult
 from tdlambda.control.sarsa import Sarsa
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.training import train
+from tdlambda.control.value_state import AGENTS
 
 __all__ = [
-    "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve", "Policy",
+    "AGENTS", "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve",
+    "Policy",
     "QLambda", "Sarsa", "Softmax", "meta_actor_critic", "run", "train",
 ]  # fmt: skip

@@ -36,7 +36,7 @@ class Actor:
     Examples
     --------
     >>> import tdlambda as td
-    >>> actor = Actor(td.Softmax(2), td.OneHot(3), 0.1, True, "discounted", 0.0, 0, 1e-8, 1e12)
+    >>> actor = Actor(td.control.Softmax(2), td.features.OneHot(3), 0.1, True, "discounted", 0.0, 0, 1e-8, 1e12)
     >>> actor.view(0).shape, actor.distribution(1)
     ((2, 3), array([0.5, 0.5]))
     """
@@ -46,7 +46,7 @@ class Actor:
         entropy: float, warm_up: int, trace_tolerance: float, bound: float,
     ) -> None:  # fmt: skip
         if isinstance(eta, OneOver) and eta.by != "steps":
-            raise ValueError('eta: a schedule of the actor goes by steps, td.OneOver("steps")')
+            raise ValueError('eta: a schedule of the actor goes by steps, td.steps.OneOver("steps")')
         choice(weighting, "weighting", *actor.WEIGHTINGS)
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")

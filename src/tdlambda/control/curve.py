@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.learners import storage
 
 _COLUMNS = 5
 
@@ -107,31 +106,19 @@ class LearningCurve:
         return draw(self, integer(window, "window", 1))
 
     def save(self, path: str | Path) -> None:
-        """Write the curve to exactly this path, at once or not at all; `LearningCurve.load` reads it."""
-        target = Path(os.path.realpath(path))
-        beside = target.with_name(f".tdlambda-{secrets.token_hex(8)}.tmp")
-        try:
-            with open(beside, "xb") as file:
-                rows = np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS)
-                np.savez(file, episodes=rows, evaluations=self.evaluations, steps=np.array(self.steps))
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
+        """Write the curve to exactly this path, at once or not at all; `td.load` reads it."""
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS)
+        header = {"curve": 1, "params": {"steps": self.steps}}
+        storage.write(path, header, {"episodes": rows, "evaluations": self.evaluations})
 
     @classmethod
-    def load(cls, path: str | Path) -> LearningCurve:
-        """Read a curve that `save` wrote; pass it to `td.train` to go on with it."""
+    def read(cls, header: dict[str, Any], arrays: dict[str, Any]) -> LearningCurve:
+        """A curve from what `save` wrote."""
+        rows, evaluations = arrays["episodes"], arrays["evaluations"]
+        if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
+            raise ValueError("its arrays have other shapes")
         curve = cls()
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                rows, evaluations, steps = file["episodes"], file["evaluations"], int(file["steps"])
-            if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
-                raise ValueError("its arrays have other shapes")
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
-        curve.steps = steps
+        curve.steps = integer(header["params"]["steps"], "steps", 0)
         curve._rows = [(float(g), float(d), int(n), int(end), int(cut)) for g, d, n, end, cut in rows]
         curve._evaluated = [tuple(map(float, row)) for row in evaluations]
         return curve

@@ -71,7 +71,7 @@ class Gaussian(Policy):
     Examples
     --------
     >>> import numpy as np, tdlambda as td
-    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.OneHot(2), alpha=0.1), td.Gaussian(-2, 2), eta=0.1)
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1), td.control.Gaussian(-2, 2), eta=0.1)
     >>> agent.policy_at(0)                                 # mean and σ
     (array([0.]), array([1.]))
     >>> agent.update(0, [1.5], 1.0, 1, terminated=True)    # more than expected
@@ -154,7 +154,9 @@ class Gaussian(Policy):
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """To a `Box` of as many dimensions, clipped to it."""
         if not isinstance(space, gym.spaces.Box):
-            raise TypeError(f"env: its actions are {space}, but a Gaussian policy has those of a box; see td.Softmax")
+            raise TypeError(
+                f"env: its actions are {space}, but a Gaussian policy has those of a box; see td.control.Softmax"
+            )
         size = int(np.prod(space.shape))
         if size != self.dimensions:
             raise ValueError(f"env has actions of {size} dimensions, but the policy {self.dimensions}")

@@ -55,7 +55,7 @@ class Policy(ABC):
 
     def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:
         if features is not None and not isinstance(features, Encoder):
-            raise TypeError(f"features must be an encoder such as td.OneHot(11), or None; got {features!r}")
+            raise TypeError(f"features must be an encoder such as td.features.OneHot(11), or None; got {features!r}")
         self.features = features
         self.initial: Floats = np.asarray(initial, dtype=np.float64)
         if self.initial.ndim not in (0, 2) or not np.isfinite(self.initial).all():

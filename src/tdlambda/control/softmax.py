@@ -21,7 +21,7 @@ from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.control.policy import Policy, PolicyKernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.evaluation import _as_function
+from tdlambda.learners.learning import _as_function
 
 
 def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
@@ -76,7 +76,7 @@ class Softmax(Policy):
     Examples
     --------
     >>> import tdlambda as td
-    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.OneHot(2), alpha=0.1), td.Softmax(3), eta=0.1)
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1), td.control.Softmax(3), eta=0.1)
     >>> agent.policy_at(0).round(3)
     array([0.333, 0.333, 0.333])
     >>> agent.update(0, 2, 1.0, 1, terminated=True)        # action 2 was better than expected
@@ -133,9 +133,11 @@ class Softmax(Policy):
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """To a `Discrete` space of as many actions."""
         if not isinstance(space, gym.spaces.Discrete):
-            raise TypeError(f"env: its actions are {space}, but a softmax policy has discrete ones; see td.Gaussian")
+            raise TypeError(
+                f"env: its actions are {space}, but a softmax policy has discrete ones; see td.control.Gaussian"
+            )
         if space.n != self.actions:
-            raise ValueError(f"env has {space.n} actions, but the policy {self.actions}: td.Softmax({space.n})")
+            raise ValueError(f"env has {space.n} actions, but the policy {self.actions}: td.control.Softmax({space.n})")
         first = int(space.start)
         return lambda action: action + first
 

@@ -1,23 +1,17 @@
 """Agents in files: as learners are kept, a zip of plain arrays with a JSON header. Nothing in a file is ever run.
 
-    header.json          format, version of tdlambda, parameters; the critic's and the policy's within them
-    critic.<name>.npy    the arrays of the critic's state
-    actor.<name>.npy     those of the actor's
-
-`td.load` knows learners only; this is `ActorCritic.load`.
+header.json          format, version of tdlambda, parameters; the critic's and the policy's within them
+critic.<name>.npy    the arrays of the critic's state
+actor.<name>.npy     those of the actor's
 """
 
 from __future__ import annotations
 
-import io
-import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import tdlambda
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.policy import Policy
@@ -34,11 +28,11 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     Examples
     --------
     >>> import tempfile, tdlambda as td
-    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.OneHot(3), alpha=0.1), td.Softmax(2), eta=0.1)
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1), td.control.Softmax(2), eta=0.1)
     >>> agent.update(0, 1, 1.0, 1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     agent.save(f"{folder}/agent")
-    ...     td.ActorCritic.load(f"{folder}/agent").policy_at(0).round(3)
+    ...     td.load(f"{folder}/agent").policy_at(0).round(3)
     array([0.475, 0.525])
     """
     critic, policy = agent.critic, agent.policy
@@ -52,25 +46,9 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     params["policy"] = {"type": type(policy).__name__, "params": _all_plain(policy.get_params())}
     state = {f"critic.{name}": array for name, array in critic._state().items()}
     state |= {f"actor.{name}": array for name, array in agent._actor.state().items()}
-    header = {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "agent": "ActorCritic", "params": params}
-    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
-    for name, array in state.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-        members[f"{name}.npy"] = buffer.getvalue()
-    _build(header, state)  # what could not be loaded is not written
-    storage._replace(Path(os.path.realpath(path)), members)
-
-
-def load(path: str | Path) -> ActorCritic:
-    """Read an agent that `ActorCritic.save` wrote. The file need not be trusted: see `td.load`."""
-    with open(path, "rb") as file:
-        try:
-            header, state = storage._read(file)
-            return _build(header, state)
-        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
-        except Exception as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
+    header = {"agent": "ActorCritic", "params": params}
+    read(header, state)  # what could not be loaded is not written
+    storage.write(path, header, state)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -82,10 +60,8 @@ def _all_plain(params: dict[str, Any]) -> dict[str, Any]:
     return {name: storage._plain(name, value) for name, value in params.items()}
 
 
-def _build(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
+def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
     """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
-    if header.get("agent") != "ActorCritic":
-        raise ValueError("it is not an agent's; td.load reads learners")
     parts = {part: _under(f"{part}.", state) for part in ("critic", "actor")}
     if len(state) > sum(map(len, parts.values())):
         raise ValueError("it has arrays that an agent does not know")

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.evaluation import _held, _make
+from tdlambda.learners.learning import _held, _make
 from tdlambda.learners.progress import Speed
 
 _SHOW_EVERY = 256
@@ -71,7 +71,7 @@ def train(
     Examples
     --------
     >>> import tdlambda as td
-    >>> features = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
+    >>> features = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
     >>> agent = td.Sarsa(features, actions=2, alpha=0.05)
     >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1)
     >>> curve.steps

@@ -9,7 +9,7 @@ import numpy as np
 from tdlambda.arrays import Floats
 from tdlambda.control.greedy import GreedyPolicy
 from tdlambda.features import Encoder
-from tdlambda.learners.evaluation import _as_function
+from tdlambda.learners.learning import _as_function
 from tdlambda.rules import PerState
 
 
@@ -19,7 +19,8 @@ def policy_from(given: Any, actions: int, name: str) -> Any:
         return given
     if isinstance(given, int | float | str) or given is None:
         raise TypeError(
-            f"{name} must be td.EpsilonGreedy(0.1), td.Boltzmann(1.0), or the probability of each action; got {given!r}"
+            f"{name} must be td.control.EpsilonGreedy(0.1), td.control.Boltzmann(1.0), or the probability of each "
+            f"action; got {given!r}"
         )
     return _as_function(given, actions, name)
 
@@ -45,7 +46,9 @@ def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
     table = np.asarray(given, dtype=np.float64)
     states = features.states
     if states is None:
-        raise ValueError(f"lam: a λ for each state needs features of states, such as td.OneHot(11); got {features!r}")
+        raise ValueError(
+            f"lam: a λ for each state needs features of states, such as td.features.OneHot(11); got {features!r}"
+        )
     if table.shape == (states,):
         table = np.repeat(table, actions)
     if table.size != states * actions or table.shape not in ((states, actions), (states * actions,)):

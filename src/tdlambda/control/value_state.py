@@ -139,13 +139,6 @@ class ValueState:
         with self._guard.quiet:
             save(self, path)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read an agent that `save` wrote; it goes on as if it had never been away."""
-        from tdlambda.control.value_storage import load
-
-        return load(cls, path)
-
 
 AGENTS: dict[str, type[Any]] = {}
 """Agents that may be loaded, by name."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +12,6 @@ from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
 from tdlambda.control.value_state import AGENTS, ValueState
 from tdlambda.learners import LEARNERS, storage
 
-_Agent = TypeVar("_Agent", bound=ValueState)
 _POLICIES: dict[str, Any] = {kind.__name__: kind for kind in (EpsilonGreedy, Boltzmann, Falling)}
 
 
@@ -25,30 +21,16 @@ def save(agent: ValueState, path: str | Path) -> None:
     if AGENTS.get(kind.__name__) is not kind or LEARNERS.get(agent.algorithm.__name__) is not agent.algorithm:
         raise TypeError(f"agent and algorithm must be of known classes to be saved; got {kind} and {agent.algorithm}")
     params = {name: _plain(name, value) for name, value in agent.get_params().items()}
-    header = {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "agent": kind.__name__, "params": params}
-    state = agent._state()
-    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
-    for name, array in state.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-        members[f"{name}.npy"] = buffer.getvalue()
+    header, state = {"agent": kind.__name__, "params": params}, agent._state()
     storage._require_finite(agent.learner, state)
     _build(header, state)  # what could not be loaded is not written
-    storage._replace(Path(os.path.realpath(path)), members)
+    storage.write(path, header, state)
 
 
-def load(kind: type[_Agent], path: str | Path) -> _Agent:
-    """Read an agent that `save` wrote. The file need not be trusted: see `td.load`."""
-    with open(path, "rb") as file:
-        try:
-            header, state = storage._read(file)
-            agent = _build(header, state)
-            storage._require_finite(agent.learner, state)
-        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
-        except Exception as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
-    if not isinstance(agent, kind):
-        raise ValueError(f"{path} cannot be loaded: it holds {type(agent).__name__}, not {kind.__name__}")
+def read(header: dict[str, Any], state: dict[str, Any]) -> ValueState:
+    """An agent from what `save` wrote."""
+    agent = _build(header, state)
+    storage._require_finite(agent.learner, state)
     return agent
 
 
@@ -74,9 +56,7 @@ def _part(value: Any, allowance: int) -> Any:
 
 def _build(header: dict[str, Any], state: dict[str, Any]) -> Any:
     """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
-    kind = AGENTS.get(header.get("agent", ""))
-    if kind is None:
-        raise ValueError("it is not such an agent's; td.load reads learners, td.ActorCritic.load actor-critics")
+    kind = AGENTS[header["agent"]]
     held = sum(array.nbytes for array in state.values())
     allowance = max(storage._LEAST_ALLOWANCE, held)
     given = dict(header["params"])

@@ -10,7 +10,7 @@ import numpy as np
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.core.names import words
 from tdlambda.learners import Algorithm
-from tdlambda.learners.evaluation import _held
+from tdlambda.learners.learning import _held
 
 
 class Traces:

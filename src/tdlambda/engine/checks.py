@@ -90,7 +90,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
     Examples
     --------
     >>> import tdlambda as td
-    >>> td.check_rule(td.Meta(kappa=0.01))
+    >>> td.check_rule(td.rules.Meta(kappa=0.01))
     """
     if not isinstance(rule, Rule) or not rule.learns():
         raise TypeError(f"rule must be an instance of a td.Rule with a step; got {rule!r}")

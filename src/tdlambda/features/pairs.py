@@ -32,7 +32,7 @@ class Pairs(Encoder):
 
     def __init__(self, features: Encoder, actions: SupportsIndex) -> None:
         if not isinstance(features, Encoder):
-            raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
+            raise TypeError(f"features must be an encoder such as td.features.OneHot(11); got {features!r}")
         self.features, self.actions = features, whole_number("actions", actions, least=1)
         self.size, self.active = features.size * self.actions, features.active
         self.states = None if features.states is None else features.states * self.actions

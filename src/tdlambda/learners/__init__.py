@@ -5,17 +5,16 @@ from tdlambda.learners.allstd import LambdaChoice, choose_lambda
 from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.checks import check_learner
 from tdlambda.learners.discrepancy import LambdaDiscrepancy
-from tdlambda.learners.evaluation import Evaluation, evaluate
 from tdlambda.learners.expected_trace import ExpectedTrace
 from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
-from tdlambda.learners.log import from_log
+from tdlambda.learners.learning import LearningRun, learn
+from tdlambda.learners.log import learn_from_log
 from tdlambda.learners.lspe import LSPE
 from tdlambda.learners.lstd import LSTD
 from tdlambda.learners.monte_carlo import MonteCarlo
 from tdlambda.learners.n_step import NStepTD
 from tdlambda.learners.recursive_lstd import RecursiveLSTD
 from tdlambda.learners.step_size import OneOver
-from tdlambda.learners.storage import load
 
 __all__ = [
     "LEARNERS",
@@ -23,20 +22,19 @@ __all__ = [
     "LSTD",
     "Algorithm",
     "Diverged",
-    "Evaluation",
     "ExpectedTrace",
     "LambdaChoice",
     "LambdaDiscrepancy",
     "LambdaReturn",
     "Learner",
+    "LearningRun",
     "MonteCarlo",
     "NStepTD",
     "OneOver",
     "RecursiveLSTD",
     "check_learner",
     "choose_lambda",
-    "evaluate",
-    "from_log",
     "lambda_returns",
-    "load",
+    "learn",
+    "learn_from_log",
 ]

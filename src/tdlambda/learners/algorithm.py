@@ -96,13 +96,14 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     features
         Encoder of observations.
     alpha
-        Step size α: a number, a schedule such as `td.OneOver("visits")`, or step sizes that adapt, such as
+        Step size α: a number, a schedule such as `td.steps.OneOver("visits")`, or step sizes that adapt, such as
         `td.steps.Swift()`, where they are defined for the algorithm.
     lam
-        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.LambdaMixture()`, "meta"
-        `td.Meta()`, "greedy" `td.Greedy()`.
+        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.rules.LambdaMixture()`, "meta"
+        `td.rules.Meta()`, "greedy" `td.rules.Greedy()`.
     correction
-        Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a `td.TraceCorrection`.
+        Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a
+        `td.mdp.TraceCorrection`.
         "tree" and "abtd" need the behaviour policy's probability of each action, `update(…, behavior=)`.
     centering
         Reward centring: the step size of the average reward r̄ as a multiple η of α, for tasks without end. The learner
@@ -144,7 +145,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     ...         along = alpha * min(max(delta, -cap), cap)
     ...         keep, decay = rho * decay, gamma_next * lam_next
     ...         return keep, along, decay
-    >>> v = CappedTD(td.OneHot(3), alpha=0.5, lam=0.9, cap=1.0)
+    >>> v = CappedTD(td.features.OneHot(3), alpha=0.5, lam=0.9, cap=1.0)
     >>> v.update(0, 10.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.5
@@ -509,8 +510,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def estimates(self, observations: Any) -> Floats:
         """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
 
-        `td.Greedy`: E[G], Var[G] (or E[G²]). `td.Meta`: E[G], E[G^λ], Var[G^λ]. `td.ValueErrorGreedy`: E[G] as it is
-        learnt, and averaged. `td.LambdaMixture`: the values that are mixed before these.
+        `td.rules.Greedy`: E[G], Var[G] (or E[G²]). `td.rules.Meta`: E[G], E[G^λ], Var[G^λ].
+        `td.rules.ValueErrorGreedy`: E[G] as it is
+        learnt, and averaged. `td.rules.LambdaMixture`: the values that are mixed before these.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -539,7 +541,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def mixture(self) -> dict[str, float]:
-        """The estimates that V is a mixture of, and their weights (`td.LambdaMixture`); empty for other rules."""
+        """The estimates that V is a mixture of, and their weights (`td.rules.LambdaMixture`); empty for other rules."""
         return {k: float(self._record[number][0]) for k, number in self.model.mixture.items()}
 
     def row(self, name: str) -> Array:

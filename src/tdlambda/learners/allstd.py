@@ -57,7 +57,7 @@ class LambdaChoice:
     --------
     >>> import tdlambda as td
     >>> walk = td.make("RandomWalk-v0")
-    >>> found = td.choose_lambda(walk.sampler(seed=1).take(3000), walk.features, lams=[0.0, 0.5, 1.0])
+    >>> found = td.learners.choose_lambda(walk.sampler(seed=1).take(3000), walk.features, lams=[0.0, 0.5, 1.0])
     >>> found.lams, found.loss.shape
     (array([0. , 0.5, 1. ]), (3,))
     """
@@ -93,7 +93,7 @@ def choose_lambda(
     --------
     >>> import tdlambda as td
     >>> walk = td.make("RandomWalk-v0")
-    >>> found = td.choose_lambda(walk.sampler(seed=1).take(3000), walk.features)
+    >>> found = td.learners.choose_lambda(walk.sampler(seed=1).take(3000), walk.features)
     >>> 0 <= found.lam <= 1, found.learner.lambda_at(0) == found.lam
     (True, True)
     """
@@ -143,9 +143,9 @@ class Trajectories:
 
     def __init__(self, transitions: Transitions, features: Encoder, ridge: float) -> None:
         if not isinstance(transitions, Transitions):
-            raise TypeError(f"transitions must be td.Transitions; got {type(transitions).__name__}")
+            raise TypeError(f"transitions must be td.mdp.Transitions; got {type(transitions).__name__}")
         if not isinstance(features, Encoder):
-            raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
+            raise TypeError(f"features must be an encoder such as td.features.OneHot(11); got {features!r}")
         ends = np.flatnonzero(transitions.terminated | transitions.truncated) + 1
         scored = transitions.terminated[ends - 1]
         if len(ends) < 2 or not scored.any():

@@ -36,7 +36,7 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TD(td.Dense(1), alpha=1.0, lam=0.0)
+    >>> v = td.TD(td.features.Dense(1), alpha=1.0, lam=0.0)
     >>> for _ in range(20):
     ...     v.update([3.0], 1.0, [1.0], gamma=0.9)
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ class Learner(ABC):
 
     def __init__(self, features: Encoder, lam: Any) -> None:
         if not isinstance(features, Encoder):
-            raise TypeError(f"features must be an encoder such as td.OneHot(11); got {features!r}")
+            raise TypeError(f"features must be an encoder such as td.features.OneHot(11); got {features!r}")
         self.features = features
         self.rule = as_rule(lam)
         self._guard = Guard("learner")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import tdlambda
 from tdlambda.features import Dense, GridTilings, OneHot, Table
 from tdlambda.features.box import BoxEncoder
 from tdlambda.learners import storage
@@ -52,7 +53,7 @@ def check_learner(factory: Callable[[], Any], observations: Sequence[Any] | None
     --------
     >>> import tdlambda as td
     >>> from tdlambda.learners.checks import check_learner
-    >>> check_learner(lambda: td.TrueOnlineTD(td.OneHot(5), alpha=0.1))
+    >>> check_learner(lambda: td.TrueOnlineTD(td.features.OneHot(5), alpha=0.1))
     """
     checks = _Checks(factory, observations, seed)
     for name in [name for name in vars(_Checks) if name.startswith("check_")]:
@@ -192,7 +193,7 @@ class _Checks:
 
     def check_save_and_load(self) -> None:
         learner = self.after(self.past)
-        load = storage.load if isinstance(learner, Learner) else getattr(type(learner), "load", None)
+        load = tdlambda.load if isinstance(learner, Learner) else getattr(type(learner), "load", None)
         if load is None or (self.features is not None and type(self.features).__name__ not in storage._parts()):
             return  # features made of code cannot be saved
         with tempfile.TemporaryDirectory() as folder:

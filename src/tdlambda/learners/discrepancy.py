@@ -35,7 +35,7 @@ class LambdaDiscrepancy:
     --------
     >>> import tdlambda as td
     >>> task = td.make("Aliased-v0")
-    >>> found = td.LambdaDiscrepancy(td.TrueOnlineTD(task.features, 0.01))
+    >>> found = td.learners.LambdaDiscrepancy(td.TrueOnlineTD(task.features, 0.01))
     >>> found.update_many(task.sampler(seed=1).take(50_000))
     >>> bool(abs(found.value - 0.5**0.5) < 0.05)
     True

@@ -181,7 +181,7 @@ class ReturnLearner(BatchLearner):
     features
         Encoder of observations.
     alpha
-        Step size α: a number, or a schedule such as `td.OneOver("visits")`, which counts updates of w.
+        Step size α: a number, or a schedule such as `td.steps.OneOver("visits")`, which counts updates of w.
     initial
         Weights at the start: one number or one for each feature.
     bound

@@ -115,11 +115,12 @@ class ExpectedTrace(MatrixLearner):
     features
         Encoder of observations.
     alpha
-        Step size α of w: a number, or a schedule such as `td.OneOver("visits")`.
+        Step size α of w: a number, or a schedule such as `td.steps.OneOver("visits")`.
     lam
         λ: a number, one for each state, or a rule.
     beta
-        Step size β of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features, `td.OneOver("visits")`
+        Step size β of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features,
+        `td.steps.OneOver("visits")`
         makes of Θ's columns the averages of the traces met.
     eta
         η: the share of the trace itself. 0 is ET(λ), 1 is TD(λ).
@@ -136,7 +137,7 @@ class ExpectedTrace(MatrixLearner):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = ExpectedTrace(td.OneHot(4), alpha=0.5, lam=1.0, beta=td.OneOver("visits"))
+    >>> v = ExpectedTrace(td.features.OneHot(4), alpha=0.5, lam=1.0, beta=td.steps.OneOver("visits"))
     >>> v.update(0, 0.0, 2)
     >>> v.update(2, 0.0, 3, terminated=True)
     >>> v.update(1, 0.0, 2)

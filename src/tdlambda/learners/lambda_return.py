@@ -76,7 +76,7 @@ class LambdaReturn(EpisodeLearner):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = LambdaReturn(td.OneHot(3), alpha=0.5, lam=0.5, initial=1.0)
+    >>> v = LambdaReturn(td.features.OneHot(3), alpha=0.5, lam=0.5, initial=1.0)
     >>> v.update(0, 1.0, 1, gamma=1.0)
     >>> v.update(1, 3.0, 2, terminated=True)
     >>> v.predict(0), v.predict(1)

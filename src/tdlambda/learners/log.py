@@ -25,7 +25,7 @@ _RANGES = {
 _DEFAULTS = {"rho": 1.0, "terminated": False, "truncated": False}
 
 
-def from_log(
+def learn_from_log(
     table: Any,
     learner: AnyLearner,
     *,
@@ -67,11 +67,11 @@ def from_log(
     Examples
     --------
     >>> import tdlambda as td
-    >>> from tdlambda.learners.log import from_log
+    >>> from tdlambda.learners.log import learn_from_log
     >>> log = {"state": [0, 1], "r": [0.0, 1.0], "next": [1, 2], "done": [False, True]}
-    >>> v = td.TD(td.OneHot(3), alpha=0.5, lam=1.0)
+    >>> v = td.TD(td.features.OneHot(3), alpha=0.5, lam=1.0)
     >>> names = dict(obs="state", reward="r", next_obs="next", terminated="done")
-    >>> from_log(log, v, gamma=0.9, **names).predict(0)
+    >>> learn_from_log(log, v, gamma=0.9, **names).predict(0)
     0.45
     """
     chunk = integer(chunk, "chunk", 1)

@@ -73,7 +73,7 @@ class MonteCarlo(EpisodeLearner):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = MonteCarlo(td.OneHot(3), alpha=0.5)
+    >>> v = MonteCarlo(td.features.OneHot(3), alpha=0.5)
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.0

@@ -79,7 +79,7 @@ class NStepTD(ReturnLearner):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = NStepTD(td.OneHot(4), alpha=0.5, n=2)
+    >>> v = NStepTD(td.features.OneHot(4), alpha=0.5, n=2)
     >>> v.update(0, 1.0, 1)
     >>> v.predict(0)
     0.0

@@ -16,7 +16,7 @@ import math
 import os
 import secrets
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,51 +56,26 @@ def save(learner: Learner, path: str | Path) -> None:
     Examples
     --------
     >>> import tempfile, tdlambda as td
-    >>> from tdlambda.learners.storage import load, save
-    >>> v = td.TD(td.OneHot(3), alpha=0.5)
+    >>> from tdlambda.learners.storage import save
+    >>> v = td.TD(td.features.OneHot(3), alpha=0.5)
     >>> v.update(0, 1.0, 1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(v, f"{folder}/values")
-    ...     load(f"{folder}/values").predict(0)
+    ...     td.load(f"{folder}/values").predict(0)
     0.5
     """
     _require_registered(learner)
-    header = {"format": FORMAT, "tdlambda": tdlambda.__version__} | _plain("learner", learner)
-    members = {_HEADER: json.dumps(header, allow_nan=False).encode()}
-    state = learner._state()
-    for name, array in state.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-        members[f"{name}.npy"] = buffer.getvalue()
+    header, state = _plain("learner", learner), learner._state()
     _require_finite(learner, state)
     _build(header, state)  # what could not be loaded is not written
-    _replace(Path(os.path.realpath(path)), members)
+    write(path, header, state)
 
 
-def load(path: str | Path) -> Learner:
-    """Read a learner that `Learner.save` wrote; it goes on as if it had never been away.
-
-    The file need not be trusted: it holds plain data, and one that is damaged, made up, or from a newer version
-    raises ValueError. (A learner class of your own must be imported first.)
-
-    Examples
-    --------
-    >>> import tempfile, tdlambda as td
-    >>> from tdlambda.learners.storage import load
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     td.TrueOnlineTD(td.OneHot(3), alpha=td.OneOver("visits")).save(f"{folder}/values.npz")
-    ...     load(f"{folder}/values.npz").alpha
-    OneOver('visits', scale=1.0, offset=0.0, power=1.0)
-    """
-    with open(path, "rb") as file:
-        try:
-            header, state = _read(file)
-            learner = _build(header, state)
-            learner._restore(state)
-            _require_finite(learner, state)
-        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
-        except Exception as error:
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
+def read(header: dict[str, Any], state: dict[str, Array]) -> Learner:
+    """A learner from what `save` wrote."""
+    learner = _build(header, state)
+    learner._restore(state)
+    _require_finite(learner, state)
     return learner
 
 
@@ -161,7 +136,7 @@ def _exported(name: str, folder: str) -> Any:
     return getattr(module, name) if name in module.__all__ else None
 
 
-def _read(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header and the arrays, taken from memory no larger than the file."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
@@ -271,6 +246,17 @@ def _require_finite(learner: Learner, state: dict[str, Array]) -> None:
     for name, array in state.items():
         if getattr(learner, "diverged_at", None) is None and not np.isfinite(array).all():
             raise ValueError(f"array {name!r} has numbers that are not finite, in a learner that has not diverged")
+
+
+def write(path: str | Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write a header and arrays to exactly this path: everything, or on any failure nothing."""
+    header = {"format": FORMAT, "tdlambda": tdlambda.__version__} | header
+    members = {_HEADER: json.dumps(header, allow_nan=False).encode()}
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    _replace(Path(os.path.realpath(path)), members)
 
 
 def _replace(path: Path, members: dict[str, bytes]) -> None:

@@ -102,7 +102,7 @@ class TraceCorrection:
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", "0.4/0.35")
-    >>> cut = td.TraceCorrection("retrace", c_bar=0.5)
+    >>> cut = td.mdp.TraceCorrection("retrace", c_bar=0.5)
     >>> round(ring.mdp.trace_operator(0.9, ring.target, ring.behavior, correction=cut).norm, 3)
     0.91
     """
@@ -147,7 +147,7 @@ class TraceCorrection:
         if self.name == "abtd":
             if self.psi_0 is None or self.psi_max is None:
                 raise ValueError(
-                    'correction: "abtd" needs psi_0 and psi_max, td.TraceCorrection("abtd", psi_0=…, psi_max=…)'
+                    'correction: "abtd" needs psi_0 and psi_max, td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…)'
                 )
             psi = abtd_psi(self.zeta, self.psi_0, self.psi_max)
         ratio = np.asarray(rho, dtype=np.float64)

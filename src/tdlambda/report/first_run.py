@@ -106,7 +106,8 @@ def stream() -> Picture:
     rows = [{"time": t / 24, "prediction": made[t], "outcome": happened[t]} for t in range(*SHOWN.indices(y.size))]
     text = (
         "The mean temperature of Seattle's next ten hours, predicted at every hour of 2010 by "
-        f"td.AutoTD(td.Dense({readings(y).shape[1]})) before they came: off by {np.sqrt(square):.2f} °C over the "
+        f"td.AutoTD(td.features.Dense({readings(y).shape[1]})) before they came: off by {np.sqrt(square):.2f} °C "
+        f"over the "
         f"second half of the year, R² = {1 - square / np.var(happened[late]):.3f}."
     )
     return Picture("A real stream, predicted online", text, charts.predictions(rows, "day of the year", "°C", SIZE))

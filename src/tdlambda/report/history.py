@@ -20,7 +20,7 @@ MOMENTS = 5
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What `td.follow` saw: at each moment, for each state.
+    """What `td.report.follow` saw: at each moment, for each state.
 
     Attributes
     ----------
@@ -33,14 +33,16 @@ class History:
     error
         Σ d(s) (V(s) - v(s))², the value error without its ½, [moment].
     estimates
-        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.Meta` E[G], E[G^λ] and
-        Var[G^λ]; with `td.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
+        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.rules.Meta` E[G],
+        E[G^λ] and
+        Var[G^λ]; with `td.rules.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=1000, points=[0, 100, 1000])
+    >>> history = td.report.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta()), steps=1000, points=[0,
+    ...     100, 1000])
     >>> history.names
     ('E[G]', 'E[G^λ]', 'Var[G^λ]')
     >>> history.estimates.shape
@@ -166,7 +168,8 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=100_000, points=20)
+    >>> history = td.report.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta()), steps=100_000,
+    ...     points=20)
     >>> bool(history.lambdas[0, 5] == 1 and history.lambdas[-1, 5] < 0.1)     # λ falls as V becomes trustworthy
     True
     """

@@ -3,7 +3,7 @@
     published      what the tables were made with: their learners, the printed sign, κ chosen in hindsight among runs
                    that did not diverge, curves that begin with a point at step 0 and so end one point early
     like-for-like  one learner for all, the derived sign, κ and the best λ chosen on a quarter of the seeds and reported
-                   on the others, with `td.Meta()` as it is by default beside it
+                   on the others, with `td.rules.Meta()` as it is by default beside it
 
 A cell's `mean` is over runs, of the error averaged over the last points; its `std` is, as printed, the mean over those
 points of the standard deviation over runs. `z` is the difference to the printed mean, by the standard error of both,

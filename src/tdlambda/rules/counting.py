@@ -19,7 +19,7 @@ class Counting(Adaptive):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TrueOnlineTD(td.OneHot(2), alpha=0.1, lam=td.Counting(patience=1.0))
+    >>> v = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1, lam=td.rules.Counting(patience=1.0))
     >>> v.update(0, 0.0, 1, gamma=1.0)
     >>> v.lambda_at(0), v.lambda_at(1)
     (1.0, 0.5)

@@ -33,7 +33,7 @@ class OfflineMeta:
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> found = td.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.mdp.v(ring.target))
+    >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.mdp.v(ring.target))
     >>> found.lambda_at(5)                     # V is the truth: nothing is gained by waiting for returns
     0.0
     """
@@ -100,10 +100,10 @@ def offline_meta(
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", "0.35/0.35")
-    >>> found = td.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, V=0.0)
+    >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, V=0.0)
     >>> found.lambdas(range(1, 10)).round(1)        # V knows nothing; only near the left end is it near enough
     array([0. , 1. , 1. , 1. , 1. , 1. , 1. , 1. , 0.9])
-    >>> v = td.LambdaReturn(ring.features, 0.1, lam=td.PerState(found.lambdas(range(11))))
+    >>> v = td.LambdaReturn(ring.features, 0.1, lam=td.rules.PerState(found.lambdas(range(11))))
     """
     choice(of, "of", "target", "per-decision", "control-variate")
     if kappa is not None and not 0 < kappa < np.inf:

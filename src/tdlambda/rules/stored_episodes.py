@@ -96,7 +96,7 @@ class StoredEpisodes:
         rho_acc: bool,
     ) -> None:
         if not isinstance(c, Transitions):
-            raise TypeError(f"transitions must be td.Transitions; got {type(c).__name__}")
+            raise TypeError(f"transitions must be td.mdp.Transitions; got {type(c).__name__}")
         ends = np.flatnonzero(c.terminated | c.truncated)
         self.n, n = len(ends), int(ends[-1]) + 1 if len(ends) else 0
         if not n:

@@ -47,7 +47,8 @@ class ValueErrorGreedy(Adaptive):
     """λ that makes the value's own error smallest, one update ahead; nothing to tune, whatever α is.
 
     λ is high where V and the mean of the returns differ, in the same direction at a state and after it, by more than
-    noise would add, and low where they agree. It is one of the estimates that `lam="auto"`, `td.LambdaMixture`, mixes.
+    noise would add, and low where they agree. It is one of the estimates that `lam="auto"`, `td.rules.LambdaMixture`,
+    mixes.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class ValueErrorGreedy(Adaptive):
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.ValueErrorGreedy())
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.rules.ValueErrorGreedy())
     >>> v.update_many(ring.sampler(seed=1).take(50_000))
     >>> bool(v.lambdas(range(1, 10)).mean() < 0.5)
     True

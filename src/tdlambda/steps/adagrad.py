@@ -34,7 +34,7 @@ class AdaGrad(StepSize):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TDRC(td.OneHot(3), alpha=td.steps.AdaGrad(0.25), lam=0.0)
+    >>> v = td.TDRC(td.features.OneHot(3), alpha=td.steps.AdaGrad(0.25), lam=0.0)
     >>> v.update(0, 8.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.25

@@ -45,7 +45,7 @@ class Implicit(StepSize):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TD(td.OneHot(3), alpha=td.steps.Implicit(100.0), lam=0.0)
+    >>> v = td.TD(td.features.OneHot(3), alpha=td.steps.Implicit(100.0), lam=0.0)
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> round(v.predict(0), 3)
     0.99

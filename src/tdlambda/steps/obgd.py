@@ -58,7 +58,7 @@ class ObGD(StepSize):
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TD(td.OneHot(3), alpha=td.steps.ObGD(), lam=0.8)
+    >>> v = td.TD(td.features.OneHot(3), alpha=td.steps.ObGD(), lam=0.8)
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.5

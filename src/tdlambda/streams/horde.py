@@ -179,7 +179,8 @@ class Horde:
         """For each question, limits between which its return lies with this probability, if it is about normal.
 
         The variance of the return is learnt from the TD errors δ, E[Σ γ^2k δ²] (Sherstan et al. 2018): it is right
-        where the features are a state, and too small where errors follow each other. `td.prequential` measures how
+        where the features are a state, and too small where errors follow each other. `td.streams.prequential`
+        measures how
         often the limits hold.
         """
         work = self._at_work("interval")
@@ -217,17 +218,10 @@ class Horde:
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write everything that `Horde.load` needs to a file, at once or not at all."""
+        """Write everything that `td.load` needs to a file, at once or not at all."""
         from tdlambda.streams.storage import save
 
         save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Horde:
-        """Read a Horde that `save` wrote; it goes on as if it had never been away. The file need not be trusted."""
-        from tdlambda.streams.storage import load
-
-        return load(cls, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: a Horde that shares nothing with this one; without what made its learners."""

@@ -7,16 +7,13 @@ crew.<k>.<name>.npy    the arrays of the k-th kind of learner, one above the oth
 
 from __future__ import annotations
 
-import io
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tdlambda
 from tdlambda.features import Columns, Encoder
 from tdlambda.learners import storage
 from tdlambda.learners.base import LEARNERS, Array, Learner
@@ -32,24 +29,7 @@ if TYPE_CHECKING:
 
 def save(horde: Horde, path: str | Path) -> None:
     """Write a Horde to exactly this path: everything, or on any failure nothing (an old file then stays)."""
-    header, arrays = _written(horde)
-    members = {storage._HEADER: json.dumps(header, allow_nan=False).encode()}
-    for name, array in arrays.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-        members[f"{name}.npy"] = buffer.getvalue()
-    storage._replace(Path(os.path.realpath(path)), members)
-
-
-def load(kind: type[Horde], path: str | Path) -> Horde:
-    """Read a Horde that `Horde.save` wrote; it goes on as if it had never been away. The file need not be trusted."""
-    with open(path, "rb") as file:
-        try:
-            header, arrays = storage._read(file)
-            return _read(kind, header["params"], arrays)
-        # A made-up file can make a parser or a constructor fail in any way; none of them is the caller's to know.
-        except Exception as error:
-            raise ValueError(f"{path} cannot be loaded as a Horde: {error}") from error
+    storage.write(path, *_written(horde))
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -77,7 +57,7 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
         "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in horde.alarms],
         **{name: _crew(name, crew, arrays) for name, crew in crews.items()},
     }  # fmt: skip
-    return {"format": storage.FORMAT, "tdlambda": tdlambda.__version__, "horde": 1, "params": params}, arrays
+    return {"horde": 1, "params": params}, arrays
 
 
 def _plain_question(name: str, question: Question) -> dict[str, Any]:
@@ -118,9 +98,11 @@ def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def _read(kind: type[Horde], p: dict[str, Any], arrays: dict[str, Array]) -> Horde:
-    from tdlambda.streams.horde import Work
+def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
+    """A Horde from what `save` wrote."""
+    from tdlambda.streams.horde import Horde, Work
 
+    p = header["params"]
     questions = {name: Question(**params) for name, params in p["questions"].items()}
     allowance = max(storage._LEAST_ALLOWANCE, sum(array.nbytes for array in arrays.values()))
     features: Columns | Encoder = (
@@ -131,7 +113,7 @@ def _read(kind: type[Horde], p: dict[str, Any], arrays: dict[str, Array]) -> Hor
     if features.size > allowance:
         raise ValueError("its features ask for more memory than the file can account for")
     following = Following(**p["following"])
-    horde = kind(
+    horde = Horde(
         features, questions, by=following.by, time=following.time, gap=following.gap, terminated=following.terminated,
         missing=p["missing"], observed=p["observed"] or None, variance=p["variance"],
     )  # fmt: skip

@@ -155,7 +155,7 @@ def build_values(
 
 
 def _level(name: str, value: Any) -> Any:
-    """A number, or a table with the arguments of `td.Falling`."""
+    """A number, or a table with the arguments of `td.control.Falling`."""
     if not isinstance(value, Mapping):
         return value
     try:

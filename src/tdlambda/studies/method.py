@@ -40,8 +40,9 @@ class Method:
     Examples
     --------
     >>> import tdlambda as td
-    >>> meta = td.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01, "rule.trace": True})
-    >>> study = td.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
+    >>> meta = td.studies.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01,
+    ...     "rule.trace": True})
+    >>> study = td.studies.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
     >>> [(learner.alpha, learner.rule.kappa, learner.rule.trace) for learner in study.learners("META")]
     [(0.01, 0.01, True), (0.1, 0.01, True)]
     """

@@ -1,5 +1,6 @@
 """One file a task: environment, policies, features and truth. `make` builds one, `TASKS` lists them."""
 
+from tdlambda.randomness import uniform
 from tdlambda.tasks import (
     aliased,
     baird,
@@ -17,7 +18,7 @@ from tdlambda.tasks import (
     two_state,
 )
 from tdlambda.tasks.base import TabularTask, Task
-from tdlambda.tasks.registry import TASKS, TaskEntry, make, task
+from tdlambda.tasks.registry import TASKS, TaskEntry, make, register
 from tdlambda.tasks.table_world import table_world
 from tdlambda.tasks.world import WORLDS, World, WorldEnv, states
 
@@ -41,10 +42,11 @@ __all__ = [
     "mountain_car",
     "random_mrp",
     "random_walk",
+    "register",
     "ring_world",
     "states",
     "table_world",
-    "task",
     "two_choice",
     "two_state",
+    "uniform",
 ]

@@ -5,10 +5,10 @@ import numpy as np
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("Aliased-v0")
+@register("Aliased-v0")
 class Aliased(TabularTask):
     """From A or B, ½ each, through a middle state that looks the same, to +1 if it began in A and to -1 if in B.
 

@@ -5,10 +5,10 @@ import numpy as np
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("Baird-v0", {"uniform": {}, "seventh": {"start": 6}})
+@register("Baird-v0", {"uniform": {}, "seventh": {"start": 6}})
 class Baird(TabularTask):
     """Seven states, eight features, no reward: off-policy TD with linear features diverges, gradient TD does not.
 

@@ -78,6 +78,14 @@ class TabularTask(Task[int]):
         The policy that acts; the target policy itself by default.
     features
         The default encoder of states.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> rows = [(0, 0, 1, 1.0, 0.5), (0, 0, 0, 0.0, 0.5)]  # state, action, next state, reward, probability
+    >>> coin = td.TabularTask(td.FiniteMDP.from_rows(rows, terminal=[1]), [1.0], None, td.features.OneHot(2))
+    >>> coin.mdp.v(coin.target)
+    array([1., 0.])
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration

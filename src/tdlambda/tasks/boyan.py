@@ -6,10 +6,10 @@ from tdlambda.arrays import integer
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}, "13, no last jump": {"n": 13, "last_jump": False}})
+@register("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}, "13, no last jump": {"n": 13, "last_jump": False}})
 class BoyanChain(TabularTask):
     """From state n-1 down to 0 by one or two, -3 a step and -2 for the last; v(s) = -2s, linear in the features.
 

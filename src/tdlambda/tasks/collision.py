@@ -7,12 +7,12 @@ from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 STATES, FEATURES, ONES = 8, 6, 3
 
 
-@task("Collision-v0")
+@register("Collision-v0")
 class Collision(TabularTask):
     """Drive forward through eight states to a reward of 1; from state 4 on the behaviour turns away half of the time.
 

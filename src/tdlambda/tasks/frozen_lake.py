@@ -10,13 +10,13 @@ from tdlambda.features import Encoder, GridTilings, OneHot
 from tdlambda.mdp import FiniteMDP
 from tdlambda.mdp.finite import Policy
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 TARGET = (0.2, 0.3, 0.3, 0.2)
 """Left, down, right, up."""
 
 
-@task(
+@register(
     "FrozenLake-v0",
     {
         "off-policy": {},

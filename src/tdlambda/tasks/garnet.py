@@ -7,10 +7,12 @@ from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("Garnet-v0", {"continuing": {}, "episodic": {"terminal": 2, "discount": 1.0}, "on-policy": {"on_policy": True}})
+@register(
+    "Garnet-v0", {"continuing": {}, "episodic": {"terminal": 2, "discount": 1.0}, "on-policy": {"on_policy": True}}
+)
 class Garnet(TabularTask):
     """A random MDP by seed: each action leads to `branching` random states; random rewards and policies.
 

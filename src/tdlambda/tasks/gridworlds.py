@@ -10,7 +10,7 @@ from tdlambda.arrays import integer
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left, as (row, column)."""
@@ -47,7 +47,7 @@ def _moved(row: int, column: int, move: tuple[int, int], height: int, width: int
     return min(max(row + move[0], 0), height - 1), min(max(column + move[1], 0), width - 1)
 
 
-@task("CliffWalking-v0")
+@register("CliffWalking-v0")
 class CliffWalking(Gridworld):
     """Along a cliff from S to G (Sutton & Barto 2018, example 6.6): -1 a step, -100 and back to S for the cliff.
 
@@ -75,7 +75,7 @@ class CliffWalking(Gridworld):
         super().__init__(rows, 47, discount, step)
 
 
-@task("WindyGridworld-v0")
+@register("WindyGridworld-v0")
 class WindyGridworld(Gridworld):
     """A grid with an upward wind in its middle columns (Sutton & Barto 2018, example 6.5): -1 a step.
 
@@ -104,7 +104,7 @@ class WindyGridworld(Gridworld):
         super().__init__(rows, 37, discount, step)
 
 
-@task("Bifurcation-v0", {str(k): {"grid": k} for k in _GRIDS})
+@register("Bifurcation-v0", {str(k): {"grid": k} for k in _GRIDS})
 class Bifurcation(Gridworld):
     """A gridworld in which paths fork (Daley, White, Amato & Machado 2023): any action in a goal pays 1 and ends.
 

@@ -12,7 +12,7 @@ from tdlambda.features import TileCoder
 from tdlambda.mdp import Transitions
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks.base import Task
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 from tdlambda.tasks.world import World
 
 LOW, HIGH, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
@@ -40,7 +40,7 @@ class PumpPolicy:
         return f"PumpPolicy({self.epsilon:g})"
 
 
-@task(
+@register(
     "MountainCar-v0",
     {
         "on-policy": {"target_epsilon": 0.1},

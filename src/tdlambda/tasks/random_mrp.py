@@ -10,7 +10,7 @@ from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 _SIZES = {
     "small": {"n": 10, "branching": 3, "noise": 0.1},
@@ -24,7 +24,7 @@ _PRESETS = {
 }
 
 
-@task("RandomMRP-v0", _PRESETS)
+@register("RandomMRP-v0", _PRESETS)
 class RandomMRP(TabularTask):
     """A random Markov reward process: `branching` successors of each state, normal rewards, no actions, no end.
 

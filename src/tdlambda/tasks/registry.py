@@ -32,7 +32,7 @@ TASKS: dict[str, TaskEntry] = {}
 """Every task by its id, in the order they were registered."""
 
 
-def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> Callable[[_AnyTask], _AnyTask]:
+def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> Callable[[_AnyTask], _AnyTask]:
     """Register a class as a task, with us and with Gymnasium (as "tdlambda/" + name); the first preset is the default.
 
     Parameters
@@ -45,17 +45,17 @@ def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> C
     Examples
     --------
     >>> import tdlambda as td
-    >>> @td.task("Coin-v0", {"fair": {"p": 0.5}})
+    >>> @td.tasks.register("Coin-v0", {"fair": {"p": 0.5}})
     ... class Coin(td.tasks.TabularTask):
     ...     def __init__(self, p):
     ...         mdp = td.FiniteMDP.from_rows([(0, 0, 1, 1, p), (0, 0, 1, 0, 1 - p)], terminal=[1])
-    ...         super().__init__(mdp, [1.0], None, td.OneHot(2))
+    ...         super().__init__(mdp, [1.0], None, td.features.OneHot(2))
     >>> td.make("Coin-v0").mdp.v()
     array([0.5, 0. ])
-    >>> del td.TASKS["Coin-v0"]
+    >>> del td.tasks.TASKS["Coin-v0"]
     """
 
-    def register(build: _AnyTask) -> _AnyTask:
+    def add(build: _AnyTask) -> _AnyTask:
         if name in TASKS:
             raise ValueError(f"name: a task {name!r} is registered already")
         build.id = name
@@ -64,7 +64,7 @@ def task(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> C
             gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
         return build
 
-    return register
+    return add
 
 
 def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # noqa: A002, Gymnasium's own name for it

@@ -6,7 +6,7 @@ from tdlambda.arrays import integer
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 _PAIRS = ((0.4, 0.35), (0.3, 0.25), (0.2, 0.15))
 _PRESETS = {f"{b:g}/{t:g}": {"behavior_left": b, "target_left": t} for b, t in _PAIRS} | {
@@ -14,7 +14,7 @@ _PRESETS = {f"{b:g}/{t:g}": {"behavior_left": b, "target_left": t} for b, t in _
 }
 
 
-@task("RingWorld-v0", _PRESETS)
+@register("RingWorld-v0", _PRESETS)
 class RingWorld(TabularTask):
     """A chain of n states from its middle: left (0) or right (1), -1 at the left end, +1 at the right one.
 

@@ -3,10 +3,10 @@
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("TwoChoice-v0")
+@register("TwoChoice-v0")
 class TwoChoice(TabularTask):
     """Two loops of five steps from state 0: through 1 to 4, which pays 1 at once, or 5 to 8, which pays 2 at the end.
 

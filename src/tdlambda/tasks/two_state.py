@@ -3,10 +3,10 @@
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import task
+from tdlambda.tasks.registry import register
 
 
-@task("TwoState-v0", {"on-policy": {}, "off-policy": {"behavior_end": 0.25}})
+@register("TwoState-v0", {"on-policy": {}, "off-policy": {"behavior_end": 0.25}})
 class TwoState(TabularTask):
     """A goes to B; B goes back to A (action 0, nothing) or to the end (action 1, reward 1). By hand: v(A) = γ v(B).
 

@@ -1,4 +1,4 @@
-"""from_log: the same transitions teach the same, whatever table they are in."""
+"""learn_from_log: the same transitions teach the same, whatever table they are in."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.learners.log import from_log
+from tdlambda.learners.log import learn_from_log
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")
@@ -43,14 +43,14 @@ FORMS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 def learner() -> td.TrueOnlineTD:
-    return td.TrueOnlineTD(td.OneHot(11), alpha=0.05, lam=0.9)
+    return td.TrueOnlineTD(td.features.OneHot(11), alpha=0.05, lam=0.9)
 
 
 def car_learner() -> td.TrueOnlineTD:
-    return td.TrueOnlineTD(td.TileCoder([-1.2, -0.07], [0.6, 0.07]), alpha=0.01, lam=0.9)
+    return td.TrueOnlineTD(td.features.TileCoder([-1.2, -0.07], [0.6, 0.07]), alpha=0.01, lam=0.9)
 
 
-def expected(log: td.Transitions = LOG) -> Any:
+def expected(log: td.mdp.Transitions = LOG) -> Any:
     v = learner() if log is LOG else car_learner()
     v.update_many(log)
     return v.weights.tolist()
@@ -60,25 +60,25 @@ def expected(log: td.Transitions = LOG) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_teaches_the_same(form: str, chunk: int) -> None:
     v = learner()
-    assert from_log(FORMS[form](COLUMNS), v, chunk=chunk) is v
+    assert learn_from_log(FORMS[form](COLUMNS), v, chunk=chunk) is v
     assert v.weights.tolist() == expected()
 
 
 def test_transitions() -> None:
-    assert from_log(LOG, learner(), chunk=99).weights.tolist() == expected()
+    assert learn_from_log(LOG, learner(), chunk=99).weights.tolist() == expected()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64"])
 def test_other_integers(dtype: str) -> None:
     columns = COLUMNS | {"obs": LOG.obs.astype(dtype), "next_obs": LOG.next_obs.astype(dtype)}
     for form in (dict, pl.DataFrame, pd.DataFrame, pa.table):
-        assert from_log(form(columns), learner()).weights.tolist() == expected()
+        assert learn_from_log(form(columns), learner()).weights.tolist() == expected()
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.int8])
 def test_flags_as_numbers(dtype: type) -> None:
     flags = {name: COLUMNS[name].astype(dtype) for name in ("terminated", "truncated")}
-    assert from_log(pl.DataFrame(COLUMNS | flags), learner()).weights.tolist() == expected()
+    assert learn_from_log(pl.DataFrame(COLUMNS | flags), learner()).weights.tolist() == expected()
 
 
 # ---- observations of several numbers -------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def car_columns(pack: Callable[[Any], Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", VECTORS)
 def test_columns_of_lists(form: str) -> None:
-    assert from_log(VECTORS[form](), car_learner(), chunk=123).weights.tolist() == expected(CAR)
+    assert learn_from_log(VECTORS[form](), car_learner(), chunk=123).weights.tolist() == expected(CAR)
 
 
 @pytest.mark.parametrize("form", ["dict of arrays", "polars", "pandas", "pyarrow", "pyarrow reader"])
@@ -111,7 +111,7 @@ def test_a_column_for_each_dimension(form: str) -> None:
     columns = car_columns(np.asarray)
     obs, next_obs = columns.pop("obs"), columns.pop("next_obs")
     columns |= {"x": obs[:, 0], "v": obs[:, 1], "x'": next_obs[:, 0], "v'": next_obs[:, 1]}
-    v = from_log(FORMS[form](columns), car_learner(), obs=["x", "v"], next_obs=("x'", "v'"))
+    v = learn_from_log(FORMS[form](columns), car_learner(), obs=["x", "v"], next_obs=("x'", "v'"))
     assert v.weights.tolist() == expected(CAR)
 
 
@@ -121,12 +121,12 @@ def test_a_column_for_each_dimension(form: str) -> None:
 def test_other_names() -> None:
     names: dict[str, Any] = {name: f"my {name}" for name in NAMES}
     table = pl.DataFrame({names[name]: column for name, column in COLUMNS.items()})
-    assert from_log(table, learner(), **names).weights.tolist() == expected()
+    assert learn_from_log(table, learner(), **names).weights.tolist() == expected()
 
 
 def test_pandas_columns_named_as_methods_of_other_tables() -> None:
     table = pd.DataFrame(COLUMNS).rename(columns={"obs": "column", "reward": "collect", "gamma": "read_next_batch"})
-    v = from_log(table, learner(), obs="column", reward="collect", gamma="read_next_batch")
+    v = learn_from_log(table, learner(), obs="column", reward="collect", gamma="read_next_batch")
     assert v.weights.tolist() == expected()
 
 
@@ -135,25 +135,26 @@ def test_constants_and_defaults(form: str) -> None:
     table = FORMS[form]({name: COLUMNS[name] for name in ("obs", "reward", "next_obs")})
     plain, given = learner(), learner()
     plain.update_many(LOG.obs, LOG.reward, LOG.next_obs, 0.9)
-    assert from_log(table, given, gamma=0.9).weights.tolist() == plain.weights.tolist()
+    assert learn_from_log(table, given, gamma=0.9).weights.tolist() == plain.weights.tolist()
     plain.update_many(LOG.obs, LOG.reward, LOG.next_obs, 0, 0.5, False, True)
     table = FORMS[form]({name: COLUMNS[name] for name in ("obs", "reward", "next_obs")})
     assert (
-        from_log(table, given, gamma=0, rho=np.float64(0.5), truncated=True).weights.tolist() == plain.weights.tolist()
+        learn_from_log(table, given, gamma=0, rho=np.float64(0.5), truncated=True).weights.tolist()
+        == plain.weights.tolist()
     )
 
 
 @pytest.mark.parametrize("form", ["dict of arrays", "polars", "pandas", "pyarrow"])
 def test_no_rows(form: str) -> None:
     table = FORMS[form]({name: column[:0] for name, column in COLUMNS.items()})
-    assert from_log(table, learner()).steps == 0
+    assert learn_from_log(table, learner()).steps == 0
 
 
 def test_observations_that_are_words() -> None:
-    features = td.Custom(lambda word: [len(word), "a" in word], size=2)
+    features = td.features.Custom(lambda word: [len(word), "a" in word], size=2)
     log = {"obs": ["ant", "bee"], "reward": [1.0, 2.0], "next_obs": ["bee", "cat"]}
     results = [
-        from_log(form(log), td.TD(features, 0.1), gamma=0.9).weights.tolist()
+        learn_from_log(form(log), td.TD(features, 0.1), gamma=0.9).weights.tolist()
         for form in (dict, pl.DataFrame, pd.DataFrame, pa.table)
     ]
     assert all(result == results[0] for result in results)
@@ -175,14 +176,14 @@ def test_observations_that_are_words() -> None:
 def test_a_column_that_is_not_there(form: str, absent: str, message: str) -> None:
     columns = {name: column for name, column in COLUMNS.items() if name != absent}
     with pytest.raises(ValueError, match=message):
-        from_log(FORMS[form](columns), learner())
+        learn_from_log(FORMS[form](columns), learner())
 
 
 @pytest.mark.parametrize("name", ["rho", "terminated", "truncated", "gamma"])
 def test_a_name_that_is_not_the_default_must_be_there(name: str) -> None:
     names: dict[str, Any] = {name: "other"}
     with pytest.raises(ValueError, match=f"{name}: the table has no column 'other'"):
-        from_log(COLUMNS, learner(), **names)
+        learn_from_log(COLUMNS, learner(), **names)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -192,7 +193,7 @@ def test_a_gap_is_named_before_anything_is_learnt(form: Callable[[Any], Any], na
     values[77] = None
     v = learner()
     with pytest.raises(ValueError, match=f"column '{name}', row 77: the value is missing"):
-        from_log(form(COLUMNS | {name: values}), v, chunk=10)
+        learn_from_log(form(COLUMNS | {name: values}), v, chunk=10)
     assert v.steps == 0
 
 
@@ -201,7 +202,7 @@ def test_a_gap_in_a_later_batch() -> None:
     values[300] = None
     v = learner()
     with pytest.raises(ValueError, match="column 'reward', row 300"):
-        from_log(batches(COLUMNS | {"reward": values}), v)
+        learn_from_log(batches(COLUMNS | {"reward": values}), v)
     assert v.steps == 260  # what came before that batch
 
 
@@ -211,7 +212,7 @@ def test_a_gap_within_a_list(form: Callable[[Any], Any]) -> None:
         rows = CAR.obs.tolist()
         rows[8] = gap
         with pytest.raises(ValueError, match="column 'obs', row 8"):
-            from_log(form(car_columns(lambda rows: rows.tolist()) | {"obs": rows}), car_learner())
+            learn_from_log(form(car_columns(lambda rows: rows.tolist()) | {"obs": rows}), car_learner())
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_a_number_that_cannot_be_is_named_before_anything_is_learnt(name: str, v
     column[500] = value
     v = learner()
     with pytest.raises(ValueError, match=message):
-        from_log(pl.DataFrame(COLUMNS | {name: column}), v, chunk=10)
+        learn_from_log(pl.DataFrame(COLUMNS | {name: column}), v, chunk=10)
     assert v.steps == 0
 
 
@@ -255,7 +256,7 @@ def test_a_number_that_cannot_be_is_named_before_anything_is_learnt(name: str, v
 def test_errors(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     v = learner()
     with pytest.raises(error, match=message):
-        from_log(**{"table": COLUMNS, "learner": v, **arguments})
+        learn_from_log(**{"table": COLUMNS, "learner": v, **arguments})
     assert v.steps == 0
 
 

@@ -23,7 +23,7 @@ _SHOW_EVERY = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class LearningRun:
     """What happened while a learner was run.
 
     Attributes
@@ -40,8 +40,8 @@ class Evaluation:
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1)
-    >>> td.evaluate("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
+    >>> v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1)
+    >>> td.learn("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
     100
     """
 
@@ -53,7 +53,7 @@ class Evaluation:
     learner: Any
 
 
-def evaluate(
+def learn(
     env: gym.Env[Any, Any] | str,
     policy: Policy | None,
     learner: Any,
@@ -62,7 +62,7 @@ def evaluate(
     seed: int | None = None,
     gamma: float | None = None,
     progress: bool = False,
-) -> Evaluation:
+) -> LearningRun:
     """Let a learner learn the value of a policy in an environment with discrete actions.
 
     The environment and the learner begin a new episode. At each step an action is drawn from `behavior`, and the
@@ -92,9 +92,9 @@ def evaluate(
     Examples
     --------
     >>> import tdlambda as td
-    >>> from tdlambda.learners.evaluation import evaluate
+    >>> from tdlambda.learners.learning import learn
     >>> ring = td.make("RingWorld-v0")
-    >>> run = evaluate(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
+    >>> run = learn(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
     >>> run.steps, bool(abs(run.learner.predict(5) - ring.mdp.v(ring.target)[5]) < 0.2)
     (2000, True)
     """
@@ -109,12 +109,12 @@ def evaluate(
         with _bar(steps) if progress else nullcontext() as show:
             _run(world, actor, learner, steps, seed, gamma, tally, show)
     except KeyboardInterrupt as error:
-        found = tally.evaluation(learner)
+        found = tally.run(learner)
         raise Interrupted(f"{found.steps} of {steps} steps are learnt from", found) from error
     finally:
         if own:
             world.close()
-    return tally.evaluation(learner)
+    return tally.run(learner)
 
 
 def _run(
@@ -219,11 +219,11 @@ class _Tally:
             self.lengths.append(self.length)
             self.sum, self.length = 0.0, 0
 
-    def evaluation(self, learner: Any) -> Evaluation:
+    def run(self, learner: Any) -> LearningRun:
         """The result."""
         mean = self.total / self.steps if self.steps else float("nan")
         returns, lengths = np.array(self.returns, dtype=np.float64), np.array(self.lengths, dtype=np.int64)
-        return Evaluation(self.steps, len(returns), returns, lengths, mean, learner)
+        return LearningRun(self.steps, len(returns), returns, lengths, mean, learner)
 
 
 def _bar(steps: int) -> Progress:

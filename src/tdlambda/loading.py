@@ -1,0 +1,64 @@
+"""Files of learners, agents, Hordes and learning curves: one function reads them all."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from tdlambda.learners import storage
+
+_Saved = TypeVar("_Saved")
+
+
+@overload
+def load(path: str | Path) -> Any: ...
+@overload
+def load(path: str | Path, kind: type[_Saved]) -> _Saved: ...
+def load(path: str | Path, kind: type[Any] | None = None) -> Any:
+    """Load what `save` wrote: a learner, a control agent, a Horde or a learning curve. It continues where it was.
+
+    The file need not be trusted: it holds plain data. A file that is damaged, forged or written by a newer version
+    raises ValueError. Import the module of a learner class of your own first.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        The class you expect, such as `td.TD`; ValueError if the file holds something else. Type checkers then know
+        the type of the result.
+
+    Examples
+    --------
+    >>> import tempfile, tdlambda as td
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     td.TrueOnlineTD(td.features.OneHot(3), alpha=td.steps.OneOver("visits")).save(f"{folder}/values.npz")
+    ...     td.load(f"{folder}/values.npz", td.TrueOnlineTD).alpha
+    OneOver('visits', scale=1.0, offset=0.0, power=1.0)
+    """
+    with open(path, "rb") as file:
+        try:
+            header, arrays = storage.contents(file)
+            found = _reader(header)(header, arrays)
+        # A forged file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        except Exception as error:
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+    if kind is not None and not isinstance(found, kind):
+        raise ValueError(f"{path} holds a {type(found).__name__}, not a {kind.__name__}")
+    return found
+
+
+def _reader(header: dict[str, Any]) -> Any:
+    """What reads a file with this header; modules are imported when a file needs them."""
+    if "learner" in header:
+        return storage.read
+    if "horde" in header:
+        return import_module("tdlambda.streams.storage").read
+    if "curve" in header:
+        return import_module("tdlambda.control.curve").LearningCurve.read
+    if header.get("agent") == "ActorCritic":
+        return import_module("tdlambda.control.storage").read
+    if header.get("agent") in import_module("tdlambda.control").AGENTS:
+        return import_module("tdlambda.control.value_storage").read
+    raise ValueError("its header names neither a learner nor an agent, a Horde or a learning curve")
