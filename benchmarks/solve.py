@@ -58,12 +58,12 @@ def seconds(work: Callable[[], Any]) -> float:
 
 def measure(name: str, build: Callable[[int], td.FiniteMDP], n: int) -> dict[str, Any]:
     mdp = build(n)
-    P = mdp.P()
+    P = mdp.under().P()
     resolvent = Resolvent(sparse.csr_array(P.multiply(mdp.discount)))
     spent = {
-        "v": seconds(mdp.v),
-        "d": seconds(mdp.state_distribution),
-        "variance": seconds(mdp.return_variance),
+        "v": seconds(lambda: mdp.under().v()),
+        "d": seconds(lambda: mdp.under().state_distribution()),
+        "variance": seconds(lambda: mdp.under().return_variance()),
     }
     row: dict[str, Any] = {"task": name, "states": mdp.n_states, "nonzeros": int(P.nnz), "method": resolvent.method}
     resolvent.solve(np.ones(mdp.n_states))

@@ -8,7 +8,7 @@
 A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
 of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
 Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
-`FiniteMDP.value_error(V, target, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
+`FiniteMDP.under(target).value_error(V, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
 """
 
 import argparse
@@ -66,8 +66,8 @@ class Scale:
 
 def rms(task: Any, weights: Array | None = None) -> Measure:
     """The root mean square value error of a learner on a finite task."""
-    states, v = np.arange(task.mdp.n_states), task.mdp.v(task.target)
-    d = task.mdp.error_weights(task.target) if weights is None else weights
+    states, v = np.arange(task.mdp.n_states), task.exact.v()
+    d = task.exact.error_weights() if weights is None else weights
     return lambda learner: float(np.sqrt(d @ (learner.predict_many(states) - v) ** 2))
 
 
@@ -218,7 +218,7 @@ def on_baird(scale: Scale, kinds: dict[str, tuple[Any, dict[str, float]]]) -> tu
         name: partial(kind, task.features, lam=0.0, **numbers, **start) for name, (kind, numbers) in kinds.items()
     }
     X = task.features.matrix(np.arange(7))
-    system = task.mdp.linear_system(X, 0.0, task.target, task.behavior)
+    system = task.exact.linear_system(X, 0.0)
     value, labels = rms(task, np.full(7, 1 / 7)), ("RMS of V over the states", "MSPBE")
 
     def measure(learner: Any) -> tuple[float, float]:
@@ -290,8 +290,8 @@ def gtd(scale: Scale) -> tuple[Any, str]:
     """GTD(λ) beside TD(λ) off-policy, with features that cannot tell all states apart."""
     lake = td.make("FrozenLake-v0")
     X = lake.features.matrix(np.arange(lake.mdp.n_states))
-    fixed = lake.mdp.td_fixed_point(X, 0.0, lake.target, lake.behavior)
-    floor = lake.mdp.value_error(X @ fixed, lake.target, half=False) ** 0.5
+    fixed = lake.exact.td_fixed_point(X, 0.0)
+    floor = lake.exact.value_error(X @ fixed, half=False) ** 0.5
     at, seeds = scale.until(300_000), scale.seeds(20)
     learners: dict[str, Build] = {
         "TD": lambda: td.TD(lake.features, 0.01, 0.0),
@@ -404,7 +404,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
     """Step sizes that adapt: error against the one they begin with, with useful features and with useless ones too."""
     walk, seeds, n = td.make("RandomWalk-v0"), scale.seeds(10), 1000 if scale.quick else 20_000
     alphas = scale.points(0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    states, v, d = walk.mdp.n_states, walk.mdp.v(walk.target), walk.mdp.error_weights(walk.target)
+    states, v, d = walk.mdp.n_states, walk.exact.v(), walk.exact.error_weights()
     fig, panels = figure(2, height=340)
     body: list[list[str]] = [[name] for name in STEP_SIZES]
     for ax, useless in zip(panels, (0, 20), strict=True):
@@ -483,7 +483,7 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     body = []
     for k, (preset, rate) in enumerate((("on-policy", "td"), ("on-policy", "mean"), ("continuing", "td"))):
         task = td.make("Garnet-v0", preset)
-        gain = task.mdp.average_reward(task.target).gain + 1
+        gain = task.mdp.under(task.target).average_reward().gain + 1
         name = f'{"on" if task.on_policy else "off"}-policy, rate="{rate}"'
         build = partial(td.DifferentialTD, task.features, 0.02, 0.5, eta=0.1, rate=rate)
         runs = curve(build, task, at, seeds, lambda v, g=gain: abs(v.reward_rate - g), undiscounted)
@@ -492,7 +492,7 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     left.set(xscale="log", yscale="log", xlabel="steps", ylabel="|r̄ - r(π)|", title="average reward, λ = 0.5, α = 0.02")
     for k, discount in enumerate((0.9, 0.99, 0.999)):
         task = td.make("Garnet-v0", "on-policy", discount=discount)
-        v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.state_distribution()
+        v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.under().state_distribution()
 
         def measure(learner: Any, v: Array = v, d: Array = d, left: float = 1 - discount) -> float:
             constant = getattr(learner, "reward_rate", 0.0) / left
@@ -515,12 +515,12 @@ def trace_corrections(scale: Scale) -> tuple[Any, str]:
     largest = np.maximum(task.mdp.policy(task.target), task.mdp.policy(task.behavior))
     corrections = {name: td.mdp.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
     corrections["abtd"] = td.mdp.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
-    v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
+    v, d = task.exact.v(), task.exact.error_weights()
     fig, ax = figure()
     body = []
     for k, (name, correction) in enumerate(corrections.items()):
         lam = 1.0 if name == "abtd" else 0.9
-        exact = task.mdp.linear_system(X, lam, task.target, task.behavior, correction=correction).td_fixed_point()
+        exact = task.exact.linear_system(X, lam, correction=correction).td_fixed_point()
         runs = np.empty((len(seeds), len(alphas)))
         for i, seed in enumerate(seeds):
             steps = task.sampler(seed=seed).take(n)
@@ -607,8 +607,8 @@ def recursive_lstd(scale: Scale) -> tuple[Any, str]:
         "RecursiveLSTD, μ = 0.99": lambda: td.RecursiveLSTD(boyan.features, 0.4, forgetting=0.99),
         "TrueOnlineTD(0.4), α = 0.1": lambda: td.TrueOnlineTD(boyan.features, 0.1, 0.4),
     }
-    states, v = np.arange(boyan.mdp.n_states), boyan.mdp.v(boyan.target)
-    d = boyan.mdp.error_weights(boyan.target)
+    states, v = np.arange(boyan.mdp.n_states), boyan.exact.v()
+    d = boyan.exact.error_weights()
     fig, ax = figure()
     body = []
     for k, (name, build) in enumerate(learners.items()):
@@ -761,7 +761,7 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
     states = np.arange(1, 10)
     for preset, of in VARIANCES:
         ring = td.make("RingWorld-v0", preset)
-        exact = ring.mdp.return_variance(ring.target, None if of == "target" else ring.behavior)[states]
+        exact = ring.mdp.under(ring.target, None if of == "target" else ring.behavior).return_variance()[states]
 
         runs = []
         for seed in seeds:
@@ -800,8 +800,8 @@ def large_means(scale: Scale) -> tuple[Any, str]:
     for ax, lam in zip(panels, (1.0, 0.9), strict=True):
         for shift in (0.0, 10.0):
             walk = td.make("RandomWalk-v0", "5", left_reward=shift - 1, right_reward=shift + 1)
-            states, d = range(walk.mdp.n_states), walk.mdp.error_weights()
-            exact = walk.mdp.lambda_return(walk.mdp.v(), lam).variance
+            states, d = range(walk.mdp.n_states), walk.mdp.under().error_weights()
+            exact = walk.mdp.under().lambda_return(walk.mdp.v(), lam).variance
             for k, kind in enumerate((td.VTD, td.DirectVTD)):
                 runs = curve(
                     lambda w=walk, kind=kind, x=lam: kind(w.features, td.steps.OneOver("visits", power=0.75), x),
@@ -879,12 +879,12 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
     for seed in range(10 if scale.quick else 200):
         task = td.make("Garnet-v0", "episodic", seed=seed, n=10, actions=2, discount=0.95, on_policy=True)
         mdp, target = task.mdp, task.target
-        spread = np.sqrt(mdp.return_variance(target)).mean()
+        spread = np.sqrt(mdp.under(target).return_variance()).mean()
         V = np.where(mdp.terminal, 0, mdp.v(target) + spread * rng.normal(size=10))
         lam = rng.uniform(0, 1, 10)
-        full = mdp.target_error_gradient(V, lam, target)
+        full = mdp.under(target).target_error_gradient(V, lam)
         for name, kind, horizon in kinds:
-            g = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
+            g = mdp.under(target).target_error_gradient(V, lam, kind=kind, horizon=horizon)
             cosines[name].append(float(g @ full / (np.linalg.norm(g) * np.linalg.norm(full))))
     fig = boxes(cosines, "cosine with the full gradient of J(λ)", "Random MDPs, random λ, V off by one deviation of G")
     body = [(n, *(f"{q:.3f}" for q in np.quantile(cosines[n], (0.5, 0.05)))) for n, _, _ in kinds]
@@ -956,7 +956,7 @@ def meta_watch(scale: Scale) -> tuple[Any, str]:
     task = td.make("RingWorld-v0")
     learner = td.TrueOnlineTD(task.features, 0.01, td.rules.Meta())
     history = td.report.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
-    d = task.mdp.error_weights(task.target)
+    d = task.exact.error_weights()
     off = np.sqrt((history.estimates - history.exact) ** 2 @ d)
     when = [0, -1] if scale.quick else picks(history.steps.tolist(), 100, 1000, 10_000, 300_000)
     body = [(name, *(f"{off[j, k]:.4f}" for j in when)) for k, name in enumerate(history.names)]
@@ -967,7 +967,7 @@ def meta_watch(scale: Scale) -> tuple[Any, str]:
 def late_error(preset: str, alpha: float, rule: Any, seed: int, steps: int) -> float:
     """Σ d (V - v)² of true online GTD on RingWorld, the mean of 100 readings in the last tenth, as in the tables."""
     task = td.make("RingWorld-v0", preset)
-    d, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    d, v = task.exact.error_weights(), task.exact.v()
     learner, sampler, errors = td.TrueOnlineGTD(task.features, alpha, rule), task.sampler(seed=seed), []
     learner.update_many(sampler.take(steps - steps // 10))
     for _ in range(100):
@@ -1032,24 +1032,24 @@ def meta_offline(scale: Scale) -> tuple[Any, str]:
         scale.seeds(10),
     )
     mdp, target = task.mdp, task.target
-    d = mdp.state_distribution(target)
+    d = mdp.under(target).state_distribution()
     weights = np.where(mdp.terminal, 0, d) / d[mdp.terminal].sum()
-    spread = np.sqrt(mdp.return_variance(target)).mean()
+    spread = np.sqrt(mdp.under(target).return_variance()).mean()
     wrong = spread * np.random.default_rng(1).normal(size=11)
     fig, ax = figure()
     body = []
     for k, (name, V) in enumerate((("V = 0", np.zeros(11)), ("V off by one deviation of G", mdp.v(target) + wrong))):
         V = np.where(mdp.terminal, 0, V)
-        best = mdp.best_lambda(V, target, weights=weights).target_error
+        best = mdp.under(target).best_lambda(V, weights=weights).target_error
         ratios = np.empty((len(seeds), len(sizes)))
         for i, seed in enumerate(seeds):
             for j, size in enumerate(sizes):
                 found = td.rules.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
                 lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
-                ratios[i, j] = mdp.target_error(V, lam, target, weights=weights) / best
+                ratios[i, j] = mdp.under(target).target_error(V, lam, weights=weights) / best
         draw(ax, sizes, ratios - 1, k, name)
         body.append((name, *(pm(ratios[:, j], 3) for j in range(len(sizes)))))
-        fixed = min(mdp.target_error(V, lam, target, weights=weights) for lam in np.linspace(0, 1, 101))
+        fixed = min(mdp.under(target).target_error(V, lam, weights=weights) for lam in np.linspace(0, 1, 101))
         body.append((f"{name}, best fixed λ", f"{fixed / best:.3f}", *[""] * (len(sizes) - 1)))
     ax.set(xscale="log", yscale="log", xlabel="steps stored", ylabel="J(λ found) / least J - 1")
     ax.set(title="Offline META, RingWorld 0.4/0.35")

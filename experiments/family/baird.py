@@ -31,7 +31,7 @@ W0 = np.array(TASK.initial_weights)
 
 def system(lam: float = 0.0, **options: Any) -> Any:
     """The expected update at λ."""
-    return TASK.mdp.linear_system(X, lam, TASK.target, TASK.behavior, **options)
+    return TASK.exact.linear_system(X, lam, **options)
 
 
 def root_ve(w: Any) -> float:
@@ -41,7 +41,7 @@ def root_ve(w: Any) -> float:
 
 def root_pbe(w: Any) -> float:
     """√MSPBE at λ = 0."""
-    return float(np.sqrt(system().mspbe(w)))
+    return float(np.sqrt(system().under().mspbe(w)))
 
 
 def expected_td(sweeps: int, alpha: float = 0.01) -> Any:
@@ -106,7 +106,7 @@ def exact() -> list[tuple[str, float, float, float]]:
     w, mean = expected_etd(1000)
     found += [("ETD, 1,000 sweeps: w₁", 1.6923, w[0], 1e-4), ("ETD, 1,000 sweeps: w₈", -3.3846, w[7], 1e-4)]
     found += [("ETD, 1,000 sweeps: mean emphasis", 100.0, mean, 1e-2)]
-    follow_on = TASK.mdp.emphasis(0.0, TASK.target, TASK.behavior).followon
+    follow_on = TASK.exact.emphasis(0.0).followon
     found += [("ETD: follow-on f of state 7", 99.142857, follow_on[6], 1e-6)]
     found += [("HTD(0): growth rate", 0.1133, system().growth_rate("htd"), 1e-4)]
     vtrace = system(correction="vtrace").growth_rate() / system().growth_rate()

@@ -64,16 +64,16 @@ def key_matrix(kind: str, lam: float) -> Any:
     task = td.make("Collision-v0")
     states = np.eye(9)[:, :8]
     if not kind:
-        return np.diag(task.mdp.state_distribution(task.behavior)[:8])
+        return np.diag(task.mdp.under(task.behavior).state_distribution()[:8])
     correction = td.mdp.TraceCorrection("abtd", zeta=0.9) if kind == "abtd" else kind
     options: dict[str, Any] = {"method": "etd"} if kind == "etd" else {"correction": correction}
-    return task.mdp.linear_system(states, lam, task.target, task.behavior, **options).A
+    return task.exact.linear_system(states, lam, **options).A
 
 
 def levels(draws: int) -> dict[str, Any]:
     """√VE of the fixed points, [draw], by level."""
     task = td.make("Collision-v0")
-    d, v = key_matrix("", 0.0).diagonal(), task.mdp.v(task.target)[:8]
+    d, v = key_matrix("", 0.0).diagonal(), task.exact.v()[:8]
     d = d / d.sum()
     X = np.array([drawn_features(k) for k in range(draws)])
     found = {}

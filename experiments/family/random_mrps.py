@@ -39,7 +39,7 @@ STORED = {
 def fitted_truth(task: Any) -> td.engine.Truth:
     """The best linear fit of the values, with weights that make the error of w = 0 equal to 1."""
     states = np.arange(task.mdp.n_states)
-    X, d, v = task.features.matrix(states), task.mdp.state_distribution(), task.mdp.v()
+    X, d, v = task.features.matrix(states), task.mdp.under().state_distribution(), task.mdp.v()
     root = np.sqrt(d)
     best = X @ np.linalg.lstsq(root[:, None] * X, root * v, rcond=None)[0]
     return td.engine.Truth(states, best, d / (d @ best**2), np.zeros(states.size))

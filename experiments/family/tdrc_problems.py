@@ -80,7 +80,7 @@ def problems() -> dict[str, Problem]:
     boyan = td.make("BoyanChain-v0", "13")
     baird: Any = td.make("Baird-v0", "seventh")
     found["Boyan"] = Problem(boyan, 10_000, boyan.features, {"score": "rmspbe"})
-    d = boyan.mdp.error_weights(boyan.target)
+    d = boyan.exact.error_weights()
     found["Boyan, end counted"] = boyan_with("13", *system(*true_chain(), d / d.sum()))
     found["Baird"] = Problem(baird, 20_000, baird.features, {"score": "rmspbe"}, baird.initial_weights)
     return found
@@ -225,7 +225,7 @@ def _must_hold(fixed: Any, ada: Any, last: Any, equal: bool) -> dict[str, bool]:
 
     A, b, _ = programmed_model()
     settled = td.make("BoyanChain-v0", "13, no last jump")
-    w = settled.mdp.td_fixed_point(settled.features.matrix(np.arange(13)), 0.0)
+    w = settled.mdp.under().td_fixed_point(settled.features.matrix(np.arange(13)), 0.0)
     distance = np.sqrt((b - A @ w) @ np.linalg.solve(programmed_model()[2], b - A @ w))
     on = (*WALKS, "Boyan, as programmed")
     every = range(1, 6)

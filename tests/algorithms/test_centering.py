@@ -205,7 +205,7 @@ def test_the_discounted_value_is_the_centred_one_and_a_constant() -> None:
     steps.reward[:] += 1.0
     v = td.TD(garnet.features, td.steps.OneOver("steps", 500.0, 10_000.0), 0.5, centering=0.2)
     v.update_many(steps)
-    exact = garnet.mdp.v(garnet.target) + 1.0 / (1 - gamma)
+    exact = garnet.exact.v() + 1.0 / (1 - gamma)
     assert v.average_reward is not None
     found = v.predict_many(range(30))
     assert np.abs(found + v.average_reward / (1 - gamma) - exact).max() < 0.3

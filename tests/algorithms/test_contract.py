@@ -26,14 +26,14 @@ def rules() -> None:
     """On a task off-policy: λ stays in [0, 1] and the values approach the truth."""
     lake = td.make("FrozenLake-v0")
     steps = lake.sampler(seed=2).take(1200)
-    start = lake.mdp.value_error(np.zeros(16), lake.target)
+    start = lake.exact.value_error(np.zeros(16))
     for kind in (td.GTD2, td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD):
         for rule in ("auto", "greedy", "meta"):
             v = kind(lake.features, 0.01, rule)
             v.update_many(steps)
             lam = v.lambdas(range(16))
             assert ((lam >= 0) & (lam <= 1)).all()
-            assert lake.mdp.value_error(v.predict_many(range(16)), lake.target) < start, (kind, rule)
+            assert lake.exact.value_error(v.predict_many(range(16))) < start, (kind, rule)
 
 
 def test_rules_for_lambda_run_with_every_method() -> None:

@@ -136,9 +136,9 @@ def test_td_ends_at_the_exact_fixed_point(correction: str) -> None:
     mdp = td.FiniteMDP(outcome, rng.normal(size=(4, 2)), discount=0.8)
     pi, b = rng.dirichlet(np.ones(2), size=4), rng.dirichlet(np.ones(2) * 4, size=4)
     features = np.array([[1.0, 0.0], [0.5, 0.5], [0.2, -0.7], [0.0, 1.0]])
-    exact = mdp.linear_system(features, 0.7, pi, b, correction=correction).td_fixed_point()
+    exact = mdp.under(pi, b).linear_system(features, 0.7, correction=correction).td_fixed_point()
     v = td.TD(td.features.Table(features), td.steps.OneOver("steps", 60.0, 2000.0), 0.7, correction=correction)
-    v.update_many(mdp.sampler(pi, b, seed=1).take(n))
+    v.update_many(mdp.under(pi, b).sampler(seed=1).take(n))
     np.testing.assert_allclose(v.weights, exact, atol=0.05)
 
 

@@ -144,7 +144,7 @@ def test_which_expected_updates_are_stable_on_bairds_counterexample() -> None:
     assert isinstance(baird, TabularTask)
     features, mdp = baird.features.matrix(np.arange(7)), baird.mdp
     own, behind = (
-        mdp.linear_system(features, 0.0, policy, baird.behavior) for policy in (baird.target, baird.behavior)
+        mdp.under(policy, baird.behavior).linear_system(features, 0.0) for policy in (baird.target, baird.behavior)
     )
     A, C, A_b, unit = own.A, own.C, behind.A, np.eye(8)
     to_last = np.zeros((7, 7))

@@ -43,7 +43,7 @@ def growth(task: Any, alpha: float, beta: float) -> tuple[float, float]:
     """The largest real part of an eigenvalue of the mean update with λ = 0: GTD2's and PGTD2's, from the model."""
     X, mdp = task.features.matrix(np.arange(7)), task.mdp
     pi, b, n = mdp.policy(task.target), mdp.policy(task.behavior), X.shape[1]
-    d = mdp.state_distribution(task.behavior)
+    d = mdp.under(task.behavior).state_distribution()
     means = np.zeros((2, 2 * n, 2 * n))
     solid = np.full((7, 7), 1 / 6) * (np.arange(7) < 6)  # to one of the first six, or to the last
     dashed = np.zeros((7, 7)) + (np.arange(7) == 6)

@@ -67,7 +67,7 @@ def test_in_a_stream_without_end() -> None:
     garnet: Any = td.make("Garnet-v0", seed=3, n=10)
     v = td.AutoTD(garnet.features)
     v.update_many(garnet.sampler(seed=1).take(50_000))
-    assert garnet.mdp.value_error(v.predict_many(range(10)), garnet.target) < 0.01
+    assert garnet.exact.value_error(v.predict_many(range(10))) < 0.01
 
 
 def test_episodes_that_are_cut_are_no_ends() -> None:
@@ -90,7 +90,7 @@ def test_after_a_change_of_target_policy() -> None:
             v.update_many(past)
             v.reset()
             v.update_many(future)
-        errors.append([new.mdp.value_error(v.predict_many(range(11)), new.target) for v in learners])
+        errors.append([new.exact.value_error(v.predict_many(range(11))) for v in learners])
         assert learners[0].explain().changes >= 1
     mean = np.mean(errors, axis=0)
     assert mean[0] < 1.5 * mean[1:].min()

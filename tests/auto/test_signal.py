@@ -118,7 +118,7 @@ def test_by_monte_carlo_in_a_random_mdp(on_policy: bool) -> None:
     garnet: Any = td.make("Garnet-v0", seed=11, n=8, branching=3, terminal=2, discount=0.9, on_policy=on_policy)
     mdp, rng = garnet.mdp, np.random.default_rng(1)
     V, u = rng.normal(size=(2, mdp.n_states))
-    v, P = mdp.v(garnet.target), mdp.P(garnet.behavior).toarray()
+    v, P = mdp.v(garnet.target), mdp.under(garnet.behavior).P().toarray()
     P[:, mdp.terminal] = 0.0
     visits = np.linalg.solve(np.eye(mdp.n_states) - P.T, mdp.start)
     exact = visits @ np.where(mdp.terminal, 0.0, (V - v) ** 2 - (u - v) ** 2)

@@ -29,10 +29,10 @@ def test_solve_prints_what_the_library_computes() -> None:
     assert mdp is not None
     target, behavior = [0.25, 0.75], [0.3, 0.7]
     np.testing.assert_allclose(answer["v"], mdp.v(target))
-    np.testing.assert_allclose(answer["d"], mdp.state_distribution(target))
-    np.testing.assert_allclose(answer["return_variance"], mdp.return_variance(target))
-    np.testing.assert_allclose(answer["return_variance_corrected"], mdp.return_variance(target, behavior))
-    assert answer["error_weights_sum"] == pytest.approx(mdp.error_weights(target).sum())
+    np.testing.assert_allclose(answer["d"], mdp.under(target).state_distribution())
+    np.testing.assert_allclose(answer["return_variance"], mdp.under(target).return_variance())
+    np.testing.assert_allclose(answer["return_variance_corrected"], mdp.under(target, behavior).return_variance())
+    assert answer["error_weights_sum"] == pytest.approx(mdp.under(target).error_weights().sum())
     assert "lam" not in answer
 
 
@@ -42,10 +42,10 @@ def test_solve_with_lambda_and_values() -> None:
     assert answer["on_policy"] is True
     mdp = td.make("RingWorld-v0").mdp
     assert mdp is not None
-    moments = mdp.lambda_return(0.5, 0.05 * np.arange(11), [0.35, 0.65])
+    moments = mdp.under([0.35, 0.65]).lambda_return(0.5, 0.05 * np.arange(11))
     np.testing.assert_allclose(answer["lambda_return_mean"], moments.mean)
     np.testing.assert_allclose(answer["lambda_return_variance"], moments.variance)
-    assert answer["target_error"] == pytest.approx(mdp.target_error(0.5, 0.05 * np.arange(11), [0.35, 0.65]))
+    assert answer["target_error"] == pytest.approx(mdp.under([0.35, 0.65]).target_error(0.5, 0.05 * np.arange(11)))
     shown = run("solve", "RingWorld-v0", "--lam", "0.9").stdout
     assert "0.9384" in shown
     assert "J(λ)" in shown

@@ -393,7 +393,7 @@ def test_a_file_that_is_not_an_agents_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds a ActorCritic, not a TD"):
         td.load(path, td.TD)
     agent.critic.save(tmp_path / "critic")
-    with pytest.raises(ValueError, match="holds a .*, not a ActorCritic"):
+    with pytest.raises(ValueError, match=r"holds a .*, not a ActorCritic"):
         td.load(tmp_path / "critic", td.ActorCritic)
     data = path.read_bytes()
     for cut in (0, 10, len(data) // 2, len(data) - 1):

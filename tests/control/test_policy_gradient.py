@@ -117,7 +117,7 @@ def test_the_printed_theorem_counts_visits_twice() -> None:
         m = small(seed, n=6)
         theta, pi, _ = drawn(m, seed)
         mdp = m.mdp()
-        q, share, d = mdp.q(pi), m.visits(pi, m.gamma), mdp.error_weights(pi)
+        q, share, d = mdp.q(pi), m.visits(pi, m.gamma), mdp.under(pi).error_weights()
         truth = numerical_gradient(lambda th, v=mdp.v, t=m.table: float(v(t(th))[0]), theta)  # type: ignore[misc]
 
         def weighted(w: Array, q: Array = q, m: Small = m, theta: Array = theta) -> Array:

@@ -212,7 +212,7 @@ def test_sampled_truth_is_the_truth() -> None:
     lake = td.make("FrozenLake-v0")
     lake.features = td.features.OneHot(16)
     truth = td.engine.sampled_truth(lake, 300, 400_000)
-    exact = lake.mdp.v(lake.target)[truth.observations]
+    exact = lake.exact.v()[truth.observations]
     assert len(truth.observations) >= 8
     assert (np.abs(truth.values - exact) < 5 * truth.error).all()
     assert truth.error.max() < 0.05
@@ -227,7 +227,7 @@ def test_weights_of_choice() -> None:
     weights = np.arange(11.0)
     found = td.engine.run(ring, [learner], [1], 500, points=1, weights=weights)
     learner.update_many(ring.sampler(1).take(500))
-    gap = (learner.weights - ring.mdp.v(ring.target)) ** 2
+    gap = (learner.weights - ring.exact.v()) ** 2
     assert found.error[0, 0, 0] == pytest.approx((weights * gap)[1:10].sum(), rel=1e-12)
 
 

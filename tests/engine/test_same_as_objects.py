@@ -152,7 +152,7 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
 
 def test_errors_are_read_at_their_steps() -> None:
     ring = td.make("RingWorld-v0")
-    weights, truth = ring.mdp.error_weights(ring.target), ring.mdp.v(ring.target)
+    weights, truth = ring.exact.error_weights(), ring.exact.v()
     learner = td.TrueOnlineTD(ring.features, 0.05, 0.9)
     points = [1, 2, 999, 1000, 5000]
     found = td.engine.run(ring, [learner], [3], 5000, points=points)
@@ -192,7 +192,7 @@ def test_learners_without_lanes_run_as_themselves() -> None:
     }  # fmt: skip
     found = td.engine.run(ring, learners, [5], 3000, points=[100, 2048, 3000])
     steps = ring.sampler(5).take(3000)
-    weights, truth = ring.mdp.error_weights(ring.target), ring.mdp.v(ring.target)
+    weights, truth = ring.exact.error_weights(), ring.exact.v()
     for k, learner in enumerate(learners.values()):
         learner.update_many(steps)
         np.testing.assert_allclose(found.weights[k][0], learner.weights, atol=1e-12)

@@ -28,10 +28,10 @@ def errors_of(task: Any) -> dict[str, Any]:
     mdp = task.mdp
     live = np.flatnonzero(~mdp.terminal)
     v, X = mdp.v(task.target)[live], task.features.matrix(np.arange(mdp.n_states))
-    P = mdp.P(task.target).toarray()
+    P = mdp.under(task.target).P().toarray()
     o = mdp.outcomes
     r = o.by_state(task.target.probabilities[o.state, o.action] * o.probability * o.reward)
-    b, thesis = (mdp.state_distribution(policy) for policy in (task.behavior, task.target))
+    b, thesis = (mdp.under(policy).state_distribution() for policy in (task.behavior, task.target))
     d = b[live] / b[live].sum()
 
     def rmspbe(learner: Any) -> float:

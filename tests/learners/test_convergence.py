@@ -33,8 +33,8 @@ def build(name: str, preset: str | None, **options: Any) -> tuple[TabularTask, A
 def test_converges_to_the_exact_fixed_point(learner: Any, lam: float, name: str, preset: str) -> None:
     """With falling steps, 10⁶ of them: the weighted distance to X w* is a few per cent of where it began."""
     task, X, mdp = build(name, preset)
-    d = np.where(mdp.terminal, 0, mdp.state_distribution(task.behavior))
-    goal = X @ mdp.td_fixed_point(X, lam, task.target, task.behavior)
+    d = np.where(mdp.terminal, 0, mdp.under(task.behavior).state_distribution())
+    goal = X @ mdp.under(task.target, task.behavior).td_fixed_point(X, lam)
     v = learner(task.features, FALLING, lam)
     v.update_many(task.sampler(seed=1).take(1_000_000))
     gap = np.sqrt(d @ (X @ v.weights - goal) ** 2)
@@ -66,7 +66,7 @@ def test_baird_diverges_for_td_and_not_for_gradient_methods(lam: float, alpha: f
 def test_expected_update_of_gradient_methods_is_that_of_the_linear_system(learner: Any, lam: float) -> None:
     """With weights as good as held (α, β tiny), Δw/α and Δh/β per step → b - A w, which is 0 at the fixed point."""
     task, X, mdp = build("Garnet-v0", "continuing", features=6, n=12)
-    system = mdp.linear_system(X, lam, task.target, task.behavior)
+    system = mdp.under(task.target, task.behavior).linear_system(X, lam)
     fixed = system.gtd_fixed_point()
     tiny, blocks, length = 1e-12, 100, 20_000
     for w in (fixed, fixed + np.linspace(-1, 1, 6)):
@@ -104,10 +104,10 @@ def test_variance_learners_converge_to_the_exact_variance(
     task, _, mdp = build(name, preset, **options)
     lams = np.clip(lam - 0.3 * np.linspace(0, 1, mdp.n_states), 0, 1) if lam < 1 else np.ones(mdp.n_states)
     behavior = None if of == "target" else task.behavior
-    exact = mdp.lambda_return(mdp.v(task.target), lams, task.target, behavior)
+    exact = mdp.under(task.target, behavior).lambda_return(mdp.v(task.target), lams)
     s = learner(task.features, td.steps.OneOver("visits", power=0.75), lams, of=of)
     s.update_many(task.sampler(seed=2).take(3_000_000))
-    d = np.where(mdp.terminal, 0, mdp.state_distribution(task.behavior))
+    d = np.where(mdp.terminal, 0, mdp.under(task.behavior).state_distribution())
     states = range(mdp.n_states)
     error = np.sqrt(d @ (s.predict_many(states) - exact.variance) ** 2 / (d @ exact.variance**2))
     assert error < 0.12
@@ -117,5 +117,8 @@ def test_variance_learners_converge_to_the_exact_variance(
 
 def test_the_two_off_policy_variances_are_different_questions() -> None:
     task, _, mdp = build("RingWorld-v0", "0.4/0.35")
-    target, corrected = mdp.return_variance(task.target), mdp.return_variance(task.target, task.behavior)
+    target, corrected = (
+        mdp.under(task.target).return_variance(),
+        mdp.under(task.target, task.behavior).return_variance(),
+    )
     assert np.abs(target - corrected).max() > 0.05

@@ -16,11 +16,11 @@ def found(task: Any, features: Any, **given: Any) -> float:
 
 def test_where_a_state_is_hidden_it_is_the_exact_one_and_where_none_is_it_is_0() -> None:
     task: Any = td.make("Aliased-v0")
-    exact = task.mdp.lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 1.0, 0.0, task.target)
+    exact = task.mdp.under(task.target).lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 1.0, 0.0)
     assert exact == pytest.approx(0.5**0.5)
     assert found(task, task.features) == pytest.approx(exact, abs=0.03)
     assert found(task, td.features.OneHot(task.mdp.n_states)) < 0.03
-    half = task.mdp.lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 0.5, 0.0, task.target)
+    half = task.mdp.under(task.target).lambda_discrepancy(task.features.matrix(range(task.mdp.n_states)), 0.5, 0.0)
     assert found(task, task.features, lams=(0.0, 0.5)) == pytest.approx(half, abs=0.03)
 
 

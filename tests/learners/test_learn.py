@@ -46,7 +46,7 @@ def test_comes_near_the_true_values() -> None:
     ring: Any = td.make("RingWorld-v0")
     learner = td.TrueOnlineTD(ring.features, alpha=td.steps.OneOver("visits", power=0.8), lam=0.9)
     run = learn(ring, None, learner, steps=20_000, seed=1)
-    assert np.abs(learner.predict_many(range(1, 10)) - ring.mdp.v(ring.target)[1:10]).max() < 0.1
+    assert np.abs(learner.predict_many(range(1, 10)) - ring.exact.v()[1:10]).max() < 0.1
     assert run.learner is learner
     assert run.steps == 20_000
     assert run.episodes == len(run.episode_returns) == len(run.episode_lengths)

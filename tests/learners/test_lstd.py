@@ -135,7 +135,7 @@ def test_it_converges_to_the_fixed_point(name: str, options: dict[str, Any], lam
     task: Any = td.make(name, **options)
     live = np.flatnonzero(~task.mdp.terminal)
     X = task.features.matrix(np.arange(task.mdp.n_states))
-    exact = (X @ task.mdp.td_fixed_point(X, lam, task.target, task.behavior))[live]
+    exact = (X @ task.exact.td_fixed_point(X, lam))[live]
     v = LSTD(task.features, lam)
     v.update_many(task.sampler(seed=1).take(600_000))
     # at λ = 1 a value is an average of returns, with a standard error of 0.013 after the walk's 6000 episodes
@@ -150,7 +150,7 @@ def test_lambda_for_each_state_reaches_its_fixed_point() -> None:
     live = np.flatnonzero(~lake.mdp.terminal)
     v = LSTD(lake.features, lam)
     v.update_many(lake.sampler(seed=2).take(2_000_000))
-    exact = X @ lake.mdp.td_fixed_point(X, lam, lake.target, lake.behavior)
+    exact = X @ lake.exact.td_fixed_point(X, lam)
     assert np.abs(v.predict_many(live) - exact[live]).max() < 0.01
 
 

@@ -159,7 +159,7 @@ def test_it_converges_off_policy() -> None:
     ring: Any = td.make("RingWorld-v0", behavior_left=0.4, target_left=0.35)
     v = MonteCarlo(ring.features, td.steps.OneOver("visits"))
     v.update_many(ring.sampler(seed=1).take(200_000))
-    truth = ring.mdp.v(ring.target)
+    truth = ring.exact.v()
     assert np.abs(v.predict_many(range(1, 10)) - truth[1:10]).max() < 0.1
 
 
@@ -171,9 +171,9 @@ def test_with_shared_features_it_goes_to_the_least_mean_squared_error(on_policy:
     v, live = MonteCarlo(td.features.Table(X), td.steps.OneOver("steps", 20.0, 500.0)), slice(1, 10)
     steps = ring.sampler(seed=2).take(300_000)
     v.update_many(steps)
-    d, truth = np.bincount(steps.obs.astype(int), minlength=11), ring.mdp.v(ring.target)
+    d, truth = np.bincount(steps.obs.astype(int), minlength=11), ring.exact.v()
     exact = np.linalg.solve((X[live].T * d[live]) @ X[live], (X[live].T * d[live]) @ truth[live])
-    biased = ring.mdp.td_fixed_point(X, 0.0, ring.target, ring.behavior)
+    biased = ring.exact.td_fixed_point(X, 0.0)
     off = np.abs(X[live] @ (v.weights - exact)).max()
     assert off < 0.05
     assert off < 0.3 * np.abs(X[live] @ (biased - exact)).max()

@@ -18,13 +18,13 @@ def two_choice() -> td.FiniteMDP:
 
 
 def test_two_choice() -> None:
-    answer = two_choice().average_reward([0.5, 0.5])
+    answer = two_choice().under([0.5, 0.5]).average_reward()
     assert answer.gain == pytest.approx(0.3)
     np.testing.assert_allclose(answer.distribution, [0.2] + [0.1] * 8)
     np.testing.assert_allclose(answer.bias, [-0.2, -1.4, -1.1, -0.8, -0.5, 0.6, 0.9, 1.2, 1.5], atol=1e-12)
     for lam in (0.0, 0.7):  # off-policy too: r̄ is that of the target policy, and so are values up to a constant
         for behavior in (None, [0.3, 0.7]):
-            found = two_choice().differential_fixed_point(np.eye(9), lam, [0.5, 0.5], behavior)
+            found = two_choice().under([0.5, 0.5], behavior).differential_fixed_point(np.eye(9), lam)
             assert found.gain == pytest.approx(0.3)
             w = found.weights - answer.distribution @ found.weights
             np.testing.assert_allclose(w, answer.bias, atol=1e-10)
@@ -48,7 +48,7 @@ def test_random_chains(seed: int, episodic: bool) -> None:
     r = np.einsum("sa,sat,sat->s", raw.pi, raw.P, raw.R)[live]
     P = P[np.ix_(live, live)] + np.outer(P[live][:, raw.terminal].sum(axis=1), raw.start[live])
     g, v, d = dense(P, r)
-    answer = raw.mdp().average_reward(raw.pi)
+    answer = raw.mdp().under(raw.pi).average_reward()
     assert answer.gain == pytest.approx(g, abs=1e-9)
     np.testing.assert_allclose(answer.bias[live], v, atol=1e-8)
     np.testing.assert_allclose(answer.bias[raw.terminal], raw.start[live] @ v, atol=1e-8)
@@ -64,7 +64,7 @@ def test_differential_fixed_point(seed: int, episodic: bool) -> None:
     X, lam = rng.normal(size=(6, 2))[live], 0.9 * rng.random(6)
     features = np.zeros((6, 2))
     features[live] = X
-    found = raw.mdp().differential_fixed_point(features, lam, raw.pi, raw.b)
+    found = raw.mdp().under(raw.pi, raw.b).differential_fixed_point(features, lam)
 
     def chain(policy: Array) -> Array:
         P = raw.P_of(policy)
@@ -77,15 +77,15 @@ def test_differential_fixed_point(seed: int, episodic: bool) -> None:
     scale = 1 + np.abs(found.weights).max() + abs(found.gain)
     np.testing.assert_allclose((X.T * d) @ H @ error / scale, 0, atol=1e-9)
     assert d @ error / scale == pytest.approx(0, abs=1e-9)
-    on_policy = raw.mdp().differential_fixed_point(features, lam, raw.pi)
-    assert on_policy.gain == pytest.approx(raw.mdp().average_reward(raw.pi).gain, abs=1e-8)
+    on_policy = raw.mdp().under(raw.pi).differential_fixed_point(features, lam)
+    assert on_policy.gain == pytest.approx(raw.mdp().under(raw.pi).average_reward().gain, abs=1e-8)
 
 
 def test_many_states_take_the_sparse_path() -> None:
     """A walk of 2000 states on a ring that pays 1 in one of them: d is uniform."""
     n = 2000
     rows = [(s, 0, (s + k) % n, float(s == 3), 0.5) for s in range(n) for k in (-1, 1)]
-    answer = td.FiniteMDP.from_rows(rows, discount=0.9).average_reward()
+    answer = td.FiniteMDP.from_rows(rows, discount=0.9).under().average_reward()
     assert answer.gain == pytest.approx(1 / n)
     np.testing.assert_allclose(answer.distribution, 1 / n, rtol=1e-6)
     v = answer.bias
@@ -99,7 +99,7 @@ def test_episodes_that_may_never_end() -> None:
     P[0, 1] = P[0, 3] = 0.5
     P[1, 2] = P[2, 1] = 1.0
     mdp = td.FiniteMDP(P, [4.0, 1.0, 0.0, 0.0], discount=0.9, terminal=[3], start=0)
-    answer = mdp.average_reward()
+    answer = mdp.under().average_reward()
     assert answer.gain == pytest.approx(0.5)
     # v(1) = ½·½, v(2) = -v(1); v(0) = 3.5 + ½v(1) + ½v(0) = 7 + v(1), and so is that of the end, which takes no time
     np.testing.assert_allclose(answer.bias, [7.25, 0.25, -0.25, 7.25], atol=1e-12)
@@ -110,6 +110,6 @@ def test_what_has_no_average_reward_is_refused() -> None:
     P[0, 0, 1] = P[0, 1, 2] = P[1, :, 1] = P[2, :, 2] = 1.0
     mdp = td.FiniteMDP(P, [0.0, 1.0, 2.0], discount=0.9)
     with pytest.raises(ValueError, match="policy is multichain: it never leaves any of 2 sets of states"):
-        mdp.average_reward()
+        mdp.under().average_reward()
     with pytest.raises(ValueError, match="lam: traces never end under this policy without a discount"):
-        two_choice().differential_fixed_point(np.eye(9), 1.0)
+        two_choice().under().differential_fixed_point(np.eye(9), 1.0)

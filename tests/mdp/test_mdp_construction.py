@@ -90,7 +90,7 @@ def test_equal_rows_add_and_rows_are_scaled_to_one() -> None:
     np.testing.assert_allclose(mdp.outcomes.probability, [0.25, 0.75])
     third = np.float32(1 / 3)
     single = td.FiniteMDP.from_rows([(0, 0, t, 0.0, float(third)) for t in range(3)], terminal=[1, 2])
-    assert single.P().sum(axis=1)[0] == pytest.approx(1, abs=1e-15)
+    assert single.under().P().sum(axis=1)[0] == pytest.approx(1, abs=1e-15)
     doubled = sparse.coo_array(([0.25, 0.25, 0.5], ([0, 0, 0], [1, 1, 0])), shape=(2, 2))
     assert td.FiniteMDP([doubled], [1.0, 0], terminal=[1]).v()[0] == pytest.approx(2)
 
@@ -286,12 +286,11 @@ def test_rows_beyond_the_given_sizes_are_refused() -> None:
 )
 def test_wrong_policies_are_refused_by_name(policy: Any, message: str) -> None:
     mdp = td.FiniteMDP(STAY_OR_LEAVE, [1.0, 0], discount=0.9, terminal=[1])
-    calls = (mdp.v, mdp.q, mdp.P, mdp.state_distribution, mdp.sampler, mdp.return_variance, mdp.error_weights)
-    for call in calls:
+    for call in (mdp.v, mdp.q, mdp.under):
         with pytest.raises(ValueError, match=message):
             call(policy)
     with pytest.raises(ValueError, match=message.replace("policy", "behavior")):
-        mdp.lambda_return(0.0, 0.5, None, policy)
+        mdp.under(None, policy)
 
 
 def test_all_forms_of_a_policy_agree() -> None:
@@ -319,19 +318,19 @@ def test_behavior_must_cover_the_target() -> None:
     target, b = [0.5, 0.5], [[0.5, 0.5], [1.0, 0.0], [1.0, 0.0]]
     message = "behavior of state 1 never takes an action that policy takes"
     for call in (
-        lambda: mdp.lambda_return(0.0, 1.0, target, b),
-        lambda: mdp.return_variance(target, b),
-        lambda: mdp.target_error(0.0, 1.0, target, b),
-        lambda: mdp.target_error_gradient(0.0, 1.0, target, b),
-        lambda: mdp.meta_minimizer(0.0, 1.0, target, b),
-        lambda: mdp.best_lambda(0.0, target, b),
-        lambda: mdp.linear_system(np.eye(3), 1.0, target, b),
-        lambda: mdp.sampler(target, b),
+        lambda: mdp.under(target, b).lambda_return(0.0, 1.0),
+        lambda: mdp.under(target, b).return_variance(),
+        lambda: mdp.under(target, b).target_error(0.0, 1.0),
+        lambda: mdp.under(target, b).target_error_gradient(0.0, 1.0),
+        lambda: mdp.under(target, b).meta_minimizer(0.0, 1.0),
+        lambda: mdp.under(target, b).best_lambda(0.0),
+        lambda: mdp.under(target, b).linear_system(np.eye(3), 1.0),
+        lambda: mdp.under(target, b).sampler(),
     ):
         with pytest.raises(ValueError, match=message):
             call()
     # in a terminal state no action is taken, so there is nothing to cover
-    mdp.return_variance(target, [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]])
+    mdp.under(target, [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]]).return_variance()
 
 
 @pytest.mark.parametrize("more", [{}, {"behavior": [[0.5, 0.5], [0.5, 0.5]]}])
@@ -340,11 +339,11 @@ def test_improper_policy_with_discount_one_names_the_state(more: dict[str, Any])
     stay = [0, 0]
     message = "policy never leaves discount 1 from state 0"
     for call in (
-        lambda: mdp.lambda_return(0.0, 1.0, stay, **more),
-        lambda: mdp.return_variance(stay, **more),
-        lambda: mdp.target_error(0.0, 0.5, stay, **more),
-        lambda: mdp.linear_system(np.eye(2), 1.0, stay, **more),
-        lambda: mdp.best_lambda(0.0, stay, **more),
+        lambda: mdp.under(stay, **more).lambda_return(0.0, 1.0),
+        lambda: mdp.under(stay, **more).return_variance(),
+        lambda: mdp.under(stay, **more).target_error(0.0, 0.5),
+        lambda: mdp.under(stay, **more).linear_system(np.eye(2), 1.0),
+        lambda: mdp.under(stay, **more).best_lambda(0.0),
         lambda: mdp.v(stay),
         lambda: mdp.v(stay, method="iterative"),
         lambda: mdp.q(stay),
@@ -352,7 +351,7 @@ def test_improper_policy_with_discount_one_names_the_state(more: dict[str, Any])
         with pytest.raises(ValueError, match=message):
             call()
     # with λ < 1 the λ-return itself is a sum with an end: G = 1 + .5 V + .5 G = 1 / .5 with V = 0
-    assert mdp.lambda_return(0.0, 0.5, stay, **more).mean[0] == pytest.approx(2)
+    assert mdp.under(stay, **more).lambda_return(0.0, 0.5).mean[0] == pytest.approx(2)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +366,8 @@ def test_improper_policy_with_discount_one_names_the_state(more: dict[str, Any])
 )
 def test_wrong_values_and_lambdas_are_refused_by_name(arguments: Any, message: str) -> None:
     mdp = td.FiniteMDP(STAY_OR_LEAVE, [1.0, 0], discount=0.9, terminal=[1])
-    for call in (mdp.lambda_return, mdp.target_error, mdp.target_error_gradient, mdp.meta_minimizer):
+    exact = mdp.under()
+    for call in (exact.lambda_return, exact.target_error, exact.target_error_gradient, exact.meta_minimizer):
         with pytest.raises(ValueError, match=message):
             call(*arguments)
 
@@ -377,27 +377,27 @@ def test_wrong_options_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"method must be .*guess"):
         mdp.v(method="guess")
     with pytest.raises(ValueError, match=r"method must be .*guess"):
-        mdp.state_distribution(method="guess")
+        mdp.under().state_distribution(method="guess")
     with pytest.raises(ValueError, match="theta must be positive"):
         mdp.v(method="iterative", theta=0.0)
     with pytest.raises(ValueError, match="theta must be positive"):
         mdp.v(method="iterative", theta=NAN)
     with pytest.raises(ValueError, match=r"correction must be .*none"):
-        mdp.lambda_return(0.0, 0.5, correction="none")
+        mdp.under().lambda_return(0.0, 0.5, correction="none")
     with pytest.raises(ValueError, match=r"kind must be .*exact"):
-        mdp.target_error_gradient(0.0, 0.5, kind="exact")
+        mdp.under().target_error_gradient(0.0, 0.5, kind="exact")
     with pytest.raises(ValueError, match="horizon must be at least 1; got 0"):
-        mdp.target_error_gradient(0.0, 0.5, horizon=0)
+        mdp.under().target_error_gradient(0.0, 0.5, horizon=0)
     with pytest.raises(TypeError, match="horizon must be an integer"):
-        mdp.target_error_gradient(0.0, 0.5, horizon=1.5)
+        mdp.under().target_error_gradient(0.0, 0.5, horizon=1.5)
     with pytest.raises(ValueError, match=r"horizon: .*derived.*one step"):
-        mdp.target_error_gradient(0.0, 0.5, kind="derived", horizon=2)
+        mdp.under().target_error_gradient(0.0, 0.5, kind="derived", horizon=2)
     with pytest.raises(ValueError, match="weights of state 0 is -1"):
-        mdp.target_error(0.0, 0.5, weights=[-1.0, 0])
+        mdp.under().target_error(0.0, 0.5, weights=[-1.0, 0])
     with pytest.raises(ValueError, match="seed must be at least 0"):
-        mdp.sampler(seed=-1)
+        mdp.under().sampler(seed=-1)
     with pytest.raises(TypeError, match="steps must be an integer"):
-        mdp.sampler().take(1.5)
+        mdp.under().sampler().take(1.5)
 
 
 def test_inputs_are_not_changed_and_not_kept() -> None:
@@ -405,7 +405,7 @@ def test_inputs_are_not_changed_and_not_kept() -> None:
     copies = [x.copy() for x in (raw.P, raw.R, raw.R2, raw.gamma, raw.terminal, raw.start, raw.pi)]
     mdp = raw.mdp()
     before = mdp.v(raw.pi)
-    mdp.return_variance(raw.pi, raw.b)
+    mdp.under(raw.pi, raw.b).return_variance()
     for x, y in zip((raw.P, raw.R, raw.R2, raw.gamma, raw.terminal, raw.start, raw.pi), copies, strict=True):
         np.testing.assert_array_equal(x, y)
     raw.P[:], raw.R[:], raw.gamma[:], raw.terminal[:], raw.start[:] = 0, 0, 0, True, 0

@@ -85,15 +85,15 @@ def test_tabular_fixed_points(seed: int, name: str, episodic: bool) -> None:
         correction = td.mdp.TraceCorrection("vtrace", c_bar=0.8, rho_bar=1.3)
         goal = np.minimum(1.3 * raw.b, raw.pi)
         goal = goal / goal.sum(axis=1, keepdims=True)
-    operator = mdp.trace_operator(lam, raw.pi, raw.b, correction=correction)
+    operator = mdp.under(raw.pi, raw.b).trace_operator(lam, correction=correction)
     np.testing.assert_allclose(operator.fixed_point, raw.v(goal), atol=1e-8)
     one_hot = np.eye(raw.n)
-    system = mdp.linear_system(one_hot, lam, raw.pi, raw.b, correction=correction)
-    d = mdp.state_distribution(raw.b)
+    system = mdp.under(raw.pi, raw.b).linear_system(one_hot, lam, correction=correction)
+    d = mdp.under(raw.b).state_distribution()
     seen = (d > 0) & ~raw.terminal
     np.testing.assert_allclose(system.td_fixed_point()[seen], raw.v(goal)[seen], atol=1e-7)
     if name != "vtrace":
-        q = mdp.trace_operator(lam, raw.pi, raw.b, correction=correction, values="action")
+        q = mdp.under(raw.pi, raw.b).trace_operator(lam, correction=correction, values="action")
         np.testing.assert_allclose(q.fixed_point, mdp.q(raw.pi), atol=1e-8)
         assert q.spectral_radius < 1
 
@@ -114,7 +114,7 @@ def test_operator_is_the_update_of_a_table_and_its_norm(seed: int, name: str, ze
     change = np.zeros(raw.n)
     for _ in range(3000):
         change = (raw.b * (kappa * delta + c * (raw.P @ (g * lam * change)))).sum(axis=1)
-    operator = raw.mdp().trace_operator(lam, raw.pi, raw.b, correction=correction)
+    operator = raw.mdp().under(raw.pi, raw.b).trace_operator(lam, correction=correction)
     np.testing.assert_allclose(operator(V), V + change, atol=1e-8)
     if name != "vtrace":  # action values: Δ(s,a) = δ̄ + E[γ'λ' b c Δ']
         Q = np.where(raw.terminal[:, None], 0.0, rng.normal(size=raw.b.shape))
@@ -123,7 +123,7 @@ def test_operator_is_the_update_of_a_table_and_its_norm(seed: int, name: str, ze
         moved = np.zeros(Q.shape)
         for _ in range(3000):
             moved = delta + raw.P @ (g * lam * (raw.b * c * moved).sum(axis=1))
-        pairs = raw.mdp().trace_operator(lam, raw.pi, raw.b, correction=correction, values="action")
+        pairs = raw.mdp().under(raw.pi, raw.b).trace_operator(lam, correction=correction, values="action")
         np.testing.assert_allclose(pairs(Q), Q + moved, atol=1e-8)
         worst = np.sign(pairs.Z[np.abs(pairs.Z).sum(axis=1).argmax()]).reshape(Q.shape)
         assert np.abs(pairs(pairs.fixed_point + worst) - pairs.fixed_point).max() == pytest.approx(pairs.norm)
@@ -138,11 +138,11 @@ def test_norms_of_action_value_operators() -> None:
         c, _ = tables(raw, name)
         Pc = np.einsum("sat,tu->satu", raw.P, gamma * lam * raw.b * c).reshape(12, 12)
         expected = 1 - (1 - gamma) * np.linalg.solve(np.eye(12) - Pc, np.ones(12)).min()
-        operator = mdp.trace_operator(lam, raw.pi, raw.b, correction=name, values="action")
+        operator = mdp.under(raw.pi, raw.b).trace_operator(lam, correction=name, values="action")
         assert operator.norm == pytest.approx(expected, rel=1e-10)
         assert operator.norm <= gamma + 1e-12
     loop = td.FiniteMDP(np.ones((1, 2, 1)), [0.0], discount=gamma)
-    uncorrected = loop.trace_operator(lam, [1.0, 0.0], [0.1, 0.9], correction=np.ones((1, 2)), values="action")
+    uncorrected = loop.under([1.0, 0.0], [0.1, 0.9]).trace_operator(lam, correction=np.ones((1, 2)), values="action")
     assert uncorrected.norm > 1
     assert uncorrected.spectral_radius == pytest.approx(gamma * (1 - lam) / (1 - gamma * lam))
 
@@ -172,13 +172,13 @@ def test_collision_task() -> None:
         X = draw()
 
         def level(lam: float, X: Array = X, **options: Any) -> float:
-            system = mdp.linear_system(X, lam, pi, b, **options)
+            system = mdp.under(pi, b).linear_system(X, lam, **options)
             return float(np.sqrt(d @ (X @ system.td_fixed_point() - mdp.v(pi))[:8] ** 2))
 
         same = [
-            mdp.linear_system(X, 0.6, pi, b, correction="tree").A,
-            mdp.linear_system(X, 0.6, pi, b, correction="retrace").A,
-            mdp.linear_system(X, 1.0, pi, b, correction=td.mdp.TraceCorrection("abtd", zeta=0.3)).A,
+            mdp.under(pi, b).linear_system(X, 0.6, correction="tree").A,
+            mdp.under(pi, b).linear_system(X, 0.6, correction="retrace").A,
+            mdp.under(pi, b).linear_system(X, 1.0, correction=td.mdp.TraceCorrection("abtd", zeta=0.3)).A,
         ]
         np.testing.assert_allclose(same[1:], [same[0]] * 2, atol=1e-14)
         errors.append(
@@ -195,7 +195,7 @@ def test_bias_of_vtrace() -> None:
     P = np.zeros((2, 2, 2))
     P[0, :, 1] = 1.0
     mdp = td.FiniteMDP(P, [[1.0, 0.0], [0.0, 0.0]], terminal=[1])
-    operator = mdp.trace_operator(1.0, [0.9, 0.1], [0.5, 0.5], correction="vtrace")
+    operator = mdp.under([0.9, 0.1], [0.5, 0.5]).trace_operator(1.0, correction="vtrace")
     assert operator.fixed_point[0] == pytest.approx(0.5 / 0.6)
 
 
@@ -237,7 +237,7 @@ def test_mean_update_on_a_trajectory(name: str, actions: bool) -> None:
     if actions:
         X = np.where(raw.terminal[:, None, None], 0.0, rng.normal(size=(4, 2, 2)))
     lam, w = np.array([0.3, 0.9, 0.6, 0.0]), np.array([0.5, -1.0])
-    system = raw.mdp().linear_system(X, lam, raw.pi, raw.b, correction=name)
+    system = raw.mdp().under(raw.pi, raw.b).linear_system(X, lam, correction=name)
     mean, error = sample_mean(raw, X, lam, w, name, actions)
     assert (np.abs(mean - (system.b - system.A @ w)) < 4.5 * error).all()
     assert (error < 0.02).all()
@@ -255,17 +255,17 @@ def test_wrong_corrections_are_refused() -> None:
         ({"method": "etd", "interest": -1.0}, "interest of state 0 is -1.0"),
     ):
         with pytest.raises(ValueError, match=message):
-            mdp.linear_system(X, 0.5, **options)
+            mdp.under().linear_system(X, 0.5, **options)
     with pytest.raises(ValueError, match="V-trace is for state values"):
-        mdp.trace_operator(0.5, correction="vtrace", values="action")
+        mdp.under().trace_operator(0.5, correction="vtrace", values="action")
     with pytest.raises(ValueError, match="c_bar must be at most rho_bar"):
         td.mdp.TraceCorrection("vtrace", c_bar=2.0)
     with pytest.raises(ValueError, match="values must have shape"):
-        mdp.trace_operator(0.5)(np.zeros(3))
+        mdp.under().trace_operator(0.5)(np.zeros(3))
     many = td.FiniteMDP.from_rows([(s, 0, 0, 0.0, 1.0) for s in range(5001)], discount=0.9)
-    for call in (many.trace_operator, many.trajectory_operator):
+    for call in (many.under().trace_operator, many.under().trajectory_operator):
         with pytest.raises(ValueError, match="a dense matrix of 5001 rows is too large"):
             call(0.5)
     forever = td.FiniteMDP(np.ones((1, 2, 1)), [0.0], discount=0.9)
     with pytest.raises(ValueError, match="what follows lasts more than"):
-        forever.linear_system(np.ones((1, 1)), 1.0, correction=np.full((1, 2), 1.2))
+        forever.under().linear_system(np.ones((1, 1)), 1.0, correction=np.full((1, 2), 1.2))

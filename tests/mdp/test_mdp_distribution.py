@@ -40,20 +40,20 @@ def long_run(P: Array, start: Array, doublings: int = 40) -> Array:
 def test_distribution_four_ways(seed: int, n: int, actions: int, episodic: bool) -> None:
     raw = raw_mdp(seed, n=n, actions=actions, episodic=episodic)
     mdp = raw.mdp()
-    d = mdp.state_distribution(raw.pi)
+    d = mdp.under(raw.pi).state_distribution()
     P = restarted(raw, raw.pi)
     np.testing.assert_allclose(d, eigenvector(P), atol=1e-9)
     np.testing.assert_allclose(d, long_run(P, raw.start), atol=1e-9)
     np.testing.assert_allclose(d @ P, d, atol=1e-12)
     assert d.sum() == pytest.approx(1, abs=1e-12)
-    np.testing.assert_array_equal(mdp.error_weights(raw.pi), np.where(raw.terminal, 0, d))
+    np.testing.assert_array_equal(mdp.under(raw.pi).error_weights(), np.where(raw.terminal, 0, d))
     if episodic:
-        np.testing.assert_allclose(d, mdp.state_distribution(raw.pi, method="iterative", theta=1e-13), atol=1e-9)
+        np.testing.assert_allclose(d, mdp.under(raw.pi).state_distribution(method="iterative", theta=1e-13), atol=1e-9)
         assert d[raw.terminal].sum() > 0
     else:
         with pytest.raises(ValueError, match="counts visits until an episode ends"):
-            mdp.state_distribution(raw.pi, method="iterative")
-    mismatch = mdp.distribution_mismatch(raw.pi)
+            mdp.under(raw.pi).state_distribution(method="iterative")
+    mismatch = mdp.under(raw.pi).distribution_mismatch()
     absorbing = raw.P_of(raw.pi) + np.diag(raw.terminal.astype(float))
     np.testing.assert_allclose(mismatch.true, d, atol=1e-12)
     np.testing.assert_allclose(mismatch.assumed, long_run(absorbing, raw.start), atol=1e-9)
@@ -76,16 +76,16 @@ def test_any_structure_at_all(seed: int) -> None:
     terminal[0] = False
     mdp = td.FiniteMDP(P, np.zeros(n), discount=0.9, terminal=terminal, start=0)
     P[terminal] = mdp.start
-    d = mdp.state_distribution()
+    d = mdp.under().state_distribution()
     np.testing.assert_allclose(d, long_run(P, mdp.start), atol=1e-9)
     P[terminal] = np.eye(n)[terminal]
-    np.testing.assert_allclose(mdp.distribution_mismatch().assumed, long_run(P, mdp.start), atol=1e-9)
+    np.testing.assert_allclose(mdp.under().distribution_mismatch().assumed, long_run(P, mdp.start), atol=1e-9)
 
 
 def test_periodic_and_continuing_chains() -> None:
     ring = td.FiniteMDP(np.roll(np.eye(5), 1, axis=1), np.zeros(5), discount=0.9, start=2)
-    np.testing.assert_allclose(ring.state_distribution(), np.full(5, 0.2), atol=1e-12)
-    mismatch = ring.distribution_mismatch()
+    np.testing.assert_allclose(ring.under().state_distribution(), np.full(5, 0.2), atol=1e-12)
+    mismatch = ring.under().distribution_mismatch()
     assert mismatch.total_variation == pytest.approx(0, abs=1e-12)
     assert mismatch.residual == pytest.approx(0, abs=1e-12)
 
@@ -96,16 +96,16 @@ def test_several_closed_classes_and_an_end() -> None:
     P[0, 1], P[0, 2], P[0, 4] = 0.5, 0.25, 0.25
     P[1, 1] = P[2, 3] = P[3, 2] = P[5, 5] = 1.0  # 5 is never reached
     mdp = td.FiniteMDP(P, np.zeros(6), discount=0.9, terminal=[4], start=0)
-    np.testing.assert_allclose(mdp.state_distribution(), [0, 2 / 3, 1 / 6, 1 / 6, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(mdp.under().state_distribution(), [0, 2 / 3, 1 / 6, 1 / 6, 0, 0], atol=1e-12)
     # who starts only once ends in 4 with probability ¼
-    mismatch = mdp.distribution_mismatch()
+    mismatch = mdp.under().distribution_mismatch()
     np.testing.assert_allclose(mismatch.assumed, [0, 1 / 2, 1 / 8, 1 / 8, 1 / 4, 0], atol=1e-12)
     assert mismatch.total_variation == pytest.approx(1 / 4)
 
 
 def test_distribution_of_a_long_simulation() -> None:
     raw = raw_mdp(21, n=6, actions=2)
-    d = raw.mdp().state_distribution(raw.pi)
+    d = raw.mdp().under(raw.pi).state_distribution()
     P = np.cumsum(restarted(raw, raw.pi), axis=1)
     rng = np.random.default_rng(1)
     state = rng.choice(raw.n, size=2000, p=raw.start)
@@ -119,7 +119,7 @@ def test_distribution_of_a_long_simulation() -> None:
 
 
 def test_weights_of_the_thesis() -> None:
-    assert walk().error_weights([0.35, 0.65]).sum() == pytest.approx(0.938, abs=5e-4)
+    assert walk().under([0.35, 0.65]).error_weights().sum() == pytest.approx(0.938, abs=5e-4)
     lake = td.FiniteMDP.from_table(gym.make("FrozenLake-v1"), discount=0.95)
-    assert lake.error_weights([0.2, 0.3, 0.3, 0.2]).sum() == pytest.approx(0.876, abs=5e-4)
-    assert (lake.error_weights()[lake.terminal] == 0).all()
+    assert lake.under([0.2, 0.3, 0.3, 0.2]).error_weights().sum() == pytest.approx(0.876, abs=5e-4)
+    assert (lake.under().error_weights()[lake.terminal] == 0).all()

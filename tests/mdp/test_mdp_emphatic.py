@@ -17,7 +17,7 @@ START = np.array([1.0, 1, 1, 1, 1, 1, 10, 1])
 
 
 def baird(lam: float = 0.0, **options: Any) -> td.mdp.LinearSystem:
-    return BAIRD.mdp.linear_system(X, lam, BAIRD.target, BAIRD.behavior, **options)
+    return BAIRD.mdp.under(BAIRD.target, BAIRD.behavior).linear_system(X, lam, **options)
 
 
 def test_baird() -> None:
@@ -41,7 +41,7 @@ def test_baird() -> None:
 
 
 def test_baird_emphatic() -> None:
-    f = BAIRD.mdp.emphasis(0.0, BAIRD.target, BAIRD.behavior).followon
+    f = BAIRD.mdp.under(BAIRD.target, BAIRD.behavior).emphasis(0.0).followon
     np.testing.assert_allclose(f, [1 / 7] * 6 + [99.142857], atol=1e-6)
     system = baird(method="etd")
     assert system.is_positive_definite()
@@ -49,7 +49,7 @@ def test_baird_emphatic() -> None:
     assert system.is_stable()
     with pytest.raises(ValueError, match='algorithm must be "td" in a system of method="etd"'):
         system.growth_rate("gtd")
-    start = BAIRD.mdp.etd_fixed_point(X, 0.0, BAIRD.target, BAIRD.behavior)
+    start = BAIRD.mdp.under(BAIRD.target, BAIRD.behavior).etd_fixed_point(X, 0.0)
     np.testing.assert_allclose(X @ start, 0, atol=1e-12)
 
 
@@ -74,8 +74,8 @@ def test_growth_rate_is_that_of_the_iteration(seed: int, algorithm: Any) -> None
     rng = np.random.default_rng(seed)
     features, lam = rng.normal(size=(6, 2)), rng.random(6)
     mdp, ratio, reg = raw.mdp(), 0.5, 0.7
-    s = mdp.linear_system(features, lam, raw.pi, raw.b)
-    A_b = mdp.linear_system(features, lam, raw.b).A
+    s = mdp.under(raw.pi, raw.b).linear_system(features, lam)
+    A_b = mdp.under(raw.b).linear_system(features, lam).A
 
     def step(z: Array) -> Array:
         w, h = z[:2], z[2:]
@@ -94,7 +94,7 @@ def test_on_policy_htd_is_td_and_dependent_features_are_left_out() -> None:
     raw = raw_mdp(4)
     features = np.random.default_rng(0).normal(size=(5, 2))
     twice = np.column_stack((features, features[:, 0]))
-    one, two = (raw.mdp().linear_system(x, 0.5, raw.pi) for x in (features, twice))
+    one, two = (raw.mdp().under(raw.pi).linear_system(x, 0.5) for x in (features, twice))
     assert one.growth_rate("htd") == pytest.approx(one.growth_rate())
     assert two.is_stable()
     assert two.is_positive_definite()
@@ -108,13 +108,13 @@ def test_key_matrix(seed: int, episodic: bool) -> None:
     raw = raw_mdp(seed, episodic=episodic)
     mdp, rng, n = raw.mdp(), np.random.default_rng(seed), raw.n
     lam, interest, features = rng.random(n), 0.1 + rng.random(n), rng.normal(size=(n, 3))
-    d = np.where(raw.terminal, 0.0, mdp.state_distribution(raw.b))
+    d = np.where(raw.terminal, 0.0, mdp.under(raw.b).state_distribution())
     d /= d.sum()
     P, g = raw.P_of(raw.pi), raw.g()
     f = np.linalg.solve(np.eye(n) - (P * g).T, d * interest)
     m = lam * d * interest + (1 - lam) * f
     K = np.diag(m) @ np.linalg.inv(np.eye(n) - P * (g * lam)) @ (np.eye(n) - P * g)
-    system = mdp.linear_system(features, lam, raw.pi, raw.b, method="etd", interest=interest)
+    system = mdp.under(raw.pi, raw.b).linear_system(features, lam, method="etd", interest=interest)
     live = d > 0
     np.testing.assert_allclose(system.key_matrix()[np.ix_(live, live)], K[np.ix_(live, live)], atol=1e-9)
     np.testing.assert_allclose(system.key_matrix().sum(axis=0)[live], (d * interest)[live], atol=1e-9)
@@ -122,7 +122,7 @@ def test_key_matrix(seed: int, episodic: bool) -> None:
     np.testing.assert_allclose(system.A, Xt.T @ K @ Xt, atol=1e-8)
     assert system.is_positive_definite("K")
     assert system.is_positive_definite()
-    found = mdp.emphasis(lam, raw.pi, raw.b, interest=interest)
+    found = mdp.under(raw.pi, raw.b).emphasis(lam, interest=interest)
     np.testing.assert_allclose(found.followon, f, atol=1e-9)
     np.testing.assert_allclose(found.emphasis, m, atol=1e-9)
 
@@ -134,20 +134,20 @@ def test_emphatic_limits(seed: int) -> None:
     raw = raw_mdp(seed, episodic=False)
     mdp, rng = raw.mdp(), np.random.default_rng(seed)
     lam, features = rng.random(raw.n), rng.normal(size=(raw.n, 2))
-    td_A = mdp.linear_system(features, lam, raw.pi, raw.b).A
+    td_A = mdp.under(raw.pi, raw.b).linear_system(features, lam).A
     np.testing.assert_allclose(
-        mdp.linear_system(features, lam, raw.pi, raw.b, method="etd", beta=0.0).A, td_A, atol=1e-12
+        mdp.under(raw.pi, raw.b).linear_system(features, lam, method="etd", beta=0.0).A, td_A, atol=1e-12
     )
-    at_one = mdp.linear_system(features, 1.0, raw.pi, raw.b, method="etd").A
-    np.testing.assert_allclose(at_one, mdp.linear_system(features, 1.0, raw.pi, raw.b).A, atol=1e-10)
-    seen = mdp.state_distribution(raw.b) > 0
-    v = mdp.etd_fixed_point(np.eye(raw.n), lam, raw.pi, raw.b)
+    at_one = mdp.under(raw.pi, raw.b).linear_system(features, 1.0, method="etd").A
+    np.testing.assert_allclose(at_one, mdp.under(raw.pi, raw.b).linear_system(features, 1.0).A, atol=1e-10)
+    seen = mdp.under(raw.b).state_distribution() > 0
+    v = mdp.under(raw.pi, raw.b).etd_fixed_point(np.eye(raw.n), lam)
     np.testing.assert_allclose(v[seen], raw.v(raw.pi)[seen], atol=1e-7)
     constant = td.FiniteMDP(raw.P, raw.R, discount=0.8)
-    f = constant.emphasis(0.0, raw.pi).followon
-    np.testing.assert_allclose(f, constant.state_distribution(raw.pi) / 0.2, atol=1e-9)
+    f = constant.under(raw.pi).emphasis(0.0).followon
+    np.testing.assert_allclose(f, constant.under(raw.pi).state_distribution() / 0.2, atol=1e-9)
     with pytest.raises(ValueError, match="beta: the follow-on trace has no finite mean"):
-        constant.emphasis(0.0, raw.pi, beta=1.0)
+        constant.under(raw.pi).emphasis(0.0, beta=1.0)
 
 
 @pytest.mark.parametrize("beta", [None, 0.4])
@@ -159,7 +159,7 @@ def test_emphatic_update_on_a_trajectory(beta: float | None) -> None:
     features = np.where(raw.terminal[:, None], 0.0, rng.normal(size=(4, 2)))
     lam, i, w = np.array([0.3, 0.8, 0.6, 0.0]), np.array([1.0, 0.2, 2.0, 0.0]), np.array([0.5, -1.0])
     mdp = td.FiniteMDP(raw.P, raw.R, discount=g, terminal=raw.terminal, start=raw.start)
-    system = mdp.linear_system(features, lam, raw.pi, raw.b, method="etd", interest=i, beta=beta)
+    system = mdp.under(raw.pi, raw.b).linear_system(features, lam, method="etd", interest=i, beta=beta)
     agents, steps, warm = 2000, 350, 50
     s = rng.choice(4, size=agents, p=raw.start)
     e, total, F, before = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents), np.zeros(agents)
@@ -191,17 +191,17 @@ def test_expected_trace(seed: int, off_policy: bool) -> None:
     mdp, rng, n = raw.mdp(), np.random.default_rng(seed), raw.n
     lam, b = rng.random(n), raw.b if off_policy else raw.pi
     P, g = raw.P_of(raw.pi), raw.g()
-    d = np.where(raw.terminal, 0.0, mdp.state_distribution(b))
+    d = np.where(raw.terminal, 0.0, mdp.under(b).state_distribution())
     d /= d.sum()
     one_hot = np.eye(n) * ~raw.terminal[:, None]
-    z = mdp.expected_trace(np.eye(n), lam, raw.pi, b)
+    z = mdp.under(raw.pi, b).expected_trace(np.eye(n), lam)
     total = layer = d[:, None] * one_hot
     for _ in range(3000):
         layer = (g * lam)[:, None] * (P.T @ layer)
         total = total + layer
     np.testing.assert_allclose(d[:, None] * z, total, atol=1e-9)
     A = (d[:, None] * z).T @ (one_hot - P @ (g[:, None] * one_hot))
-    np.testing.assert_allclose(A, mdp.linear_system(np.eye(n), lam, raw.pi, b).A, atol=1e-9)
+    np.testing.assert_allclose(A, mdp.under(raw.pi, b).linear_system(np.eye(n), lam).A, atol=1e-9)
 
 
 def test_lambda_discrepancy() -> None:
@@ -211,11 +211,11 @@ def test_lambda_discrepancy() -> None:
     mdp = td.FiniteMDP(P, [0.0, 0.0, 1.0, -1.0, 0.0], terminal=[4], start=[0.5, 0.5, 0, 0, 0])
     aliased = np.array([7, 8, 3, 3, 3])
     for lam in (0.0, 0.4, 1.0):
-        w = mdp.td_fixed_point(aliased, lam)
+        w = mdp.under().td_fixed_point(aliased, lam)
         np.testing.assert_allclose(w, [0.0, lam, -lam], atol=1e-12)  # observations 3, 7, 8
-    assert mdp.lambda_discrepancy(aliased) == pytest.approx(np.sqrt(0.5))
-    assert mdp.lambda_discrepancy(aliased, 0.7, 0.3) == pytest.approx(0.4 * np.sqrt(0.5))
-    assert mdp.lambda_discrepancy(np.arange(5)) == pytest.approx(0, abs=1e-12)
+    assert mdp.under().lambda_discrepancy(aliased) == pytest.approx(np.sqrt(0.5))
+    assert mdp.under().lambda_discrepancy(aliased, 0.7, 0.3) == pytest.approx(0.4 * np.sqrt(0.5))
+    assert mdp.under().lambda_discrepancy(np.arange(5)) == pytest.approx(0, abs=1e-12)
 
 
 @examples(20)
@@ -231,5 +231,5 @@ def test_no_discrepancy_where_observations_are_markov(seed: int) -> None:
     mdp = td.FiniteMDP(P, R, discount=np.repeat(np.minimum(raw.gamma, 0.9), 2))
     pi, lam = np.repeat(raw.pi, 2, axis=0), rng.random(8)
     scale = np.abs(mdp.v(pi)).max()
-    assert mdp.lambda_discrepancy(np.repeat(np.arange(4), 2), lam, 0.0, pi) < 1e-9 * scale
-    assert mdp.lambda_discrepancy(np.arange(8) % 2, 1.0, 0.0, pi) > 1e-6 * scale
+    assert mdp.under(pi).lambda_discrepancy(np.repeat(np.arange(4), 2), lam, 0.0) < 1e-9 * scale
+    assert mdp.under(pi).lambda_discrepancy(np.arange(8) % 2, 1.0, 0.0) > 1e-6 * scale

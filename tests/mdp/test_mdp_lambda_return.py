@@ -52,7 +52,7 @@ def test_every_trajectory(seed: int, actions: int, correction: Any, on_policy: b
     rng = np.random.default_rng(seed)
     V, lam = rng.normal(size=4), rng.choice([0.0, 1.0, 0.3, 0.8], 4)
     b = raw.pi if on_policy else raw.b
-    ours = raw.mdp().lambda_return(V, lam, raw.pi, None if on_policy else b, correction)
+    ours = raw.mdp().under(raw.pi, None if on_policy else b).lambda_return(V, lam, correction)
     for s in range(3):
         mean, variance = enumerated(raw, V, lam, raw.pi, b, correction, s)
         assert ours.mean[s] == pytest.approx(mean, abs=1e-9)
@@ -70,12 +70,12 @@ def test_second_moment_system(
     b = raw.pi if on_policy else raw.b
     dense = dense_moments(raw, V, lam, raw.pi, b, correction)
     assume(dense.radius < 0.97)
-    ours = raw.mdp().lambda_return(V, lam, raw.pi, None if on_policy else b, correction)
+    ours = raw.mdp().under(raw.pi, None if on_policy else b).lambda_return(V, lam, correction)
     np.testing.assert_allclose(ours.mean, dense.mean, atol=1e-9)
     np.testing.assert_allclose(ours.variance, dense.variance, atol=1e-9 * (1 + dense.variance.max()))
     np.testing.assert_allclose(ours.second_moment, dense.variance + dense.mean**2, rtol=1e-8, atol=1e-9)
     if on_policy:  # ρ = 1: where ρ goes does not matter
-        other = raw.mdp().lambda_return(V, lam, raw.pi, correction="per-decision")
+        other = raw.mdp().under(raw.pi).lambda_return(V, lam, correction="per-decision")
         np.testing.assert_allclose(ours.variance, other.variance, atol=1e-12)
 
 
@@ -87,18 +87,18 @@ def test_means_that_must_be_the_value(seed: int, correction: Any) -> None:
     mdp, rng = raw.mdp(), np.random.default_rng(seed)
     v = raw.v(raw.pi)
     lam = rng.random(raw.n)
-    np.testing.assert_allclose(mdp.lambda_return(v, lam, raw.pi, raw.b, correction).mean, v, atol=1e-9)
+    np.testing.assert_allclose(mdp.under(raw.pi, raw.b).lambda_return(v, lam, correction).mean, v, atol=1e-9)
     V = rng.normal(size=raw.n) if correction == "per-decision" else v
-    np.testing.assert_allclose(mdp.lambda_return(V, 1.0, raw.pi, raw.b, correction).mean, v, atol=1e-9)
+    np.testing.assert_allclose(mdp.under(raw.pi, raw.b).lambda_return(V, 1.0, correction).mean, v, atol=1e-9)
     V = rng.normal(size=raw.n)
-    np.testing.assert_allclose(mdp.lambda_return(V, 1.0, raw.pi, raw.b, correction).mean, v, atol=1e-9)
+    np.testing.assert_allclose(mdp.under(raw.pi, raw.b).lambda_return(V, 1.0, correction).mean, v, atol=1e-9)
     # λ = 0: one step of the Bellman operator
-    one_step = raw.mdp().lambda_return(V, 0.0, raw.pi, raw.b, "per-decision").mean
+    one_step = raw.mdp().under(raw.pi, raw.b).lambda_return(V, 0.0, "per-decision").mean
     r = np.einsum("sa,sat,sat->s", raw.pi, raw.P, raw.R)
     expected = r + raw.P_of(raw.pi) @ (raw.g() * V)
     np.testing.assert_allclose(one_step, np.where(raw.terminal, 0, expected), atol=1e-9)
     np.testing.assert_array_equal(
-        mdp.return_variance(raw.pi, raw.b), mdp.lambda_return(0.0, 1.0, raw.pi, raw.b).variance
+        mdp.under(raw.pi, raw.b).return_variance(), mdp.under(raw.pi, raw.b).lambda_return(0.0, 1.0).variance
     )
 
 
@@ -112,7 +112,7 @@ def test_drawn_trajectories(on_policy: bool, correction: Any) -> None:
     Vt = np.where(raw.terminal, 0.0, V)
     b = raw.pi if on_policy else raw.b
     assert dense_moments(raw, V, lam, raw.pi, b, correction).radius < 0.6
-    ours = raw.mdp().lambda_return(V, lam, raw.pi, b, correction)
+    ours = raw.mdp().under(raw.pi, b).lambda_return(V, lam, correction)
     spread = np.sqrt(np.maximum(raw.R2 - raw.R**2, 0))
     N = 200_000
     for s0 in range(3):
@@ -141,20 +141,20 @@ def test_infinite_exactly_where_the_loop_can_be_reached() -> None:
     P[0, :, 1] = P[1, 0, 1] = P[1, 1, 3] = P[2, :, 3] = P[4, :, 2] = 1.0
     mdp = td.FiniteMDP(P, [1.0, 1.0, 1.0, 0, 1.0], terminal=[3], start=0)
     pi, b = [0.9, 0.1], [0.5, 0.5]
-    variance = mdp.return_variance(pi, b)
+    variance = mdp.under(pi, b).return_variance()
     assert np.isinf(variance).tolist() == [True, True, False, False, False]
     # state 2: ρ ∈ {1.8, .2}, G = ρ, Var = .64; state 4: G = ρ(1 + G'), Var = E ρ²(1+G')² - 4 = 1.64·(1 + 2 + 1.64) - 4
     np.testing.assert_allclose(variance[[2, 3, 4]], [0.64, 0, 1.64 * 4.64 - 4], atol=1e-12)
     # 1.62 λ² < 1 below λ = .7857
-    assert np.isfinite(mdp.lambda_return(0.0, 0.78, pi, b).variance).all()
-    assert np.isinf(mdp.lambda_return(0.0, 0.79, pi, b).variance).tolist() == [True, True, False, False, False]
+    assert np.isfinite(mdp.under(pi, b).lambda_return(0.0, 0.78).variance).all()
+    assert np.isinf(mdp.under(pi, b).lambda_return(0.0, 0.79).variance).tolist() == [True, True, False, False, False]
     # λ(1) = .5 ends it; λ(0) = 0 does not matter to anyone
-    assert np.isfinite(mdp.lambda_return(0.0, [0, 0.5, 1, 1, 1], pi, b).variance).all()
+    assert np.isfinite(mdp.under(pi, b).lambda_return(0.0, [0, 0.5, 1, 1, 1]).variance).all()
     # λ(1) = 0 on entry, yet λ = 1 elsewhere: finite
-    assert mdp.target_error(0.0, 1.0, pi, b) == np.inf
-    assert np.isfinite(mdp.target_error(0.0, 1.0, pi, b, weights=[0, 0, 1, 0, 1]))
+    assert mdp.under(pi, b).target_error(0.0, 1.0) == np.inf
+    assert np.isfinite(mdp.under(pi, b).target_error(0.0, 1.0, weights=[0, 0, 1, 0, 1]))
     with pytest.raises(ValueError, match="the λ-return from state 0 has infinite variance"):
-        mdp.target_error_gradient(0.0, 1.0, pi, b)
+        mdp.under(pi, b).target_error_gradient(0.0, 1.0)
 
 
 @examples(60)
@@ -178,7 +178,7 @@ def test_infinite_variance_by_the_growth_of_the_series(seed: int) -> None:
     terms[-1] = 0.0
     for _ in range(3000):
         terms = np.minimum(M @ terms, 1e200)
-    variance = mdp.return_variance(pi, b)
+    variance = mdp.under(pi, b).return_variance()
     assert np.isinf(variance).tolist() == (terms > 1e-6).tolist()
     assert (variance[np.isfinite(variance)] >= 0).all()
 
@@ -186,14 +186,14 @@ def test_infinite_variance_by_the_growth_of_the_series(seed: int) -> None:
 def test_loop_of_exactly_one_is_infinite_without_a_warning() -> None:
     P = np.array([[[1.0, 0], [0, 1]], [[0, 0], [0, 0]]])
     mdp = td.FiniteMDP(P, [1.0, 0], terminal=[1])
-    assert mdp.return_variance([0.5, 0.5], [0.25, 0.75]).tolist() == [np.inf, 0]
+    assert mdp.under([0.5, 0.5], [0.25, 0.75]).return_variance().tolist() == [np.inf, 0]
 
 
 def test_certain_returns_have_no_variance_even_where_the_series_grows() -> None:
     P = np.array([[[1.0, 0], [0, 1]], [[0, 0], [0, 0]]])
     nothing = td.FiniteMDP(P, [0.0, 0], terminal=[1])
     pi, b = [0.9, 0.1], [0.5, 0.5]
-    assert nothing.return_variance(pi, b).tolist() == [0, 0]
+    assert nothing.under(pi, b).return_variance().tolist() == [0, 0]
     # V = v and rewards that do not depend on the action: the control variate takes all of it away
     P = np.zeros((3, 2, 3))
     P[0, :, 1] = P[1, :, 0] = 0.9
@@ -201,5 +201,5 @@ def test_certain_returns_have_no_variance_even_where_the_series_grows() -> None:
     same = td.FiniteMDP(P, [[[0.1, 0.1, 1.0]] * 2] * 3, discount=0.9, terminal=[2])
     v = same.v(pi)  # v = 1 = .1 + .9 · 1: the same on every path
     assert v[0] == pytest.approx(1)
-    np.testing.assert_allclose(same.lambda_return(v, 1.0, pi, b, "control-variate").variance, 0, atol=1e-20)
-    assert np.isinf(same.lambda_return(v, 1.0, pi, b).variance[:2]).all()
+    np.testing.assert_allclose(same.under(pi, b).lambda_return(v, 1.0, "control-variate").variance, 0, atol=1e-20)
+    assert np.isinf(same.under(pi, b).lambda_return(v, 1.0).variance[:2]).all()

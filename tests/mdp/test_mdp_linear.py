@@ -31,7 +31,7 @@ def test_A_b_C_as_a_series(seed: int, on_policy: bool, episodic: bool) -> None:
     rng = np.random.default_rng(seed)
     X, lam = rng.normal(size=(raw.n, 3)), rng.random(raw.n)
     b = raw.pi if on_policy else raw.b
-    system = raw.mdp().linear_system(X, lam, raw.pi, None if on_policy else b)
+    system = raw.mdp().under(raw.pi, None if on_policy else b).linear_system(X, lam)
     Xt = np.where(raw.terminal[:, None], 0.0, X)
     P, g = raw.P_of(raw.pi), raw.g()
     D = np.diag(distribution(raw.P_of(b), raw.terminal, raw.start))
@@ -54,19 +54,21 @@ def test_fixed_points(seed: int, lam: float) -> None:
     v, free = raw.v(raw.pi), np.flatnonzero(~raw.terminal)
     one_hot = np.eye(raw.n)[:, free]
     for behavior in (None, raw.b):  # a table represents v, at any λ
-        np.testing.assert_allclose(mdp.td_fixed_point(one_hot, lam, raw.pi, behavior), v[free], atol=1e-7)
-        np.testing.assert_allclose(mdp.gtd_fixed_point(one_hot, lam, raw.pi, behavior), v[free], atol=1e-7)
-        assert mdp.mspbe(v[free], one_hot, lam, raw.pi, behavior) == pytest.approx(0, abs=1e-15)
+        np.testing.assert_allclose(mdp.under(raw.pi, behavior).td_fixed_point(one_hot, lam), v[free], atol=1e-7)
+        np.testing.assert_allclose(mdp.under(raw.pi, behavior).gtd_fixed_point(one_hot, lam), v[free], atol=1e-7)
+        assert mdp.under(raw.pi, behavior).mspbe(v[free], one_hot, lam) == pytest.approx(0, abs=1e-15)
     X = rng.normal(size=(raw.n, 2))
     d = distribution(raw.P_of(raw.pi), raw.terminal, raw.start)
     root = np.sqrt(d)[:, None]  # λ = 1, on-policy: the projection of v
     best = np.linalg.lstsq(root * X, root[:, 0] * v, rcond=None)[0]
-    np.testing.assert_allclose(mdp.td_fixed_point(X, 1.0, raw.pi), best, atol=1e-8)
-    system = mdp.linear_system(X, lam, raw.pi, raw.b)
+    np.testing.assert_allclose(mdp.under(raw.pi).td_fixed_point(X, 1.0), best, atol=1e-8)
+    system = mdp.under(raw.pi, raw.b).linear_system(X, lam)
     w = rng.normal(size=2)
     update = system.b - system.A @ w
-    assert mdp.mspbe(w, X, lam, raw.pi, raw.b) == pytest.approx(update @ np.linalg.solve(system.C, update), rel=1e-7)
-    assert mdp.mspbe(w, X, lam, raw.pi, raw.b) >= 0
+    assert mdp.under(raw.pi, raw.b).mspbe(w, X, lam) == pytest.approx(
+        update @ np.linalg.solve(system.C, update), rel=1e-7
+    )
+    assert mdp.under(raw.pi, raw.b).mspbe(w, X, lam) >= 0
     assert system.mspbe(system.td_fixed_point()) == pytest.approx(0, abs=1e-12)
     np.testing.assert_allclose(system.gtd_fixed_point(), system.td_fixed_point(), atol=1e-5)
 
@@ -80,7 +82,7 @@ def test_no_fixed_point_is_an_error_and_gtd_still_has_one() -> None:
     pi, b, X = [1.0, 0.0], [0.5, 0.5], np.array([[1.0], [2.0], [0.0]])
     # start 0: y₀ = 1, y₁ = ½ + ½y₁ = 1; D = ½, ½: A = ½[1(1 - 2γ) + 2(2 - 2γ)] = ½(5 - 6γ) = 0 at γ = 5/6
     mdp = td.FiniteMDP(P, [1.0, 1.0, 0], discount=5 / 6, terminal=[2], start=0)
-    system = mdp.linear_system(X, 0.0, pi, b)
+    system = mdp.under(pi, b).linear_system(X, 0.0)
     np.testing.assert_allclose(system.A, 0, atol=1e-15)
     np.testing.assert_allclose(system.b, [1.5])
     exactly = type(system)(np.zeros((1, 1)), system.b, system.C)
@@ -105,22 +107,22 @@ def test_features_that_depend_on_each_other() -> None:
     mdp = td.FiniteMDP.from_table(gym.make("FrozenLake-v1"), discount=0.95)
     target, X = [0.2, 0.3, 0.3, 0.2], lake_features()
     assert np.linalg.matrix_rank(X) == 9
-    d, v = mdp.error_weights(target), mdp.v(target)
+    d, v = mdp.under(target).error_weights(), mdp.v(target)
     root = np.sqrt(d)[:, None]
     best = X @ np.linalg.lstsq(root * X, root[:, 0] * v, rcond=None)[0]
-    assert mdp.value_error(best, target, weights=d, half=False) == pytest.approx(1.14e-4, abs=5e-7)
-    assert mdp.value_error(0.0, target, weights=d, half=False) == pytest.approx(2.65e-3, abs=5e-6)
+    assert mdp.under(target).value_error(best, weights=d, half=False) == pytest.approx(1.14e-4, abs=5e-7)
+    assert mdp.under(target).value_error(0.0, weights=d, half=False) == pytest.approx(2.65e-3, abs=5e-6)
     # on-policy TD(1) finds exactly that projection; the least of all such weights
-    w = mdp.td_fixed_point(X, 1.0, target)
-    assert mdp.value_error(X @ w, target, half=False) == pytest.approx(1.14e-4, abs=5e-7)
+    w = mdp.under(target).td_fixed_point(X, 1.0)
+    assert mdp.under(target).value_error(X @ w, half=False) == pytest.approx(1.14e-4, abs=5e-7)
     kernel = np.linalg.svd(np.where(mdp.terminal[:, None], 0, X))[2][-3:]
     np.testing.assert_allclose(kernel @ w, 0, atol=1e-9)
     for lam in (0.0, 0.5, 0.9):
-        td_w = mdp.td_fixed_point(X, lam, target, [0.25] * 4)
-        gtd_w = mdp.gtd_fixed_point(X, lam, target, [0.25] * 4)
+        td_w = mdp.under(target, [0.25] * 4).td_fixed_point(X, lam)
+        gtd_w = mdp.under(target, [0.25] * 4).gtd_fixed_point(X, lam)
         np.testing.assert_allclose(X @ td_w, X @ gtd_w, atol=1e-8)
-        assert mdp.mspbe(td_w, X, lam, target, [0.25] * 4) == pytest.approx(0, abs=1e-18)
-        assert mdp.mspbe(np.zeros(12), X, lam, target, [0.25] * 4) > 1e-6
+        assert mdp.under(target, [0.25] * 4).mspbe(td_w, X, lam) == pytest.approx(0, abs=1e-18)
+        assert mdp.under(target, [0.25] * 4).mspbe(np.zeros(12), X, lam) > 1e-6
 
 
 def test_update_measured_on_a_trajectory() -> None:
@@ -129,7 +131,7 @@ def test_update_measured_on_a_trajectory() -> None:
     rng = np.random.default_rng(3)
     X = np.where(raw.terminal[:, None], 0.0, rng.normal(size=(4, 2)))
     lam, w, g = np.array([0.3, 0.8, 0.6, 0.0]), np.array([0.5, -1.0]), raw.g()
-    system = raw.mdp().linear_system(X, lam, raw.pi, raw.b)
+    system = raw.mdp().under(raw.pi, raw.b).linear_system(X, lam)
     spread = np.sqrt(np.maximum(raw.R2 - raw.R**2, 0))
     agents, steps, warm = 2000, 350, 50
     s = rng.choice(4, size=agents, p=raw.start)
@@ -163,11 +165,12 @@ def test_update_measured_on_a_trajectory() -> None:
 )
 def test_wrong_features_are_refused(X: Any, message: str) -> None:
     mdp = td.FiniteMDP([[0.5, 0.5], [0, 0]], [1.0, 0], terminal=[1])
-    for call in (mdp.linear_system, mdp.td_fixed_point, mdp.gtd_fixed_point):
+    exact = mdp.under()
+    for call in (exact.linear_system, exact.td_fixed_point, exact.gtd_fixed_point):
         with pytest.raises(ValueError, match=message):
             call(X, 0.5)
     with pytest.raises(ValueError, match=r"weights must have shape \(1,\)"):
-        mdp.mspbe([1.0, 2.0], np.ones((2, 1)), 0.5)
+        mdp.under().mspbe([1.0, 2.0], np.ones((2, 1)), 0.5)
 
 
 def test_features_of_terminal_states_do_not_matter() -> None:
@@ -175,7 +178,7 @@ def test_features_of_terminal_states_do_not_matter() -> None:
     X = np.random.default_rng(0).normal(size=(raw.n, 3))
     other = X.copy()
     other[raw.terminal] = 100.0
-    one, two = (raw.mdp().linear_system(x, 0.7, raw.pi, raw.b) for x in (X, other))
+    one, two = (raw.mdp().under(raw.pi, raw.b).linear_system(x, 0.7) for x in (X, other))
     np.testing.assert_array_equal(one.A, two.A)
     np.testing.assert_array_equal(one.C, two.C)
 
@@ -185,6 +188,6 @@ def test_the_unit_of_a_feature_does_not_matter() -> None:
     one_hot = np.eye(3)[:, :2]
     for scale in (1e-9, 1e-6, 1e6):
         X = one_hot * [1.0, scale]
-        np.testing.assert_allclose(X @ mdp.gtd_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
-        np.testing.assert_allclose(X @ mdp.td_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
-        assert abs(mdp.mspbe([0, 0], X, 0.5) - mdp.mspbe([0, 0], one_hot, 0.5)) < 1e-9
+        np.testing.assert_allclose(X @ mdp.under().gtd_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
+        np.testing.assert_allclose(X @ mdp.under().td_fixed_point(X, 0.5), mdp.v(), atol=1e-9)
+        assert abs(mdp.under().mspbe([0, 0], X, 0.5) - mdp.under().mspbe([0, 0], one_hot, 0.5)) < 1e-9

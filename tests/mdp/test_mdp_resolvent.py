@@ -31,7 +31,7 @@ def contraction(seed: int, n: int, radius: float = 0.9) -> Array:
 
 
 def test_the_thresholds_choose_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    M = random_walk(301).P()
+    M = random_walk(301).under().P()
     assert Resolvent(M).method == "sparse"
     monkeypatch.setattr(resolvent, "_BANDED_BELOW", 0)
     assert Resolvent(M).method == "krylov"
@@ -59,24 +59,32 @@ def test_whole_mdp_through_each_path(path: str, monkeypatch: pytest.MonkeyPatch)
     V, lam, X = rng.normal(size=11), rng.random(11), rng.normal(size=(11, 4))
 
     def answers(mdp: td.FiniteMDP) -> list[Any]:
-        system = mdp.linear_system(X, lam, pi, b)
-        moments = mdp.lambda_return(V, lam, pi, b)
-        gradient = mdp.target_error_gradient(V, lam, pi, b)
-        old = [mdp.v(pi), mdp.state_distribution(pi), moments.mean, moments.variance, gradient, system.A, system.b]
-        emphatic = mdp.linear_system(X, lam, pi, b, method="etd")
-        cut = mdp.linear_system(X, lam, pi, b, correction="tree")
+        system = mdp.under(pi, b).linear_system(X, lam)
+        moments = mdp.under(pi, b).lambda_return(V, lam)
+        gradient = mdp.under(pi, b).target_error_gradient(V, lam)
+        old = [
+            mdp.v(pi),
+            mdp.under(pi).state_distribution(),
+            moments.mean,
+            moments.variance,
+            gradient,
+            system.A,
+            system.b,
+        ]
+        emphatic = mdp.under(pi, b).linear_system(X, lam, method="etd")
+        cut = mdp.under(pi, b).linear_system(X, lam, correction="tree")
         pickle.loads(pickle.dumps(cut))  # whatever factors were kept
-        average, trace = mdp.average_reward(pi), mdp.expected_trace(X, lam, pi, b)
-        differential = mdp.differential_fixed_point(X, lam, pi, b)
+        average, trace = mdp.under(pi).average_reward(), mdp.under(pi, b).expected_trace(X, lam)
+        differential = mdp.under(pi, b).differential_fixed_point(X, lam)
         new = [emphatic.A, emphatic.key_matrix(), cut.A, cut.b, average.bias, trace, differential.weights]
-        return old + new + [mdp.trace_operator(lam, pi, b, correction="retrace", values="action").Z]
+        return old + new + [mdp.under(pi, b).trace_operator(lam, correction="retrace", values="action").Z]
 
     expected = answers(walk())
     force(monkeypatch, path)
     for ours, theirs in zip(answers(walk()), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
     loop = td.FiniteMDP(np.array([[[1.0, 0], [0, 1]], [[0, 0], [0, 0]]]), [1.0, 0], terminal=[1])
-    assert loop.return_variance([0.5, 0.5], [0.25, 0.75]).tolist() == [np.inf, 0]
+    assert loop.under([0.5, 0.5], [0.25, 0.75]).return_variance().tolist() == [np.inf, 0]
 
 
 @examples(80)
@@ -125,27 +133,27 @@ def test_long_walk_without_discount(n: int) -> None:
     v = np.arange(n) / (n - 1)
     v[-1] = 0.0
     np.testing.assert_allclose(mdp.v(), v, atol=1e-6)
-    solver = Resolvent(mdp.P())
+    solver = Resolvent(mdp.under().P())
     solver.solve(np.ones(n))
     assert solver.method == "sparse"
-    assert solver.stored <= 3 * mdp.P().nnz
+    assert solver.stored <= 3 * mdp.under().P().nnz
     # a win or not: Var = v(1-v); visits from the middle, a tent: 2 min(s, n-1-s) (n-1-n/2 or n/2)/(n-1)
-    np.testing.assert_allclose(mdp.return_variance(), v * (1 - v), atol=1e-6)
+    np.testing.assert_allclose(mdp.under().return_variance(), v * (1 - v), atol=1e-6)
     s, start = np.arange(n), n // 2
     visits = 2 * np.minimum(s, start) * (n - 1 - np.maximum(s, start)) / (n - 1)
     visits[[0, -1]] = [1 - start / (n - 1), start / (n - 1)]
-    np.testing.assert_allclose(mdp.state_distribution() * visits.sum(), visits, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(mdp.under().state_distribution() * visits.sum(), visits, rtol=1e-6, atol=1e-6)
 
 
 def test_large_random_graph_goes_through_krylov() -> None:
     n, rng = 20_000, np.random.default_rng(5)
     P = sparse.csr_array((np.full(4 * n, 0.25), (np.repeat(np.arange(n), 4), rng.integers(n, size=4 * n))), (n, n))
     mdp = td.FiniteMDP([P], rng.normal(size=n), discount=0.9)
-    solver = Resolvent(sparse.csr_array(0.9 * mdp.P()))
+    solver = Resolvent(sparse.csr_array(0.9 * mdp.under().P()))
     assert solver.method == "krylov"
     assert solver.stored == solver.matrix.nnz
     np.testing.assert_allclose(mdp.v(), mdp.v(method="iterative", theta=1e-12), atol=1e-9)
-    moments = mdp.lambda_return(0.0, 0.8)
+    moments = mdp.under().lambda_return(0.0, 0.8)
     assert np.isfinite(moments.variance).all()
 
 
@@ -159,6 +167,6 @@ def test_infinite_variance_in_a_long_chain_is_found_at_once() -> None:
     mdp = td.FiniteMDP([on, stay], np.ones(n), discount=0.9, terminal=[n - 1])
     pi, b = np.tile([0.1, 0.9], (n, 1)), np.tile([0.1, 0.9], (n, 1))
     b[n // 2] = 0.5  # .81 · .81/.5 = 1.31 in the loop
-    variance = mdp.return_variance(pi, b)
+    variance = mdp.under(pi, b).return_variance()
     assert np.isinf(variance[: n // 2 + 1]).all()
     assert np.isfinite(variance[n // 2 + 1 :]).all()

@@ -33,7 +33,7 @@ def chi_square(counts: np.ndarray, p: np.ndarray) -> float:
 
 def test_frequencies_against_the_table() -> None:
     raw = raw_mdp(31, n=5, actions=3)
-    steps = raw.mdp().sampler(raw.pi, raw.b, seed=5).take(300_000)
+    steps = raw.mdp().under(raw.pi, raw.b).sampler(seed=5).take(300_000)
     s, a, t = steps.obs, steps.action, steps.next_obs
     p_values = []
     for state in range(4):
@@ -56,7 +56,7 @@ def test_frequencies_against_the_table() -> None:
 def test_every_column_follows_from_the_model() -> None:
     raw = raw_mdp(32, n=6, actions=2)
     raw.gamma = np.linspace(0.5, 1.0, 6)
-    steps = raw.mdp().sampler(raw.pi, raw.b, seed=1).take(20_000)
+    steps = raw.mdp().under(raw.pi, raw.b).sampler(seed=1).take(20_000)
     np.testing.assert_array_equal(steps.rho, (raw.pi / raw.b)[steps.obs, steps.action])
     np.testing.assert_array_equal(steps.gamma, raw.g()[steps.next_obs])
     np.testing.assert_array_equal(steps.terminated, raw.terminal[steps.next_obs])
@@ -65,7 +65,7 @@ def test_every_column_follows_from_the_model() -> None:
     goes_on = ~steps.terminated[:-1]
     np.testing.assert_array_equal(steps.obs[1:][goes_on], steps.next_obs[:-1][goes_on])
     assert not raw.terminal[steps.obs].any()
-    assert (raw.mdp().sampler(raw.pi, seed=1).take(1000).rho == 1).all()
+    assert (raw.mdp().under(raw.pi).sampler(seed=1).take(1000).rho == 1).all()
 
 
 @examples(20)
@@ -73,30 +73,30 @@ def test_every_column_follows_from_the_model() -> None:
 def test_chunks_make_no_difference(seed: int, first: int, second: int) -> None:
     raw = raw_mdp(seed)
     mdp = raw.mdp()
-    whole = mdp.sampler(raw.pi, raw.b, seed).take(first + second)
-    sampler = mdp.sampler(raw.pi, raw.b, seed)
+    whole = mdp.under(raw.pi, raw.b).sampler(seed).take(first + second)
+    sampler = mdp.under(raw.pi, raw.b).sampler(seed)
     parts = sampler.take(first), sampler.take(second)
     for name in COLUMNS:
         joined = np.concatenate([getattr(part, name) for part in parts])
         np.testing.assert_array_equal(getattr(whole, name), joined)
-    equal(whole, mdp.sampler(raw.pi, raw.b, seed).take(first + second))
+    equal(whole, mdp.under(raw.pi, raw.b).sampler(seed).take(first + second))
 
 
 def test_take_500_twice_is_take_1000_and_seeds_differ() -> None:
     mdp = walk()
-    sampler = mdp.sampler([0.35, 0.65], [0.4, 0.6], seed=9)
+    sampler = mdp.under([0.35, 0.65], [0.4, 0.6]).sampler(seed=9)
     one, two = sampler.take(500), sampler.take(500)
-    whole = mdp.sampler([0.35, 0.65], [0.4, 0.6], seed=9).take(1000)
+    whole = mdp.under([0.35, 0.65], [0.4, 0.6]).sampler(seed=9).take(1000)
     np.testing.assert_array_equal(np.concatenate((one.obs, two.obs)), whole.obs)
-    other = mdp.sampler([0.35, 0.65], [0.4, 0.6], seed=10).take(1000)
+    other = mdp.under([0.35, 0.65], [0.4, 0.6]).sampler(seed=10).take(1000)
     assert (other.obs != whole.obs).any()
 
 
 def test_first_states_are_the_same_on_any_machine() -> None:
     lake = td.FiniteMDP.from_table(gym.make("FrozenLake-v1"), discount=0.95)
-    steps = lake.sampler([0.2, 0.3, 0.3, 0.2], [0.25] * 4, seed=7).take(12)
+    steps = lake.under([0.2, 0.3, 0.3, 0.2], [0.25] * 4).sampler(seed=7).take(12)
     assert steps.obs.tolist() == GOLDEN_LAKE
-    assert walk().sampler([0.35, 0.65], [0.4, 0.6], seed=7).take(12).obs.tolist() == GOLDEN_WALK
+    assert walk().under([0.35, 0.65], [0.4, 0.6]).sampler(seed=7).take(12).obs.tolist() == GOLDEN_WALK
 
 
 def test_only_what_can_happen_happens() -> None:
@@ -107,10 +107,10 @@ def test_only_what_can_happen_happens() -> None:
     P[:, 1, [1, 3, 5, 6, 8, 9, 10]] = 1 / 7
     b = np.tile([0.1 + 0.2, 0.7 - 5e-17], (n, 1))
     mdp = td.FiniteMDP(P, np.zeros(n), discount=0.9, start=[0, 0.5, 0, 0.5] + [0] * 9)
-    steps = mdp.sampler(b, seed=3).take(200_000)
+    steps = mdp.under(b).sampler(seed=3).take(200_000)
     assert (P[steps.obs, steps.action, steps.next_obs] > 0).all()
     assert set(np.unique(steps.next_obs)) == {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-    never = mdp.sampler([0.0, 1.0], seed=3).take(50_000)
+    never = mdp.under([0.0, 1.0]).sampler(seed=3).take(50_000)
     assert (never.action == 1).all()
 
 
@@ -118,7 +118,7 @@ def test_threads_do_not_disturb_each_other() -> None:
     mdp = walk()
 
     def run(seed: int) -> Transitions:
-        return mdp.sampler([0.35, 0.65], [0.4, 0.6], seed).take(20_000)
+        return mdp.under([0.35, 0.65], [0.4, 0.6]).sampler(seed).take(20_000)
 
     alone = [run(seed) for seed in range(8)]
     with ThreadPoolExecutor(4) as pool:
@@ -131,6 +131,6 @@ def test_exact_answers_from_several_threads() -> None:
     mdp = walk()
     policies = [[x, 1 - x] for x in np.linspace(0.1, 0.9, 8)]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda p: mdp.return_variance(p, [0.5, 0.5]), policies))
+        together = list(pool.map(lambda p: mdp.under(p, [0.5, 0.5]).return_variance(), policies))
     for policy, variance in zip(policies, together, strict=True):
-        np.testing.assert_array_equal(variance, mdp.return_variance(policy, [0.5, 0.5]))
+        np.testing.assert_array_equal(variance, mdp.under(policy, [0.5, 0.5]).return_variance())

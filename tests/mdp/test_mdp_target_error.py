@@ -46,8 +46,8 @@ def test_full_gradient_against_finite_differences(seed: int, mode: tuple[Any, bo
     options: dict[str, Any] = {"correction": correction, "weights": weights, "half": half}
     behavior = None if on_policy else b
     J = dense_J(raw, V, lam, b, correction, scale * weights)
-    assert mdp.target_error(V, lam, raw.pi, behavior, **options) == pytest.approx(J, abs=1e-9 * (1 + J))
-    gradient = mdp.target_error_gradient(V, lam, raw.pi, behavior, **options)
+    assert mdp.under(raw.pi, behavior).target_error(V, lam, **options) == pytest.approx(J, abs=1e-9 * (1 + J))
+    gradient = mdp.under(raw.pi, behavior).target_error_gradient(V, lam, **options)
     expected = differences(lambda x: dense_J(raw, V, x, b, correction, scale * weights), lam)
     np.testing.assert_allclose(gradient, expected, atol=1e-6 * (1 + J), rtol=1e-6)
     assert gradient[raw.terminal] == 0
@@ -58,11 +58,11 @@ def test_full_gradient_against_finite_differences(seed: int, mode: tuple[Any, bo
 def test_default_weights_are_the_target_policy_distribution(seed: int) -> None:
     raw, V, lam, _, b = setting(seed, "per-decision", False)
     mdp = raw.mdp()
-    d = mdp.error_weights(raw.pi)
-    assert mdp.target_error(V, lam, raw.pi, b) == pytest.approx(dense_J(raw, V, lam, b, "per-decision", d / 2))
+    d = mdp.under(raw.pi).error_weights()
+    assert mdp.under(raw.pi, b).target_error(V, lam) == pytest.approx(dense_J(raw, V, lam, b, "per-decision", d / 2))
     everywhere = np.where(raw.terminal, 3.0, d)  # what is said of a terminal state is not used
-    assert mdp.target_error(V, lam, raw.pi, b, weights=everywhere) == mdp.target_error(V, lam, raw.pi, b)
-    assert mdp.value_error(V, raw.pi) == pytest.approx(0.5 * d @ (V - raw.v(raw.pi)) ** 2)
+    assert mdp.under(raw.pi, b).target_error(V, lam, weights=everywhere) == mdp.under(raw.pi, b).target_error(V, lam)
+    assert mdp.under(raw.pi).value_error(V) == pytest.approx(0.5 * d @ (V - raw.v(raw.pi)) ** 2)
 
 
 @examples(30)
@@ -82,7 +82,7 @@ def test_horizon_one_is_the_one_step_partial(seed: int) -> None:
             gap = G.mean[t] - V[t]
             braces = gap * (r + g[t] * V[t] - v[s]) + g[t] * lam[t] * (gap**2 + G.variance[t])
             expected[t] += weights[s] * joint.sum() * g[t] * braces
-    ours = raw.mdp().target_error_gradient(V, lam, raw.pi, horizon=1, weights=weights)
+    ours = raw.mdp().under(raw.pi).target_error_gradient(V, lam, horizon=1, weights=weights)
     np.testing.assert_allclose(ours, expected, atol=1e-9)
 
 
@@ -111,8 +111,10 @@ def test_horizon_n_is_the_unrolled_recursion(seed: int, mode: tuple[Any, bool], 
             )
         return float(scale * weights @ (m2 - 2 * m * v + v**2))
 
-    gradient = raw.mdp().target_error_gradient(
-        V, lam, raw.pi, b, horizon=n, correction=correction, weights=weights, half=half
+    gradient = (
+        raw.mdp()
+        .under(raw.pi, b)
+        .target_error_gradient(V, lam, horizon=n, correction=correction, weights=weights, half=half)
     )
     J = unrolled(lam)
     np.testing.assert_allclose(gradient, differences(unrolled, lam), atol=1e-6 * (1 + J), rtol=1e-6)
@@ -124,8 +126,8 @@ def test_long_horizon_is_the_full_gradient(seed: int, mode: tuple[Any, bool]) ->
     correction, on_policy = mode
     raw, V, lam, weights, b = setting(seed, correction, on_policy)
     options: dict[str, Any] = {"correction": correction, "weights": weights}
-    full = raw.mdp().target_error_gradient(V, lam, raw.pi, b, **options)
-    long = raw.mdp().target_error_gradient(V, lam, raw.pi, b, horizon=500, **options)
+    full = raw.mdp().under(raw.pi, b).target_error_gradient(V, lam, **options)
+    long = raw.mdp().under(raw.pi, b).target_error_gradient(V, lam, horizon=500, **options)
     np.testing.assert_allclose(long, full, atol=1e-9 * (1 + np.abs(full).max()))
 
 
@@ -141,9 +143,11 @@ def test_thesis_forms_by_loops(seed: int) -> None:
         gap = V - G.mean
         expected = inflow * g**2 * (lam * (gap**2 + G.variance) + sign * gap * (V - M))
         k: Any = kind
-        ours = raw.mdp().target_error_gradient(V, lam, raw.pi, b, kind=k, weights=weights)
+        ours = raw.mdp().under(raw.pi, b).target_error_gradient(V, lam, kind=k, weights=weights)
         np.testing.assert_allclose(ours[:-1], expected[:-1], atol=1e-9)
-        doubled = raw.mdp().target_error_gradient(V, lam, raw.pi, b, kind=k, horizon=1, weights=weights, half=False)
+        doubled = (
+            raw.mdp().under(raw.pi, b).target_error_gradient(V, lam, kind=k, horizon=1, weights=weights, half=False)
+        )
         np.testing.assert_allclose(doubled[:-1], 2 * expected[:-1], atol=1e-9)
         assert ours[-1] == 0
 
@@ -158,9 +162,9 @@ def test_derived_is_exact_where_successors_are_certain(seed: int) -> None:
     R = rng.normal(size=n)
     mdp = td.FiniteMDP(P, R, R**2 + rng.random(n), discount=0.5 + 0.5 * rng.random(n), terminal=[n - 1], start=0)
     V, lam = rng.normal(size=n), 0.1 + 0.8 * rng.random(n)
-    exact = mdp.target_error_gradient(V, lam, horizon=1)
-    np.testing.assert_allclose(mdp.target_error_gradient(V, lam, kind="derived"), exact, atol=1e-12)
-    printed = mdp.target_error_gradient(V, lam, kind="printed")
+    exact = mdp.under().target_error_gradient(V, lam, horizon=1)
+    np.testing.assert_allclose(mdp.under().target_error_gradient(V, lam, kind="derived"), exact, atol=1e-12)
+    printed = mdp.under().target_error_gradient(V, lam, kind="printed")
     assert np.abs(printed - exact).max() > 1e-6
     # and where they are not, derived differs by -γ'(V'-L')(r + γ'M' - v(s))
     raw, V, lam, weights, b = setting(seed, "per-decision", True)
@@ -168,8 +172,8 @@ def test_derived_is_exact_where_successors_are_certain(seed: int) -> None:
     v, g = raw.v(raw.pi), raw.g()
     cross = np.einsum("s,sa,sat,sat->t", weights, raw.pi, raw.P, raw.R + g * v - v[:, None, None])
     cross = np.where(raw.terminal, 0.0, -g * (V - G.mean) * cross)
-    exact = raw.mdp().target_error_gradient(V, lam, raw.pi, horizon=1, weights=weights)
-    derived = raw.mdp().target_error_gradient(V, lam, raw.pi, kind="derived", weights=weights)
+    exact = raw.mdp().under(raw.pi).target_error_gradient(V, lam, horizon=1, weights=weights)
+    derived = raw.mdp().under(raw.pi).target_error_gradient(V, lam, kind="derived", weights=weights)
     np.testing.assert_allclose(exact, derived + cross, atol=1e-9)
 
 
@@ -179,23 +183,25 @@ def test_minimizers(seed: int) -> None:
     raw, V, lam, weights, b = setting(seed, "per-decision", False)
     mdp, on = raw.mdp(), ~raw.terminal
     v, G = raw.v(raw.pi), dense_moments(raw, V, lam, raw.pi, b, "per-decision")
-    best = mdp.meta_minimizer(V, lam, raw.pi, b)
+    best = mdp.under(raw.pi, b).meta_minimizer(V, lam)
     bracket = best * ((V - G.mean) ** 2 + G.variance) - (V - G.mean) * (V - v)
     np.testing.assert_allclose(bracket[on], 0, atol=1e-9)
     full = dense_moments(raw, V, np.ones(raw.n), raw.pi, b, "per-decision")
     if full.radius < 0.95:
-        greedy = mdp.greedy_minimizer(V, raw.pi, b)
+        greedy = mdp.under(raw.pi, b).greedy_minimizer(V)
         np.testing.assert_allclose(
             greedy[on], ((V - v) ** 2 / ((V - v) ** 2 + full.variance))[on], rtol=1e-6, atol=1e-9
         )
-        np.testing.assert_array_equal(greedy, mdp.meta_minimizer(V, 1.0, raw.pi, b))
-    assert (mdp.target_error_gradient(V, lam, raw.pi, b, kind="derived", weights=weights)[raw.terminal] == 0).all()
+        np.testing.assert_array_equal(greedy, mdp.under(raw.pi, b).meta_minimizer(V, 1.0))
+    assert (
+        mdp.under(raw.pi, b).target_error_gradient(V, lam, kind="derived", weights=weights)[raw.terminal] == 0
+    ).all()
 
 
 def test_minimizer_of_nothing_to_gain_is_zero() -> None:
     mdp = td.FiniteMDP(np.eye(3, k=1), [1.0, 2.0, 0.0], terminal=[2])
-    assert mdp.meta_minimizer(mdp.v(), 0.5).tolist() == [0, 0, 0]
-    assert mdp.greedy_minimizer([5.0, 5.0, 0.0]).tolist() == [1, 1, 0]  # certain returns: trust them
+    assert mdp.under().meta_minimizer(mdp.v(), 0.5).tolist() == [0, 0, 0]
+    assert mdp.under().greedy_minimizer([5.0, 5.0, 0.0]).tolist() == [1, 1, 0]  # certain returns: trust them
 
 
 def projected(lam: Array, gradient: Array) -> Array:
@@ -211,10 +217,10 @@ def test_best_lambda_against_random_search_and_its_own_conditions(seed: int, mod
     rng = np.random.default_rng(seed)
     mdp = raw.mdp()
     options: dict[str, Any] = {"correction": correction, "weights": weights}
-    best = mdp.best_lambda(V, raw.pi, b, **options)
+    best = mdp.under(raw.pi, b).best_lambda(V, **options)
     assert ((best.lam >= 0) & (best.lam <= 1)).all()
-    assert best.target_error == pytest.approx(mdp.target_error(V, best.lam, raw.pi, b, **options))
-    gradient = mdp.target_error_gradient(V, best.lam, raw.pi, b, **options)
+    assert best.target_error == pytest.approx(mdp.under(raw.pi, b).target_error(V, best.lam, **options))
+    gradient = mdp.under(raw.pi, b).target_error_gradient(V, best.lam, **options)
     assert projected(best.lam, gradient).max() < 1e-5 * (1 + best.target_error)
     # 2000 random vectors, corners included, by dense batched solves
     tries = rng.random((2000, 4))
@@ -239,7 +245,7 @@ def test_best_lambda_against_random_search_and_its_own_conditions(seed: int, mod
 @given(SEEDS)
 def test_best_lambda_against_a_grid(seed: int) -> None:
     raw, V, _, weights, b = setting(seed, "per-decision", False, n=3)
-    best = raw.mdp().best_lambda(V, raw.pi, b, weights=weights)
+    best = raw.mdp().under(raw.pi, b).best_lambda(V, weights=weights)
     grid = np.linspace(0, 1, 26)
     lowest = np.inf
     for one in grid:
@@ -252,12 +258,12 @@ def test_best_lambda_against_a_grid(seed: int) -> None:
 
 def test_best_lambda_on_the_walk() -> None:
     mdp, target, b = walk(), [0.35, 0.65], [0.4, 0.6]
-    perfect = mdp.best_lambda(mdp.v(target), target, b)
-    assert perfect.target_error <= mdp.target_error(mdp.v(target), 0.0, target, b)
-    best = mdp.best_lambda(0.0, target, b)
-    fixed = [mdp.target_error(0.0, x, target, b) for x in np.linspace(0, 1, 21)]
+    perfect = mdp.under(target, b).best_lambda(mdp.v(target))
+    assert perfect.target_error <= mdp.under(target, b).target_error(mdp.v(target), 0.0)
+    best = mdp.under(target, b).best_lambda(0.0)
+    fixed = [mdp.under(target, b).target_error(0.0, x) for x in np.linspace(0, 1, 21)]
     assert best.target_error <= min(fixed)
-    gradient = mdp.target_error_gradient(0.0, best.lam, target, b)
+    gradient = mdp.under(target, b).target_error_gradient(0.0, best.lam)
     assert projected(best.lam, gradient).max() < 1e-6
 
 
@@ -266,7 +272,7 @@ def test_best_lambda_of_an_error_that_is_already_zero() -> None:
     P = np.zeros((4, 4))
     P[0, 1], P[1, 2], P[1, 3] = 1.0, 0.5, 0.5
     mdp = td.FiniteMDP(P, [[0] * 4, [0, 0, 1e5, -1e5], [0] * 4, [0] * 4], terminal=[2, 3], start=0)
-    best = mdp.best_lambda(0.0, weights=[1, 0, 0, 0])
+    best = mdp.under().best_lambda(0.0, weights=[1, 0, 0, 0])
     assert best.target_error == 0
     assert best.lam[1] == 0
 
@@ -281,14 +287,14 @@ def test_infinite_variance_of_states_that_do_not_matter() -> None:
     alone = td.FiniteMDP(P[:3, :, :3], R[:3], terminal=[2], start=0)
     pi, b, V = [0.9, 0.1], [0.5, 0.5], np.array([1.0, 1.0, 0.0, 1.0])
     lam = [0.9, 0.9, 0.9, 1.0]
-    assert np.isinf(mdp.lambda_return(V, lam, pi, b).variance).tolist() == [False, False, False, True]
-    assert mdp.target_error(V, lam, pi, b) == pytest.approx(alone.target_error(V[:3], 0.9, pi, b))
+    assert np.isinf(mdp.under(pi, b).lambda_return(V, lam).variance).tolist() == [False, False, False, True]
+    assert mdp.under(pi, b).target_error(V, lam) == pytest.approx(alone.under(pi, b).target_error(V[:3], 0.9))
     for horizon in (None, 1, 3):
-        ours = mdp.target_error_gradient(V, lam, pi, b, horizon=horizon)
+        ours = mdp.under(pi, b).target_error_gradient(V, lam, horizon=horizon)
         np.testing.assert_allclose(
-            ours, [*alone.target_error_gradient(V[:3], 0.9, pi, b, horizon=horizon), 0], atol=1e-12
+            ours, [*alone.under(pi, b).target_error_gradient(V[:3], 0.9, horizon=horizon), 0], atol=1e-12
         )
     with pytest.raises(ValueError, match="the λ-return from state 3 has infinite variance"):
-        mdp.target_error_gradient(V, lam, pi, b, weights=1.0)
-    best, expected = mdp.best_lambda(V, pi, b), alone.best_lambda(V[:3], pi, b)
+        mdp.under(pi, b).target_error_gradient(V, lam, weights=1.0)
+    best, expected = mdp.under(pi, b).best_lambda(V), alone.under(pi, b).best_lambda(V[:3])
     assert best.target_error == pytest.approx(expected.target_error, rel=1e-9)

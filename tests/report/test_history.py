@@ -34,7 +34,7 @@ def test_what_is_recorded_is_what_a_learner_driven_by_hand_knows(name: str) -> N
             continue
         np.testing.assert_array_equal(history.values[k], v.predict_many(range(11)))
         np.testing.assert_array_equal(history.lambdas[k], [v.lambda_at(s) for s in range(11)])
-        error = RING.mdp.value_error(history.values[k], RING.target, half=False)
+        error = RING.exact.value_error(history.values[k], half=False)
         assert history.error[k] == pytest.approx(error)
         if history.names:
             np.testing.assert_array_equal(history.estimates[k], v.estimates(range(11))[1:])
@@ -50,12 +50,12 @@ def test_exact_statistics_are_those_of_the_model() -> None:
         for k in range(2):
             V, lam = history.values[k], history.lambdas[k]
             np.testing.assert_array_equal(history.exact[k, 0], mdp.v(pi))
-            np.testing.assert_allclose(history.exact[k, 1], mdp.lambda_return(V, lam, pi).mean)
-            np.testing.assert_allclose(history.exact[k, 2], mdp.lambda_return(V, lam, pi, behavior).variance)
+            np.testing.assert_allclose(history.exact[k, 1], mdp.under(pi).lambda_return(V, lam).mean)
+            np.testing.assert_allclose(history.exact[k, 2], mdp.under(pi, behavior).lambda_return(V, lam).variance)
     greedy, vtd = (td.report.follow(RING, LEARNERS[n](), 3000, moments) for n in ("greedy", "greedy, VTD"))
     assert (greedy.names, vtd.names) == (("E[G]", "Var[G]"), ("E[G]", "E[G²]"))
-    np.testing.assert_allclose(greedy.exact[1], [mdp.v(pi), mdp.return_variance(pi)])
-    np.testing.assert_allclose(vtd.exact[1, 1], mdp.return_variance(pi) + mdp.v(pi) ** 2)
+    np.testing.assert_allclose(greedy.exact[1], [mdp.v(pi), mdp.under(pi).return_variance()])
+    np.testing.assert_allclose(vtd.exact[1, 1], mdp.under(pi).return_variance() + mdp.v(pi) ** 2)
     assert td.report.follow(RING, LEARNERS["Monte Carlo"](), 10, [10]).exact.shape == (1, 0, 11)
 
 
@@ -85,7 +85,7 @@ def test_the_chart_shows_what_was_recorded() -> None:
     for k, label in enumerate(rows(lam)):
         assert rows(lam)[label] == pairs(live, history.lambdas[k, 1:10])
         assert rows(value)[label] == pairs(live, history.values[k, 1:10])
-    assert rows(value)["exact"] == pairs(live, RING.mdp.v(RING.target)[1:10])
+    assert rows(value)["exact"] == pairs(live, RING.exact.v()[1:10])
     assert rows(error)["error"] == pairs([100, 2000], history.error[1:])
     assert len(estimates) == 3
     for k, part in enumerate(estimates):

@@ -33,7 +33,7 @@ def chain(certain: bool) -> tuple[td.FiniteMDP, int]:
 
 def meta_steps(mdp: td.FiniteMDP, s: int, V: Any, lam: Any, kind: Kind) -> Any:
     """E[change of λ(s')] / -κ over one transition from s, by the rule itself with exact statistics."""
-    moments, total = mdp.lambda_return(V, lam), np.zeros(6)
+    moments, total = mdp.under().lambda_return(V, lam), np.zeros(6)
     o = mdp.outcomes
     for k in np.flatnonzero(o.state == s):
         v = td.TrueOnlineTD(td.features.OneHot(6), 1e-300, rule_of(kind), initial=V)
@@ -48,7 +48,7 @@ def meta_steps(mdp: td.FiniteMDP, s: int, V: Any, lam: Any, kind: Kind) -> Any:
 
 def differences(mdp: td.FiniteMDP, s: int, V: Any, lam: Any) -> Any:
     """Of ½ E[(G^λ_t - v(s))² | s_t = s] in λ of each successor, mean and variance of G^λ there held fixed."""
-    moments, o, v, h = mdp.lambda_return(V, lam), mdp.outcomes, mdp.v(), 1e-4
+    moments, o, v, h = mdp.under().lambda_return(V, lam), mdp.outcomes, mdp.v(), 1e-4
 
     def error(lam: Any) -> float:
         total = 0.0

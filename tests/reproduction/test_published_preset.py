@@ -22,7 +22,7 @@ def late_error(policies: str, alpha: float, rule: Any, seed: int) -> float:
     """Σ d (V - v)² of true online GTD on RingWorld, the mean of 100 readings in the last tenth."""
     ring = td.make("RingWorld-v0", policies)
     assert isinstance(ring, TabularTask)
-    d, v, errors = ring.mdp.error_weights(ring.target), ring.mdp.v(ring.target), []
+    d, v, errors = ring.exact.error_weights(), ring.exact.v(), []
     learner, sampler = td.TrueOnlineGTD(ring.features, alpha, rule), ring.sampler(seed=seed)
     learner.update_many(sampler.take(STEPS - STEPS // 10))
     for _ in range(100):

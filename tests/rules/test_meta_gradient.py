@@ -15,7 +15,7 @@ def with_oracle(task: TabularTask, V: Any, lam: Any, rule: td.rules.Meta) -> td.
     """A learner whose estimates are the exact ones and, α being tiny, stay so; λ likewise."""
     mdp = task.mdp
     v = td.TrueOnlineTD(task.features, 1e-300, rule, initial=np.where(mdp.terminal, 0, V))
-    moments = mdp.lambda_return(V, lam, task.target)
+    moments = mdp.under(task.target).lambda_return(V, lam)
     exact = {"V_w": V, "M_w": mdp.v(task.target), "L_w": moments.mean, "S_w": moments.variance}
     for name, values in exact.items():
         v._rows[v.model.rows.index(name), : len(values)] = np.where(mdp.terminal, 0, values)
@@ -30,7 +30,7 @@ def weights_of_lambda(v: td.Algorithm) -> Any:
 
 def visits(mdp: td.FiniteMDP, policy: Any) -> Any:
     """Expected visits of each non-terminal state in an episode."""
-    d = mdp.state_distribution(policy)
+    d = mdp.under(policy).state_distribution()
     return np.where(mdp.terminal, 0, d) / d[mdp.terminal].sum()
 
 
@@ -74,7 +74,9 @@ def test_steps_along_trajectories_sum_to_the_gradient(
         moved.append((v.row("u") - before) / kappa / steps.terminated.sum())
     mean, error = np.mean(moved, axis=0), np.std(moved, axis=0) / np.sqrt(blocks)
     kind = "full" if gradient == "exact" else gradient
-    exact = mdp.target_error_gradient(V, lam, task.target, kind=kind, horizon=horizon, weights=visits(mdp, task.target))
+    exact = mdp.under(task.target).target_error_gradient(
+        V, lam, kind=kind, horizon=horizon, weights=visits(mdp, task.target)
+    )
     live = ~mdp.terminal
     assert (np.abs(mean - exact)[live] < 5 * error[live] + 1e-6).all()
     assert np.abs(exact[live]).max() > 10 * error[live].max(), "the test can tell"
@@ -107,8 +109,8 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
     )
     weights_of_lambda(v)[:] = 1 - lam
     v.update_many(ring.sampler(seed=3).take(3_000_000))
-    exact = mdp.lambda_return(mdp.v(ring.target), lam, ring.target)
-    d = np.where(mdp.terminal, 0, mdp.state_distribution(ring.behavior))
+    exact = mdp.under(ring.target).lambda_return(mdp.v(ring.target), lam)
+    d = np.where(mdp.terminal, 0, mdp.under(ring.behavior).state_distribution())
     for learnt, truth in zip(
         v.estimates(range(11)), (mdp.v(ring.target), mdp.v(ring.target), exact.mean, exact.variance), strict=True
     ):
@@ -117,13 +119,13 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
 
 def settled(mdp: td.FiniteMDP, target: Any, V: Any, kind: Any, horizon: int | None) -> float:
     """J where META's expected Newton steps, with exact statistics, come to rest."""
-    lam, w, P = np.full(mdp.n_states, 0.5), mdp.error_weights(target), mdp.P(target)
+    lam, w, P = np.full(mdp.n_states, 0.5), mdp.under(target).error_weights(), mdp.under(target).P()
     for _ in range(120):
-        moments = mdp.lambda_return(V, lam, target)
+        moments = mdp.under(target).lambda_return(V, lam)
         slope = (P.T @ w) * mdp.discount**2 * ((V - moments.mean) ** 2 + moments.variance)
-        step = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
+        step = mdp.under(target).target_error_gradient(V, lam, kind=kind, horizon=horizon)
         lam = np.clip(lam - 0.3 * np.divide(step, slope, out=np.zeros_like(step), where=slope > 0), 0, 1)
-    return mdp.target_error(V, lam, target)
+    return mdp.under(target).target_error(V, lam)
 
 
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.slow)])
@@ -137,8 +139,8 @@ def test_with_exact_statistics_meta_comes_to_the_best_lambda_or_near_it(seeds: r
     for seed in seeds:
         task = td.make("Garnet-v0", "episodic", seed=seed, n=8, actions=2, discount=0.9, on_policy=True)
         mdp, target = task.mdp, task.target
-        spread = np.sqrt(mdp.return_variance(target)).mean()
+        spread = np.sqrt(mdp.under(target).return_variance()).mean()
         V = np.where(mdp.terminal, 0, mdp.v(target) + spread * noise[seed])
-        best = mdp.best_lambda(V, target).target_error
+        best = mdp.under(target).best_lambda(V).target_error
         for (kind, horizon), bound in worst.items():
             assert settled(mdp, target, V, kind, horizon) <= bound * best

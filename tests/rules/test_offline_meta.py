@@ -89,7 +89,7 @@ def test_gradient_is_the_derivative_of_the_error_written_out(seed: int, of: Any,
 
 def visits(mdp: td.FiniteMDP, policy: Any) -> Any:
     """Expected visits of each non-terminal state in an episode."""
-    d = mdp.state_distribution(policy)
+    d = mdp.under(policy).state_distribution()
     return np.where(mdp.terminal, 0, d) / d[mdp.terminal].sum()
 
 
@@ -123,9 +123,10 @@ def test_mean_over_episodes_is_the_exact_gradient(
         )
         found.append(one.gradient)
     average, spread = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
-    corrected: dict[str, Any] = {} if of == "target" else {"behavior": task.behavior, "correction": of}
+    view = mdp.under(task.target) if of == "target" else task.exact
+    corrected: Any = {} if of == "target" else {"correction": of}
     weights = visits(mdp, task.target if rho_acc else task.behavior)
-    exact = mdp.target_error_gradient(V, lam, task.target, weights=weights, **corrected)
+    exact = view.target_error_gradient(V, lam, weights=weights, **corrected)
     assert (np.abs(average - exact)[live] < 4.5 * spread[live] + 1e-6).all()
     assert np.abs(exact[live]).max() > 10 * spread[live].max(), "the test can tell"
 
@@ -138,15 +139,15 @@ def test_descent_on_stored_episodes_reaches_the_best_lambda(of: Any, preset: str
     assert isinstance(ring, TabularTask)
     mdp, rng = ring.mdp, np.random.default_rng(0)
     steps = ring.sampler(seed=3).take(60_000)
-    exact: dict[str, Any] = {"weights": visits(mdp, ring.target)}
-    exact |= {} if of == "target" else {"behavior": ring.behavior, "correction": of}
+    view = mdp.under(ring.target) if of == "target" else ring.exact
+    exact: dict[str, Any] = {"weights": visits(mdp, ring.target)} | ({} if of == "target" else {"correction": of})
     for V in (np.zeros(11), np.where(mdp.terminal, 0, mdp.v(ring.target) + 0.2 * rng.normal(size=11))):
-        best = mdp.best_lambda(V, ring.target, **exact)
+        best = view.best_lambda(V, **exact)
         found = td.rules.offline_meta(steps, ring.features, V, of=of)
         assert (np.diff(found.target_error) <= 0).all()
         lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
-        assert mdp.target_error(V, lam, ring.target, **exact) <= 1.005 * best.target_error
-        assert mdp.target_error(V, 1.0, ring.target, **exact) > 1.3 * best.target_error, "the start was not it"
+        assert view.target_error(V, lam, **exact) <= 1.005 * best.target_error
+        assert view.target_error(V, 1.0, **exact) > 1.3 * best.target_error, "the start was not it"
 
 
 def test_plain_descent_and_shared_features_stay_in_range() -> None:
@@ -168,7 +169,7 @@ def test_values_as_weights_as_a_function_and_as_a_learner_are_the_same() -> None
     steps = lake.sampler(seed=2).take(5000)
     v = td.TrueOnlineTD(lake.features, 0.05)
     v.update_many(steps)
-    truth = lake.mdp.v(lake.target)
+    truth = lake.exact.v()
     ways = [
         td.rules.offline_meta(steps, lake.features, V, mean, sweeps=5)
         for V, mean in ((v.weights, v), (v, v.predict_many), (v.predict_many, v.weights))

@@ -110,7 +110,7 @@ def test_the_mean_against_the_exact_value() -> None:
     learner = td.TrueOnlineTD(ring.features, 0.1, td.rules.ValueErrorGreedy())
     learner.update_many(ring.sampler(seed=5).take(200_000))
     V, _, M = learner.estimates(range(11))
-    assert ring.mdp.value_error(M, ring.target) < 0.1 * ring.mdp.value_error(V, ring.target)
+    assert ring.exact.value_error(M) < 0.1 * ring.exact.value_error(V)
 
 
 def test_the_mean_notices_that_the_target_moved() -> None:
@@ -120,10 +120,10 @@ def test_the_mean_notices_that_the_target_moved() -> None:
     before, after = (ring.sampler(seed=seed).take(100_000) for seed in (5, 6))
     learner.update_many(before)
     was = learner.estimates(range(11))[2]
-    assert ring.mdp.value_error(was, ring.target) < 1e-4
+    assert ring.exact.value_error(was) < 1e-4
     columns = (after.obs, -after.reward, after.next_obs, after.gamma, after.rho, after.terminated, after.truncated)
     learner.update_many(*columns)
-    assert ring.mdp.value_error(-learner.estimates(range(11))[2], ring.target) < 1e-3
+    assert ring.exact.value_error(-learner.estimates(range(11))[2]) < 1e-3
 
 
 def test_the_variance_against_the_exact_one() -> None:
@@ -131,9 +131,9 @@ def test_the_variance_against_the_exact_one() -> None:
     rows = [(0, 0, 1, 0.0, 1.0), (1, 0, 2, 1.0, 0.3), (1, 0, 2, -1.0, 0.7)]
     mdp = td.FiniteMDP.from_rows(rows, discount=0.9, terminal=[2], start=0)
     learner = td.TD(td.features.OneHot(3), 0.01, td.rules.ValueErrorGreedy())
-    learner.update_many(mdp.sampler(seed=2).take(100_000))
+    learner.update_many(mdp.under().sampler(seed=2).take(100_000))
     variance = learner.row("squares")[1] / learner.row("counted")[1]
-    assert variance == pytest.approx(mdp.return_variance()[1], rel=0.03)
+    assert variance == pytest.approx(mdp.under().return_variance()[1], rel=0.03)
 
 
 def side_by_side(own: Any, ours: Any) -> Any:

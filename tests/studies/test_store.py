@@ -86,8 +86,8 @@ def test_errors_are_measured_against_the_truth_that_the_method_names(tmp_path: P
     td.studies.run_study(small(task=lake.id, preset=None, methods=methods, seeds=1, seed=4), tmp_path)
     learner = td.TD(lake.features, 0.05)
     learner.update_many(lake.sampler(4).take(1000))
-    d = lake.mdp.error_weights(lake.target)
-    for name, v in (("exact", lake.mdp.v(lake.target)), ("thesis", published_values())):
+    d = lake.exact.error_weights()
+    for name, v in (("exact", lake.exact.v()), ("thesis", published_values())):
         gap = np.where(lake.mdp.terminal, 0.0, learner.predict_many(np.arange(16)) - v)
         row = td.studies.load_results(tmp_path).row(by_predicate=pl.col("method") == name, named=True)
         assert row["final"] == pytest.approx(d @ gap**2, rel=1e-9)

@@ -37,7 +37,7 @@ def test_ring_world_presets_and_weights() -> None:
     ]  # fmt: skip
     task = make("RingWorld-v0")
     assert task.behavior(1)[0] == 0.4
-    assert exact("RingWorld-v0").error_weights(task.target).sum() == pytest.approx(0.938, abs=5e-4)
+    assert exact("RingWorld-v0").under(task.target).error_weights().sum() == pytest.approx(0.938, abs=5e-4)
     assert [make("RingWorld-v0", p).on_policy for p in td.tasks.TASKS["RingWorld-v0"].presets] == [False] * 3 + [
         True
     ] * 3
@@ -61,7 +61,7 @@ def test_frozen_lake_against_a_table_built_by_hand() -> None:
     mdp = exact("FrozenLake-v0")
     np.testing.assert_allclose(mdp.q(task.target), by_hand.q(task.target), atol=1e-14)
     assert mdp.v(task.target)[0] == pytest.approx(0.0102, abs=5e-5)
-    assert mdp.error_weights(task.target).sum() == pytest.approx(0.876, abs=5e-4)
+    assert mdp.under(task.target).error_weights().sum() == pytest.approx(0.876, abs=5e-4)
 
 
 def test_frozen_lake_features_are_the_thesis_ones() -> None:
@@ -72,10 +72,10 @@ def test_frozen_lake_features_are_the_thesis_ones() -> None:
     assert (X.sum(axis=1) == 4).all()
     inner = X[~mdp.terminal]
     assert np.linalg.matrix_rank(X) == 9
-    v, w = mdp.v(task.target)[~mdp.terminal], mdp.error_weights(task.target)[~mdp.terminal]
+    v, w = mdp.v(task.target)[~mdp.terminal], mdp.under(task.target).error_weights()[~mdp.terminal]
     best = np.linalg.lstsq(np.sqrt(w)[:, None] * inner, np.sqrt(w) * v, rcond=None)[0]
     assert (w * (inner @ best - v) ** 2).sum() == pytest.approx(1.14e-4, rel=0.01)
-    assert mdp.value_error(0.0, task.target, half=False) == pytest.approx(2.65e-3, rel=0.01)
+    assert mdp.under(task.target).value_error(0.0, half=False) == pytest.approx(2.65e-3, rel=0.01)
 
 
 def test_frozen_lake_maps() -> None:
@@ -103,7 +103,7 @@ def test_boyan_is_linear_in_its_features() -> None:
         np.testing.assert_allclose(mdp.v(), -2.0 * np.arange(n), atol=1e-10)
         X = task.features.matrix(np.arange(n))
         for lam in (0.0, 0.5, 1.0):
-            w = mdp.td_fixed_point(X, lam)
+            w = mdp.under().td_fixed_point(X, lam)
             np.testing.assert_allclose(X @ w, -2.0 * np.arange(n), atol=1e-8)
     rows = [[4, 0, 0, 0], [3, 1, 0, 0], [2, 2, 0, 0], [1, 3, 0, 0], [0, 4, 0, 0], [0, 0, 1, 3]]
     np.testing.assert_allclose(make("BoyanChain-v0").features.matrix([12, 11, 10, 9, 8, 1]), np.array(rows) / 4)
@@ -113,11 +113,11 @@ def test_baird_diverges_in_expectation_and_gtd_has_a_fixed_point() -> None:
     task = make("Baird-v0")
     mdp = exact("Baird-v0")
     X = task.features.matrix(np.arange(7))
-    system = mdp.linear_system(X, 0.0, task.target, task.behavior)
+    system = mdp.under(task.target, task.behavior).linear_system(X, 0.0)
     assert np.linalg.eigvals(system.A).real.min() < -1e-3
-    np.testing.assert_allclose(mdp.state_distribution(task.behavior), np.full(7, 1 / 7))
+    np.testing.assert_allclose(mdp.under(task.behavior).state_distribution(), np.full(7, 1 / 7))
     np.testing.assert_allclose(X @ system.gtd_fixed_point(), 0, atol=1e-9)
-    on_policy = mdp.linear_system(X, 0.0, task.behavior)
+    on_policy = mdp.under(task.behavior).linear_system(X, 0.0)
     assert np.linalg.eigvals(on_policy.A).real.min() > -1e-9
 
 
@@ -126,10 +126,10 @@ def test_two_state_by_hand() -> None:
     v = exact("TwoState-v0").v([0.5, 0.5])
     np.testing.assert_allclose(v, [0.45 / 0.595, 0.5 / 0.595, 0], atol=1e-14)
     # visits in an episode: A and B twice each, the end once
-    np.testing.assert_allclose(exact("TwoState-v0").state_distribution([0.5, 0.5]), [0.4, 0.4, 0.2], atol=1e-14)
+    np.testing.assert_allclose(exact("TwoState-v0").under([0.5, 0.5]).state_distribution(), [0.4, 0.4, 0.2], atol=1e-14)
     # G = .9^(2k+1) from A with probability ½^(k+1): E[G²] = .81·½/(1 - ½·.9⁴)
     second = 0.405 / (1 - 0.5 * 0.9**4)
-    assert exact("TwoState-v0").return_variance([0.5, 0.5])[0] == pytest.approx(second - v[0] ** 2, abs=1e-14)
+    assert exact("TwoState-v0").under([0.5, 0.5]).return_variance()[0] == pytest.approx(second - v[0] ** 2, abs=1e-14)
 
 
 def test_garnet_is_the_same_for_the_same_seed() -> None:

@@ -152,7 +152,7 @@ def test_state_frequencies_match_the_exact_distribution(name: str, preset: str |
     visits = np.bincount(steps.obs, minlength=mdp.n_states) + np.bincount(
         steps.next_obs[steps.terminated], minlength=mdp.n_states
     )
-    exact = mdp.state_distribution(task.behavior)
+    exact = mdp.under(task.behavior).state_distribution()
     np.testing.assert_allclose(visits / visits.sum(), exact, atol=0.01)
 
 

@@ -24,7 +24,7 @@ def test_collision_is_the_published_task() -> None:
     task = td.make("Collision-v0")
     mdp: Any = task.mdp
     np.testing.assert_allclose(mdp.v(task.target)[:8], V, atol=1e-15)
-    d = mdp.state_distribution(task.behavior)[:8]
+    d = mdp.under(task.behavior).state_distribution()[:8]
     np.testing.assert_allclose(d / d.sum(), D, atol=1e-15)
     assert np.sqrt(D @ V**2) == pytest.approx(0.689078, abs=5e-7)
     steps = task.sampler(seed=2).take(4000)
@@ -85,7 +85,7 @@ def test_collision_exact_solver_agrees() -> None:
         X = task.features.matrix(range(9))
         np.testing.assert_array_equal(X[:8], drawn_features(seed))
         for lam in (0.0, 0.9):
-            values = X @ mdp.gtd_fixed_point(X, lam, task.target, task.behavior)
+            values = X @ mdp.under(task.target, task.behavior).gtd_fixed_point(X, lam)
             expected = level(X[:8], D, lam * GAMMA * FORWARD)
             assert np.sqrt(D @ (values[:8] - V) ** 2) == pytest.approx(expected, abs=1e-9)
 
@@ -97,7 +97,7 @@ def test_off_policy_walks() -> None:
     for preset, X in features.items():
         task = td.make("RandomWalk-v0", preset)
         mdp: Any = task.mdp
-        d = mdp.state_distribution(task.behavior)[1:-1]
+        d = mdp.under(task.behavior).state_distribution()[1:-1]
         np.testing.assert_allclose(d / d.sum(), np.array([1, 2, 3, 2, 1]) / 9, atol=1e-14)
         shown = task.features.matrix(range(7))[1:-1]
         np.testing.assert_allclose(shown[:, 1:-1] if preset == "tabular" else shown, X, atol=1e-15)
@@ -111,7 +111,7 @@ def test_boyan_of_the_public_tdrc_program() -> None:
     task = td.make("BoyanChain-v0", "13, no last jump")
     mdp: Any = task.mdp
     X = task.features.matrix(range(13))
-    w = mdp.td_fixed_point(X, 0.0)
+    w = mdp.under().td_fixed_point(X, 0.0)
     assert mdp.v()[2] == pytest.approx(-5)
     np.testing.assert_allclose(w, [-24.667, -16.667, -8.680, -0.256], atol=6e-4)
     F = np.maximum(0, 1 - np.abs(np.arange(13)[:, None] - np.array([0, 4, 8, 12])) / 4)  # their order counts up
@@ -129,7 +129,7 @@ def test_baird_from_the_seventh_state() -> None:
     task: Any = td.make("Baird-v0", "seventh")
     assert task.sampler(seed=5).take(1).obs[0] == 6
     X, w = task.features.matrix(range(7)), np.array(task.initial_weights)
-    system = task.mdp.linear_system(X, 0.0, task.target, task.behavior)
+    system = task.exact.linear_system(X, 0.0)
     found = np.sort(np.linalg.eigvals(system.A).real)
     np.testing.assert_allclose(found, [-0.23925, -0.022178, 0, *[0.571429] * 5], atol=5e-6)
     assert np.sqrt(np.mean((X @ w) ** 2)) == pytest.approx(5.318432, abs=5e-7)
@@ -140,10 +140,10 @@ def test_baird_from_the_seventh_state() -> None:
 def test_random_mrp_gives_the_stored_numbers_of_the_public_program(lam: float, stored: float) -> None:
     """Deterministic, normal features, true online TD, α = 0.001, run 1: the mean over 1,000 steps, to 8 digits."""
     task: Any = td.make("RandomMRP-v0", "deterministic, normal")
-    X, P = task.features.matrix(range(100)), task.mdp.P().toarray()
+    X, P = task.features.matrix(range(100)), task.mdp.under().P().toarray()
     triples, _, mean, _ = task.mdp.transition_moments()
     R = {(s, n): r for (s, _, n), r in zip(triples.tolist(), mean, strict=True)}
-    d, v = task.mdp.state_distribution(), task.mdp.v()
+    d, v = task.mdp.under().state_distribution(), task.mdp.v()
     best = X @ np.linalg.solve(X.T * d @ X, X.T * d @ v)
     draw, s, total = np.random.RandomState(1), 0, 0.0
     learner = td.TrueOnlineTD(task.features, 1e-3, lam)
@@ -163,7 +163,7 @@ def test_random_mrp_shapes_and_noise() -> None:
             task: Any = td.make("RandomMRP-v0", f"{name}, {kind}")
             assert task.features.size == size
             np.testing.assert_allclose(np.linalg.norm(task.features.matrix(range(n)), axis=1), 1)
-            assert ((task.mdp.P().toarray() > 0).sum(axis=1) == branching).all()
+            assert ((task.mdp.under().P().toarray() > 0).sum(axis=1) == branching).all()
             _, _, mean, square = task.mdp.transition_moments()
             np.testing.assert_allclose(square - mean**2, 0.01, atol=1e-12)
     binary = td.make("RandomMRP-v0", "small, binary").features
@@ -173,7 +173,7 @@ def test_random_mrp_shapes_and_noise() -> None:
 def test_two_choice_average_and_differential_values() -> None:
     task: Any = td.make("TwoChoice-v0")
     mdp = task.mdp
-    P, d = mdp.P(task.target).toarray(), mdp.state_distribution(task.target)
+    P, d = mdp.under(task.target).P().toarray(), mdp.under(task.target).state_distribution()
     o = mdp.outcomes
     r = o.by_state(0.5 * o.probability * o.reward)
     assert d @ r == pytest.approx(0.3, abs=1e-14)
@@ -186,9 +186,9 @@ def test_two_choice_average_and_differential_values() -> None:
 def test_aliased_discrepancy() -> None:
     task: Any = td.make("Aliased-v0")
     X = task.features.matrix(range(5))
-    d = task.mdp.state_distribution()[:4]
+    d = task.mdp.under().state_distribution()[:4]
     np.testing.assert_allclose(d / d.sum(), np.full(4, 0.25))
-    one, zero = (X[:4] @ task.mdp.td_fixed_point(X, lam) for lam in (1.0, 0.0))
+    one, zero = (X[:4] @ task.mdp.under().td_fixed_point(X, lam) for lam in (1.0, 0.0))
     assert np.sqrt(np.mean((one - zero) ** 2)) == pytest.approx(np.sqrt(0.5), abs=1e-12)
 
 

@@ -99,9 +99,9 @@ class ETD(Emphatic):
     >>> import tdlambda as td
     >>> lake = td.make("FrozenLake-v0")
     >>> v = td.ETD(lake.features, alpha=0.001, lam=0.5)
-    >>> before = lake.mdp.value_error(v.predict_many(range(16)), lake.target)
+    >>> before = lake.exact.value_error(v.predict_many(range(16)))
     >>> v.update_many(lake.sampler(seed=1).take(50_000))
-    >>> after = lake.mdp.value_error(v.predict_many(range(16)), lake.target)
+    >>> after = lake.exact.value_error(v.predict_many(range(16)))
     >>> bool(after < before / 4)
     True
     """

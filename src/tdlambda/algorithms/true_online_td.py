@@ -29,7 +29,7 @@ class TrueOnlineTD(Algorithm):
     >>> ring = td.make("RingWorld-v0")
     >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=0.9)
     >>> v.update_many(ring.sampler(seed=1).take(100_000))
-    >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target) < 1e-3)
+    >>> bool(ring.exact.value_error(v.predict_many(range(11))) < 1e-3)
     True
     """
 

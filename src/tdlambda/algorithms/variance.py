@@ -129,7 +129,7 @@ class DirectVTD(VarianceLearner):
     >>> walk = td.make("RandomWalk-v0", n=3)
     >>> variance = td.DirectVTD(walk.features, alpha=td.steps.OneOver("visits", power=0.8), lam=1.0)
     >>> variance.update_many(walk.sampler(seed=1).take(200_000))
-    >>> variance.predict(2), walk.mdp.return_variance()[2]
+    >>> variance.predict(2), walk.mdp.under().return_variance()[2]
     (0.99..., np.float64(1.0))
     """
 

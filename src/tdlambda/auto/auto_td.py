@@ -65,7 +65,7 @@ class AutoTD(BatchLearner):
     >>> ring = td.make("RingWorld-v0")
     >>> v = td.AutoTD(ring.features)
     >>> v.update_many(ring.sampler(seed=1).take(100_000))
-    >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target, half=False) < 1e-4)
+    >>> bool(ring.exact.value_error(v.predict_many(range(11)), half=False) < 1e-4)
     True
     >>> round(sum(v.expert_weights().values()), 9)
     1.0

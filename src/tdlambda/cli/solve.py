@@ -36,14 +36,13 @@ def solve(
     Example: [bold]tdlambda solve RingWorld-v0 --preset 0.3/0.25 --lam 0.9[/bold]
     """
     built = td.make(task, preset, **dict(_option(text) for text in options or []))
-    if built.mdp is None:
+    if not isinstance(built, td.TabularTask):
         raise ValueError(f"task: {task} has no finite model, so there is no exact answer")
-    mdp, behavior = built.mdp, None if built.on_policy else built.behavior
-    answer = _answer(mdp, built.target, behavior)
+    n_states, answer = built.mdp.n_states, _answer(built)
     if lam is not None or values is not None:
-        V = _numbers(values or "0", mdp.n_states, "values")
-        lams = per_state(_numbers(lam or "1", mdp.n_states, "lam"), mdp.n_states, "lam", 0, 1)
-        answer |= _lambda_answer(mdp, V, lams, built.target, behavior)
+        V = _numbers(values or "0", n_states, "values")
+        lams = per_state(_numbers(lam or "1", n_states, "lam"), n_states, "lam", 0, 1)
+        answer |= _lambda_answer(built.exact, V, lams)
     named = {"task": built.id, "preset": preset, "on_policy": built.on_policy, "features": built.features.size}
     if json:
         print_json(named | answer)
@@ -51,34 +50,35 @@ def solve(
         _show(f"{built.id}{f' ({preset})' if preset else ''}", answer)
 
 
-def _answer(mdp: td.FiniteMDP, target: Any, behavior: Any) -> dict[str, Any]:
-    d = mdp.state_distribution(target)
+def _answer(task: td.TabularTask) -> dict[str, Any]:
+    mdp, exact = task.mdp, task.mdp.under(task.target)
+    d = exact.state_distribution()
     answer = {
         "states": mdp.n_states,
         "terminal": np.flatnonzero(mdp.terminal),
-        "v": mdp.v(target),
-        "return_variance": mdp.return_variance(target),
+        "v": exact.v(),
+        "return_variance": exact.return_variance(),
         "d": d,
         "error_weights_sum": float(d[~mdp.terminal].sum()),
-        "error_of_zero": mdp.value_error(0.0, target, half=False),
+        "error_of_zero": exact.value_error(0.0, half=False),
     }
-    if behavior is not None:
+    if not task.on_policy:
         answer |= {
-            "return_variance_corrected": mdp.return_variance(target, behavior),
-            "d_behavior": mdp.state_distribution(behavior),
+            "return_variance_corrected": task.exact.return_variance(),
+            "d_behavior": mdp.under(task.behavior).state_distribution(),
         }
     return answer
 
 
-def _lambda_answer(mdp: td.FiniteMDP, V: Floats, lam: Floats, target: Any, behavior: Any) -> dict[str, Any]:
-    moments = mdp.lambda_return(V, lam, target, behavior)
+def _lambda_answer(exact: td.mdp.PolicyView, V: Floats, lam: Floats) -> dict[str, Any]:
+    moments = exact.lambda_return(V, lam)
     return {
         "values": V,
         "lam": lam,
         "lambda_return_mean": moments.mean,
         "lambda_return_variance": moments.variance,
-        "target_error": mdp.target_error(V, lam, target, behavior),
-        "value_error": mdp.value_error(V, target),
+        "target_error": exact.target_error(V, lam),
+        "value_error": exact.value_error(V),
     }
 
 

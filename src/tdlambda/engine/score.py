@@ -64,7 +64,7 @@ class Score:
 
     def _projected(self, encoder: Encoder) -> tuple[Floats, Floats]:
         X = encoder.matrix(np.arange(self.task.mdp.n_states))
-        return self.task.mdp.linear_system(X, 0.0, self.task.target, self.task.behavior).projected()
+        return self.task.exact.linear_system(X, 0.0).projected()
 
 
 def score_of(task: Task[Any], score: Any, weights: ArrayLike | None = None, truth: Truth | None = None) -> Score:
@@ -90,5 +90,5 @@ def _weights(task: Task[Any], score: str, weights: ArrayLike | None) -> ArrayLik
     """Of the states, by default."""
     if weights is not None or score == "value":
         return weights
-    d = ~task.mdp.terminal if score == "rms" else task.mdp.error_weights(task.behavior)
+    d = ~task.mdp.terminal if score == "rms" else task.mdp.under(task.behavior).error_weights()
     return np.asarray(d / d.sum(), dtype=np.float64)

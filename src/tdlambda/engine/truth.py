@@ -35,7 +35,7 @@ def exact_truth(task: Task[Any], weights: ArrayLike | None = None) -> Truth:
     """The exact values of a finite task at its non-terminal states; the thesis' weights by default."""
     mdp = task.mdp
     if weights is None:
-        d = mdp.error_weights(task.target)
+        d = mdp.under(task.target).error_weights()
     else:
         d = np.where(mdp.terminal, 0.0, per_state(weights, mdp.n_states, "weights", 0))
     states = np.flatnonzero(~mdp.terminal)

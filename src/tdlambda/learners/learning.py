@@ -95,7 +95,7 @@ def learn(
     >>> from tdlambda.learners.learning import learn
     >>> ring = td.make("RingWorld-v0")
     >>> run = learn(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
-    >>> run.steps, bool(abs(run.learner.predict(5) - ring.mdp.v(ring.target)[5]) < 0.2)
+    >>> run.steps, bool(abs(run.learner.predict(5) - ring.exact.v()[5]) < 0.2)
     (2000, True)
     """
     steps = integer(steps, "steps", 0)

@@ -11,6 +11,7 @@ from tdlambda.mdp.operators import TraceOperator
 from tdlambda.mdp.policy import TabularPolicy
 from tdlambda.mdp.returns import LambdaMoments
 from tdlambda.mdp.sampler import TableSampler, Transitions
+from tdlambda.mdp.view import PolicyView
 
 __all__ = [
     "AverageReward",
@@ -21,6 +22,7 @@ __all__ = [
     "FiniteMDP",
     "LambdaMoments",
     "LinearSystem",
+    "PolicyView",
     "TableSampler",
     "TabularPolicy",
     "TraceCorrection",

@@ -51,7 +51,7 @@ class AverageReward:
     --------
     >>> import tdlambda as td
     >>> loop = td.FiniteMDP([[0, 1.0], [1.0, 0]], [1.0, 0.0], discount=0.9)
-    >>> answer = loop.average_reward()
+    >>> answer = loop.under().average_reward()
     >>> answer.gain, answer.bias
     (0.5, array([ 0.25, -0.25]))
     """

@@ -103,7 +103,7 @@ class TraceCorrection:
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", "0.4/0.35")
     >>> cut = td.mdp.TraceCorrection("retrace", c_bar=0.5)
-    >>> round(ring.mdp.trace_operator(0.9, ring.target, ring.behavior, correction=cut).norm, 3)
+    >>> round(ring.exact.trace_operator(0.9, correction=cut).norm, 3)
     0.91
     """
 

@@ -54,10 +54,10 @@ class LinearSystem:
     >>> import tdlambda as td
     >>> baird = td.make("Baird-v0")
     >>> X = baird.features.matrix(np.arange(7))
-    >>> off_policy = baird.mdp.linear_system(X, 0.0, baird.target, baird.behavior)
+    >>> off_policy = baird.exact.linear_system(X, 0.0)
     >>> off_policy.is_stable("td"), off_policy.is_stable("tdrc")
     (False, True)
-    >>> baird.mdp.linear_system(X, 0.0, baird.target, baird.behavior, method="etd").is_stable()
+    >>> baird.exact.linear_system(X, 0.0, method="etd").is_stable()
     True
     """
 

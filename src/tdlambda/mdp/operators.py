@@ -39,7 +39,7 @@ class TraceOperator:
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", "0.4/0.35")
-    >>> operator = ring.mdp.trace_operator(0.5, ring.target, ring.behavior, correction="tree", values="action")
+    >>> operator = ring.exact.trace_operator(0.5, correction="tree", values="action")
     >>> round(operator.norm, 4), round(operator.spectral_radius, 4)
     (0.9331, 0.8239)
     """

@@ -46,6 +46,10 @@ class TabularPolicy:
         return f"TabularPolicy({rows[0].tolist() if same else rows.tolist()}{' in every state' if same else ''})"
 
 
+Policy = ArrayLike | TabularPolicy
+"""A table [state, action], one row for every state, or one integer action for each state."""
+
+
 def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy") -> Floats:
     """The [state, action] table of a policy, checked.
 

@@ -44,7 +44,7 @@ class LambdaMoments:
     """The λ-return from each state: E[G^λ|s] and Var[G^λ|s].
 
     >>> import tdlambda as td
-    >>> td.make("TwoState-v0").mdp.lambda_return(V=0.0, lam=0.5).mean.round(3)
+    >>> td.make("TwoState-v0").mdp.under().lambda_return(V=0.0, lam=0.5).mean.round(3)
     array([0.25 , 0.556, 0.   ])
     """
 

@@ -63,23 +63,23 @@ class History:
     @cached_property
     def truth(self) -> Floats:
         """The exact v(s)."""
-        return self.task.mdp.v(self.task.target)
+        return self.task.exact.v()
 
     @cached_property
     def exact(self) -> Floats:
         """What the estimates should be, given V and λ at each moment: exact, [moment, estimate, state]."""
-        mdp, target = self.task.mdp, self.task.target
         out = np.empty_like(self.estimates)
         if not self.names:
             return out
-        behavior = self.task.behavior if self.learner.rule.of == "corrected" else None
+        of_target = self.task.mdp.under(self.task.target)
+        spread = self.task.exact if self.learner.rule.of == "corrected" else of_target
         if "Var[G]" in self.names or "E[G²]" in self.names:
-            G = mdp.lambda_return(0.0, 1.0, target, behavior)
+            G = spread.lambda_return(0.0, 1.0)
             out[:, 0], out[:, 1] = self.truth, G.variance if "Var[G]" in self.names else G.second_moment
         else:
             for k, (V, lam) in enumerate(zip(self.values, self.lambdas, strict=True)):
-                out[k, 0], out[k, 1] = self.truth, mdp.lambda_return(V, lam, target).mean
-                out[k, 2] = mdp.lambda_return(V, lam, target, behavior).variance
+                out[k, 0], out[k, 1] = self.truth, of_target.lambda_return(V, lam).mean
+                out[k, 2] = spread.lambda_return(V, lam).variance
         return out
 
     def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Any:
@@ -182,7 +182,7 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
         names = ("E[G]", "E[G^λ]", "Var[G^λ]")
     elif isinstance(rule, Greedy):
         names = ("E[G]", "Var[G]" if rule.variance == "direct" else "E[G²]")
-    weights, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    weights, v = task.exact.error_weights(), task.exact.v()
     learner.reset()
     sampler, done, seen = task.sampler(seed=seed), 0, []
     for moment in moments.tolist():

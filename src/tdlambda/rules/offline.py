@@ -33,7 +33,7 @@ class OfflineMeta:
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.mdp.v(ring.target))
+    >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.exact.v())
     >>> found.lambda_at(5)                     # V is the truth: nothing is gained by waiting for returns
     0.0
     """

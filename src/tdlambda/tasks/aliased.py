@@ -20,7 +20,7 @@ class Aliased(TabularTask):
     --------
     >>> task = Aliased()
     >>> X = task.features.matrix(range(5))
-    >>> task.mdp.td_fixed_point(X, 0.3)[:2].round(6)
+    >>> task.mdp.under().td_fixed_point(X, 0.3)[:2].round(6)
     array([ 0.3, -0.3])
     """
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tdlambda.arrays import integer
 from tdlambda.features import Encoder
-from tdlambda.mdp import FiniteMDP, TableSampler, TabularPolicy, Transitions
-from tdlambda.mdp.finite import Policy
+from tdlambda.mdp import FiniteMDP, PolicyView, TableSampler, TabularPolicy, Transitions
+from tdlambda.mdp.policy import Policy
 from tdlambda.randomness import pick, running_sums
 from tdlambda.tasks.table_world import table_world
 from tdlambda.tasks.world import World
@@ -35,6 +35,8 @@ class Task(gym.Env[Obs, Any]):
         The default encoder of observations.
     mdp
         The exact model where states are finite, else None.
+    exact
+        Its exact answers for these policies, `mdp.under(target, behavior)`, else None.
 
     `step` reports γ_{t+1} as `info["discount"]`.
     """
@@ -46,6 +48,7 @@ class Task(gym.Env[Obs, Any]):
     behavior: Any
     features: Encoder
     mdp: Any = None
+    exact: Any = None
 
     @property
     def on_policy(self) -> bool:
@@ -79,17 +82,23 @@ class TabularTask(Task[int]):
     features
         The default encoder of states.
 
+    Attributes
+    ----------
+    exact
+        `mdp.under(target, behavior)`: values, variances, λ-returns, fixed points.
+
     Examples
     --------
     >>> import tdlambda as td
     >>> rows = [(0, 0, 1, 1.0, 0.5), (0, 0, 0, 0.0, 0.5)]  # state, action, next state, reward, probability
     >>> coin = td.TabularTask(td.FiniteMDP.from_rows(rows, terminal=[1]), [1.0], None, td.features.OneHot(2))
-    >>> coin.mdp.v(coin.target)
+    >>> coin.exact.v()
     array([1., 0.])
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
     mdp: FiniteMDP
+    exact: PolicyView
     target: TabularPolicy
     behavior: TabularPolicy
 
@@ -98,7 +107,7 @@ class TabularTask(Task[int]):
         self.target = TabularPolicy(mdp.policy(target, "target"))
         same = behavior is None or np.array_equal(mdp.policy(behavior, "behavior"), self.target.probabilities)
         self.behavior = self.target if same else TabularPolicy(mdp.policy(behavior, "behavior"))
-        mdp.sampler(self.target, self.behavior)  # refuses a behaviour that does not cover the target
+        self.exact = mdp.under(self.target, self.behavior)
         self.features = features
         self.observation_space = gym.spaces.Discrete(mdp.n_states)
         self.action_space = gym.spaces.Discrete(mdp.n_actions)
@@ -130,4 +139,4 @@ class TabularTask(Task[int]):
 
     def sampler(self, seed: int = 0) -> TableSampler:
         """Transitions of the table under the behaviour policy, compiled."""
-        return self.mdp.sampler(self.target, self.behavior, seed)
+        return self.exact.sampler(seed)

@@ -8,7 +8,7 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.features import Encoder, GridTilings, OneHot
 from tdlambda.mdp import FiniteMDP
-from tdlambda.mdp.finite import Policy
+from tdlambda.mdp.policy import Policy
 from tdlambda.tasks.base import TabularTask
 from tdlambda.tasks.registry import register
 
@@ -50,7 +50,7 @@ class FrozenLake(TabularTask):
     Examples
     --------
     >>> lake = FrozenLake()
-    >>> lake.features.size, lake.features.active, lake.mdp.v(lake.target)[0].round(4)
+    >>> lake.features.size, lake.features.active, lake.exact.v()[0].round(4)
     (12, 4, np.float64(0.0102))
     """
 

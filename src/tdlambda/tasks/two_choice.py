@@ -23,7 +23,7 @@ class TwoChoice(TabularTask):
     Examples
     --------
     >>> loops = TwoChoice()
-    >>> loops.mdp.state_distribution(loops.target).round(3)
+    >>> loops.exact.state_distribution().round(3)
     array([0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
     """
 
