@@ -103,7 +103,7 @@ def _use(learner: Any, label: str) -> None:
     try:
         repr(learner), learner.clone(), learner.predict(0)
         learner.update(0, 0.5, 1, 0.9)
-        learner.update_many([0, 1], [0.5, 0.5], [1, 2], terminated=[False, True])
+        learner.update_many([0, 1], [0.5, 0.5], [1, 2], gamma=1.0, terminated=[False, True])
         learner.clone().predict_many([0, 1, 2])
     except td.Diverged:
         pass

@@ -40,7 +40,7 @@ def test_saved_between_two_weight_updates_it_goes_on_the_same(tmp_path: Path) ->
 
 def test_a_state_with_impossible_numbers_is_refused() -> None:
     v = td.AutoTD(td.features.OneHot(3))
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     impossible = {
         "synced": 7, "updates": -1, "n_live": 99, "order": 3, "listed": 1, "under_way": -1, "dropped": 1, "drops": 1,
         "weight": 1.5, "age": -1.0, "most_gamma": 2.0, "gamma": -0.5, "rho": -1.0, "longest": -1.0, "short_count": -1.0,

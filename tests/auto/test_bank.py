@@ -95,6 +95,6 @@ def test_when_all_diverge_it_says_so() -> None:
     v = td.AutoTD(td.features.OneHot(300))  # too many for least squares
     n = 50
     with pytest.raises(td.Diverged):
-        v.update_many(np.zeros(n, int), np.full(n, 1e99), np.ones(n, int), rho=1e30)
+        v.update_many(np.zeros(n, int), np.full(n, 1e99), np.ones(n, int), gamma=1.0, rho=1e30)
     assert v.diverged_at is not None
     assert v.explain().experts == ()

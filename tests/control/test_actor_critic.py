@@ -227,16 +227,16 @@ def test_reset_forgets_the_episode_and_keeps_the_rest() -> None:
 def test_divergence_is_said_once_and_then_nothing_is_learnt(where: str) -> None:
     critic, policy, reward = {"critic": ({"bound": 1e-3}, {}, 1.0), "policy": ({}, {"bound": 10.0}, 1e6)}[where]
     agent = td.ActorCritic(td.TD(td.features.OneHot(3), 0.1, **critic), td.control.Softmax(2), 0.1, **policy)
-    agent.update(0, 1, 1.0, 0)
+    agent.update(0, 1, 1.0, 0, gamma=1.0)
     with pytest.raises(td.Diverged) as caught:
-        agent.update(0, 1, reward, 0)
+        agent.update(0, 1, reward, 0, gamma=1.0)
     assert agent.diverged_at == caught.value.step == 2
     assert any("eta" in note for note in getattr(caught.value, "__notes__", [])) == (where == "policy")
     before = snapshot(agent)
-    agent.update(0, 1, 1.0, 1)
+    agent.update(0, 1, 1.0, 1, gamma=1.0)
     assert snapshot(agent) == before
     with pytest.raises(ValueError, match="reward must be finite"):
-        agent.update(0, 1, np.nan, 1)
+        agent.update(0, 1, np.nan, 1, gamma=1.0)
     assert agent.act(0, np.random.default_rng(0)) in (0, 1)
     agent.reset()
 
@@ -246,20 +246,20 @@ def test_divergence_can_be_flagged(where: str) -> None:
     bounds, reward = {"critic": ((1e-3, 1e12), 1.0), "policy": ((1e3, 10.0), 1e6)}[where]
     critic = td.TD(td.features.OneHot(3), 0.1, bound=bounds[0], on_divergence="flag")
     agent = td.ActorCritic(critic, td.control.Softmax(2), 0.1, bound=bounds[1])
-    agent.update(0, 1, 1.0, 0)
-    agent.update(0, 1, reward, 0)
+    agent.update(0, 1, 1.0, 0, gamma=1.0)
+    agent.update(0, 1, reward, 0, gamma=1.0)
     assert agent.diverged_at == 2
     before = snapshot(agent)
-    agent.update(0, 1, 1.0, 1)
+    agent.update(0, 1, 1.0, 1, gamma=1.0)
     assert snapshot(agent) == before
 
 
 def test_a_step_without_bound_leaves_the_policy_able_to_act() -> None:
     agent = gaussian()
-    agent.update(0, [0.1, 0.2], 1.0, 1)
+    agent.update(0, [0.1, 0.2], 1.0, 1, gamma=1.0)
     theta = agent.theta.copy()
     with np.errstate(over="ignore"), pytest.raises(td.Diverged):
-        agent.update(1, [1e200, 0.0], 1.0, 2)
+        agent.update(1, [1e200, 0.0], 1.0, 2, gamma=1.0)
     assert np.array_equal(agent.theta, theta)
     assert np.isfinite(agent.act(1, np.random.default_rng(0))).all()
 
@@ -431,8 +431,8 @@ def test_a_diverged_agent_can_be_saved(tmp_path: Path) -> None:
     agent = td.ActorCritic(
         td.TD(td.features.OneHot(3), 0.1, on_divergence="flag", bound=1e-3), td.control.Softmax(2), 0.1
     )
-    agent.update(0, 1, 1e6, 0)
-    agent.update(0, 1, 1e6, 0)
+    agent.update(0, 1, 1e6, 0, gamma=1.0)
+    agent.update(0, 1, 1e6, 0, gamma=1.0)
     agent.save(tmp_path / "agent")
     assert td.load(tmp_path / "agent").diverged_at == 2
 

@@ -216,7 +216,7 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
             along = alpha * (reward - v)
             return (along,)
 
-    WithoutDecay(td.features.OneHot(3), alpha=0.5).update(0, 1.0, 1)
+    WithoutDecay(td.features.OneHot(3), alpha=0.5).update(0, 1.0, 1, gamma=1.0)
     with pytest.raises(TypeError, match="LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not have"):
         WithoutDecay(td.features.OneHot(3), alpha=0.5, lam="auto")
 

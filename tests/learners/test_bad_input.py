@@ -72,10 +72,10 @@ def test_update_many_says_the_row() -> None:
     with pytest.raises(ValueError, match="gamma must have 3 rows, as many as reward"):
         v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2, 3], gamma=[0.9, 0.9])
     with pytest.raises(ValueError, match="next_obs must have 3 rows"):
-        v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2])
+        v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2], gamma=1.0)
     with pytest.raises(TypeError, match="needs obs, reward and next_obs"):
         v.update_many([0, 1, 2])
-    v.update_many([], [], [])
+    v.update_many([], [], [], gamma=1.0)
     assert v.steps == 0
 
 
@@ -122,7 +122,9 @@ def test_parameters_of_one_learner_only() -> None:
         with pytest.raises(ValueError, match=next(iter(wrong))):
             td.steps.OneOver(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="λ for each state"):
-        td.TD(td.features.Dense(2), 0.1, [0.5, 0.5]).update_many(np.zeros((2, 2)), [0.0, 0.0], np.zeros((2, 2)))
+        td.TD(td.features.Dense(2), 0.1, [0.5, 0.5]).update_many(
+            np.zeros((2, 2)), [0.0, 0.0], np.zeros((2, 2)), gamma=1.0
+        )
 
 
 def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
@@ -135,28 +137,28 @@ def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
         v.update([3.0], 1.0, [1.0], gamma=0.9)
     assert caught.value.step == v.diverged_at == 4
     weights = v.weights.copy()
-    v.update([2.0], 1.0, [1.0])
-    v.update_many([[2.0], [2.0]], [1.0, 1.0], [[1.0], [1.0]])
+    v.update([2.0], 1.0, [1.0], gamma=1.0)
+    v.update_many([[2.0], [2.0]], [1.0, 1.0], [[1.0], [1.0]], gamma=1.0)
     np.testing.assert_array_equal(v.weights, weights)
     assert v.steps == 4
 
 
 def test_divergence_can_be_a_flag() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.5, lam=0.0, bound=0.01, on_divergence="flag")
-    v.update_many([0] * 6, [0.0, 0.0, 1e200, 1e200, 0.0, 0.0], [0] * 6)  # V = 5e199 beyond 0.01 · 40 · 1e200
+    v.update_many([0] * 6, [0.0, 0.0, 1e200, 1e200, 0.0, 0.0], [0] * 6, gamma=1.0)  # V = 5e199 beyond 0.01 · 40 · 1e200
     assert v.diverged_at == 4
 
 
 def test_a_weight_that_is_no_number_is_divergence_wherever_it_is() -> None:
     """The weight that overflows is not of the state at hand, but of one with a live trace."""
     v = td.TD(td.features.OneHot(3), alpha=1.0, lam=1.0)
-    v.update(0, 0.0, 1)
+    v.update(0, 0.0, 1, gamma=1.0)
     with pytest.raises(td.Diverged):
-        v.update(1, 1e305, 2)
+        v.update(1, 1e305, 2, gamma=1.0)
     sparse = td.TD(td.features.OneHot(1000), alpha=1.0, lam=1.0)
-    sparse.update(0, 0.0, 1)
+    sparse.update(0, 0.0, 1, gamma=1.0)
     with pytest.raises(td.Diverged):
-        sparse.update(1, 1e305, 2)
+        sparse.update(1, 1e305, 2, gamma=1.0)
 
 
 def test_memory_is_constant_over_a_long_stream() -> None:

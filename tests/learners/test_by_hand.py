@@ -116,7 +116,7 @@ def test_repeated_episodes_average_returns_with_a_falling_step() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(2), alpha=td.steps.OneOver("visits"), lam=1.0)
     rewards = [3.0, -1.0, 4.0, 1.0, -5.0]
     for k, reward in enumerate(rewards, 1):
-        v.update(0, reward, 1, terminated=True)
+        v.update(0, reward, 1, gamma=1.0, terminated=True)
         assert v.predict(0) == pytest.approx(np.mean(rewards[:k]))
 
 
@@ -146,11 +146,11 @@ def test_per_state_lambda_is_that_of_the_state_entered() -> None:
 def test_direct_vtd_by_hand() -> None:
     """α = 1, λ = 1, one state that ends with 0 or 2 in turn: V = J = the last reward; Var = (reward - J)²."""
     s = td.DirectVTD(td.features.OneHot(2), alpha=1.0, lam=1.0)
-    s.update(0, 2.0, 1, terminated=True)
+    s.update(0, 2.0, 1, gamma=1.0, terminated=True)
     assert (s.values([0])[0], s.means([0])[0], s.predict(0)) == (2.0, 2.0, 4.0)
-    s.update(0, 0.0, 1, terminated=True)
+    s.update(0, 0.0, 1, gamma=1.0, terminated=True)
     assert (s.values([0])[0], s.means([0])[0], s.predict(0)) == (0.0, 0.0, 4.0)
     # corrected: (ρ δ + (ρ-1) J)² = (½ (0 - 0) + ...)²: with ρ = ½ and reward 2 the corrected return is 1, J was 0
     c = td.DirectVTD(td.features.OneHot(2), alpha=1.0, lam=1.0, of="corrected")
-    c.update(0, 2.0, 1, rho=0.5, terminated=True)
+    c.update(0, 2.0, 1, gamma=1.0, rho=0.5, terminated=True)
     assert c.predict(0) == 1.0

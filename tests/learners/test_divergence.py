@@ -86,7 +86,7 @@ def test_the_bound_is_a_factor() -> None:
     """γ = 1 and one long episode: after n steps of reward 1 it allows 10 n, and V(0) = n - 1 at the n-th."""
     for bound, step in ((0.05, 3), (0.075, 5), (0.11, None)):
         v = td.TD(td.features.OneHot(1), 1.0, 0.0, bound=bound, on_divergence="flag")
-        v.update_many([0] * 50, np.ones(50), [0] * 50)
+        v.update_many([0] * 50, np.ones(50), [0] * 50, gamma=1.0)
         assert v.diverged_at == step
 
 

@@ -81,7 +81,7 @@ def test_numbers_are_numbers_and_flags_flags_in_update_too(make: Any) -> None:
             with pytest.raises(TypeError, match=name):
                 v.update(0, 1.0, 1, **{name: wrong})
     with pytest.raises(ValueError, match="masked"):
-        v.update_many(np.ma.masked_array([0, 1], mask=[True, False]), [1.0, 1.0], [1, 2])
+        v.update_many(np.ma.masked_array([0, 1], mask=[True, False]), [1.0, 1.0], [1, 2], gamma=1.0)
     assert copies(v) == before
     v.update(0, np.float32(1), np.int64(1), np.array(0.9), True, np.bool_(False), 1)
     assert v.steps == 2
@@ -119,7 +119,7 @@ def test_a_rule_that_breaks_its_word_is_refused_before_anything_is_learnt(make: 
     for one in ("0.5", None, 1.5, np.nan, [0.5, 0.5], 1j):
         v = make(td.features.OneHot(3), 0.1, Odd(one))
         with pytest.raises((TypeError, ValueError), match="lam"):
-            v.update(0, 1.0, 1)
+            v.update(0, 1.0, 1, gamma=1.0)
         assert v.steps == 0
 
 
@@ -157,14 +157,6 @@ def test_rules_by_name() -> None:
         assert td.TD(td.features.OneHot(3), 0.1, name).rule == rule
     with pytest.raises(ValueError, match=r"LambdaReturn cannot take Meta, .* give it a number, or take TD"):
         td.LambdaReturn(td.features.OneHot(3), 0.1, "meta")
-
-
-@pytest.mark.parametrize("lam", [td.rules.Meta(), 0.5])
-def test_learners_without_lambda_say_what_has_one(lam: Any) -> None:
-    with pytest.raises(TypeError, match=r"lam: MonteCarlo has none.*LambdaReturn"):
-        td.MonteCarlo(td.features.OneHot(3), 0.1, lam=lam)
-    with pytest.raises(TypeError, match="lam: NStepTD has none"):
-        td.NStepTD(td.features.OneHot(3), 0.1, 2, lam=lam)
 
 
 # ---- encoders ------------------------------------------------------------------------------------------------------
@@ -205,17 +197,24 @@ ODD_VALUES: list[Any] = [
 def test_an_encoder_that_lies_is_refused_by_every_call(make: Any) -> None:
     features = Lying()
     v = make(features, 0.1)
-    v.update(0, 1.0, 2)
+    v.update(0, 1.0, 2, gamma=1.0)
     before = copies(v)
     for lie in LIES + ODD_VALUES:
         features.lie = lie
-        calls: list[Any] = [lambda: v.update(1, 1.0, 0), lambda: v.update(0, 1.0, 1), lambda: v.predict(1)]
+        calls: list[Any] = [
+            lambda: v.update(1, 1.0, 0, gamma=1.0),
+            lambda: v.update(0, 1.0, 1, gamma=1.0),
+            lambda: v.predict(1),
+        ]
         for call in calls:
             with pytest.raises((TypeError, ValueError), match=r"features: Lying\.encode must return"):
                 call()
     for lie in LIES:
         features.lie = lie
-        batches: list[Any] = [lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2]), lambda: v.predict_many([0, 1])]
+        batches: list[Any] = [
+            lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2], gamma=1.0),
+            lambda: v.predict_many([0, 1]),
+        ]
         for many in batches:
             with pytest.raises((TypeError, ValueError), match=r"features: Lying\.encode_batch must return"):
                 many()
@@ -226,12 +225,12 @@ def test_features_of_lambda_pass_the_same_door() -> None:
     for lie in LIES:
         features = Lying()
         v = td.TrueOnlineTD(td.features.OneHot(3), 0.1, td.rules.Meta(features=features))
-        v.update(0, 1.0, 2)
+        v.update(0, 1.0, 2, gamma=1.0)
         before, features.lie = copies(v), lie
         with pytest.raises((TypeError, ValueError), match="features: Lying"):
-            v.update(0, 1.0, 1)
+            v.update(0, 1.0, 1, gamma=1.0)
         with pytest.raises((TypeError, ValueError), match="features: Lying"):
-            v.update_many([0], [1.0], [1])
+            v.update_many([0], [1.0], [1], gamma=1.0)
         assert copies(v) == before
 
 
@@ -241,9 +240,9 @@ def test_the_kernels_check_features_of_lambda_themselves() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(5), 0.1, td.rules.Meta(features=td.features.OneHot(2)))
     v.rule.features.size = 5  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="next_obs"):
-        v.update(0, 1.0, 4)
+        v.update(0, 1.0, 4, gamma=1.0)
     with pytest.raises(ValueError, match="next_obs"):
-        v.update_many([0], [1.0], [4])
+        v.update_many([0], [1.0], [4], gamma=1.0)
     assert features.states == 5
 
 
@@ -281,7 +280,7 @@ def test_a_class_between_does_not_get_past_the_door() -> None:
 
     for kind in (Both, Child):
         with pytest.raises(ValueError, match="encode must return indices from 0 to 2"):
-            td.TrueOnlineTD(kind(3), 0.1).update(0, 1.0, 1)
+            td.TrueOnlineTD(kind(3), 0.1).update(0, 1.0, 1, gamma=1.0)
         with pytest.raises(ValueError, match="encode must return"):
             kind(3).dense(0)
 

@@ -136,12 +136,12 @@ def test_a_step_of_theta_that_is_too_large_is_divergence_and_the_weights_are_num
         assert np.isfinite(v.weights).all()
     v = td.ExpectedTrace(td.features.OneHot(2), 3.0, 0.0, 0.5, 1.0, bound=10.0)
     with pytest.raises(td.Diverged):
-        v.update_many([0] * 9, np.ones(9), [1] * 9, terminated=True)
+        v.update_many([0] * 9, np.ones(9), [1] * 9, gamma=1.0, terminated=True)
 
 
 def test_reset_forgets_the_traces_only() -> None:
     v = td.ExpectedTrace(td.features.OneHot(2), 0.5, 1.0, 0.5, 0.5)
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     w, theta = v.weights.copy(), v._theta.copy()
     v.reset()
     assert not v.trace.any()
@@ -164,7 +164,7 @@ def test_state_that_does_not_fit_and_bad_input() -> None:
         eta=0.2,
         initial=[1.0, 2.0, 3.0],
     )
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     assert td.ExpectedTrace(**v.get_params()).get_params() == v.get_params()
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (("visits", 0, -1.0), ("numbers", 4, 7.0), ("numbers", 5, 0.0), ("theta", (0, 0), np.nan)):

@@ -96,10 +96,10 @@ def test_by_hand() -> None:
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 2, gamma=0.5, rho=2.0)
     assert v.weights.tolist() == [0, 4, 8]
-    v.update(2, 2.0, 0, rho=0.0, terminated=True)
+    v.update(2, 2.0, 0, gamma=1.0, rho=0.0, terminated=True)
     # G₂ = 2; G₁ = 2 + ½ (8 + 1·0·(2 - 8)) = 6; G₀ = 1 + ½ (4 + ½·2·(6 - 4)) = 4; errors 4, 2·2 and 0
     assert v.weights.tolist() == [2.0, 6.0, 8.0]
-    v.update(0, 4.0, 1, terminated=True)
+    v.update(0, 4.0, 1, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [3.0, 6.0, 8.0]
 
 
@@ -114,13 +114,13 @@ def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
     v = LambdaReturn(td.features.OneHot(3), 1.0, 1.0)
     v.update(0, 1.0, 1, gamma=0.0)
     assert v.weights[0] == 0
-    v.update(1, 2.0, 2, terminated=True)
+    v.update(1, 2.0, 2, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [1.0, 2.0, 0.0]
 
 
 def test_terminated_wins_over_truncated_and_reset_forgets() -> None:
     v = LambdaReturn(td.features.OneHot(2), 0.5, 1.0, initial=[0.0, 8.0])
-    v.update(0, 100.0, 0)
+    v.update(0, 100.0, 0, gamma=1.0)
     v.reset()
     v.update(0, 1.0, 1, gamma=1.0, terminated=True, truncated=True)
     assert v.weights.tolist() == [0.5, 8.0]
@@ -171,9 +171,9 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: b
 def test_divergence_and_a_state_that_does_not_fit() -> None:
     v = LambdaReturn(td.features.OneHot(2), 3.0, 0.5, bound=10.0)
     with pytest.raises(td.Diverged):  # V(0) is 3, -3, 9, -15, and no return larger than 1
-        v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
+        v.update_many([0] * 6, np.ones(6), [1] * 6, gamma=1.0, terminated=True)
     assert v.diverged_at == 4
-    v.update(1, 1.0, 1, terminated=True)
+    v.update(1, 1.0, 1, gamma=1.0, terminated=True)
     assert v.steps == 4
     state = v._state()
     with pytest.raises(ValueError, match="state"):
@@ -187,7 +187,7 @@ def test_a_rule_that_breaks_its_word_is_refused() -> None:
     rule.lam[1] = 1.5
     v = LambdaReturn(td.features.OneHot(2), 0.5, rule)
     with pytest.raises(ValueError, match="lam"):
-        v.update(0, 1.0, 1)
+        v.update(0, 1.0, 1, gamma=1.0)
     with pytest.raises(ValueError, match="gamma"):
         v.update(0, 1.0, 0, gamma=-0.1)
     assert v.steps == 0

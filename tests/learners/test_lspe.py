@@ -44,7 +44,7 @@ def test_by_hand() -> None:
     v = td.LSPE(td.features.OneHot(2), 0.5, ridge=1.0)
     v.update(0, 1.0, 1, gamma=0.5)  # C = diag(2, 1), b = (1, 0)
     assert v.weights.tolist() == [0.5, 0.0]
-    v.update(1, 2.0, 0, terminated=True)  # C = 2 I, e = (¼, 1): b = (1½, 2), A = [[1, -¼], [0, 1]]
+    v.update(1, 2.0, 0, gamma=1.0, terminated=True)  # C = 2 I, e = (¼, 1): b = (1½, 2), A = [[1, -¼], [0, 1]]
     np.testing.assert_allclose(v.weights, [0.5 + (1.5 - 0.5) / 2, 1.0])
 
 
@@ -68,10 +68,10 @@ def test_divergence_keeps_the_weights_before() -> None:
     assert v.diverged_at is not None
     w = v.weights.copy()
     assert 1e5 < w[0] < 1e6
-    v.update([1.0], 0.0, [2.0])
+    v.update([1.0], 0.0, [2.0], gamma=1.0)
     assert v.weights.tolist() == w.tolist()
     with pytest.raises(td.Diverged):
-        td.LSPE(td.features.OneHot(2)).update(0, 1e150, 1)
+        td.LSPE(td.features.OneHot(2)).update(0, 1e150, 1, gamma=1.0)
 
 
 def test_bad_input() -> None:
@@ -79,7 +79,7 @@ def test_bad_input() -> None:
         with pytest.raises(ValueError, match=name):
             td.LSPE(td.features.OneHot(3), **{name: bad})  # type: ignore[arg-type]
     v = td.LSPE(td.features.OneHot(3), [0.1, 0.2, 0.3], 0.5, 0.1, initial=[1.0, 2.0, 3.0], max_size=4, bound=1e9)
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     fresh = td.LSPE(**v.get_params())
     assert fresh.get_params() == v.get_params()
     assert fresh.weights.tolist() == [1.0, 2.0, 3.0]

@@ -69,7 +69,7 @@ def test_truncation_bootstraps_then_starts_anew() -> None:
     v = LSTD(td.features.OneHot(2), 1.0, ridge=0.0)
     v.update(0, 1.0, 1, gamma=0.5, truncated=True)
     np.testing.assert_array_equal(v._A.T, [[1, -0.5], [0, 0]])
-    v.update(1, 2.0, 0, terminated=True)
+    v.update(1, 2.0, 0, gamma=1.0, terminated=True)
     np.testing.assert_array_equal(v._A.T, [[1, -0.5], [0, 1]])
     np.testing.assert_allclose(v.weights, [2.0, 2.0])
 
@@ -96,10 +96,10 @@ def test_reset_forgets_the_trace_only() -> None:
 def test_weights_are_solved_when_asked_for_and_kept() -> None:
     v = LSTD(td.features.OneHot(2), 0.0)
     assert v.weights.tolist() == [0.0, 0.0]
-    v.update(0, 2.0, 1, terminated=True)
+    v.update(0, 2.0, 1, gamma=1.0, terminated=True)
     w = v.weights
     assert w is v.weights
-    v.update(0, 4.0, 1, terminated=True)
+    v.update(0, 4.0, 1, gamma=1.0, terminated=True)
     assert v.weights is not w
     assert v.predict(0) == pytest.approx(3.0, abs=1e-5)
     with pytest.raises(ValueError, match="read-only"):
@@ -108,7 +108,7 @@ def test_weights_are_solved_when_asked_for_and_kept() -> None:
 
 def test_without_a_ridge_the_least_solution() -> None:
     v = LSTD(td.features.Table([[1.0, 1.0, 0.0]]), 0.0, ridge=0.0)
-    v.update(0, 2.0, 0, terminated=True)
+    v.update(0, 2.0, 0, gamma=1.0, terminated=True)
     np.testing.assert_allclose(v.weights, [1.0, 1.0, 0.0], atol=1e-12)
 
 
@@ -214,11 +214,11 @@ def test_divergence_leaves_the_weights_before_it() -> None:
     with pytest.raises(td.Diverged) as caught:
         v.update_many([1, 0], [1.0, 1.0], [0, 1], 1.0, 50.0)
     assert caught.value.step == v.diverged_at == 2
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     np.testing.assert_array_equal(v.weights, w)
     assert v.steps == v.clone().steps == 2
     flagged = LSTD(td.features.OneHot(2), on_divergence="flag")
-    flagged.update(0, 1e308, 1)
+    flagged.update(0, 1e308, 1, gamma=1.0)
     assert flagged.diverged_at == 1
     assert flagged.weights.tolist() == [0.0, 0.0]
 
@@ -246,11 +246,11 @@ def test_constructor_and_parameters() -> None:
     with pytest.raises(ValueError, match="bound"):
         LSTD(td.features.OneHot(2), bound=-1.0)
     with pytest.raises(ValueError, match="on_divergence"):
-        LSTD(td.features.OneHot(2), on_divergence="stop")
+        LSTD(td.features.OneHot(2), on_divergence="stop")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="features"):
         LSTD(2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="max_size"):
-        LSTD(td.features.OneHot(2), max_size=2.5)
+        LSTD(td.features.OneHot(2), max_size=2.5)  # type: ignore[arg-type]
     v = LSTD(td.features.OneHot(2), [0.1, 0.2], 0.5, max_size=7, bound=9.0, on_divergence="flag")
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()

@@ -88,7 +88,7 @@ def test_nothing_before_the_end_then_all_in_order() -> None:
     v.update(0, 1.0, 1, gamma=0.5)
     v.update(1, 2.0, 0, gamma=0.5)
     assert v.weights.tolist() == [0, 0, 0]
-    v.update(0, 4.0, 2, terminated=True)
+    v.update(0, 4.0, 2, gamma=1.0, terminated=True)
     # G = 3, 4, 4; state 0 twice: 0 → 1.5 → 2.75
     assert v.weights.tolist() == [2.75, 2.0, 0.0]
     v.update(1, 1.0, 2, gamma=1.0, terminated=True)
@@ -114,7 +114,7 @@ def test_gamma_0_cuts_the_return_but_not_the_episode() -> None:
     v = MonteCarlo(td.features.OneHot(3), 1.0)
     v.update(0, 1.0, 1, gamma=0.0)
     assert v.weights[0] == 0
-    v.update(1, 2.0, 2, terminated=True)
+    v.update(1, 2.0, 2, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [1.0, 2.0, 0.0]
 
 
@@ -126,9 +126,9 @@ def test_rho_is_on_the_whole_bracket() -> None:
 
 def test_reset_forgets_the_episode_only() -> None:
     v = MonteCarlo(td.features.OneHot(2), 0.5)
-    v.update(0, 100.0, 0)
+    v.update(0, 100.0, 0, gamma=1.0)
     v.reset()
-    v.update(1, 1.0, 0, terminated=True)
+    v.update(1, 1.0, 0, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [0.0, 0.5]
     assert v.steps == 2
 
@@ -150,7 +150,7 @@ def test_one_over_visits_is_the_average_of_the_returns() -> None:
 def test_one_over_steps_counts_updates() -> None:
     v = MonteCarlo(td.features.OneHot(1), td.steps.OneOver("steps"), "first")
     v.update_many([0, 0], [1.0, 1.0], [0, 0], 1.0, 1.0, [False, True])  # one update, G = 2, α = 1
-    v.update(0, 4.0, 0, terminated=True)  # the second, α = ½
+    v.update(0, 4.0, 0, gamma=1.0, terminated=True)  # the second, α = ½
     assert v.weights.tolist() == [3.0]
     assert v.steps == 3
 
@@ -215,7 +215,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, visit: 
 
 def test_state_that_does_not_fit_is_refused() -> None:
     v = MonteCarlo(td.features.OneHot(3), td.steps.OneOver("visits"))
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     good = {name: array.copy() for name, array in v._state().items()}
 
     def refused(name: str, array: Array | None) -> None:
@@ -264,13 +264,13 @@ def test_state_that_does_not_fit_is_refused() -> None:
 def test_divergence_is_raised_once_and_freezes() -> None:
     v = MonteCarlo(td.features.OneHot(2), 3.0, bound=10.0)
     with pytest.raises(td.Diverged) as caught:  # V(0) is 3, -3, 9, -15, and no return larger than 1
-        v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
+        v.update_many([0] * 6, np.ones(6), [1] * 6, gamma=1.0, terminated=True)
     assert caught.value.step == v.diverged_at == v.steps == 4
-    v.update(1, 5.0, 1, terminated=True)
+    v.update(1, 5.0, 1, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [-15.0, 0.0]
     assert v.clone().diverged_at == 4
     flagged = MonteCarlo(td.features.OneHot(2), 3.0, bound=10.0, on_divergence="flag")
-    flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, terminated=True)
+    flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, gamma=1.0, terminated=True)
     assert flagged.diverged_at == 4
 
 
@@ -290,7 +290,7 @@ def test_bad_input_changes_nothing() -> None:
         v.update_many([0, 1], [1.0, 1.0], [1, 0], [1.0, 2.0], 1.0, True)
     assert v.steps == 0
     assert v.weights.tolist() == [0, 0]
-    v.update_many(np.zeros(0, int), [], np.zeros(0, int))
+    v.update_many(np.zeros(0, int), [], np.zeros(0, int), gamma=1.0)
     assert v.steps == 0
 
 
@@ -312,9 +312,9 @@ def test_an_encoder_that_breaks_its_word_is_refused(wrong: dict[str, Any]) -> No
     vars(features).update(wrong)
     v = MonteCarlo(features, 0.5)
     with pytest.raises(ValueError, match=r"features: Wrong\.encode must return"):
-        v.update(1, 1.0, 0)
+        v.update(1, 1.0, 0, gamma=1.0)
     with pytest.raises(ValueError, match=r"features: Wrong\.encode must return"):
-        v.update(0, 1.0, 1)
+        v.update(0, 1.0, 1, gamma=1.0)
     assert v.steps == 0
 
 
@@ -336,18 +336,18 @@ def test_constructor() -> None:
     with pytest.raises(ValueError, match="bound"):
         MonteCarlo(one_hot, 0.1, bound=0.0)
     with pytest.raises(ValueError, match="dtype"):
-        MonteCarlo(one_hot, 0.1, dtype=bad_dtype)
+        MonteCarlo(one_hot, 0.1, dtype=bad_dtype)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="on_divergence"):
-        MonteCarlo(one_hot, 0.1, on_divergence=bad_on)
+        MonteCarlo(one_hot, 0.1, on_divergence=bad_on)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="lam"):
-        MonteCarlo(one_hot, 0.1, lam=0.5)
+        MonteCarlo(one_hot, 0.1, lam=0.5)  # type: ignore[call-arg]
 
 
 def test_parameters_build_an_equal_fresh_learner() -> None:
     v = MonteCarlo(
         td.features.OneHot(2), td.steps.OneOver("steps"), "first", initial=[1.0, 2.0], bound=9.0, on_divergence="flag"
     )
-    v.update(0, 1.0, 1, terminated=True)
+    v.update(0, 1.0, 1, gamma=1.0, terminated=True)
     fresh = type(v)(**v.get_params())
     assert fresh.get_params() == v.get_params()
     assert repr(fresh) == repr(v)

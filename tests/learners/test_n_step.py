@@ -89,7 +89,7 @@ def test_two_steps_by_hand() -> None:
     assert v.weights.tolist() == [0, 0, 8, 0]
     v.update(1, 2.0, 2, gamma=0.5)  # G = 1 + ½ (2 + ½ 8) = 4
     assert v.weights.tolist() == [2, 0, 8, 0]
-    v.update(2, 4.0, 3, terminated=True)  # G = 2 + ½ 4 = 4, then 4
+    v.update(2, 4.0, 3, gamma=1.0, terminated=True)  # G = 2 + ½ 4 = 4, then 4
     assert v.weights.tolist() == [2, 2, 6, 0]
     v.update(0, 0.0, 3, gamma=0.5, terminated=True)
     assert v.weights.tolist() == [1, 2, 6, 0]
@@ -108,7 +108,7 @@ def test_gamma_0_and_rho_0_cut_the_return() -> None:
     v = NStepTD(td.features.OneHot(4), 1.0, 3, initial=4.0)
     v.update_many([0, 1, 2], [1.0, 2.0, 3.0], [1, 2, 3], [0.0, 1.0, 1.0], [1.0, 2.0, 0.0])
     assert v.weights.tolist() == [1.0, 4.0, 4.0, 4.0]  # G of state 0 ends with its γ = 0
-    v.update(3, 0.0, 0, terminated=True)  # ρ: 2 (2 + 0 (3 + 0)), then 0 (3 + 0), then 0
+    v.update(3, 0.0, 0, gamma=1.0, terminated=True)  # ρ: 2 (2 + 0 (3 + 0)), then 0 (3 + 0), then 0
     assert v.weights.tolist() == [1.0, 4.0, 0.0, 0.0]
 
 
@@ -125,9 +125,9 @@ def test_one_step_off_policy_has_rho_on_the_whole_return() -> None:
 
 def test_reset_forgets_the_steps_stored() -> None:
     v = NStepTD(td.features.OneHot(2), 0.5, 3)
-    v.update(0, 100.0, 0)
+    v.update(0, 100.0, 0, gamma=1.0)
     v.reset()
-    v.update(1, 1.0, 0, terminated=True)
+    v.update(1, 1.0, 0, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [0.0, 0.5]
     assert v.steps == 2
     over = {name: array.copy() for name, array in v._state().items()}
@@ -174,7 +174,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, n: int,
 
 def test_state_that_does_not_fit_is_refused() -> None:
     v = NStepTD(td.features.OneHot(3), 0.5, 2)
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     good = {name: array.copy() for name, array in v._state().items()}
     for name, at, value in (
         ("X", (0, 0), 3), ("X", (1, 0), -1), ("Xv", (0, 0), np.inf), ("reward", 0, np.nan), ("gamma", 0, 1.1),
@@ -195,12 +195,12 @@ def test_state_that_does_not_fit_is_refused() -> None:
 def test_divergence_is_raised_once_and_freezes() -> None:
     v = NStepTD(td.features.OneHot(2), 3.0, 2, bound=10.0)
     with pytest.raises(td.Diverged) as caught:  # V(0) is 3, -3, 9, -15, and no return larger than 1
-        v.update_many([0] * 6, np.ones(6), [1] * 6, terminated=True)
+        v.update_many([0] * 6, np.ones(6), [1] * 6, gamma=1.0, terminated=True)
     assert caught.value.step == v.diverged_at == v.steps == 4
-    v.update(1, 5.0, 1, terminated=True)
+    v.update(1, 5.0, 1, gamma=1.0, terminated=True)
     assert v.weights.tolist() == [-15.0, 0.0]
     flagged = NStepTD(td.features.OneHot(2), 3.0, 2, bound=10.0, on_divergence="flag")
-    flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, terminated=True)
+    flagged.update_many([0] * 6, np.full(6, 1e9), [1] * 6, gamma=1.0, terminated=True)
     assert flagged.diverged_at == 4
 
 

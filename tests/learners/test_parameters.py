@@ -81,7 +81,7 @@ def test_a_subclass_keeps_its_own_parameters() -> None:
         Wrapped(td.features.OneHot(2), 0.5, label="mine", cap=0.25),
     ):
         for one in (v, v.clone(), type(v)(**v.get_params())):
-            one.update(0, 10.0, 1)
+            one.update(0, 10.0, 1, gamma=1.0)
             assert one.predict(0) == 0.125
             assert "cap=0.25" in repr(one)
             assert one.get_params() == v.get_params()
@@ -98,7 +98,7 @@ def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
             return keep, new, along, decay, follow, lam
 
     v = Halved(td.features.OneHot(2), 0.5)
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     assert v.predict(0) == 0.25
 
 

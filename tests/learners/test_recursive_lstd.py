@@ -82,23 +82,23 @@ def test_by_hand() -> None:
     v.update(1, 2.0, 0, gamma=0.5, rho=2.0)  # e = (½, 2): S = [[1¾, 0], [-1, 3]], b = (2, 4)
     np.testing.assert_allclose(v.weights, [2 / 1.75, (4 + 2 / 1.75) / 3])
     assert v.trace.tolist() == [0.5, 2.0]
-    v.update(0, 1.0, 1, terminated=True)
+    v.update(0, 1.0, 1, gamma=1.0, terminated=True)
     assert v.trace.tolist() == [0.0, 0.0]
 
 
 def test_where_the_denominator_is_0_the_weights_wait_until_there_is_a_solution() -> None:
     v = td.RecursiveLSTD(td.features.Dense(1), 0.0, ridge=1.0)
-    v.update([1.0], 3.0, [0.0], terminated=True)  # S = 2, b = 3
+    v.update([1.0], 3.0, [0.0], gamma=1.0, terminated=True)  # S = 2, b = 3
     assert v.predict([1.0]) == 1.5
-    v.update([1.0], 1.0, [3.0])  # y = -2: S = 0, b = 4
+    v.update([1.0], 1.0, [3.0], gamma=1.0)  # y = -2: S = 0, b = 4
     assert v.singular
     assert v.predict([1.0]) == 1.5
-    v.update([1.0], 5.0, [1.0], rho=0.0)  # nothing changes
+    v.update([1.0], 5.0, [1.0], gamma=1.0, rho=0.0)  # nothing changes
     assert v.singular
-    v.update([1.0], 2.0, [2.0])  # y = -1: S = -1, b = 6, past 0
+    v.update([1.0], 2.0, [2.0], gamma=1.0)  # y = -1: S = -1, b = 6, past 0
     assert not v.singular
     assert v.predict([1.0]) == pytest.approx(-6.0)
-    v.update([1.0], 0.0, [-1.0])  # y = 2: S = 1, and back
+    v.update([1.0], 0.0, [-1.0], gamma=1.0)  # y = 2: S = 1, and back
     assert v.predict([1.0]) == pytest.approx(6.0)
 
 
@@ -112,7 +112,7 @@ def test_digits_lost_near_0_come_back() -> None:
             y *= (1e-9 - 1) / (y @ np.linalg.solve(S, x))  # 1 + yᵀBx = 1e-9
         else:
             y = x + y / 3
-        v.update(x, r, x - y)
+        v.update(x, r, x - y, gamma=1.0)
         S, b = S + np.outer(x, y), b + x * r
         if t not in (17, 18):
             np.testing.assert_allclose(v.weights, np.linalg.solve(S, b), rtol=1e-11)
@@ -151,7 +151,7 @@ def test_forgetting_follows_a_target_that_moves() -> None:
     for make in (td.RecursiveLSTD, td.LSTD):
         v, old = make(td.features.OneHot(1), 0.0, forgetting=0.98), make(td.features.OneHot(1), 0.0)
         for learner in (v, old):
-            learner.update_many(np.zeros(4000, int), r, np.zeros(4000, int), terminated=True)
+            learner.update_many(np.zeros(4000, int), r, np.zeros(4000, int), gamma=1.0, terminated=True)
         weights = 0.98 ** np.arange(3999, -1, -1)
         assert v.predict(0) == pytest.approx(weights @ r / weights.sum(), rel=1e-5)
         assert old.predict(0) == pytest.approx(r.mean(), rel=1e-5)
@@ -213,7 +213,7 @@ def test_a_follow_on_trace_that_overflows_does_no_harm_where_lambda_is_1() -> No
     for lam, diverged_at in ((1.0, None), (0.5, 101)):
         v = td.RecursiveLSTD(td.features.Dense(1), lam, emphatic=True, on_divergence="flag")
         v.update_many(np.zeros((100, 1)), np.ones(100), np.zeros((100, 1)), 1.0, 1e6)
-        v.update([1.0], 2.0, [0.0], terminated=True)
+        v.update([1.0], 2.0, [0.0], gamma=1.0, terminated=True)
         assert v.diverged_at == diverged_at
         assert v.predict([1.0]) == pytest.approx(2.0 if lam == 1 else 0.0, abs=1e-5)
 
@@ -279,10 +279,10 @@ def test_bad_input(make: Any) -> None:
     with pytest.raises(TypeError, match="emphatic"):
         make(td.features.OneHot(3), emphatic="yes")
     v = make(td.features.Dense(2), emphatic=True, interest=[1.0, 0.0])
-    v.update([1.0, 1.0], 1.0, [0.0, 1.0])
+    v.update([1.0, 1.0], 1.0, [0.0, 1.0], gamma=1.0)
     before = {name: array.tobytes() for name, array in v._state().items()}
     with pytest.raises(ValueError, match=r"interest·x must not be negative; it is -1.0 \(row 1\)"):
-        v.update_many([[1.0, 0.0], [-1.0, 0.0]], [1.0, 1.0], np.zeros((2, 2)))
+        v.update_many([[1.0, 0.0], [-1.0, 0.0]], [1.0, 1.0], np.zeros((2, 2)), gamma=1.0)
     assert {name: array.tobytes() for name, array in v._state().items()} == before
     assert make(**v.get_params()).get_params() == v.get_params()
     with pytest.raises(ValueError, match="ridge"):

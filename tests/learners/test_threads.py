@@ -49,12 +49,14 @@ class Slow(td.features.OneHot):
 def test_a_second_thread_is_refused_while_the_first_is_at_work(make: Any) -> None:
     features = Slow(3)
     v = make(features)
-    thread = threading.Thread(target=lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2], terminated=[False, True]))
+    thread = threading.Thread(
+        target=lambda: v.update_many([0, 1], [1.0, 1.0], [1, 2], gamma=1.0, terminated=[False, True])
+    )
     thread.start()
     try:
         assert features.entered.wait(60)
         rows: Any = ([0], [1.0], [1])
-        for call in (lambda: v.update(0, 1.0, 1), lambda: v.update_many(*rows), v.reset):
+        for call in (lambda: v.update(0, 1.0, 1, gamma=1.0), lambda: v.update_many(*rows), v.reset):
             with pytest.raises(RuntimeError, match="in use by another thread"):
                 call()
         assert v.steps == 0
@@ -67,7 +69,7 @@ def test_a_second_thread_is_refused_while_the_first_is_at_work(make: Any) -> Non
         features.go.set()
         thread.join(60)
     assert v.steps == 2
-    v.update(0, 1.0, 1)
+    v.update(0, 1.0, 1, gamma=1.0)
     assert v.clone().steps == v.steps == 3
 
 
@@ -121,12 +123,12 @@ def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
         return [0.5, 0.5]
 
     slow = td.ActorCritic(agent.critic, td.control.Softmax(2), 0.1, behavior=rule)
-    thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1))
+    thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1, 1.0))
     thread.start()
     try:
         assert at_work.wait(60)
         with pytest.raises(RuntimeError, match="agent is in use by another thread"):
-            slow.update(0, 1, 1.0, 1)
+            slow.update(0, 1, 1.0, 1, 1.0)
         with pytest.raises(RuntimeError, match="agent is in use by another thread"):
             slow.reset()
     finally:

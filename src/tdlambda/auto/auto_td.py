@@ -206,7 +206,7 @@ class AutoTD(BatchLearner):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float = 1.0,
+        gamma: float,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,

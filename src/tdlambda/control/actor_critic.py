@@ -185,7 +185,7 @@ class ActorCritic:
         action: Any,
         reward: float,
         next_obs: Any,
-        gamma: float = 1.0,
+        gamma: float,
         rho: float | None = None,
         terminated: bool = False,
         truncated: bool = False,

@@ -74,7 +74,7 @@ class Gaussian(Policy):
     >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1), td.control.Gaussian(-2, 2), eta=0.1)
     >>> agent.policy_at(0)                                 # mean and σ
     (array([0.]), array([1.]))
-    >>> agent.update(0, [1.5], 1.0, 1, terminated=True)    # more than expected
+    >>> agent.update(0, [1.5], 1.0, 1, gamma=1.0, terminated=True)    # more than expected
     >>> mean, sigma = agent.policy_at(0)
     >>> bool(mean > 0)
     True

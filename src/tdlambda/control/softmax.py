@@ -79,7 +79,7 @@ class Softmax(Policy):
     >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1), td.control.Softmax(3), eta=0.1)
     >>> agent.policy_at(0).round(3)
     array([0.333, 0.333, 0.333])
-    >>> agent.update(0, 2, 1.0, 1, terminated=True)        # action 2 was better than expected
+    >>> agent.update(0, 2, 1.0, 1, gamma=1.0, terminated=True)        # action 2 was better than expected
     >>> agent.policy_at(0).round(3)
     array([0.322, 0.322, 0.356])
     """

@@ -29,7 +29,7 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     --------
     >>> import tempfile, tdlambda as td
     >>> agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1), td.control.Softmax(2), eta=0.1)
-    >>> agent.update(0, 1, 1.0, 1)
+    >>> agent.update(0, 1, 1.0, 1, gamma=1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     agent.save(f"{folder}/agent")
     ...     td.load(f"{folder}/agent").policy_at(0).round(3)

@@ -377,7 +377,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float = 1.0,
+        gamma: float,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,

@@ -107,7 +107,7 @@ class Learner(ABC):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float = 1.0,
+        gamma: float,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,
@@ -137,7 +137,7 @@ class Learner(ABC):
         obs: Any,
         reward: ArrayLike | None = None,
         next_obs: Any = None,
-        gamma: ArrayLike = 1.0,
+        gamma: ArrayLike | None = None,
         rho: ArrayLike = 1.0,
         terminated: ArrayLike = False,
         truncated: ArrayLike = False,
@@ -262,8 +262,8 @@ def columns(
         if reward is not None or next_obs is not None:
             raise TypeError("reward and next_obs: Transitions bring their own")
         return obs
-    if reward is None or next_obs is None:
-        raise TypeError("update_many needs obs, reward and next_obs, or Transitions")
+    if reward is None or next_obs is None or gamma is None:
+        raise TypeError("update_many needs obs, reward, next_obs and gamma, or Transitions")
     rewards = column(reward, "reward")
     rest = {"gamma": gamma, "rho": rho, "terminated": terminated, "truncated": truncated}
     rest |= {} if behavior is None else {"behavior": behavior}

@@ -162,12 +162,6 @@ class BatchLearner(Learner):
         return new
 
 
-def refuse_lam(options: dict[str, Any], why: str) -> None:
-    """Say that a learner takes no λ, and what does."""
-    if "lam" in options:
-        raise TypeError(f"lam: {why}")
-
-
 _FIXED = "alpha offset power bound factor start"
 """Numbers of a `ReturnLearner` that never change: α = alpha / (offset + n)^power; the largest weight (`bound`); and the
 largest initial weight (`start`), which with the largest target so far (`most_target`), times `factor`, limits w·x."""
@@ -294,8 +288,20 @@ class EpisodeLearner(ReturnLearner):
 
     columns: ClassVar[str] = "reward gamma rho lam v_next"
 
-    def __init__(self, features: Encoder, alpha: float | OneOver, lam: Any, **options: Any) -> None:
-        super().__init__(features, alpha, lam, 0, **options)
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any,
+        *,
+        initial: ArrayLike = 0.0,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> None:
+        super().__init__(
+            features, alpha, lam, 0, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
+        )
 
     @abstractmethod
     def _finish(self, n: int) -> bool:

@@ -138,10 +138,10 @@ class ExpectedTrace(MatrixLearner):
     --------
     >>> import tdlambda as td
     >>> v = ExpectedTrace(td.features.OneHot(4), alpha=0.5, lam=1.0, beta=td.steps.OneOver("visits"))
-    >>> v.update(0, 0.0, 2)
-    >>> v.update(2, 0.0, 3, terminated=True)
-    >>> v.update(1, 0.0, 2)
-    >>> v.update(2, 1.0, 3, terminated=True)               # 0 was not visited now, but leads to 2 as often as 1 does
+    >>> v.update(0, 0.0, 2, gamma=1.0)
+    >>> v.update(2, 0.0, 3, gamma=1.0, terminated=True)
+    >>> v.update(1, 0.0, 2, gamma=1.0)
+    >>> v.update(2, 1.0, 3, gamma=1.0, terminated=True)  # 0 was not visited now, but leads to 2 as often as 1 does
     >>> v.weights
     array([0.25, 0.25, 0.5 , 0.  ])
     """

@@ -7,9 +7,10 @@ V(x) = w₀·x with the weights held during the episode; the last G is one-step,
 TD(λ): the same sum of updates as accumulating traces give if their weights are held during the episode.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import compiled, kernel
@@ -70,25 +71,34 @@ class LambdaReturn(EpisodeLearner):
     hold
         Whether errors are taken with the weights held during the episode, or with current ones as each update changes
         them. The returns always are those of the weights held. Without, λ = 1 on-policy is `MonteCarlo`.
-    options
-        The rest of `ReturnLearner`'s parameters.
+    initial, bound, on_divergence, dtype
+        See `ReturnLearner`.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> v = LambdaReturn(td.features.OneHot(3), alpha=0.5, lam=0.5, initial=1.0)
     >>> v.update(0, 1.0, 1, gamma=1.0)
-    >>> v.update(1, 3.0, 2, terminated=True)
+    >>> v.update(1, 3.0, 2, gamma=1.0, terminated=True)
     >>> v.predict(0), v.predict(1)
     (2.0, 2.0)
     """
 
     def __init__(
-        self, features: Encoder, alpha: float | OneOver, lam: Any = 0.9, hold: bool = True, **options: Any
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        lam: Any = 0.9,
+        hold: bool = True,
+        *,
+        initial: ArrayLike = 0.0,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
         if not isinstance(hold, bool):
             raise TypeError(f"hold must be True or False; got {hold!r}")
-        super().__init__(features, alpha, lam, **options)
+        super().__init__(features, alpha, lam, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype)
         self.hold = hold
 
     def get_params(self) -> dict[str, Any]:

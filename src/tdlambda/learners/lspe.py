@@ -11,7 +11,7 @@ On-policy that is a contraction, and w goes to the solution of A w = b, as LSTD'
 ridge is in G only, so it has no part in where w goes to. Off-policy w may diverge: A need not be positive definite.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,10 +101,13 @@ class LSPE(MatrixLearner):
         Positive: G before the first step is I / ridge.
     initial
         Weights at the start: one number or one for each feature.
-    options
-        `max_size`, the most features it accepts; `bound`, beyond which a weight, a trace, or a term of A or b, is
-        divergence; `on_divergence`, "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner
-        keeps the weights before and learns no more.
+    max_size
+        The largest number of features it accepts.
+    bound
+        Divergence is a weight, a trace, or a term of A or b, beyond this.
+    on_divergence
+        "raise" `Diverged` once, or "flag" it in `diverged_at`. Either way the last weights stay, and learning
+        stops.
 
     Examples
     --------
@@ -126,9 +129,11 @@ class LSPE(MatrixLearner):
         ridge: float = 1e-3,
         *,
         initial: ArrayLike = 0.0,
-        **options: Any,
+        max_size: SupportsIndex = 5000,
+        bound: float = 1e100,
+        on_divergence: Literal["raise", "flag"] = "raise",
     ) -> None:
-        super().__init__(features, lam, **options)
+        super().__init__(features, lam, max_size=max_size, bound=bound, on_divergence=on_divergence)
         self.step, self.ridge, size = positive(step, "step"), positive(ridge, "ridge"), features.size
         self.initial = initial_weights(initial, size, "float64")
         if 1 / self.ridge > LARGEST["float64"]:

@@ -82,7 +82,7 @@ class LSTD(LeastSquares):
 
     Parameters
     ----------
-    features, lam, forgetting, emphatic, interest, options
+    features, lam, forgetting, emphatic, interest, max_size, bound, on_divergence
         See `LeastSquares`.
     ridge
         Added to A's diagonal. With 0, or where the system is singular all the same, w is the least of the

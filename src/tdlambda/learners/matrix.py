@@ -152,10 +152,12 @@ class LeastSquares(MatrixLearner):
     interest
         i, if emphatic: one number for all observations, or one for each feature, i(x) = interest·x (with one-hot
         features one for each state). Not negative.
-    options
-        `max_size`, the most features it accepts; `bound`, beyond which a trace, or a term of A or b, is divergence
-        (off-policy, traces may grow without limit); `on_divergence`, "raise" `Diverged` once, or "flag" it: see
-        `diverged_at`. Either way A and b stay as they were, and the learner then learns no more.
+    max_size
+        The largest number of features it accepts.
+    bound
+        Divergence is a trace, or a term of A or b, beyond this (off-policy, traces may grow without limit).
+    on_divergence
+        "raise" `Diverged` once, or "flag" it in `diverged_at`. Either way A and b stay, and learning stops.
     """
 
     def __init__(
@@ -167,9 +169,11 @@ class LeastSquares(MatrixLearner):
         forgetting: float = 1.0,
         emphatic: bool = False,
         interest: ArrayLike = 1.0,
-        **options: Any,
+        max_size: SupportsIndex = 5000,
+        bound: float = 1e100,
+        on_divergence: Literal["raise", "flag"] = "raise",
     ) -> None:
-        super().__init__(features, lam, **options)
+        super().__init__(features, lam, max_size=max_size, bound=bound, on_divergence=on_divergence)
         self.ridge, self.forgetting = not_negative(ridge, "ridge"), positive(forgetting, "forgetting")
         self.emphatic, self.interest = flag(emphatic, "emphatic"), real(interest, "interest")
         if self.forgetting > 1:

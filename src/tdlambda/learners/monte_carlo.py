@@ -12,13 +12,14 @@ the weights where true online TD(1) leaves them.
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, Ints, choice
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
-from tdlambda.learners.episode import EpisodeLearner, learn, refuse_lam
+from tdlambda.learners.episode import EpisodeLearner, learn
 from tdlambda.learners.step_size import OneOver
 
 
@@ -67,8 +68,8 @@ class MonteCarlo(EpisodeLearner):
         See `ReturnLearner`.
     visit
         "every", or "first": an update only where a feature vector occurs for the first time in the episode.
-    options
-        The rest of `ReturnLearner`'s parameters.
+    initial, bound, on_divergence, dtype
+        See `ReturnLearner`.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class MonteCarlo(EpisodeLearner):
     >>> v.update(0, 1.0, 1, gamma=0.9)
     >>> v.predict(0)
     0.0
-    >>> v.update(1, 1.0, 2, terminated=True)
+    >>> v.update(1, 1.0, 2, gamma=1.0, terminated=True)
     >>> v.predict(0), v.predict(1)
     (0.95, 0.5)
     """
@@ -87,11 +88,14 @@ class MonteCarlo(EpisodeLearner):
         features: Encoder,
         alpha: float | OneOver,
         visit: Literal["every", "first"] = "every",
-        **options: Any,
+        *,
+        initial: ArrayLike = 0.0,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
     ) -> None:
-        refuse_lam(options, "MonteCarlo has none, its targets are whole returns; take td.LambdaReturn")
         choice(visit, "visit", "every", "first")
-        super().__init__(features, alpha, 1.0, **options)
+        super().__init__(features, alpha, 1.0, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype)
         self.visit = visit
 
     def get_params(self) -> dict[str, Any]:

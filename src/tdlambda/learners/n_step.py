@@ -7,16 +7,17 @@ At an episode's end, terminated or truncated, the steps that remain are updated 
 Truncated, they all bootstrap from w·x' as it was before the first of these updates.
 """
 
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, Ints, integer
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
-from tdlambda.learners.episode import ReturnLearner, learn, refuse_lam
+from tdlambda.learners.episode import ReturnLearner, learn
 from tdlambda.learners.step_size import OneOver
 
 
@@ -73,27 +74,38 @@ class NStepTD(ReturnLearner):
         See `ReturnLearner`.
     n
         Steps before bootstrapping, at least 1.
-    options
-        The rest of `ReturnLearner`'s parameters.
+    initial, bound, on_divergence, dtype
+        See `ReturnLearner`.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> v = NStepTD(td.features.OneHot(4), alpha=0.5, n=2)
-    >>> v.update(0, 1.0, 1)
+    >>> v.update(0, 1.0, 1, gamma=1.0)
     >>> v.predict(0)
     0.0
-    >>> v.update(1, 1.0, 2)
+    >>> v.update(1, 1.0, 2, gamma=1.0)
     >>> v.predict(0), v.predict(1)
     (1.0, 0.0)
     """
 
-    def __init__(self, features: Encoder, alpha: float | OneOver, n: SupportsIndex, **options: Any) -> None:
-        refuse_lam(options, "NStepTD has none, it has n; take td.LambdaReturn")
+    def __init__(
+        self,
+        features: Encoder,
+        alpha: float | OneOver,
+        n: SupportsIndex,
+        *,
+        initial: ArrayLike = 0.0,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> None:
         self.n = integer(n, "n", 1)
         if self.n >= 2**40:
             raise ValueError(f"n must be below 2**40; got a number of {self.n.bit_length()} bits")
-        super().__init__(features, alpha, 0.0, self.n, **options)
+        super().__init__(
+            features, alpha, 0.0, self.n, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
+        )
         self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
 
     def get_params(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class RecursiveLSTD(LeastSquares):
 
     Parameters
     ----------
-    features, lam, forgetting, emphatic, interest, options
+    features, lam, forgetting, emphatic, interest, max_size, bound, on_divergence
         See `LeastSquares`.
     ridge
         Added to A's diagonal; positive.

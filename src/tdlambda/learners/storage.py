@@ -58,7 +58,7 @@ def save(learner: Learner, path: str | Path) -> None:
     >>> import tempfile, tdlambda as td
     >>> from tdlambda.learners.storage import save
     >>> v = td.TD(td.features.OneHot(3), alpha=0.5)
-    >>> v.update(0, 1.0, 1)
+    >>> v.update(0, 1.0, 1, gamma=1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(v, f"{folder}/values")
     ...     td.load(f"{folder}/values").predict(0)
