@@ -22,6 +22,7 @@ from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states
 from tdlambda.learners.guard import Guard
 from tdlambda.rules import Fixed, Rule, as_rule
+from tdlambda.showing import call
 
 OWN_LAMBDA = 0.9
 """λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/actor-critic.md."""
@@ -288,7 +289,7 @@ class ActorCritic:
 
     def __repr__(self) -> str:
         """How to build it."""
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+        return call(self, self.get_params())
 
     def clone(self) -> Self:
         """An agent in the same state that shares nothing with this one."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats
 from tdlambda.features import Encoder
+from tdlambda.showing import call
 
 
 @dataclass(frozen=True)
@@ -107,4 +108,4 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         """How to build it."""
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+        return call(self, self.get_params())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tdlambda.arrays import integer
 from tdlambda.compiled import compiled, kernel
 from tdlambda.features.real import real_vector
+from tdlambda.showing import call
 
 Indices: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
@@ -143,8 +144,7 @@ class Encoder(ABC):
 
     def __repr__(self) -> str:
         """Write the call that makes an equal encoder."""
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({arguments})"
+        return call(self, self.get_params())
 
 
 def as_vector(observation: Any, dimensions: int) -> Values:

@@ -30,6 +30,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import check_numbers
 from tdlambda.learners.lstd import LSTD, solve
 from tdlambda.mdp import Transitions
+from tdlambda.showing import Table
 
 _GRID = 11
 """Values of λ tried first; the search goes on between the neighbours of the best of them."""
@@ -37,8 +38,8 @@ _PRECISION = 1e-3
 """Of the λ that is found."""
 
 
-@dataclass(frozen=True, eq=False)
-class LambdaChoice:
+@dataclass(frozen=True, eq=False, repr=False)
+class LambdaChoice(Table):
     """A λ chosen by `choose_lambda`, and what it was chosen by.
 
     Attributes

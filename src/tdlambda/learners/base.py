@@ -12,7 +12,9 @@ from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, 
 from tdlambda.features import Encoder
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
-from tdlambda.rules import PerState, Rule, as_rule
+from tdlambda.mdp.corrections import TraceCorrection
+from tdlambda.rules import Fixed, PerState, Rule, as_rule
+from tdlambda.showing import call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,7 +190,7 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         """How to build it."""
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+        return call(self, readable(self.get_params()))
 
     def _lam_at(self, obs: Any) -> float:
         """λ of one observation, from any rule."""
@@ -236,6 +238,17 @@ class Learner(ABC):
                 x[t], xv[t], y[t], yv[t], float(c.reward[t]), float(c.gamma[t]), float(c.rho[t]), float(lam[t]),
                 bool(c.terminated[t]), bool(c.truncated[t]),
             )  # fmt: skip
+
+
+def readable(params: dict[str, Any]) -> dict[str, Any]:
+    """A constructor's arguments as a user would write them: λ as a number, a correction by its name alone."""
+    short = dict(params)
+    if isinstance(short.get("lam"), Fixed):
+        short["lam"] = short["lam"].lam
+    correction = short.get("correction")
+    if isinstance(correction, TraceCorrection) and correction == TraceCorrection(correction.name):
+        short["correction"] = correction.name
+    return short
 
 
 def check_states(rule: Rule, features: Encoder) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer, real
 from tdlambda.interruption import Interrupted
+from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
 _SHOW_EVERY = 256
 
 
-@dataclass(frozen=True, eq=False)
-class LearningRun:
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningRun(Table):
     """What happened while a learner was run.
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, choice, not_negative, positive, real
 from tdlambda.core import declare
 from tdlambda.core.runtime import LARGEST
+from tdlambda.showing import call
 
 
 class StepSize:
@@ -48,9 +49,7 @@ class StepSize:
 
     def __repr__(self) -> str:
         """How to build it: what differs from the defaults."""
-        defaults = {name: p.default for name, p in inspect.signature(type(self)).parameters.items()}
-        shown = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return call(self, self.get_params())
 
 
 class OneOver:
@@ -98,7 +97,7 @@ class OneOver:
 
     def __repr__(self) -> str:
         """How to build it."""
-        return f"OneOver({self.by!r}, scale={self.scale}, offset={self.offset}, power={self.power})"
+        return call(self, self.get_params())
 
 
 Alpha: TypeAlias = float | OneOver | StepSize

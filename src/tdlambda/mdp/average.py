@@ -27,6 +27,7 @@ from tdlambda.mdp.distribution import closed_classes, stationary, visited
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.values import expected_reward, transition_matrix
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 _RANK_TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True)
-class AverageReward:
+@dataclass(frozen=True, repr=False)
+class AverageReward(Table):
     """Gain and bias of a policy.
 
     Attributes
@@ -61,8 +62,8 @@ class AverageReward:
     distribution: Floats
 
 
-@dataclass(frozen=True)
-class DifferentialFixedPoint:
+@dataclass(frozen=True, repr=False)
+class DifferentialFixedPoint(Table):
     """Where differential TD(λ) is at rest: the weights of features, and the average reward it estimates."""
 
     weights: Floats

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, choice, fraction, not_negative, positive, real
 from tdlambda.mdp.overflow import in_range
+from tdlambda.showing import call
 
 CorrectionName = Literal["importance", "retrace", "vtrace", "tree", "abtd"]
 Coefficients = Callable[[Any, Any, Any, float, float, float], tuple[Any, Any]]
@@ -80,7 +81,7 @@ def abtd_psi(zeta: float, psi_0: float, psi_max: float) -> float:
     return 2 * zeta * psi_0 + max(0.0, 2 * zeta - 1) * (psi_max - 2 * psi_0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceCorrection:
     """A trace coefficient with its options; the name alone stands for the defaults.
 
@@ -129,6 +130,10 @@ class TraceCorrection:
         if isinstance(correction, cls):
             return correction
         return cls(choice(correction, "correction", *CORRECTIONS))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """How to build it."""
+        return call(self, self.get_params())
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments as plain data."""

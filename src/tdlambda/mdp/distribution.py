@@ -11,13 +11,14 @@ import scipy
 from tdlambda.arrays import Floats, Ints, Matrix, choice
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.values import sweep, transition_matrix
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
-@dataclass(frozen=True)
-class DistributionMismatch:
+@dataclass(frozen=True, repr=False)
+class DistributionMismatch(Table):
     """The true on-policy distribution beside the one that literature often assumes.
 
     Attributes

@@ -13,7 +13,7 @@ matrices in place of P_π (`mdp.expected`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,7 @@ from tdlambda.mdp.corrections import Correction, is_importance
 from tdlambda.mdp.emphasis import emphasis
 from tdlambda.mdp.expected import ExpectedUpdate, action_update, state_update
 from tdlambda.mdp.overflow import in_range, quiet
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _RANK_TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True)
-class LinearSystem:
+@dataclass(frozen=True, repr=False)
+class LinearSystem(Table):
     """The expected update b - A w, and the feature covariance C.
 
     Attributes
@@ -64,8 +65,8 @@ class LinearSystem:
     A: Floats
     b: Floats
     C: Floats
-    update: ExpectedUpdate | None = None
-    A_of_behavior: Callable[[], Floats] | None = None
+    update: ExpectedUpdate | None = field(default=None, repr=False)
+    A_of_behavior: Callable[[], Floats] | None = field(default=None, repr=False)
     method: Literal["td", "etd"] = "td"
 
     @quiet

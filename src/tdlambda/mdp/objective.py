@@ -29,6 +29,7 @@ from tdlambda.arrays import Bools, Floats, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.returns import Recursion
+from tdlambda.showing import Table
 
 GradientKind = Literal["full", "derived", "printed"]
 
@@ -60,8 +61,8 @@ class Problem:
         return mask
 
 
-@dataclass(frozen=True)
-class BestLambda:
+@dataclass(frozen=True, repr=False)
+class BestLambda(Table):
     """The λ(s) that bounded optimisation found, and J there."""
 
     lam: Floats

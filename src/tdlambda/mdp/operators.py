@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, choice, real
 from tdlambda.mdp.corrections import Correction
 from tdlambda.mdp.expected import action_update, state_update
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
-@dataclass(frozen=True)
-class TraceOperator:
+@dataclass(frozen=True, repr=False)
+class TraceOperator(Table):
     """V ↦ v + Z (V - v).
 
     Attributes

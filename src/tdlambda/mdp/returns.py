@@ -30,6 +30,7 @@ from tdlambda.arrays import Bools, Floats, Matrix, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach, diverging
 from tdlambda.mdp.values import require_proper
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -39,8 +40,8 @@ _ROUNDING = 1e-12
 """A return that differs from its mean by no more than this share of its parts is certain."""
 
 
-@dataclass(frozen=True)
-class LambdaMoments:
+@dataclass(frozen=True, repr=False)
+class LambdaMoments(Table):
     """The λ-return from each state: E[G^λ|s] and Var[G^λ|s].
 
     >>> import tdlambda as td

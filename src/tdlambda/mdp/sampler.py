@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from tdlambda.arrays import Bools, Floats, Ints, column, flags, integer, rows
 from tdlambda.compiled import compiled
 from tdlambda.randomness import pick, running_sums, stream, uniform
+from tdlambda.showing import Table
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
-@dataclass(frozen=True)
-class Transitions:
+@dataclass(frozen=True, repr=False)
+class Transitions(Table):
     """Consecutive steps of one stream, as columns; named as a learner's `update` names them.
 
     `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next

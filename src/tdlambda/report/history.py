@@ -12,14 +12,15 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.rules import Greedy, Meta
+from tdlambda.showing import Table
 from tdlambda.tasks import TabularTask, Task
 
 MOMENTS = 5
 """Of which λ(s) and V(s) are drawn."""
 
 
-@dataclass(frozen=True, eq=False)
-class History:
+@dataclass(frozen=True, eq=False, repr=False)
+class History(Table):
     """What `td.report.follow` saw: at each moment, for each state.
 
     Attributes

@@ -13,6 +13,7 @@ from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negativ
 from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.features import Encoder
+from tdlambda.showing import call
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class Rule(declare.Rule):
 
     def __repr__(self) -> str:
         """How to build it."""
-        return f"{type(self).__name__}({', '.join(map(repr, self.get_params().values()))})"
+        return call(self, self.get_params())
 
 
 def _gather(known: dict[str, Any], rule: Rule, name: str, result: Any, summed: bool) -> None:

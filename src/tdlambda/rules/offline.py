@@ -12,10 +12,11 @@ from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
 from tdlambda.rules.stored_episodes import StoredEpisodes, Values
+from tdlambda.showing import Table
 
 
-@dataclass(frozen=True)
-class OfflineMeta:
+@dataclass(frozen=True, repr=False)
+class OfflineMeta(Table):
     """λ(x) = 1 - w·x, clipped to [0, 1], as `offline_meta` found it.
 
     Attributes
