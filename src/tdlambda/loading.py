@@ -33,9 +33,9 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     --------
     >>> import tempfile, tdlambda as td
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     td.TrueOnlineTD(td.features.OneHot(3), alpha=td.steps.OneOver("visits")).save(f"{folder}/values.npz")
+    ...     td.TrueOnlineTD(td.features.OneHot(3), alpha=td.steps.OneOver("steps")).save(f"{folder}/values.npz")
     ...     td.load(f"{folder}/values.npz", td.TrueOnlineTD).alpha
-    OneOver('visits', scale=1.0, offset=0.0, power=1.0)
+    OneOver(by='steps')
     """
     with open(path, "rb") as file:
         try:

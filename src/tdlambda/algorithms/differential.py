@@ -20,6 +20,7 @@ from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.step_size import Alpha
+from tdlambda.rules import Lam
 
 
 class DifferentialTD(Algorithm):
@@ -65,7 +66,7 @@ class DifferentialTD(Algorithm):
         return keep, along, decay, mean
 
     def __init__(
-        self, features: Encoder, alpha: Alpha, lam: Any = 0.9, *, rate: Literal["td", "mean"] = "td", **options: Any
+        self, features: Encoder, alpha: Alpha, lam: Lam = 0.9, *, rate: Literal["td", "mean"] = "td", **options: Any
     ) -> None:
         self.rate = choice(rate, "rate", "td", "mean")
         super().__init__(features, alpha, lam, **options)

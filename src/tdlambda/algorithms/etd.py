@@ -32,6 +32,7 @@ from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.step_size import Alpha
+from tdlambda.rules import Lam
 
 MOST = 1e100
 """The largest follow-on trace."""
@@ -51,7 +52,7 @@ class Emphatic(Algorithm, base=True):
         self,
         features: Encoder,
         alpha: Alpha,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         interest: ArrayLike = 1.0,
         beta_f: float | None = None,
         **options: Any,

@@ -9,6 +9,7 @@ from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.step_size import Alpha
+from tdlambda.rules import Lam
 
 
 class SecondWeights(Algorithm, base=True):
@@ -28,7 +29,7 @@ class SecondWeights(Algorithm, base=True):
     keeps = {"decay": 0.0}
 
     def __init__(
-        self, features: Encoder, alpha: Alpha, lam: Any = 0.9, beta: float | None = None, **options: Any
+        self, features: Encoder, alpha: Alpha, lam: Lam = 0.9, beta: float | None = None, **options: Any
     ) -> None:
         super().__init__(features, alpha, lam, beta=1.0 if beta is None else positive(beta, "beta"), **options)
         self.beta = None if beta is None else float(beta)
@@ -54,7 +55,7 @@ class TwoForms(SecondWeights, base=True):
         self,
         features: Encoder,
         alpha: Alpha,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         beta: float | None = None,
         form: Literal["correction", "gradient"] = "correction",
         **options: Any,

@@ -18,6 +18,7 @@ from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.step_size import Alpha
+from tdlambda.rules import Lam
 
 
 class TD(Algorithm):
@@ -58,7 +59,7 @@ class TD(Algorithm):
         self,
         features: Encoder,
         alpha: Alpha,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
         **options: Any,
     ) -> None:

@@ -29,7 +29,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.base import Array
 from tdlambda.learners.step_size import OneOver
-from tdlambda.rules import Rule
+from tdlambda.rules import Lam, Rule
 from tdlambda.rules.variance import Moments
 
 
@@ -57,7 +57,7 @@ class VarianceLearner(Algorithm):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any = 1.0,
+        lam: Lam = 1.0,
         of: Literal["target", "corrected"] = "target",
         trace_lam: float = 0.9,
         **options: Any,

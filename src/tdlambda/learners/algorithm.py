@@ -28,7 +28,7 @@ from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
-from tdlambda.rules import Fixed, Rule
+from tdlambda.rules import Fixed, Lam, Rule
 from tdlambda.rules.base import Seen
 
 _PLAIN = (float, np.float64)
@@ -167,7 +167,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self,
         features: Encoder,
         alpha: Alpha,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         *,
         correction: str | TraceCorrection = "importance",
         centering: float | None = None,

@@ -13,7 +13,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
-from tdlambda.rules import Fixed, PerState, Rule, as_rule
+from tdlambda.rules import Fixed, Lam, PerState, Rule, as_rule
 from tdlambda.showing import call
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Learner(ABC):
         if not abstract and not base:
             LEARNERS.setdefault(cls.__name__, cls)
 
-    def __init__(self, features: Encoder, lam: Any) -> None:
+    def __init__(self, features: Encoder, lam: Lam) -> None:
         if not isinstance(features, Encoder):
             raise TypeError(f"features must be an encoder such as td.features.OneHot(11); got {features!r}")
         self.features = features

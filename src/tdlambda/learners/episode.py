@@ -22,6 +22,7 @@ from tdlambda.features.base import first_misfit
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
+from tdlambda.rules import Lam
 
 
 def record(kind: Literal["f8", "i8"], names: str, rows: int = 1) -> Array:
@@ -89,7 +90,7 @@ class BatchLearner(Learner):
     counted: ClassVar[str] = "seen diverged_at"
     """Names of its counters: transitions seen, the one at which it diverged (-1: none), then a subclass's own."""
 
-    def __init__(self, features: Encoder, lam: Any, bound: float, on_divergence: Literal["raise", "flag"]) -> None:
+    def __init__(self, features: Encoder, lam: Lam, bound: float, on_divergence: Literal["raise", "flag"]) -> None:
         super().__init__(features, lam)
         choice(on_divergence, "on_divergence", "raise", "flag")
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
@@ -195,7 +196,7 @@ class ReturnLearner(BatchLearner):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any,
+        lam: Lam,
         room: int,
         *,
         initial: ArrayLike = 0.0,
@@ -292,7 +293,7 @@ class EpisodeLearner(ReturnLearner):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any,
+        lam: Lam,
         *,
         initial: ArrayLike = 0.0,
         bound: float = 1e3,

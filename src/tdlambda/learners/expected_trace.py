@@ -26,6 +26,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.matrix import MatrixLearner, add_rows, fade, largest, unwritable
 from tdlambda.learners.step_size import OneOver, initial_weights
+from tdlambda.rules import Lam
 
 _MOST = LARGEST["float64"]
 _LARGE = 1e100
@@ -156,7 +157,7 @@ class ExpectedTrace(MatrixLearner):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         beta: float | OneOver | None = None,
         eta: float = 0.0,
         *,

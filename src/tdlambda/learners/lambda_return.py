@@ -19,6 +19,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.episode import EpisodeLearner, learn
 from tdlambda.learners.step_size import OneOver
+from tdlambda.rules import Lam
 
 
 @compiled
@@ -88,7 +89,7 @@ class LambdaReturn(EpisodeLearner):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         hold: bool = True,
         *,
         initial: ArrayLike = 0.0,

@@ -23,6 +23,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.matrix import MatrixLearner, add_rows, largest, step_trace, unwritable
 from tdlambda.learners.step_size import initial_weights
+from tdlambda.rules import Lam
 
 
 @kernel
@@ -124,7 +125,7 @@ class LSPE(MatrixLearner):
     def __init__(
         self,
         features: Encoder,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         step: float = 1.0,
         ridge: float = 1e-3,
         *,

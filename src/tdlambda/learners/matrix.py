@@ -19,6 +19,7 @@ from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.episode import BatchLearner, record
+from tdlambda.rules import Lam
 
 TINY = 1e-200
 """A trace below this is 0: numbers so small that the processor keeps them with fewer digits are very slow."""
@@ -84,7 +85,7 @@ class MatrixLearner(BatchLearner):
     def __init__(
         self,
         features: Encoder,
-        lam: Any,
+        lam: Lam,
         *,
         max_size: SupportsIndex = 5000,
         bound: float = 1e100,
@@ -163,7 +164,7 @@ class LeastSquares(MatrixLearner):
     def __init__(
         self,
         features: Encoder,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         ridge: float = 1e-6,
         *,
         forgetting: float = 1.0,

@@ -16,6 +16,7 @@ from tdlambda.algorithms import TrueOnlineGTD
 from tdlambda.arrays import fraction, not_negative, positive
 from tdlambda.features import Encoder
 from tdlambda.learners.step_size import OneOver
+from tdlambda.rules import Lam
 from tdlambda.rules.base import WithEstimates
 from tdlambda.rules.greedy import Greedy
 from tdlambda.rules.meta import Meta, clip, encoder_or_none
@@ -70,7 +71,7 @@ class PublishedTrueOnlineGTD(TrueOnlineGTD):
         self,
         features: Encoder,
         alpha: float | OneOver,
-        lam: Any = 0.9,
+        lam: Lam = 0.9,
         beta: float | None = None,
         last_discount: float = 0.95,
         **options: Any,

@@ -6,7 +6,7 @@ from tdlambda.rules.fixed import Fixed, PerState
 from tdlambda.rules.greedy import Greedy
 from tdlambda.rules.meta import Meta
 from tdlambda.rules.mixture import LambdaMixture
-from tdlambda.rules.naming import NAMED, as_rule
+from tdlambda.rules.naming import NAMED, Lam, as_rule
 from tdlambda.rules.offline import OfflineMeta, offline_meta
 from tdlambda.rules.value_error_greedy import ValueErrorGreedy
 
@@ -16,6 +16,7 @@ __all__ = [
     "Counting",
     "Fixed",
     "Greedy",
+    "Lam",
     "LambdaMixture",
     "Meta",
     "OfflineMeta",

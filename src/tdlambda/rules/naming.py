@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tdlambda.arrays import number
 from tdlambda.rules.base import Rule
@@ -18,11 +20,15 @@ NAMED: dict[str, type[Rule]] = {"auto": LambdaMixture, "meta": Meta, "greedy": G
 """Rules that can be given by name, with their default settings."""
 
 
-def as_rule(lam: Any) -> Rule:
+Lam: TypeAlias = float | Rule | Literal["auto", "meta", "greedy"] | Sequence[float] | NDArray[Any]
+"""What λ may be: a number in [0, 1], the name of a rule, a rule, or one number per state."""
+
+
+def as_rule(lam: Lam) -> Rule:
     """A rule from a rule, its name, a number, or a number for each state.
 
     >>> as_rule(0.9), as_rule("auto") == LambdaMixture()
-    (Fixed(0.9), True)
+    (Fixed(lam=0.9), True)
     >>> as_rule("atuo")
     Traceback (most recent call last):
     ValueError: lam must be in [0, 1], "auto", "meta", "greedy" or a rule; got 'atuo' (did you mean "auto"?)
