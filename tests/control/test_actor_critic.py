@@ -99,9 +99,10 @@ def test_bad_transitions_are_refused_and_change_nothing(
 ) -> None:
     agent = learn(build(), 5)
     good: dict[str, Any] = {"obs": 1, "action": agent.act(1, np.random.default_rng(0)), "reward": 1.0, "next_obs": 2}
+    good |= {"gamma": 0.9}
     before = snapshot(agent)
     with pytest.raises((ValueError, TypeError), match=message):
-        agent.update(**(good | {"gamma": 0.9, "rho": 1.0} | wrong))
+        agent.update(**(good | {"rho": 1.0} | wrong))
     assert snapshot(agent) == before
     agent.update(**good)
     assert snapshot(agent) != before

@@ -73,7 +73,7 @@ def test_update_many_says_the_row() -> None:
         v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2, 3], gamma=[0.9, 0.9])
     with pytest.raises(ValueError, match="next_obs must have 3 rows"):
         v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2], gamma=1.0)
-    with pytest.raises(TypeError, match="needs obs, reward and next_obs"):
+    with pytest.raises(TypeError, match="needs obs, reward, next_obs and gamma"):
         v.update_many([0, 1, 2])
     v.update_many([], [], [], gamma=1.0)
     assert v.steps == 0

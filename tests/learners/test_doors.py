@@ -75,11 +75,11 @@ def test_numbers_are_numbers_and_flags_flags_in_update_too(make: Any) -> None:
     for name in ("reward", "gamma", "rho"):
         for bad in (*text, 10**400):
             with pytest.raises((TypeError, ValueError), match=name):
-                v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, name: bad})
+                v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, "gamma": 1.0, name: bad})
     for name in ("terminated", "truncated"):
         for wrong in ("False", b"", None, 2, 0.5, np.nan, [False], object()):
             with pytest.raises(TypeError, match=name):
-                v.update(0, 1.0, 1, **{name: wrong})
+                v.update(0, 1.0, 1, 1.0, **{name: wrong})
     with pytest.raises(ValueError, match="masked"):
         v.update_many(np.ma.masked_array([0, 1], mask=[True, False]), [1.0, 1.0], [1, 2], gamma=1.0)
     assert copies(v) == before

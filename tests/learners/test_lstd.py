@@ -227,7 +227,7 @@ def test_bad_input_changes_nothing() -> None:
     v = LSTD(td.features.OneHot(2))
     for name, bad in (("reward", np.nan), ("gamma", 2.0), ("rho", np.inf), ("obs", 2), ("next_obs", 2)):
         with pytest.raises(ValueError, match="got 2" if "obs" in name else name):
-            v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, name: bad})  # type: ignore[arg-type]
+            v.update(**{"obs": 0, "reward": 1.0, "next_obs": 1, "gamma": 1.0, name: bad})  # type: ignore[arg-type]
     assert v.steps == 0
     assert not v._A.any()
 

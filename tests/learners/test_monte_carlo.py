@@ -285,7 +285,7 @@ def test_bad_input_changes_nothing() -> None:
         ({"next_obs": -1}, Exception),
     ):
         with pytest.raises(error):
-            v.update(**({"obs": 0, "reward": 1.0, "next_obs": 1, "terminated": True} | bad))
+            v.update(**({"obs": 0, "reward": 1.0, "next_obs": 1, "gamma": 1.0, "terminated": True} | bad))
     with pytest.raises(ValueError, match=r"gamma.*row 1"):
         v.update_many([0, 1], [1.0, 1.0], [1, 0], [1.0, 2.0], 1.0, True)
     assert v.steps == 0

@@ -207,7 +207,8 @@ def test_divergence_is_raised_once_and_freezes() -> None:
 def test_bad_input_changes_nothing() -> None:
     v = NStepTD(td.features.OneHot(2), 0.5, 1)
     for column, value in (("reward", [1.0, np.inf]), ("gamma", [0.5, -0.5]), ("rho", [1.0, np.nan]), ("obs", [0, 2])):
-        columns: dict[str, Any] = {"obs": [0, 1], "reward": [1.0, 1.0], "next_obs": [1, 0]} | {column: value}
+        columns: dict[str, Any] = {"obs": [0, 1], "reward": [1.0, 1.0], "next_obs": [1, 0], "gamma": 1.0}
+        columns[column] = value
         with pytest.raises(ValueError, match="got 2" if column == "obs" else column):
             v.update_many(**columns)
     assert v.steps == 0

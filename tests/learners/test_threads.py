@@ -55,7 +55,7 @@ def test_a_second_thread_is_refused_while_the_first_is_at_work(make: Any) -> Non
     thread.start()
     try:
         assert features.entered.wait(60)
-        rows: Any = ([0], [1.0], [1])
+        rows: Any = ([0], [1.0], [1], [1.0])
         for call in (lambda: v.update(0, 1.0, 1, gamma=1.0), lambda: v.update_many(*rows), v.reset):
             with pytest.raises(RuntimeError, match="in use by another thread"):
                 call()

@@ -252,7 +252,7 @@ class _Checks:
     def check_zero_gamma_and_rho(self) -> None:
         for name in ("gamma", "rho"):
             learner = self.after(self.past)
-            learner.update(self.probes[0], 1.0, self.probes[1], **{name: 0.0})
+            learner.update(self.probes[0], 1.0, self.probes[1], **{"gamma": 1.0, name: 0.0})
             value = learner.predict(self.probes[0])
             _require(math.isfinite(value), f"{name}=0 is fine, but the prediction is then {value}")
 
