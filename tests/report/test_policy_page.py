@@ -209,6 +209,13 @@ def test_planes_of_worlds_are_observations_that_they_make() -> None:
     assert plane_of(td.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=other)) is None
 
 
+def test_worlds_without_bounds_have_nothing_to_look_at() -> None:
+    unbounded = gym.spaces.Box(-np.inf, np.inf, (3,), np.float64)
+    world = td.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=unbounded)
+    assert observation_grid(world).shape == (0, 3)
+    assert stores._rows(np.zeros((4, 0))).to_pylist() == [[]] * 4
+
+
 def test_an_agent_draws_itself() -> None:
     lake, ring = FrozenLake(), td.make("RingWorld-v0")
     agent = td.Sarsa(lake.features, 4, 0.1)
