@@ -38,7 +38,7 @@ def policy_tiles(
     """
     base, where = alt.Chart(), box(axes)
     scale = alt.Scale(domain=list(domain), range=[0.12, 1], clamp=True)
-    veil = alt.FillOpacity(f"{shade}:Q", scale=scale, legend=None if shade == "agreed" else alt.Undefined)
+    veil = alt.FillOpacity(f"{shade}:Q", scale=scale, legend=None)
     told = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("action:N"), alt.Tooltip(f"{shade}:N")]
     known = base.transform_filter("isValid(datum.action)")
     if axes is None:

@@ -27,7 +27,7 @@ def edge(axes: Axes) -> dict[str, Any]:
 
 
 def written(said: str, dark: str, size: int = 11) -> list[alt.Chart]:
-    """A word in the middle of each tile, an expression; and another on where the tile is so dark that it is light."""
+    """Words in the middle of each tile, light where it is dark; both are expressions of a row."""
     middle = alt.Chart().transform_calculate(
         x="(datum.left + datum.right) / 2", y="(datum.low + datum.high) / 2", said=said
     )
