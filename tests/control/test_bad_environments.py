@@ -46,15 +46,15 @@ class Slope(gym.Env[Any, Any]):
         return obs, reward, abs(self.x) > 0.9, self.age == 12, {}
 
 
-def features() -> td.Fourier:
-    return td.Fourier([-1, 0], [1, 1], order=2)
+def features() -> td.features.Fourier:
+    return td.features.Fourier([-1, 0], [1, 1], order=2)
 
 
 AGENTS: dict[str, Callable[[], Any]] = {
     "Sarsa": lambda: td.Sarsa(features(), 2, 0.01),
     "expected": lambda: td.Sarsa(features(), 2, 0.01, target="expected", correction="tree"),
     "Q": lambda: td.QLambda(features(), 2, 0.01),
-    "actor-critic": lambda: td.ActorCritic(td.TrueOnlineTD(features(), 0.01, 0.9), td.Softmax(2), 0.01),
+    "actor-critic": lambda: td.ActorCritic(td.TrueOnlineTD(features(), 0.01, 0.9), td.control.Softmax(2), 0.01),
 }
 
 
@@ -104,7 +104,7 @@ def test_a_step_that_goes_wrong(kind: str, what: Any, error: type[Exception], me
     ids=["raises", "None", "no info", "NaN", "text"],
 )
 def test_a_reset_that_goes_wrong(kind: str, rubbish: Any, error: type[Exception], message: str) -> None:
-    agent, env, curve = AGENTS[kind](), Slope(reset_at=3, rubbish=rubbish), td.LearningCurve()
+    agent, env, curve = AGENTS[kind](), Slope(reset_at=3, rubbish=rubbish), td.control.LearningCurve()
     with pytest.raises(error, match=message):
         td.train(env, agent, steps=100, seed=3, curve=curve)
     assert env.resets == 3
@@ -155,7 +155,7 @@ def test_a_vector_with_a_broken_environment(kind: str) -> None:
 
 
 def test_a_box_of_observations_where_states_are_needed() -> None:
-    agent = td.Sarsa(td.OneHot(5), 2, 0.1)
+    agent = td.Sarsa(td.features.OneHot(5), 2, 0.1)
     with pytest.raises((TypeError, ValueError), match=r"OneHot|whole number|integer"):
         td.train(Slope(), agent, steps=10, seed=0)
     assert agent.steps == 0
@@ -166,7 +166,7 @@ def test_a_box_of_observations_where_states_are_needed() -> None:
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, np.nan, "0.1", None])
 def test_epsilon_is_a_probability(epsilon: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="epsilon"):
-        td.EpsilonGreedy(epsilon)
-    declared = {"Sarsa": td.Method("Sarsa", options={"epsilon": epsilon, "alpha": 0.1})}
+        td.control.EpsilonGreedy(epsilon)
+    declared = {"Sarsa": td.studies.Method("Sarsa", options={"epsilon": epsilon, "alpha": 0.1})}
     with pytest.raises((TypeError, ValueError), match="epsilon"):
-        td.Study("bad", "RingWorld-v0", declared, kind="control", seeds=1, steps=100).agents("Sarsa")
+        td.studies.Study("bad", "RingWorld-v0", declared, kind="control", seeds=1, steps=100).agents("Sarsa")

@@ -16,7 +16,7 @@ import tdlambda as td
 
 
 def sarsa(**options: Any) -> td.Sarsa:
-    return td.Sarsa(td.OneHot(5), 2, 0.1, 0.8, **options)
+    return td.Sarsa(td.features.OneHot(5), 2, 0.1, 0.8, **options)
 
 
 SLOW = pytest.mark.slow
@@ -41,7 +41,7 @@ def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: 
     pi, b = (0.7 * rng.dirichlet(np.ones(2), size=4) + 0.15 for _ in range(2))
     behavior = b if off_policy else pi
     agent = td.Sarsa(
-        td.OneHot(4), 2, td.OneOver("visits", 1.0, 10.0, 0.8), 0.5, algorithm=td.TD, policy=pi,
+        td.features.OneHot(4), 2, td.steps.OneOver("visits", 1.0, 10.0, 0.8), 0.5, algorithm=td.TD, policy=pi,
         behavior=behavior if off_policy else None, **options,
     )  # fmt: skip
     draws, wants, sums = rng.random(steps), rng.random((steps, 2)), P.cumsum(axis=2)
@@ -67,14 +67,14 @@ def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: 
     ],
 )
 def test_training_learns_and_goes_on_from_files(options: Any, tmp_path: Path) -> None:
-    agent = td.Sarsa(td.OneHot(5), 2, 0.1, **({"lam": 0.8} | options))
+    agent = td.Sarsa(td.features.OneHot(5), 2, 0.1, **({"lam": 0.8} | options))
     curve = td.train(Corridor(), agent, steps=1500, seed=0, evaluate_every=500, evaluation_episodes=2)
     assert curve.steps == agent.steps == 1500
     assert [agent.greedy(s) for s in range(4)] == [1, 1, 1, 1]
     assert curve.evaluations[-1].tolist() == [1500, -4.0, 0.0, 2]
     agent.save(tmp_path / "agent")
     curve.save(tmp_path / "curve")
-    again, same = td.Sarsa.load(tmp_path / "agent"), td.LearningCurve.load(tmp_path / "curve")
+    again, same = td.Sarsa.load(tmp_path / "agent"), td.control.LearningCurve.load(tmp_path / "curve")
     assert np.array_equal(same.returns, curve.returns)
     assert np.array_equal(same.evaluations, curve.evaluations)
     for one, its in ((agent, curve), (again, same)):
@@ -98,7 +98,7 @@ def test_several_environments_have_traces_of_their_own(mode: Any) -> None:
     assert [agent.greedy(s) for s in range(4)] == [1, 1, 1, 1]
     assert (curve.returns == -curve.lengths).all()
     assert curve.lengths.min() >= 4
-    actor = td.ActorCritic(td.TrueOnlineTD(td.OneHot(5), 0.1, 0.8), td.Softmax(2), 0.1)
+    actor = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(5), 0.1, 0.8), td.control.Softmax(2), 0.1)
     assert td.train(envs, actor, steps=500, seed=0).steps == 500
 
 
@@ -112,14 +112,18 @@ def test_one_environment_in_a_vector_is_that_environment() -> None:
 
 @pytest.mark.parametrize(
     "features",
-    [pytest.param(td.TileCoder([0], [4]), marks=SLOW), td.Fourier([0], [4]), td.Custom(lambda s: [1.0, s / 4], 2)],
+    [
+        pytest.param(td.features.TileCoder([0], [4]), marks=SLOW),
+        td.features.Fourier([0], [4]),
+        td.features.Custom(lambda s: [1.0, s / 4], 2),
+    ],
 )
 def test_every_kind_of_features(features: Any) -> None:
     """Encoded by compiled code or by Python, the weights are those of pairs encoded outside."""
     agent, rng = td.Sarsa(features, 2, 0.05, 0.8, algorithm=td.TD), np.random.default_rng(0)
     plain = td.TD(td.features.Pairs(features, 2), 0.05, 0.8)
     obs, action = [1.0], 0
-    if isinstance(features, td.Custom):
+    if isinstance(features, td.features.Custom):
         obs = 1.0  # type: ignore[assignment]
     for _ in range(50):
         other: Any = [float(rng.uniform(0, 4))] if isinstance(obs, list) else float(rng.uniform(0, 4))
@@ -133,15 +137,21 @@ def test_every_kind_of_features(features: Any) -> None:
 
 
 def test_policies() -> None:
-    agent = td.Sarsa(td.OneHot(2), 2, 0.5, policy=td.EpsilonGreedy(td.Falling(1.0, 0.0, over=2)), initial=[0, 1, 0, 1])
+    agent = td.Sarsa(
+        td.features.OneHot(2),
+        2,
+        0.5,
+        policy=td.control.EpsilonGreedy(td.control.Falling(1.0, 0.0, over=2)),
+        initial=[0, 1, 0, 1],
+    )
     assert agent.policy_at(0).tolist() == [0.5, 0.5]
     agent.update(0, 0, 0.0, 1, 0)
     assert agent.policy_at(1).tolist() == [0.25, 0.75]
     agent.update(1, 0, 0.0, 1, 0)
     assert agent.policy_at(1).tolist() == [0.0, 1.0]
-    by_episodes = td.EpsilonGreedy(td.Falling(1.0, 0.2, over=0, by="episodes", after=5))
+    by_episodes = td.control.EpsilonGreedy(td.control.Falling(1.0, 0.2, over=0, by="episodes", after=5))
     assert [by_episodes.at(10**6, n) for n in (0, 4, 5)] == [1.0, 1.0, 0.2]
-    warm = td.Sarsa(td.OneHot(2), 2, 0.5, policy=td.Boltzmann(0.5), initial=[0, 1, 0, 1])
+    warm = td.Sarsa(td.features.OneHot(2), 2, 0.5, policy=td.control.Boltzmann(0.5), initial=[0, 1, 0, 1])
     np.testing.assert_allclose(warm.policy_at(0), np.exp([0, 2]) / np.exp([0, 2]).sum())
     rng = np.random.default_rng(0)
     drawn = np.mean([warm.act(0, rng) for _ in range(4000)])
@@ -174,7 +184,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
     uncovered = sarsa(policy=[0.5, 0.5], behavior=[0.0, 1.0], target="expected")
     with pytest.raises(ValueError, match="behavior never takes action 0"):
         uncovered.update(0, 1, 1.0, 1, 1)
-    greedy = td.QLambda(td.OneHot(2), 2, 0.1, behavior=td.EpsilonGreedy(0.0), initial=[0, 1, 0, 1])
+    greedy = td.QLambda(td.features.OneHot(2), 2, 0.1, behavior=td.control.EpsilonGreedy(0.0), initial=[0, 1, 0, 1])
     with pytest.raises(ValueError, match="gives action 0 probability 0"):
         greedy.update(0, 1, 1.0, 1, 0)
 
@@ -182,17 +192,17 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: td.EpsilonGreedy(1.5), r"epsilon must be in \[0, 1\]"),
-        (lambda: td.EpsilonGreedy(td.Falling(1.0, -0.1, 5)), r"epsilon.end must be in \[0, 1\]"),
-        (lambda: td.Boltzmann(0.0), "temperature must be"),
-        (lambda: sarsa(policy=0.1), "policy must be td.EpsilonGreedy"),
+        (lambda: td.control.EpsilonGreedy(1.5), r"epsilon must be in \[0, 1\]"),
+        (lambda: td.control.EpsilonGreedy(td.control.Falling(1.0, -0.1, 5)), r"epsilon.end must be in \[0, 1\]"),
+        (lambda: td.control.Boltzmann(0.0), "temperature must be"),
+        (lambda: sarsa(policy=0.1), "policy must be td.control.EpsilonGreedy"),
         (lambda: sarsa(policy=[0.3, 0.3]), "policy must be 2 probabilities"),
         (lambda: sarsa(target="average"), "target must be"),
         (lambda: sarsa(correction="vtrace"), 'take "retrace"'),
         (lambda: sarsa(algorithm="TD"), "algorithm must be a class"),
-        (lambda: td.Sarsa(td.OneHot(5), 2, 0.1, [0.1, 0.2]), "lam must have 5 numbers"),
-        (lambda: td.QLambda(td.OneHot(5), 2, 0.1, "meta", form="peng"), "λ must not be learnt"),
-        (lambda: td.Sarsa(td.OneHot(5), 0, 0.1), "actions must be"),
+        (lambda: td.Sarsa(td.features.OneHot(5), 2, 0.1, [0.1, 0.2]), "lam must have 5 numbers"),
+        (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "λ must not be learnt"),
+        (lambda: td.Sarsa(td.features.OneHot(5), 0, 0.1), "actions must be"),
     ],
 )
 def test_bad_settings_are_named(make: Any, message: str) -> None:
@@ -208,7 +218,7 @@ def test_a_box_of_actions_is_refused() -> None:
 
 
 def test_an_environment_that_raises_leaves_the_agent_ready() -> None:
-    agent, curve = sarsa(), td.LearningCurve()
+    agent, curve = sarsa(), td.control.LearningCurve()
     with pytest.raises(RuntimeError, match="broken"):
         td.train(Corridor(at=50, what=RuntimeError("broken")), agent, steps=500, seed=0, curve=curve)
     assert agent.steps == curve.steps == 49
@@ -227,7 +237,7 @@ def test_an_environment_that_raises_leaves_the_agent_ready() -> None:
 
 def test_truncation_bootstraps_and_termination_does_not() -> None:
     for ended, expected in (("truncated", 0.5 * (1 + 0.9 * 2)), ("terminated", 0.5)):
-        agent = td.Sarsa(td.OneHot(2), 2, 0.5, 0.9, initial=[0, 0, 2, 2])
+        agent = td.Sarsa(td.features.OneHot(2), 2, 0.5, 0.9, initial=[0, 0, 2, 2])
         agent.update(0, 0, 1.0, 1, 1, 0.9, **{ended: True})
         assert agent.q(0)[0] == pytest.approx(expected)
         assert not agent.trace.any()
@@ -236,9 +246,9 @@ def test_truncation_bootstraps_and_termination_does_not() -> None:
 
 def test_lambda_of_each_kind() -> None:
     table = np.linspace(0, 1, 10).reshape(5, 2)
-    assert td.Sarsa(td.OneHot(5), 2, 0.1, table).lambda_at(3, 1) == table[3, 1]
-    assert td.Sarsa(td.OneHot(5), 2, 0.1, table[:, 0]).lambda_at(3, 1) == table[3, 0]
-    agent = td.Sarsa(td.OneHot(5), 2, 0.1, td.Meta(kappa=0.1))
+    assert td.Sarsa(td.features.OneHot(5), 2, 0.1, table).lambda_at(3, 1) == table[3, 1]
+    assert td.Sarsa(td.features.OneHot(5), 2, 0.1, table[:, 0]).lambda_at(3, 1) == table[3, 0]
+    agent = td.Sarsa(td.features.OneHot(5), 2, 0.1, td.rules.Meta(kappa=0.1))
     td.train(Corridor(), agent, steps=1000, seed=0)
     found = {agent.lambda_at(s, a) for s in range(4) for a in range(2)}
     assert len(found) > 1
@@ -260,4 +270,4 @@ def test_curves_and_policies_are_drawn() -> None:
     assert sum(cell["action"] is not None for cell in cells) == 48 - 11
     car = td.make("MountainCar-v0")
     assert len(td.Sarsa(car.features, 3, 0.1).plot(car).to_dict()["data"]["values"]) == 1600
-    assert td.LearningCurve().plot() is not None
+    assert td.control.LearningCurve().plot() is not None

@@ -24,22 +24,22 @@ from tdlambda.tasks.frozen_lake import FrozenLake
 from tdlambda.tasks.gridworlds import Bifurcation
 
 VALUES = {
-    "Sarsa": td.Method("Sarsa", over=("alpha", "lam"), options={"epsilon": 0.1}),
-    "Q": td.Method("QLambda", over=("alpha",), options={"epsilon": 0.1, "lam": 0.8}),
+    "Sarsa": td.studies.Method("Sarsa", over=("alpha", "lam"), options={"epsilon": 0.1}),
+    "Q": td.studies.Method("QLambda", over=("alpha",), options={"epsilon": 0.1, "lam": 0.8}),
 }
 
 
-def study(task: str, methods: Any = VALUES, **changes: Any) -> td.Study:
+def study(task: str, methods: Any = VALUES, **changes: Any) -> td.studies.Study:
     declared: dict[str, Any] = {
         "kind": "control", "seeds": 3, "steps": 2000, "points": 20, "grid": {"alpha": [0.1, 0.3], "lam": [0.0, 0.9]},
     }  # fmt: skip
-    return td.Study("policies", task, methods, **(declared | changes))
+    return td.studies.Study("policies", task, methods, **(declared | changes))
 
 
 @pytest.fixture(scope="module")
 def cliff(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("cliff")
-    td.run_study(study("CliffWalking-v0"), where, progress=False)
+    td.studies.run_study(study("CliffWalking-v0"), where, progress=False)
     return where
 
 
@@ -49,7 +49,7 @@ def view(cliff: Path) -> Overview:
 
 
 def test_what_is_kept_is_what_the_agent_would_do(cliff: Path) -> None:
-    some, results = study("CliffWalking-v0"), td.load_results(cliff)
+    some, results = study("CliffWalking-v0"), td.studies.load_results(cliff)
     for method in some.methods:
         found = td.control.run("CliffWalking-v0", some.agents(method), 3, 2000, keep=("agents",))
         for cell, agents in zip(some.cells(method), found.agents, strict=True):
@@ -60,20 +60,20 @@ def test_what_is_kept_is_what_the_agent_would_do(cliff: Path) -> None:
 
 
 def test_an_actors_policy_is_kept_at_points_of_the_plane(tmp_path: Path) -> None:
-    methods = {"AC": td.Method("TrueOnlineTD", over=("alpha",), options={"lam": 0.9})}
+    methods = {"AC": td.studies.Method("TrueOnlineTD", over=("alpha",), options={"lam": 0.9})}
     some = study("MountainCar-v0", methods, agent={"eta": 0.1}, task_options={"limit": 200}, grid={"alpha": [0.01]})
-    td.run_study(some, tmp_path, progress=False)
+    td.studies.run_study(some, tmp_path, progress=False)
     agents = td.control.run(some.environment, some.agents("AC"), 3, 2000, keep=("agents",)).agents[0]
     points = [(x, v) for x in np.linspace(-1.2, 0.6, 8) for v in np.linspace(-0.07, 0.07, 8)]
     wanted = [[int(np.argmax(agent.policy_at(point))) for point in points] for agent in agents]
-    assert td.load_results(tmp_path).sort("seed")["policy"].to_list() == wanted
+    assert td.studies.load_results(tmp_path).sort("seed")["policy"].to_list() == wanted
     data = page_data(overview(tmp_path))["figures"]["policy"]
     assert data["spec"]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["left", "none", "right"]
     assert [data["spec"]["layer"][0]["encoding"][side]["title"] for side in "xy"] == ["position", "velocity"]
 
 
 def test_the_page_shows_the_action_of_most_seeds(cliff: Path, view: Overview) -> None:
-    results, made = td.load_results(cliff), drawn(view)
+    results, made = td.studies.load_results(cliff), drawn(view)
     figure = made.figures["policy"]
     for row in figure.rows:
         cell = view.cells[row["cell"]]
@@ -106,7 +106,7 @@ def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkey
     """A study half of which an earlier program ran, which kept no policy."""
     some, written = study("CliffWalking-v0"), stores.unit_bytes
 
-    def as_earlier(study: td.Study, method: str, result: Any) -> bytes:
+    def as_earlier(study: td.studies.Study, method: str, result: Any) -> bytes:
         if result.seeds[0] != 0:
             return written(study, method, result)
         with monkeypatch.context() as patch:
@@ -114,12 +114,12 @@ def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkey
             return written(study, method, result)
 
     monkeypatch.setattr("tdlambda.studies.running.unit_bytes", as_earlier)
-    td.run_study(some, tmp_path / "half", progress=False)
-    td.run_study(some.but(seeds=1), tmp_path / "old", progress=False)
+    td.studies.run_study(some, tmp_path / "half", progress=False)
+    td.studies.run_study(some.but(seeds=1), tmp_path / "old", progress=False)
     columns = [pq.read_schema(path).names for path in sorted((tmp_path / "half").glob("units/*/*.parquet"))]
     assert sorted("policy" in names for names in columns) == [False, False, True, True, True, True]
-    assert td.load_results(tmp_path / "half")["policy"].null_count() == 6
-    assert "policy" not in td.load_results(tmp_path / "old").columns
+    assert td.studies.load_results(tmp_path / "half")["policy"].null_count() == 6
+    assert "policy" not in td.studies.load_results(tmp_path / "old").columns
     half, old = overview(tmp_path / "half"), overview(tmp_path / "old")
     assert {round(6 * float(share)) for cell in half.cells for share in cell.agreed} <= {3, 6}  # type: ignore[union-attr]
     assert [c.tail.mean for c in half.cells] == [c.tail.mean for c in overview(cliff).cells]
@@ -132,8 +132,10 @@ def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkey
 
 def test_costs_below_zero_have_plain_axes_and_differences(tmp_path: Path) -> None:
     """RingWorld pays 1 at the right end: a good agent's cost is -1, which has no logarithm and no ratio."""
-    methods = VALUES | {"META": td.Method("Sarsa", "Meta", over=("alpha",), options={"epsilon": 0.1, "kappa": 0.01})}
-    td.run_study(study("RingWorld-v0", methods, seeds=8), tmp_path, progress=False)
+    methods = VALUES | {
+        "META": td.studies.Method("Sarsa", "Meta", over=("alpha",), options={"epsilon": 0.1, "kappa": 0.01})
+    }
+    td.studies.run_study(study("RingWorld-v0", methods, seeds=8), tmp_path, progress=False)
     view = overview(tmp_path)
     assert not view.positive
     figures = page_data(view)["figures"]
@@ -178,7 +180,7 @@ def test_arrows_are_the_moves_of_each_task() -> None:
         width = len(task.rows[0])
         for action, arrow in enumerate(action_names(task)):
             down, right = way[arrow]
-            leads = task.mdp.P(np.eye(4)[action]).toarray()[width + 2]
+            leads = task.mdp.under(np.eye(4)[action]).P().toarray()[width + 2]
             assert leads.argmax() == (1 + down) * width + 2 + right
     lake: Any = EnvTask("FrozenLake-v1")
     assert (lake.rows, action_names(lake)) == (("SFFF", "FHFH", "FFFH", "HFFG"), ["←", "↓", "→", "↑"])
@@ -206,12 +208,12 @@ def test_planes_of_worlds_are_observations_that_they_make() -> None:
         inside = np.abs(plane.points(8)[:, 0]) < 3.14
         assert np.array([at(obs) for obs in grid])[inside] == pytest.approx(plane.points(8)[inside])
     other = gym.spaces.Box(-np.ones(3), np.ones(3), dtype=np.float64)
-    assert plane_of(td.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=other)) is None
+    assert plane_of(td.tasks.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=other)) is None
 
 
 def test_worlds_without_bounds_have_nothing_to_look_at() -> None:
     unbounded = gym.spaces.Box(-np.inf, np.inf, (3,), np.float64)
-    world = td.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=unbounded)
+    world = td.tasks.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=unbounded)
     assert observation_grid(world).shape == (0, 3)
     assert stores._rows(np.zeros((4, 0))).to_pylist() == [[]] * 4
 
@@ -224,13 +226,13 @@ def test_an_agent_draws_itself() -> None:
     assert set(rows) == set(range(16))  # twelve features, but sixteen states
     live = [s for s, letter in enumerate("".join(lake.rows)) if letter in "SF"]
     assert {s: row["action"] for s, row in rows.items() if row["action"]} == {s: "←↓→↑"[agent.greedy(s)] for s in live}
-    actor = td.ActorCritic(td.TrueOnlineTD(ring.features, 0.1, 0.9), td.Softmax(2), eta=0.2)
+    actor = td.ActorCritic(td.TrueOnlineTD(ring.features, 0.1, 0.9), td.control.Softmax(2), eta=0.2)
     td.train(ring, actor, steps=2000, seed=0)
     shown = actor.plot(ring).to_dict()["data"]["values"]
     assert [row["action"] for row in shown] == [str(actor.greedy(s)) for s in range(11)]
     assert [row["value"] for row in shown] == pytest.approx([actor.critic.predict(s) for s in range(11)], rel=1e-5)
     cart = td.tasks.WORLDS["CartPole-v1"]().env()
-    pole = td.Sarsa(td.Fourier([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3]), 2)
+    pole = td.Sarsa(td.features.Fourier([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3]), 2)
     points = pole.plot(cart).to_dict()
     assert len(points["data"]["values"]) == 1600
     assert points["layer"][0]["encoding"]["x"]["title"] == "angle of the pole"

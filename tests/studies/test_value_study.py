@@ -12,19 +12,19 @@ from tdlambda.report.overview import overview
 from tdlambda.report.page import load, page
 
 
-def ring(**changes: Any) -> td.Study:
+def ring(**changes: Any) -> td.studies.Study:
     methods = {
-        "Sarsa": td.Method("Sarsa", over=("alpha", "lam"), options={"epsilon": 0.1}),
-        "Expected": td.Method("Sarsa", over=("alpha",), options={
+        "Sarsa": td.studies.Method("Sarsa", over=("alpha", "lam"), options={"epsilon": 0.1}),
+        "Expected": td.studies.Method("Sarsa", over=("alpha",), options={
             "target": "expected", "algorithm": "TD", "epsilon": {"start": 1.0, "end": 0.1, "over": 500}}),
-        "Q": td.Method("QLambda", over=("alpha",), options={"epsilon": 0.3, "lam": 0.9}),
-        "META": td.Method("Sarsa", "Meta", over=("alpha",), options={"kappa": 0.01}),
+        "Q": td.studies.Method("QLambda", over=("alpha",), options={"epsilon": 0.3, "lam": 0.9}),
+        "META": td.studies.Method("Sarsa", "Meta", over=("alpha",), options={"kappa": 0.01}),
     }  # fmt: skip
     declared: dict[str, Any] = {
         "name": "ring", "kind": "control", "task": "RingWorld-v0", "seeds": 2, "steps": 1500, "points": 10, "curve": 5,
         "grid": {"alpha": [0.05, 0.2], "lam": [0.0, 0.9]}, "methods": methods,
     }  # fmt: skip
-    return td.Study(**(declared | changes))
+    return td.studies.Study(**(declared | changes))
 
 
 def test_agents_are_as_declared() -> None:
@@ -34,16 +34,16 @@ def test_agents_are_as_declared() -> None:
         (a, lam) for a in (0.05, 0.2) for lam in (0.0, 0.9)
     ]
     assert expected[0].algorithm is td.TD
-    assert expected[0].policy == td.EpsilonGreedy(td.Falling(1.0, 0.1, 500))
+    assert expected[0].policy == td.control.EpsilonGreedy(td.control.Falling(1.0, 0.1, 500))
     assert isinstance(q[0], td.QLambda)
-    assert q[0].behavior == td.EpsilonGreedy(0.3)
+    assert q[0].behavior == td.control.EpsilonGreedy(0.3)
     assert meta[0].learner.rule.kappa == 0.01
 
 
 def test_it_runs_is_kept_and_drawn(tmp_path: Path) -> None:
     study = ring(methods={"Sarsa": ring().methods["Sarsa"]})
-    assert td.run_study(study, tmp_path).done == 2
-    found = td.load_results(tmp_path)
+    assert td.studies.run_study(study, tmp_path).done == 2
+    found = td.studies.load_results(tmp_path)
     assert found["tail"].to_numpy().min() < 0
     views, manifests = load([tmp_path])
     assert "<title>" in page(*views, manifests=manifests)
@@ -51,19 +51,21 @@ def test_it_runs_is_kept_and_drawn(tmp_path: Path) -> None:
 
 def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
     features = {"type": "TileCoder", "low": [-1.2, -0.07], "high": [0.6, 0.07], "tilings": 4, "tiles": 4}
-    method = td.Method("Sarsa", over=("lam",), options={"alpha": 0.1, "features": features})
-    study = td.Study(
-        "taxi", "Taxi-v4", {"Sarsa": td.Method("Sarsa", options={"features": {"type": "OneHot", "n": 500}})},
+    method = td.studies.Method("Sarsa", over=("lam",), options={"alpha": 0.1, "features": features})
+    study = td.studies.Study(
+        "taxi", "Taxi-v4", {"Sarsa": td.studies.Method("Sarsa", options={"features": {"type": "OneHot", "n": 500}})},
         kind="control", seeds=2, steps=300, points=5,
     )  # fmt: skip
-    assert td.run_study(study, tmp_path).done == 2
-    found = td.load_results(tmp_path)
+    assert td.studies.run_study(study, tmp_path).done == 2
+    found = td.studies.load_results(tmp_path)
     assert found["tail"].is_finite().all()
     assert [len(row) for row in found["policy"]] == [500, 500]
     figures = drawn(overview(tmp_path)).figures
     assert figures["policy"].rows[0]["runs"] == 2
     assert figures["learning"].rows
-    cart = td.Study("cart", "CartPole-v1", {"Sarsa": method}, grid={"lam": [0.9]}, kind="control", seeds=1, steps=100)
+    cart = td.studies.Study(
+        "cart", "CartPole-v1", {"Sarsa": method}, grid={"lam": [0.9]}, kind="control", seeds=1, steps=100
+    )
     with pytest.raises(ValueError, match="features must encode vectors of 4"):
         cart.agents("Sarsa")
 
@@ -77,18 +79,18 @@ def test_mistakes_are_named() -> None:
     ]
     for options, message in wrong:
         with pytest.raises(ValueError, match=message):
-            ring(methods={"a": td.Method("Sarsa", options=options)}).agents("a")
+            ring(methods={"a": td.studies.Method("Sarsa", options=options)}).agents("a")
     with pytest.raises(ValueError, match="features: this task has none"):
-        td.Study("c", "CartPole-v1", {"a": td.Method("Sarsa")}, kind="control").agents("a")
+        td.studies.Study("c", "CartPole-v1", {"a": td.studies.Method("Sarsa")}, kind="control").agents("a")
     with pytest.raises(ValueError, match="needs discrete ones"):
-        td.Study(
-            "p", "Pendulum-v1", {"a": td.Method("Sarsa", options={"features": {"type": "Dense", "n": 3}})},
+        td.studies.Study(
+            "p", "Pendulum-v1", {"a": td.studies.Method("Sarsa", options={"features": {"type": "Dense", "n": 3}})},
             kind="control",
         ).agents("a")  # fmt: skip
 
 
 def test_a_run_by_id_is_td_train() -> None:
-    agent = td.Sarsa(td.OneHot(500), 6, 0.1)
+    agent = td.Sarsa(td.features.OneHot(500), 6, 0.1)
     found = td.control.run("Taxi-v4", [agent], seeds=[4], steps=400, points=4, keep=("weights", "episodes"))
     twin = agent.clone()
     curve = td.train("Taxi-v4", twin, steps=400, seed=4)

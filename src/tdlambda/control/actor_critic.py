@@ -39,9 +39,9 @@ class ActorCritic:
     Parameters
     ----------
     critic
-        Any learner of values with any λ: `td.TrueOnlineTD(features, alpha=0.1, lam=td.Meta())`. The agent keeps it.
+        Any learner of values with any λ: `td.TrueOnlineTD(features, alpha=0.1, lam=td.rules.Meta())`. The agent keeps it.
     policy
-        `td.Softmax(3)` or `td.Gaussian(low, high)`.
+        `td.control.Softmax(3)` or `td.control.Gaussian(low, high)`.
     eta
         η, the actor's step size: a number, or a schedule by steps.
     lam
@@ -67,7 +67,7 @@ class ActorCritic:
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")                     # +1 at the right end, -1 at the left
-    >>> agent = td.ActorCritic(td.TrueOnlineTD(ring.features, alpha=0.1, lam=0.9), td.Softmax(2), eta=0.2)
+    >>> agent = td.ActorCritic(td.TrueOnlineTD(ring.features, alpha=0.1, lam=0.9), td.control.Softmax(2), eta=0.2)
     >>> curve = td.train(ring, agent, steps=5000, seed=1)
     >>> bool(curve.mean(last=50) > 0.9), agent.greedy(5)
     (True, 1)
@@ -94,7 +94,7 @@ class ActorCritic:
         if not isinstance(critic, Learner) or isinstance(critic, VarianceLearner):
             raise TypeError(f"critic must be a learner of values, such as td.TrueOnlineTD; got {critic!r}")
         if not isinstance(policy, Policy):
-            raise TypeError(f"policy must be td.Softmax or td.Gaussian; got {policy!r}")
+            raise TypeError(f"policy must be td.control.Softmax or td.control.Gaussian; got {policy!r}")
         choice(td_error, "td_error", "before", "after")
         if isinstance(lam, str) and lam == "fixed":
             lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
@@ -131,7 +131,7 @@ class ActorCritic:
         from the size of the features: see `control.defaults`.
 
         >>> import gymnasium as gym, tdlambda as td
-        >>> critic = td.TrueOnlineTD(td.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
+        >>> critic = td.TrueOnlineTD(td.features.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
         >>> td.ActorCritic.for_env(gym.make("Pendulum-v1"), critic, eta=0.01).policy.low
         array([-2.])
         """

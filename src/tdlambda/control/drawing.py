@@ -35,7 +35,7 @@ def policy_map(agent: Any, env: Any) -> Any:
     if plane is None:
         raise ValueError(
             "env: a policy can be drawn over states, a gridworld or two bounded dimensions; got "
-            f"{env.observation_space}. A td.World of more dimensions has a `plane`"
+            f"{env.observation_space}. A td.tasks.World of more dimensions has a `plane`"
         )
     (x, y), (w, h) = plane.low, [(b - a) / SIZE for a, b in zip(plane.low, plane.high, strict=True)]
     rows = []

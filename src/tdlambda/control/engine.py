@@ -53,13 +53,13 @@ def run(
     Parameters
     ----------
     task
-        A task with a compiled world: any finite one, MountainCar-v0, or a `td.World` of your own; or the id of a task,
+        A task with a compiled world: any finite one, MountainCar-v0, or a `td.tasks.World` of your own; or the id of a task,
         "CartPole-v1" or "Acrobot-v1". Any other environment of Gymnasium, by its id, runs step by step, each agent and
         seed in a process (a script needs ``if __name__ == "__main__":`` then); γ is what it reports, or 0.99.
     agents
         Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
         or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
-        learnt; features have a compiled form: `td.TileCoder`, `td.Fourier`, `td.Dense`, `td.OneHot`.
+        learnt; features have a compiled form: `td.features.TileCoder`, `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
         How many, numbered from `seed`; or their numbers.
     steps
@@ -88,7 +88,7 @@ def run(
     >>> import tdlambda as td
     >>> car = td.make("MountainCar-v0", limit=500)
     >>> agents = {
-    ...     f"λ = {lam}": td.ActorCritic(td.TrueOnlineTD(car.features, 0.01, lam), td.Softmax(3), eta=0.01)
+    ...     f"λ = {lam}": td.ActorCritic(td.TrueOnlineTD(car.features, 0.01, lam), td.control.Softmax(3), eta=0.01)
     ...     for lam in (0.0, 0.9)}
     >>> found = td.control.run(car, agents, seeds=4, steps=20_000)
     >>> found

@@ -47,7 +47,7 @@ class QLambda(ActionValues):
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> agent = td.QLambda(ring.features, actions=2, alpha=0.1, lam=0.9, behavior=td.EpsilonGreedy(0.3))
+    >>> agent = td.QLambda(ring.features, actions=2, alpha=0.1, lam=0.9, behavior=td.control.EpsilonGreedy(0.3))
     >>> curve = td.train(ring, agent, steps=5000, seed=1)
     >>> bool(abs(agent.q(9)[1] - ring.mdp.optimal().q[9, 1]) < 0.1)
     True

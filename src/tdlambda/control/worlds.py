@@ -56,7 +56,7 @@ def world_of(task: Any) -> World:
             return WORLDS[task]()
         task = make(task)
     if not isinstance(task, gym.Env):
-        raise TypeError(f"task must be a task, a td.World or the id of one; got {task!r}")
+        raise TypeError(f"task must be a task, a td.tasks.World or the id of one; got {task!r}")
     if not hasattr(task, "world"):
         raise ValueError(f"task: {task!r} has no compiled world; td.train runs it step by step")
     found: World = task.world()

@@ -50,7 +50,7 @@ class FrozenLake(TabularTask):
     Examples
     --------
     >>> lake = FrozenLake()
-    >>> lake.features.size, lake.features.active, lake.mdp.v(lake.target)[0].round(4)
+    >>> lake.features.size, lake.features.active, lake.exact.v()[0].round(4)
     (12, 4, np.float64(0.0102))
     """
 

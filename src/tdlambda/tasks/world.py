@@ -60,7 +60,7 @@ class World:
 
     The functions must be such that Numba can compile them without making an array; their source is copied into
     generated code, with the functions and numbers of their module that they use. Random numbers come from
-    `td.uniform(random)`, uniform on [0, 1). A `move` should draw as many at every step: then all agents on a seed meet
+    `td.tasks.uniform(random)`, uniform on [0, 1). A `move` should draw as many at every step: then all agents on a seed meet
     the same chance.
 
     Attributes
@@ -93,9 +93,9 @@ class World:
     >>> def begin(numbers, state, random):
     ...     state[0] = 0.0
     >>> def move(numbers, state, action, random):
-    ...     state[0] += 1.0 if td.uniform(random) < numbers[action] else 0.0
+    ...     state[0] += 1.0 if td.tasks.uniform(random) < numbers[action] else 0.0
     ...     return -1.0, 1.0, state[0] >= 5.0
-    >>> world = td.World(begin, move, [0.2, 0.8], size=1, actions=2, limit=100, space=td.states(6))
+    >>> world = td.tasks.World(begin, move, [0.2, 0.8], size=1, actions=2, limit=100, space=td.tasks.states(6))
     >>> env = world.env()
     >>> env.reset(seed=1)[0], env.step(1)[:4]
     (0, (1, -1.0, False, False))
