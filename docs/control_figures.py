@@ -15,7 +15,6 @@ import numpy as np
 
 import tdlambda as td
 from tdlambda import charts
-from tdlambda.charts.control_policy import policy_map
 from tdlambda.charts.style import finished
 
 
@@ -37,9 +36,7 @@ def cliff(path: Path) -> None:
     }
     for agent in agents.values():
         td.train(task, agent, steps=100_000, seed=0)
-    charts.save(
-        together({f"{name}: the greedy policy": policy_map(a, task) for name, a in agents.items()}, False), path
-    )
+    charts.save(together({f"{name}: the greedy policy": a.plot(task) for name, a in agents.items()}, False), path)
 
 
 def car(path: Path) -> None:
@@ -56,8 +53,8 @@ def car(path: Path) -> None:
         color=alt.Color("cost:Q", scale=alt.Scale(scheme="magma", reverse=True), title="steps"),
     )  # fmt: skip
     cost = cost.properties(width=280, height=280)
-    greedy = policy_map(agent, task).properties(width=280, height=280)
-    charts.save(together({"greedy action (0 left, 1 none, 2 right)": greedy, "cost to go, −max q": cost}, True), path)
+    greedy = agent.plot(task).properties(width=280, height=280)
+    charts.save(together({"greedy action": greedy, "cost to go, −max q": cost}, True), path)
 
 
 def cart(path: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import finished
@@ -62,7 +61,7 @@ def over_time(view: Overview) -> Any:
     for name in of_here(view, [*RIVALS, *METAS]):
         cell = view.best(name)
         line = {"series": view.named(name), "label": f"{view.named(name)}, {settings_of(cell)}", **look(view, name)}
-        low, high = (-cell.curve * np.exp(sign * cell.curve_half) for sign in (1, -1))
+        high, low = (-bound for bound in cell.curve_band(log=True))
         here += [
             line | {"x": step, "mean": -mean, "low": a, "high": b}
             for step, mean, a, b in zip(view.curve_steps.tolist(), cell.curve, low, high, strict=True)

@@ -267,7 +267,7 @@ def test_curves_and_policies_are_drawn() -> None:
     assert len(evaluations["data"]["values"]) == 3
     cliff = td.make("CliffWalking-v0")
     cells = td.Sarsa(cliff.features, 4, 0.1).plot(cliff).to_dict()["data"]["values"]
-    assert len(cells) == 48 - 11
+    assert sum(cell["action"] is not None for cell in cells) == 48 - 11
     car = td.make("MountainCar-v0")
     assert len(td.Sarsa(car.features, 3, 0.1).plot(car).to_dict()["data"]["values"]) == 1600
     assert td.control.LearningCurve().plot() is not None

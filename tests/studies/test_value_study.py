@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.report.figures import drawn
+from tdlambda.report.overview import overview
+from tdlambda.report.page import load, page
 
 
 def ring(**changes: Any) -> td.studies.Study:
@@ -38,8 +41,6 @@ def test_agents_are_as_declared() -> None:
 
 
 def test_it_runs_is_kept_and_drawn(tmp_path: Path) -> None:
-    from tdlambda.report.page import load, page
-
     study = ring(methods={"Sarsa": ring().methods["Sarsa"]})
     assert td.studies.run_study(study, tmp_path).done == 2
     found = td.studies.load_results(tmp_path)
@@ -56,7 +57,12 @@ def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
         kind="control", seeds=2, steps=300, points=5,
     )  # fmt: skip
     assert td.studies.run_study(study, tmp_path).done == 2
-    assert td.studies.load_results(tmp_path)["tail"].is_finite().all()
+    found = td.studies.load_results(tmp_path)
+    assert found["tail"].is_finite().all()
+    assert [len(row) for row in found["policy"]] == [500, 500]
+    figures = drawn(overview(tmp_path)).figures
+    assert figures["policy"].rows[0]["runs"] == 2
+    assert figures["learning"].rows
     cart = td.studies.Study(
         "cart", "CartPole-v1", {"Sarsa": method}, grid={"lam": [0.9]}, kind="control", seeds=1, steps=100
     )

@@ -7,6 +7,7 @@ chart.properties(width=400)            # any of it can be changed: it is an Alta
 charts.save(chart, "u-curves.pdf")     # or .svg, .png
 """
 
+from tdlambda.charts.control_policy import policy_states, policy_tiles
 from tdlambda.charts.divergence import divergence
 from tdlambda.charts.error_table import error_table
 from tdlambda.charts.lambdas import lambda_in_time, lambda_map, lambda_states, median_in_time, panels
@@ -21,7 +22,8 @@ from tdlambda.charts.u_curves import u_curves
 
 __all__ = [
     "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
-    "median_in_time", "paired", "panels", "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
+    "median_in_time", "paired", "panels", "policy_states", "policy_tiles",
+    "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
 ]  # fmt: skip
 
 offline()

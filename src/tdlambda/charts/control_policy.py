@@ -1,67 +1,90 @@
-"""What an agent would do: the greedy action and its value, on the map of a gridworld or over two dimensions."""
+"""What agents would do: the greedy action on the map of a gridworld, over two dimensions, or at each state."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import gymnasium as gym
-import numpy as np
 
-from tdlambda.charts.style import finished
+from tdlambda.charts.style import FAINT, LAMBDA, OKABE_ITO, finished
+from tdlambda.charts.tidy import Rows, records
+from tdlambda.charts.tiles import Axes, box, edge, written
 
-ARROWS = "↑→↓←"
-"""Of the gridworlds' moves."""
-SIZE = 40
-"""Points along each of two dimensions."""
+WALLS, CLOSED = "#E", "#ECHG"
+"""Letters of a map: where there is no cell; and where nothing is decided, in a hole, at the goal or below a cliff."""
+Domain = tuple[float, float]
 
 
-def policy_map(agent: Any, env: Any) -> Any:
-    """The greedy policy of an agent with action values in an environment.
+def policy_tiles(
+    rows: Rows, actions: Sequence[str], axes: Axes = None, *, shade: str = "agreed", domain: Domain = (0, 1),
+    size: tuple[int, int] = (250, 210),
+) -> Any:  # fmt: skip
+    """The greedy action on a grid of states, where its name is written, or over two dimensions, where it has a colour.
 
-    A gridworld (a task with `rows`) is drawn as its map, with arrows; two real dimensions as a map of actions; other
-    states as bars, one for each state.
+    Parameters
+    ----------
+    rows
+        `left`, `right`, `low`, `high` of each tile, its `state`, the `action` by its name (None: nothing is decided
+        there), and what shades it.
+    actions
+        The names of all actions.
+    axes
+        What the dimensions are; a grid of states has none.
+    shade, domain
+        A column, and its values from the lightest to the darkest: the share of seeds that agree, or the value.
+    size
+        Width and height, in pixels.
     """
-    space: Any = env.observation_space
-    if hasattr(env, "rows") and isinstance(space, gym.spaces.Discrete):
-        return _grid(agent, env.rows)
-    if isinstance(space, gym.spaces.Box) and space.shape == (2,) and np.isfinite([space.low, space.high]).all():
-        return _plane(agent, space)
-    if isinstance(space, gym.spaces.Discrete):
-        rows = [{"state": s, "action": str(agent.greedy(s)), "value": float(agent.q(s).max())} for s in range(space.n)]
-        bars = alt.Chart(alt.Data(values=rows)).mark_bar()
-        return finished(
-            bars.encode(x="state:O", y=alt.Y("value:Q", title="value"), color="action:N").properties(width=560)
-        )
-    raise ValueError(f"env: a policy can be drawn over states, a gridworld or two bounded dimensions; got {space}")
+    base, where = alt.Chart(), box(axes)
+    scale = alt.Scale(domain=list(domain), range=[0.12, 1], clamp=True)
+    veil = alt.FillOpacity(f"{shade}:Q", scale=scale, legend=None)
+    told = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("action:N"), alt.Tooltip(f"{shade}:N")]
+    known = base.transform_filter("isValid(datum.action)")
+    if axes is None:
+        known, ended = known.mark_rect(fill=LAMBDA, **edge(axes)), base.transform_filter("!isValid(datum.action)")
+        dark = f"isValid(datum.action) && datum.{shade} > {(domain[0] + domain[1]) / 2}"
+        layers = [
+            ended.mark_rect(fill=FAINT, **edge(axes)).encode(**where),
+            known.encode(**where, tooltip=told, fillOpacity=veil),
+            *written("isValid(datum.action) ? datum.action : datum.ends", dark, 14),
+        ]
+    else:
+        paint = alt.Color(
+            "action:N", scale=alt.Scale(domain=list(actions), range=list(OKABE_ITO[: len(actions)])),
+            legend=alt.Legend(orient="top", title=None),
+        )  # fmt: skip
+        layers = [known.mark_rect().encode(**where, tooltip=told, color=paint, fillOpacity=veil)]
+    chart = alt.layer(*layers, data=alt.Data(values=records(rows)))
+    return finished(chart.properties(width=size[0], height=size[1]))
 
 
-def _grid(agent: Any, letters: Any) -> Any:
-    width, cells = len(letters[0]), []
-    for s, letter in enumerate("".join(letters)):
-        if letter in "#CEHG" or s >= agent.features.size:
-            continue
-        q = agent.q(s)
-        cells.append(
-            {"row": s // width, "column": s % width, "value": float(q.max()), "arrow": ARROWS[int(np.argmax(q))]}
-        )
-    base = alt.Chart(alt.Data(values=cells)).encode(
-        x=alt.X("column:O", axis=None), y=alt.Y("row:O", axis=None), tooltip=["row:O", "column:O", "value:Q"]
-    )
-    heat = base.mark_rect().encode(color=alt.Color("value:Q", scale=alt.Scale(scheme="blues"), title="value"))
-    size = 34
-    drawn = alt.layer(heat, base.mark_text(fontSize=16).encode(text="arrow:N"))
-    return finished(drawn.properties(width=size * width, height=size * len(letters)))
+def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Any:
+    """The greedy action at each state: a column is a state, a row an action.
+
+    Parameters
+    ----------
+    rows
+        `state`, `action` (by its name), and the share of seeds that `agreed`.
+    actions
+        The names of all actions.
+    width
+        In pixels.
+    """
+    told = [alt.Tooltip(f"{name}:N") for name in ("state", "action", "agreed")]
+    row = alt.Y("action:N", title="action", sort=list(actions), scale=alt.Scale(domain=list(actions)))
+    veil = alt.FillOpacity("agreed:Q", scale=alt.Scale(domain=[0, 1], range=[0.12, 1]), legend=None)
+    column = alt.X("state:O", title="state", axis=alt.Axis(labelAngle=0, labelOverlap=True))
+    cells = alt.Chart(alt.Data(values=records(rows))).mark_rect(fill=LAMBDA)
+    cells = cells.encode(column, row, fillOpacity=veil, tooltip=told)
+    return finished(cells.properties(width=width, height=22 * len(actions)))
 
 
-def _plane(agent: Any, space: Any) -> Any:
-    axes = [np.linspace(low, high, SIZE) for low, high in zip(space.low, space.high, strict=True)]
-    rows = [
-        {"x": float(x), "y": float(y), "action": str(agent.greedy([x, y])), "value": float(agent.q([x, y]).max())}
-        for x in axes[0]
-        for y in axes[1]
-    ]
-    base = alt.Chart(alt.Data(values=rows)).mark_rect()
-    x, y = (alt.X("x:O", title="x₁", axis=alt.Axis(labels=False)), alt.Y("y:O", sort="descending", title="x₂"))
-    encoded = base.encode(x=x, y=y.axis(labels=False), color=alt.Color("action:N"), tooltip=["x:Q", "y:Q", "value:Q"])
-    return finished(encoded.properties(width=320, height=320))
+def on_map(rows: Sequence[str]) -> list[dict[str, Any]]:
+    """The tiles of a map of letters, each a cell: its state, whether anything is decided there, and what is written."""
+    width = len(rows[0])
+    return [
+        {"state": s, "left": s % width, "right": s % width + 1, "low": s // width, "high": s // width + 1,
+         "live": letter not in CLOSED, "ends": "end" if letter in "HG" else ""}
+        for s, letter in enumerate("".join(rows)) if letter not in WALLS
+    ]  # fmt: skip

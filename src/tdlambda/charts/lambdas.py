@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 
 from tdlambda.charts.lines import lines
-from tdlambda.charts.style import FAINT, INK, LAMBDA, PAPER, SOFT, axis, finished
+from tdlambda.charts.style import FAINT, INK, LAMBDA, SOFT, axis, finished
 from tdlambda.charts.tidy import Rows, records
+from tdlambda.charts.tiles import Axes, box, edge, written
 
 UNIT: tuple[None, list[float]] = (None, [0, 1])
 TIPS = {"series": "method", "settings": "at", "state": "state", "lam": "λ", "n": "mean of runs"}
@@ -31,39 +32,27 @@ def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
     return finished(lines(some, "state", "λ", log=(False, False), tips=TIPS, domain=UNIT, size=size))
 
 
-def lambda_map(rows: Rows, axes: tuple[str, str] | None = None, size: tuple[int, int] = (250, 210)) -> Any:
+def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)) -> Any:
     """λ on a grid of states, or over two dimensions of observations: the darker the larger.
 
     Parameters
     ----------
     rows
-        `left`, `right`, `low`, `high` of each tile, its `state`, and `lam`; without a λ it is the end of an episode.
+        `left`, `right`, `low`, `high` of each tile, its `state`, and `lam`; without a λ, a word in `ends`.
     axes
         What the dimensions are; a grid of states has none, and its λ are written on it.
     size
         Width and height, in pixels.
     """
-    written, base = axes is None, alt.Chart()
-    across = axis(alt.X, "left", axes and axes[0], False)
-    up = axis(alt.Y, "low", axes and axes[1], False, reverse=written)
-    if axes is None:
-        across.axis = up.axis = None
-    box = {"x": across, "x2": alt.X2("right"), "y": up, "y2": alt.Y2("high")}
-    told = [alt.Tooltip("state:N", title="state" if written else "at"), alt.Tooltip("lam:N", title="λ")]
-    edge: dict[str, Any] = {"stroke": PAPER, "strokeWidth": 2} if written else {}
+    base, where, between = alt.Chart(), box(axes), edge(axes)
+    told = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("lam:N", title="λ")]
     ended, known = base.transform_filter("!isValid(datum.lam)"), base.transform_filter("isValid(datum.lam)")
     layers = [
-        ended.mark_rect(fill=FAINT, **edge).encode(**box),
-        known.mark_rect(fill=LAMBDA, **edge).encode(**box, tooltip=told, fillOpacity=_SHADE),
+        ended.mark_rect(fill=FAINT, **between).encode(**where),
+        known.mark_rect(fill=LAMBDA, **between).encode(**where, tooltip=told, fillOpacity=_SHADE),
     ]
-    if written:
-        middle = base.transform_calculate(
-            x="(datum.left + datum.right) / 2", y="(datum.low + datum.high) / 2",
-            said="isValid(datum.lam) ? format(datum.lam, '.2f') : 'end'",
-        )  # fmt: skip
-        for test, paint in (("datum.lam > 0.5", PAPER), ("!(datum.lam > 0.5)", INK)):
-            text = middle.transform_filter(test).mark_text(color=paint, fontSize=11)
-            layers.append(text.encode(alt.X("x:Q", title=None), alt.Y("y:Q", title=None), text="said:N"))
+    if axes is None:
+        layers += written("isValid(datum.lam) ? format(datum.lam, '.2f') : datum.ends", "datum.lam > 0.5")
     chart = alt.layer(*layers, data=alt.Data(values=records(rows)))
     return finished(chart.properties(width=size[0], height=size[1]))
 
@@ -85,7 +74,12 @@ def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 
     some = records(rows)
     steps = axis(alt.X, "begin", "steps", log, [row["end"] for row in some])
     told = [alt.Tooltip(f"{k}:N", title=v) for k, v in {"state": "state", "step": "after steps", "lam": "λ"}.items()]
-    row = alt.Y("state:O", title="state", scale=alt.Scale(paddingInner=0.08), axis=alt.Axis(ticks=False, domain=False))
+    row = alt.Y(
+        "state:O",
+        title="state",
+        scale=alt.Scale(paddingInner=0.08),
+        axis=alt.Axis(ticks=False, domain=False, labelOverlap=True),
+    )
     strip = alt.Chart().mark_rect(fill=LAMBDA).encode(steps, alt.X2("end"), row, fillOpacity=_SHADE, tooltip=told)
     layers = [strip]
     if warm_up:

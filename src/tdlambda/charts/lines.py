@@ -106,13 +106,13 @@ def _ends(domain: list[float] | None) -> dict[str, Any]:
 def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
     """What is drawn of each row: what diverged does not stretch the axis, nor hide a wide band all else."""
     low, high = (None, None) if domain is None else _beyond(domain, log)
-    cap = "isValid(datum.top) ? 3 * abs(datum.top) + datum.top : 1e300"
+    cap = "isValid(datum.top) ? 3 * max(abs(datum.top), datum.top - datum.bottom) + datum.top : 1e300"
     most, least = (cap, "-1e300") if domain is None else (f"min({high}, {cap})", str(low))
     there = f"isValid(datum.mean){' && datum.mean > 0' if log else ''}"
     floor, ceiling = ("datum.shown / 3", "3 * datum.shown") if log else ("-1e300", "1e300")
     return (
         base.transform_calculate(calm="datum.diverged > 0 ? null : datum.mean")
-        .transform_joinaggregate(top="max(calm)")
+        .transform_joinaggregate(top="max(calm)", bottom="min(calm)")
         .transform_calculate(
             most=most, band="datum.width >= 2 ? 0.17 : 0.06", mark=f"datum.diverged > 0 ? '{_CROSS}' : datum.shape"
         )

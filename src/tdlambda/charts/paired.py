@@ -8,22 +8,24 @@ from tdlambda.charts.ranges import ranges
 from tdlambda.charts.style import finished
 from tdlambda.charts.tidy import Rows
 
-TIPS = {
-    "series": "method", "against": "against", "ratio": "ratio of means", "interval": "95 % interval",
-    "better": "better in", "n": "pairs of runs", "lost": "diverged",
-}  # fmt: skip
 
-
-def paired(rows: Rows, x: str = "mean error / that of the reference", width: int = 560) -> Any:
+def paired(rows: Rows, x: str = "mean error / that of the reference", relative: bool = True, width: int = 560) -> Any:
     """The ratio of each method's mean error to that of a reference on the same trajectories; left of 1 is better.
 
     Parameters
     ----------
     rows
-        `series`, `low`, `mid`, `high` (the ratio and its 95 % interval), `text`.
+        `series`, `low`, `mid`, `high` (the ratio, or the difference, and its 95 % interval), `text`.
     x
         What the ratio is of.
+    relative
+        Whether it is a ratio; if not, the difference, and left of 0 is better.
     width
         In pixels.
     """
-    return finished(ranges(rows, x, tips=TIPS, rule=1, ends=("← better", "worse →"), width=width))
+    tips = {
+        "series": "method", "against": "against", "ratio": f"{'ratio' if relative else 'difference'} of means",
+        "interval": "95 % interval", "better": "better in", "n": "pairs of runs", "lost": "diverged",
+    }  # fmt: skip
+    ends, even = ("← better", "worse →"), 1 if relative else 0
+    return finished(ranges(rows, x, tips=tips, rule=even, ends=ends, log=relative, width=width))

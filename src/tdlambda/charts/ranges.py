@@ -17,9 +17,9 @@ _SAID = "width < 420 && datum.short ? datum.short : datum.text"
 
 def ranges(
     rows: Rows, x: str, *, tips: Mapping[str, str], rule: float | None = None, ends: tuple[str, str] = ("", ""),
-    domain: list[float] | None = None, width: int = 560,
+    domain: list[float] | None = None, log: bool = True, width: int = 560,
 ) -> Any:  # fmt: skip
-    """A bar for each series on a logarithmic axis.
+    """A bar for each series.
 
     Parameters
     ----------
@@ -33,6 +33,8 @@ def ranges(
         Where to draw a line, and what either side of it means.
     domain
         From where to where the axis goes; by default as the rows do.
+    log
+        Whether the axis is logarithmic.
     width
         In pixels.
     """
@@ -40,7 +42,7 @@ def ranges(
     at = domain or [row[name] for row in some for name in ("low", "mid", "high")]
     row, base = alt.Y("series:N", title=None, sort=None, axis=None), alt.Chart()
     span = {"padding": 16} if domain is None else {"domain": domain}
-    bottom = axis(alt.X, "mid", x, True, at, **span)
+    bottom = axis(alt.X, "mid", x, log, at, **span)
     paint, told = alt.Color("colour:N", scale=None), [alt.Tooltip(f"{k}:N", title=v) for k, v in tips.items()]
     mark: dict[str, Any] = {"filled": True, "opacity": 1, "yOffset": 8}
     shape = alt.Shape("shape:N", scale=None)

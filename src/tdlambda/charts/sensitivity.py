@@ -11,7 +11,9 @@ from tdlambda.charts.tidy import Rows, records
 from tdlambda.charts.u_curves import TIPS
 
 
-def sensitivity(rows: Rows, parameter: str = "kappa", y: str = "error", size: tuple[int, int] = (560, 280)) -> Any:
+def sensitivity(
+    rows: Rows, parameter: str = "kappa", y: str = "error", log: bool = True, size: tuple[int, int] = (560, 280)
+) -> Any:
     """Mean error over a parameter with its 95 % interval: flat is good, for then it needs no search.
 
     Parameters
@@ -20,12 +22,14 @@ def sensitivity(rows: Rows, parameter: str = "kappa", y: str = "error", size: tu
         `series`, `value` (of the parameter), `mean`, `low`, `high`.
     parameter, y
         What the axes are.
+    log
+        Whether the error's axis is logarithmic.
     size
         Width and height, in pixels.
     """
     some = [row | {"x": row["value"]} for row in records(rows)]
-    log = all(row["x"] > 0 for row in some)
-    return finished(lines(some, AXES.get(parameter, parameter), y, log=(log, True), tips=TIPS, size=size))
+    positive = all(row["x"] > 0 for row in some)
+    return finished(lines(some, AXES.get(parameter, parameter), y, log=(positive, log), tips=TIPS, size=size))
 
 
 def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -> Any:

@@ -16,8 +16,10 @@ TIPS = {
 }  # fmt: skip
 
 
-def u_curves(rows: Rows, y: str = "error", alpha: float | None = None, size: tuple[int, int] = (560, 400)) -> Any:
-    """Mean error over α with its 95 % interval, both axes logarithmic.
+def u_curves(
+    rows: Rows, y: str = "error", alpha: float | None = None, log: bool = True, size: tuple[int, int] = (560, 400)
+) -> Any:
+    """Mean error over α, on a logarithmic axis, with its 95 % interval.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ def u_curves(rows: Rows, y: str = "error", alpha: float | None = None, size: tup
         What the error is.
     alpha
         One that is marked.
+    log
+        Whether the error's axis is logarithmic too.
     size
         Width and height, in pixels.
 
@@ -39,5 +43,5 @@ def u_curves(rows: Rows, y: str = "error", alpha: float | None = None, size: tup
     some = [{"off": None} | row | {"x": row["alpha"], "open": row.get("published")} for row in records(rows)]
     chosen = alt.Chart(alt.Data(values=[{}])).mark_rule(strokeDash=[3, 3], aria=False)
     under = () if alpha is None else (chosen.encode(x=alt.XDatum(alt.ExprRef("alpha"), type="quantitative")),)
-    chart = lines(some, "step size α", y, tips=TIPS, size=size, under=under, opened="open")
+    chart = lines(some, "step size α", y, log=(True, log), tips=TIPS, size=size, under=under, opened="open")
     return finished(chart if alpha is None else chart.add_params(alt.param("alpha", value=alpha)))

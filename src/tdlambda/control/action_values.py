@@ -12,6 +12,7 @@ import numpy as np
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, flag, fraction, integer, number
 from tdlambda.compiled import entry
+from tdlambda.control.defaults import step_size
 from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
 from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_policy
@@ -107,6 +108,7 @@ class ActionValues(ValueState):
             raise ValueError(f"lam: Peng's form mixes targets by λ itself, so λ must not be learnt; got {rule!r}")
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
+        alpha = step_size(features) if alpha is None else alpha
         self.learner = algorithm(pairs, alpha, rule, **self._options)
         self.learner._for_actions(corrects, target != "sampled")
         own_lam = self.learner._lam_features is not pairs

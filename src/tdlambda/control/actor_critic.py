@@ -166,6 +166,12 @@ class ActorCritic:
         """The likeliest action of the policy."""
         return self.policy.mode(self._actor.distribution(obs))
 
+    def plot(self, env: Any) -> Any:
+        """An Altair chart of the likeliest actions in an environment: on its map, over two dimensions or states."""
+        from tdlambda.control.drawing import policy_map  # Altair is slow to import: not before it is needed
+
+        return policy_map(self, env)
+
     def policy_at(self, obs: Any) -> Any:
         """π(·|obs): the probability of each action; of a Gaussian, its mean and its standard deviation."""
         return self._actor.distribution(obs)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Ints, integer
+from tdlambda.arrays import integer
+from tdlambda.control.job import Job
 from tdlambda.control.kept import KEEP, Found, kept_of
 from tdlambda.control.lane import Agent, Lane, check_agent, form_of
-from tdlambda.control.processes import EnvJob, pieces_in_processes, pool_of
+from tdlambda.control.processes import pieces_in_processes, pool_of
 from tdlambda.control.result import ControlResult
-from tdlambda.control.worlds import in_processes, observation_grid, world_of
+from tdlambda.control.worlds import EnvTask, in_processes, observation_grid, world_of
 from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
 from tdlambda.engine.progress import Progress
@@ -27,27 +27,6 @@ CHUNK = 16_384
 """Steps of a compiled call: between two of them a run can be stopped."""
 PIECE = 8
 """Agents of one seed that a thread takes at a time."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A run as it was asked for, checked."""
-
-    world: World
-    agents: dict[str, Agent]
-    seeds: tuple[int, ...]
-    steps: int
-    points: Ints
-    keep: tuple[str, ...]
-    observations: Any
-    follow: tuple[int, ...] = ()
-    """Seeds of which λ is kept on the way."""
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def total(self) -> int:
-        """Steps of all seeds."""
-        return self.steps * len(self.seeds)
 
 
 def run(
@@ -122,7 +101,7 @@ def run(
     job = checked(task, agents, seeds, steps, points, seed, keep, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
-    if isinstance(job, EnvJob):
+    if isinstance(job.world, EnvTask):
         pool = pool_of(threads)
         try:
             return by_seed(job, len(job.agents), pieces_in_processes(job, pool), *done)
@@ -136,29 +115,23 @@ def run(
     return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(
-    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()
-) -> Job | EnvJob:
+def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()) -> Job:
     """Validate the arguments."""
-    env = in_processes(task)
-    world = world_of(task) if env is None else None
+    world = in_processes(task) or world_of(task)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents: there is none")
     for name, agent in named.items():
         if not isinstance(agent, Agent):
             raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
-        if world is not None:
+        if isinstance(world, EnvTask):
+            agent.for_space(world.action_space)
+        else:
             check_agent(agent, world, name)
-        elif env is not None:
-            agent.for_space(env.action_space)
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
-    keep = chosen(keep, KEEP)
-    if env is not None:
-        return EnvJob(env.id, env.options, named, numbers, steps, at, keep, observation_grid(env))
-    assert world is not None
-    return Job(world, named, numbers, steps, at, keep, observation_grid(world), tuple(follow))
+    followed = () if isinstance(world, EnvTask) else tuple(follow)
+    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world), followed)
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
@@ -192,7 +165,7 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
 
 
 def _result(
-    job: Job | EnvJob, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
+    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
 ) -> ControlResult:
     places, n = range(len(job.agents)), len(seeds)
     rows = [[done[number][place] for number in seeds] for place in places]

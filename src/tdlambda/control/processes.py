@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,34 +13,14 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.control.curve import LearningCurve
+from tdlambda.control.job import Job
 from tdlambda.control.kept import Found, kept_of
 from tdlambda.control.training import train
 from tdlambda.engine.progress import Progress
 
 
-@dataclass(frozen=True)
-class EnvJob:
-    """A run as it was asked for, checked."""
-
-    env: str
-    options: Mapping[str, Any]
-    agents: dict[str, Any]
-    seeds: tuple[int, ...]
-    steps: int
-    points: Ints
-    keep: tuple[str, ...]
-    observations: Any
-    follow: tuple[int, ...] = ()
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def total(self) -> int:
-        """Steps of all seeds."""
-        return self.steps * len(self.seeds)
-
-
 def pieces_in_processes(
-    job: EnvJob, pool: ProcessPoolExecutor
+    job: Job, pool: ProcessPoolExecutor
 ) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
     """A seed, and the work of one agent; seed by seed."""
     for seed in job.seeds:
@@ -51,10 +29,10 @@ def pieces_in_processes(
 
 
 def _in_process(
-    job: EnvJob, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
+    job: Job, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
 ) -> dict[int, Found]:
     """One agent on one seed; nothing if it was stopped on the way."""
-    given = (job.env, dict(job.options), agent, seed, job.steps, job.points, job.keep, job.observations)
+    given = (job.world.id, job.world.options, agent, seed, job.steps, job.points, job.keep, job.observations)
     future: Future[Found] = pool.submit(learn_in_env, *given)
     while not wait([future], timeout=0.2).done:
         if job.stop.is_set():

@@ -22,7 +22,6 @@ from typing import Any, Literal
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
-from tdlambda.control.defaults import step_size
 from tdlambda.control.greedy import EpsilonGreedy
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
@@ -67,7 +66,6 @@ class QLambda(ActionValues):
         **options: Any,
     ) -> None:
         self.kind = choice(form, "form", "watkins", "peng")
-        alpha = step_size(features) if alpha is None else alpha
         target = "greedy" if form == "watkins" else "peng"
         super().__init__(
             features, actions, alpha, lam, algorithm, EpsilonGreedy(0.0), behavior, "importance", target, options

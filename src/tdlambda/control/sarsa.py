@@ -19,7 +19,6 @@ from typing import Any, Literal
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
-from tdlambda.control.defaults import step_size
 from tdlambda.control.greedy import EpsilonGreedy, Falling
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
@@ -69,7 +68,6 @@ class Sarsa(ActionValues):
         **options: Any,
     ) -> None:
         self.target = choice(target, "target", "sampled", "expected")
-        alpha = step_size(features) if alpha is None else alpha
         super().__init__(
             features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, options, clear
         )  # fmt: skip

@@ -79,7 +79,7 @@ class ValueState:
 
     def plot(self, env: Any) -> Any:
         """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
-        draw: Any = import_module("tdlambda.charts.control_policy").policy_map
+        draw: Any = import_module("tdlambda.control.drawing").policy_map
         return draw(self, env)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:

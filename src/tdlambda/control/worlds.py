@@ -6,9 +6,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.tasks import TASKS, WORLDS, make
-from tdlambda.tasks.world import World, WorldEnv
+from tdlambda.tasks.frozen_lake import FrozenLake, map_of
+from tdlambda.tasks.world import Plane, World, WorldEnv
 
 
 class EnvTask(gym.Env[Any, Any]):
@@ -20,6 +22,9 @@ class EnvTask(gym.Env[Any, Any]):
         env = gym.make(name, **(options or {}))
         self.id, self.options = name, dict(options or {})
         self.observation_space, self.action_space = env.observation_space, env.action_space
+        lake: Any = env.unwrapped
+        if isinstance(lake, FrozenLakeEnv):
+            self.rows, self.action_names = map_of(lake), FrozenLake.action_names
         env.close()
 
 
@@ -58,14 +63,31 @@ def world_of(task: Any) -> World:
     return found
 
 
+def plane_of(world: Any) -> Plane | None:
+    """The two dimensions over which λ and the policy are shown: the world's own, or those of a bounded box of two."""
+    space: Any = world.space if isinstance(world, World) else world.observation_space
+    own: Plane | None = getattr(world, "plane", None)
+    flat = isinstance(space, gym.spaces.Box) and space.shape == (2,) and np.isfinite([space.low, space.high]).all()
+    return Plane(("x₁", "x₂"), space.low, space.high) if own is None and flat else own
+
+
+def action_names(env: Any) -> list[str]:
+    """What the actions of an environment are called: by default their numbers."""
+    return list(getattr(env, "action_names", ())) or [str(action) for action in range(int(env.action_space.n))]
+
+
 def observation_grid(world: World | gym.Env[Any, Any]) -> Any:
     """Observations at which λ and the policy are looked at: all states, or a grid, the last dimension first to change.
 
-    Where a space has no bounds, there are none.
+    Where a space has neither a plane nor bounds, there are none.
     """
     space: Any = world.space if isinstance(world, World) else world.observation_space
     if isinstance(space, gym.spaces.Discrete):
         return np.arange(int(space.n))
+    if (plane := plane_of(world)) is not None:
+        return plane.observations(GRID)
+    if not isinstance(space, gym.spaces.Box):
+        return np.zeros(0)
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
         return np.zeros((0, space.low.size))
     n = max(2, round((GRID**2) ** (1 / max(space.low.size, 2))))

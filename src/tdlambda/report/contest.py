@@ -197,8 +197,15 @@ def _margin(compared: Comparison, a: CellView, b: CellView, measure: str) -> Mar
     pairs, lost = compared.n, compared.diverged
     if np.isfinite(compared.ratio_low) or (pairs == 1 and 0 < compared.ratio < np.inf):
         return Margin(pairs, lost, compared.ratio, compared.ratio_low, compared.ratio_high, True)
+    return difference(compared, a, b, measure)
+
+
+def difference(compared: Comparison, a: CellView, b: CellView, measure: str) -> Margin:
+    """By how much two cells differ, run by run."""
     theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
     both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
     apart = [x - y for x, y in both if np.isfinite([x, y]).all()]
     found = summary(apart) if apart else None
-    return Margin(pairs, lost, *((found.mean, found.low, found.high) if found else (np.nan,) * 3), False)
+    return Margin(
+        compared.n, compared.diverged, *((found.mean, found.low, found.high) if found else (np.nan,) * 3), False
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ def drawn(view: Overview) -> Drawn:
     where = _where(view, run)
     kept, errors = _thinned(view.curve_steps, view.study.length), rows.errors(view)
     shown = sorted({row["cell"] for row in errors})
-    cells = {k: _cell(view.cells[k], kept, where) for k in shown}
+    cells = {k: _cell(view, view.cells[k], kept, where) for k in shown}
     return Drawn(view, where, kept, dict(_figures(view, run, errors, kept, where)), cells)
 
 
@@ -144,12 +144,14 @@ def _figures(
     full = {"series": "series", "method": "method", **own, "measure": "measure", **numbers, "std": "std",
             "published_mean": "published", spread: "spread", "z": "z"}  # fmt: skip
     by_error = ("group", "measure", "keys")
-    positive = bool(view.alphas) and view.alphas[0] > 0
-    u: Callable[[list[Row]], Any] = partial(charts.u_curves, y=final) if positive else partial(_without_alpha, x=final)
+    log, over_alpha = view.positive, bool(view.alphas) and view.alphas[0] > 0
+    u: Callable[[list[Row]], Any] = (
+        partial(charts.u_curves, y=final, log=log) if over_alpha else partial(_without_alpha, x=final, log=log)
+    )
     yield "u", Figure("errors", errors, by_error, u, full)
     yield "learning", Figure(
         "errors", errors, (*by_error, "alpha"),
-        partial(charts.learning_curves, y=explained(study, study.quantity), unit=study.unit,
+        partial(charts.learning_curves, y=explained(study, study.quantity), unit=study.unit, log=(False, log),
                 warm_up=round(study.warm_up * study.steps)),
         {"series": "series", "method": "method", **own, "n": "n", "diverged": "diverged", "step": "step",
          "mean": "mean", "low": "low", "high": "high"},
@@ -160,19 +162,28 @@ def _figures(
     place = "state" if where is None or where.axes is None else "observation"
     tuned = {"method": "method", "alpha": "alpha", "settings": "settings", "n": "n", place: "state", "lambda": "lam"}
     if where is not None:
-        tiles = where.kind == "map"
-        sides = (
-            dict(zip(("left", "right", "low", "high"), where.tiles.T.tolist(), strict=True))
-            if where.tiles is not None
-            else {}
-        )
-        yield "lambda", Figure(
-            "errors", errors, (*by_error, "alpha"),
-            partial(charts.lambda_map, axes=where.axes) if tiles else charts.lambda_states, tuned,
-            panels="series" if tiles else "", only="tuned",
-            lists={"state": "places", "lam": "lambdas", **{side: f"tile_{side}" for side in sides}},
-            constants={"places": where.names, **{f"tile_{side}": some for side, some in sides.items()}},
-        )  # fmt: skip
+        tiles, size = where.kind == "map", (250, where.height)
+        sides = {} if where.tiles is None else dict(
+            zip(("left", "right", "low", "high"), where.tiles.T.tolist(), strict=True))  # fmt: skip
+        sides |= {} if where.ends is None else {"ends": where.ends}
+        held = {"state": "places", **{side: f"tile_{side}" for side in sides}}
+        constants = {"places": where.names, **{f"tile_{side}": some for side, some in sides.items()}}
+        acted = list(rows.policies(view, run)) if where.kind != "observations" else []
+        if acted:
+            yield "policy", Figure(
+                "policies", acted, ("methods", "measure", "alpha"),
+                partial(charts.policy_tiles, actions=where.actions, axes=where.axes, size=size) if tiles
+                else partial(charts.policy_states, actions=where.actions),
+                {"method": "method", "alpha": "alpha", "settings": "settings", "n": "runs", place: "state",
+                 "action": "action", "agreed": "agreed"},
+                panels="series", lists=held | {"action": "policy", "agreed": "agreed"}, constants=constants,
+            )  # fmt: skip
+        if any(row["tuned"] for row in errors) and where.live:
+            yield "lambda", Figure(
+                "errors", errors, (*by_error, "alpha"),
+                partial(charts.lambda_map, axes=where.axes, size=size) if tiles else charts.lambda_states, tuned,
+                panels="series" if tiles else "", only="tuned", lists=held | {"lam": "lambdas"}, constants=constants,
+            )  # fmt: skip
         strip: Callable[[list[Row]], Any] = partial(
             charts.lambda_in_time, log=not study.warm_up, warm_up=round(study.warm_up * study.steps),
             size=(280, int(np.clip(17 * len(where.live), 60, 300))),
@@ -184,17 +195,17 @@ def _figures(
             {"method": "method", "settings": "settings", "seed": "seed", "step": "step", **values},
             panels="" if several else "series",
         )  # fmt: skip
-    varied = rows.parameters(view)
+    varied, margin = rows.parameters(view), "ratio" if log else "difference"
     yield "kappa", Figure(
-        "parameters", varied, ("methods", "measure", "alpha"), partial(_over_parameter, y=final),
+        "parameters", varied, ("methods", "measure", "alpha"), partial(_over_parameter, y=final, log=log),
         {"parameter": "parameter", "value": "value", "method": "series", "alpha": "alpha", "measure": "measure",
          **numbers, "std": "std"}, panels="name",
     )  # fmt: skip
     yield "paired", Figure(
         "comparisons", list(rows.comparisons(view, run)), ("methods", "measure", "at", "reference"),
-        partial(charts.paired, x=f"mean {study.quantity} / that of the reference"),
+        partial(charts.paired, x=f"mean {study.quantity} {'/' if log else '-'} that of the reference", relative=log),
         {"method": "method", "reference": "reference", "alpha": "at", "measure": "measure", "n": "n",
-         "diverged": "diverged", "ratio": "ratio", "ratio_low": "ratio_low", "ratio_high": "ratio_high",
+         "diverged": "diverged", margin: "ratio", f"{margin}_low": "ratio_low", f"{margin}_high": "ratio_high",
          "better": "share", "better_low": "share_low", "better_high": "share_high"},
     )  # fmt: skip
     yield "sensitivity", Figure(
@@ -209,34 +220,38 @@ def _figures(
     )  # fmt: skip
 
 
-def _over_parameter(some: list[Row], y: str) -> Any:
-    return charts.sensitivity(some, some[0]["parameter"], y)
+def _over_parameter(some: list[Row], y: str, log: bool) -> Any:
+    return charts.sensitivity(some, some[0]["parameter"], y, log)
 
 
-def _without_alpha(some: list[Row], x: str) -> Any:
+def _without_alpha(some: list[Row], x: str, log: bool) -> Any:
     """Where no α was varied: each method's best cell."""
     from tdlambda.charts.ranges import ranges
     from tdlambda.charts.style import finished
     from tdlambda.charts.u_curves import TIPS
 
-    return finished(ranges([row | {"mid": row["mean"]} for row in some], x, tips=TIPS))
+    return finished(ranges([row | {"mid": row["mean"]} for row in some], x, tips=TIPS, log=log))
 
 
 def _where(view: Overview, run: list[str]) -> Layout | None:
-    tuned = next((name for name in run if view.kind(name) == "tuned"), None)
-    return None if tuned is None else layout(view.study, tuned, view.of(tuned)[0].lambdas.size)
+    shown = [name for name in run if view.kind(name) == "tuned"] or run[:1] * (view.study.kind == "control")
+    if not shown:
+        return None
+    where = layout(view.study, shown[0], view.of(shown[0])[0].lambdas.size)
+    most = max((int(cell.policy.max()) for cell in view.cells if cell.policy is not None), default=-1)
+    return replace(where, actions=where.actions or [str(action) for action in range(most + 1)])
 
 
-def _cell(cell: CellView, kept: list[int], where: Layout | None) -> Row:
-    """The curve of a cell with its interval, and its λ."""
-    mean, half = cell.curve[kept], cell.curve_half[kept]
-    known = where.values(cell.lambdas) if where is not None else []
-    with np.errstate(all="ignore"):
-        return {
-            "curve": mean.tolist(), "curve_low": (mean * np.exp(-half)).tolist(),
-            "curve_high": (mean * np.exp(half)).tolist(),
-            "lambdas": [None if lam is None else round(lam, 3) for lam in known],
-        }  # fmt: skip
+def _cell(view: Overview, cell: CellView, kept: list[int], where: Layout | None) -> Row:
+    """The curve of a cell with its interval, its λ, and its policy."""
+    low, high = cell.curve_band(view.positive)
+    found = {"curve": cell.curve[kept].tolist(), "curve_low": low[kept].tolist(), "curve_high": high[kept].tolist()}
+    known = where.values(cell.lambdas.tolist()) if where is not None else []
+    found["lambdas"] = [None if lam is None else round(lam, 3) for lam in known]
+    if where is not None and cell.policy is not None and cell.agreed is not None:
+        found["policy"] = where.values([where.actions[action] for action in cell.policy])
+        found["agreed"] = where.values(cell.agreed.round(3).tolist())
+    return found
 
 
 def _thinned(steps: Any, last: int) -> list[int]:
@@ -248,9 +263,9 @@ def _thinned(steps: Any, last: int) -> list[int]:
 
 
 NAMES = {
-    "u": "u-curves", "learning": "learning-curves", "heat": "error-table", "lambda": "lambda-states",
-    "motion": "lambda-in-time", "kappa": "sensitivity", "paired": "paired", "sensitivity": "alpha-sensitivity",
-    "diverged": "divergence",
+    "u": "u-curves", "learning": "learning-curves", "heat": "error-table", "policy": "policy",
+    "lambda": "lambda-states", "motion": "lambda-in-time", "kappa": "sensitivity", "paired": "paired",
+    "sensitivity": "alpha-sensitivity", "diverged": "divergence",
 }  # fmt: skip
 """What the files of the figures are called."""
 
@@ -265,7 +280,7 @@ def chart(
     view
         The study's results, finished or not.
     figure
-        "u", "learning", "heat", "lambda", "motion", "kappa", "paired", "sensitivity" or "diverged".
+        "u", "learning", "heat", "policy", "lambda", "motion", "kappa", "paired", "sensitivity" or "diverged".
     group
         Of methods, such as "As published"; by default the first.
     measure

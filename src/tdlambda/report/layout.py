@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.control.worlds import observation_grid
+from tdlambda.charts.control_policy import on_map
+from tdlambda.control.worlds import GRID, action_names, observation_grid, plane_of
 from tdlambda.studies.running import prepared
 from tdlambda.studies.study import Study
-from tdlambda.tasks.frozen_lake import FrozenLake
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,19 @@ class Layout:
     Attributes
     ----------
     kind
-        "states": side by side; "map": tiles in a plane.
+        "states": side by side; "map": tiles in a plane; "observations": neither.
     live
         Places in `CellView.lambdas` that are worth showing: terminal states have no λ of their own.
     tiles
-        Of a map: left, right, low, high of each tile; of a grid of states also of those where episodes end.
+        Of a map: left, right, low, high of each tile; of a grid of states also of those where nothing is decided.
     names
-        Of each tile, or of each live state.
+        Of each tile, or of each live state; on a grid of states, the states.
     axes
         The names of the plane's dimensions; a grid of states has none.
+    ends
+        Of a grid of states: what is written where nothing is decided.
+    actions
+        In a study of control, what they are called.
     """
 
     kind: str
@@ -37,41 +41,61 @@ class Layout:
     names: list[Any]
     tiles: Floats | None = None
     axes: tuple[str, str] | None = None
+    ends: list[str] | None = None
+    actions: list[str] = field(default_factory=list)
 
-    def values(self, lambdas: Any) -> list[float | None]:
-        """λ of each tile or live state; None where episodes end."""
-        if self.tiles is None or self.axes is not None:
-            return [float(lambdas[s]) for s in self.live]
-        return [float(lambdas[s]) if s in self.live else None for s in range(len(self.tiles))]
+    def values(self, some: Any) -> list[Any]:
+        """Of each tile or live state its value, λ or an action; None where nothing is decided."""
+        if self.ends is None:
+            return [some[s] for s in self.live]
+        return [some[s] if s in self.live else None for s in self.names]
+
+    @property
+    def height(self) -> int:
+        """Of a map, in pixels, 250 wide: cells of a grid are a little wider than high."""
+        if self.ends is None or self.tiles is None:
+            return 210
+        width, height = np.ptp(self.tiles[:, :2]), np.ptp(self.tiles[:, 2:])
+        return int(np.clip(210 * height / width, 70, 300))
 
 
 def layout(study: Study, method: str, n: int) -> Layout:
-    """How to draw `n` values of λ. A task that cannot be built any more is drawn state by state."""
+    """How to draw `n` values of λ, or actions. A task that cannot be built any more is drawn state by state."""
     plain = Layout("states", list(range(n)), list(range(n)))
     try:
         task: Any = study.environment
         at = np.asarray(_observations(study, method))
     except (ImportError, TypeError, ValueError):
         return plain
-    if task.mdp is None and at.shape == (n, 2):
-        axes = ("position", "velocity") if task.id == "MountainCar-v0" else ("x₁", "x₂")
+    found = _lying(task, at, n) or plain
+    return replace(found, actions=action_names(task)) if study.kind == "control" else found
+
+
+def _lying(task: Any, at: Any, n: int) -> Layout | None:
+    """How a task's observations lie; None if nothing is known."""
+    if (plane := plane_of(task)) is not None and at.shape == (n, 2):
         names = [f"{x:.3g}, {y:.3g}" for x, y in at]
-        return Layout("map", list(range(n)), names, _around(at), axes)
+        return Layout("map", list(range(n)), names, _around(at), plane.axes)
+    letters = getattr(task, "rows", ())
+    if sum(map(len, letters)) == n:
+        cells = on_map(letters)
+        tiles = np.array(
+            [[cell[side] for side in ("left", "right", "low", "high")] for cell in cells], dtype=np.float64
+        )
+        live = [cell["state"] for cell in cells if cell["live"]]
+        return Layout("map", live, [cell["state"] for cell in cells], tiles, ends=[cell["ends"] for cell in cells])
     if task.mdp is None:
-        return plain
+        return None if at.ndim == 1 else Layout("observations", list(range(n)), list(range(n)))
     live = np.flatnonzero(~task.mdp.terminal).tolist()
-    if isinstance(task, FrozenLake):
-        rows, columns = np.divmod(np.arange(task.mdp.n_states), len(task.rows[0]))
-        tiles = np.array([columns, columns + 1, rows, rows + 1], dtype=np.float64).T
-        return Layout("map", live, list(range(task.mdp.n_states)), tiles)
     return Layout("states", live, live)
 
 
 def _observations(study: Study, method: str) -> Any:
-    """Those at which λ is known."""
+    """Those at which λ is known; of a plane, the points."""
     task = study.environment
     if study.kind == "control":
-        return observation_grid(task)
+        plane = plane_of(task)
+        return observation_grid(task) if plane is None else plane.points(GRID)
     return prepared(study, method)[1].observations if task.mdp is None else np.arange(task.mdp.n_states)
 
 

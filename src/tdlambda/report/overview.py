@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ class CellView:
     runs: dict[str, Floats]
     motion: Floats | None = None
     """λ on the way, [moment, observation], where it was kept."""
+    policy: Ints | None = None
+    """In a study of control, the greedy action of most seeds at each observation, where it was kept."""
+    agreed: Floats | None = None
+    """The share of seeds whose greedy action it is."""
 
     def measured(self, measure: str) -> Measured:
         """The tail or the area."""
@@ -63,15 +68,15 @@ class CellView:
         """By what the best cell is found, in hindsight: one in which no run diverged if there is any."""
         return rank(self.diverged, self.measured(measure).mean)
 
-    @property
-    def curve_half(self) -> Floats:
-        """Half the width of the curve's 95 % interval on a logarithmic axis, where no interval reaches 0.
+    def curve_band(self, log: bool) -> tuple[Floats, Floats]:
+        """The curve's 95 % interval, mean ± t s / √n by Student's t.
 
-        By Student's t: the interval is mean · exp(± t s / (√n mean)).
+        On a logarithmic axis it is mean · exp(± t s / (√n mean)), which does not reach 0.
         """
+        half = stdtrit(max(self.n - self.diverged - 1, 1), 0.975) * self.curve_error
         with np.errstate(all="ignore"):
-            half: Floats = stdtrit(max(self.n - self.diverged - 1, 1), 0.975) * self.curve_error / self.curve
-        return half
+            factor = np.exp(half / self.curve)
+            return (self.curve / factor, self.curve * factor) if log else (self.curve - half, self.curve + half)
 
     @property
     def alpha(self) -> float | None:
@@ -132,6 +137,12 @@ class Overview:
     curve_steps: Ints
     cells: list[CellView]
     published: list[Printed]
+
+    @cached_property
+    def positive(self) -> bool:
+        """Whether all errors are above 0, and so have ratios and logarithms. Costs need not be: minus the return."""
+        means = [mean for c in self.cells for mean in (c.tail.mean, c.area.mean, *c.curve)]
+        return self.study.kind == "prediction" or min(filter(np.isfinite, means), default=1.0) > 0
 
     @property
     def by_eye(self) -> bool:
@@ -284,4 +295,14 @@ def _cell(method: str, cell: dict[str, Any], part: pl.DataFrame, motion: Floats 
     runs = {name: part[name].to_numpy() for name in ("seed", *MEASURES)}
     lost = int((part["diverged_at"] >= 0).sum())
     error = spread / np.sqrt(alive)
-    return CellView(method, cell, part.height, lost, tail, area, mean, error, lambdas, runs, motion)
+    found_policy = _most(part.filter(pl.col("diverged_at") < 0)) if "policy" in part.columns else (None, None)
+    return CellView(method, cell, part.height, lost, tail, area, mean, error, lambdas, runs, motion, *found_policy)
+
+
+def _most(part: pl.DataFrame) -> tuple[Ints, Floats] | tuple[None, None]:
+    """The action of most runs at each observation, the first of several, and their share."""
+    actions = np.array(part["policy"].drop_nulls().to_list(), dtype=np.int64)
+    if actions.size == 0:
+        return None, None
+    shares = np.array([(actions == action).mean(axis=0) for action in range(int(actions.max()) + 1)])
+    return shares.argmax(axis=0), shares.max(axis=0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.charts.style import named
-from tdlambda.report.contest import groups
+from tdlambda.report.contest import difference, groups
 from tdlambda.report.findings import z_of
 from tdlambda.report.layout import Layout
 from tdlambda.report.overview import MEASURES, CellView, Overview, Printed
@@ -140,14 +140,19 @@ def comparisons(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
 
 
 def _compared(view: Overview, measure: str, at: Any, a: tuple[str, CellView], b: tuple[str, CellView]) -> Row:
-    n, lost, ratio, low, high, better, b_low, b_high = astuple(view.compare(a[1], b[1], measure))
+    compared = view.compare(a[1], b[1], measure)
+    n, lost, ratio, low, high, better, b_low, b_high = astuple(compared)
+    if not view.positive:
+        apart = difference(compared, a[1], b[1], measure)
+        ratio, low, high = apart.value, apart.low, apart.high
+    bound = _bound if view.positive else float
     there, sure = np.isfinite(ratio), np.isfinite(low)
     said = f"{number(ratio)} ({number(low)} to {number(high)}), better in {better:.0%}"
     alone = (f"{number(ratio)}, " if there else "") + f"no interval (n = {n})"
     return {
         "measure": measure, "at": at, "method": a[0], "reference": b[0], "key": a[0], "series": label(view, a[0]),
         "label": label(view, a[0]), "against": label(view, b[0]), **look(view, a[0]), "shape": shape(view, a[0]),
-        "mid": _bound(ratio), "low": _bound(low) if sure else None, "high": _bound(high) if sure else None,
+        "mid": bound(ratio), "low": bound(low) if sure else None, "high": bound(high) if sure else None,
         "text": said if sure else alone, "short": said.partition(",")[0] if sure else alone,
         "ratio": ratio, "ratio_low": low, "ratio_high": high,
         "interval": f"{number(low)} to {number(high)}" if sure else None, "better": f"{better:.0%}" if there else None,
@@ -158,7 +163,7 @@ def _compared(view: Overview, measure: str, at: Any, a: tuple[str, CellView], b:
 
 def stretches(view: Overview, methods: Sequence[str], factor: float = 2.0) -> Iterator[Row]:
     """For each method, from where to where in α its best cell stays within `factor` of its best."""
-    for name in methods:
+    for name in methods if view.positive else ():
         alphas = sorted({c.alpha for c in view.of(name) if c.alpha is not None})
         if len(alphas) < 2 or alphas[0] <= 0:
             continue
@@ -219,6 +224,19 @@ def motions(view: Overview, where: Layout | None, methods: Sequence[str]) -> Ite
                     yield one | {"step": step, "begin": begins[k], "end": ends[k], "state": state, "lam": round(lam, 3)}
 
 
+def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
+    """The cell of each method whose policy is shown, the best at each α: of studies that kept it."""
+    for name in methods:
+        for alpha in places(view):
+            here = [c for c in view.of(name) if (c.alpha is None or c.alpha == alpha) and c.policy is not None]
+            for measure in MEASURES if here else ():
+                cell = min(here, key=lambda c: c.rank(measure))
+                yield {
+                    "measure": measure, "method": name, "key": name, "series": label(view, name), "alpha": alpha,
+                    "settings": settings_of(cell), "runs": cell.n - cell.diverged, "cell": view.cells.index(cell),
+                }  # fmt: skip
+
+
 def many(where: Layout) -> bool:
     """Whether there are too many places for a row each."""
     return len(where.live) > 40
@@ -239,12 +257,7 @@ def shape(view: Overview, method: str) -> str:
     return str(some[0].look["shape"]) if some else "circle"
 
 
-def curve_of(cell: CellView, kept: Sequence[int]) -> tuple[list[float], list[float]]:
-    """The learning curve of a cell at some points, and half the width of its interval on a logarithmic axis."""
-    return cell.curve[list(kept)].tolist(), cell.curve_half[list(kept)].tolist()
-
-
 __all__ = [
-    "BEST", "Row", "comparisons", "curve_of", "diverged", "errors", "label", "many", "measured", "motions", "named",
-    "parameters", "shape", "stretches",
+    "BEST", "Row", "comparisons", "diverged", "errors", "label", "many", "measured", "motions", "named", "parameters",
+    "policies", "shape", "stretches",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tdlambda.charts.style import SHAPES, TRUTH, colour, shades
+from tdlambda.charts.style import DASHES, SHAPES, TRUTH, colour, shades
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.wording import setting
 
@@ -37,7 +37,7 @@ def series_of(view: Overview, methods: Sequence[str]) -> list[Series]:
     out: list[Series] = []
     for name in methods:
         if name in fixed:
-            out += _lambdas(view, name, len(fixed) > 1)
+            out += _lambdas(view, name, fixed)
         else:
             strong = name in others
             shape = SHAPES[others.index(name) % len(SHAPES)] if strong else "circle"
@@ -61,15 +61,15 @@ def look(view: Overview, method: str, width: float = 2.4, shape: str = "circle")
     return {"colour": colour(method, list(view.study.methods)), "shape": shape, "width": width, "dash": _PLAIN}
 
 
-def _lambdas(view: Overview, method: str, several: bool) -> Iterator[Series]:
+def _lambdas(view: Overview, method: str, fixed: Sequence[str]) -> Iterator[Series]:
     values = sorted({cell.settings["lam"] for cell in view.of(method)})
     for lam, shade in zip(values, shades(len(values)), strict=True):
-        label = f"{view.named(method) + ', ' if several else ''}λ = {setting(lam)}"
+        label = f"{view.named(method) + ', ' if len(fixed) > 1 else ''}λ = {setting(lam)}"
         cells = [cell for cell in view.of(method) if cell.settings["lam"] == lam]
         style = {
             "colour": shade,
             "shape": "circle",
             "width": 1.5,
-            "dash": _DASHED if several and method != "fixed" else _PLAIN,
+            "dash": DASHES[fixed.index(method) % len(DASHES)],
         }
         yield Series(f"{method} {lam:g}", label, method, style, cells)

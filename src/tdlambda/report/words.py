@@ -9,6 +9,7 @@ from tdlambda.report.figures import Drawn
 from tdlambda.report.findings import findings
 from tdlambda.report.overview import Overview
 from tdlambda.report.rows import many
+from tdlambda.studies.building import AGENTS
 
 _MEASURED = {
     "value": "the error is the squared distance to the true values",
@@ -42,7 +43,9 @@ def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
         else "see the same trajectories",
         "heat-hint": f"Small below it: {_source(view)}." if view.published and measure == "tail" else "",
         "published-name": "points of the published figure" if view.by_eye else "published values",
-        **_of_lambda(made), "diverged-hint": some if lost else f"None of the {total} did.",
+        "even": "1" if view.positive else "0", "margin": "ratio" if view.positive else "difference",
+        **_of_lambda(made), "policy-hint": _of_policy(made),
+        "diverged-hint": some if lost else f"None of the {total} did.",
     }  # fmt: skip
 
 
@@ -52,9 +55,10 @@ def _source(view: Overview) -> str:
 
 def _intro(view: Overview, methods: Sequence[str]) -> str:
     study = view.study
+    valued = all(study.methods[name].learner in AGENTS for name in methods)
     acting = (
         f"In each run an agent learns to act in {study.task} while it acts; its cost is minus the return of its "
-        "episodes, so lower is better. α is the step size of its critic."
+        f"episodes, so lower is better. α is the step size of its {'action values' if valued else 'critic'}."
     )
     predicting = (
         f"Each run learns the value of every state while it walks through {study.task}; {_MEASURED[study.score]}, so "
@@ -88,12 +92,26 @@ def _u_hint(view: Overview, methods: Sequence[str], measure: str) -> str:
     return said
 
 
+def _of_policy(made: Drawn) -> str:
+    where = made.where
+    if where is None:
+        return ""
+    place = "at some observations" if where.axes else "at each state"
+    shown = {"map": "the colour is the action" if where.axes else "it is written on the map"}
+    look = shown.get(where.kind, "a column is a state, a row an action")
+    return (
+        f"What the agents would do in the end {place}, without exploring: the action of most runs of each method’s "
+        f"best cell at this α; {look}. The stronger the colour, the more of the runs agree. Diverged ones are left out."
+    )
+
+
 def _of_lambda(made: Drawn) -> dict[str, Any]:
     where, study = made.where, made.view.study
     if where is None:
         return {"lambda-hint": "", "motion-hint": ""}
     shade = " The stronger the colour, the closer to 1."
-    at = "The λ at the end at some observations, mean over runs." if where.axes else (
+    some = where.axes or where.kind == "observations"
+    at = "The λ at the end at some observations, mean over runs." if some else (
         "The λ of each state at the end, mean over runs. States where an episode ends have none.")  # fmt: skip
     drawn = "The line is the median over observations, the band holds 80 % of them." if many(where) else (
         "A row is a state, a column a moment." + shade)  # fmt: skip

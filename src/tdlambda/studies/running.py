@@ -25,6 +25,8 @@ from tdlambda.studies.study import Study
 
 CALIBRATION_SEED = 2**32 + 1
 """Of the trajectory that speed is measured on; no study begins there."""
+KEPT = {"prediction": ("lambdas",), "control": ("lambdas", "policy")}
+"""What a unit holds of its learners, beside their errors."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
     while True:
         n = min(length, study.length)
         begun = time.perf_counter()
-        _run(study, method, [CALIBRATION_SEED], n, points=[n], keep=("lambdas",), threads=1, progress=False)
+        _run(study, method, [CALIBRATION_SEED], n, points=[n], keep=KEPT[study.kind], threads=1, progress=False)
         took = time.perf_counter() - begun
         if length > 64 and (took >= seconds / 2 or n == study.length):
             return took / n * study.length
@@ -236,7 +238,7 @@ def _engine(
     on_seed: Callable[[Result | ControlResult], None] | None = None, stop: threading.Event | None = None,
 ) -> Result | ControlResult:  # fmt: skip
     options: dict[str, Any] = {
-        "points": study.read_at.tolist(), "keep": ("lambdas",), "threads": threads, "progress": progress,
+        "points": study.read_at.tolist(), "keep": KEPT[study.kind], "threads": threads, "progress": progress,
         "on_seed": on_seed, "hold": on_seed is None, "stop": stop, "follow": study.followed(method),
     }  # fmt: skip
     return _run(study, method, seeds, study.length, **options)

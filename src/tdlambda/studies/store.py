@@ -49,6 +49,8 @@ _COLUMNS = {
 """Of every unit, beside the grid's."""
 _MOTION = "motion"
 """Of units that were followed: λ of each cell on the way, [moment · observation], in 255ths."""
+_POLICY = "policy"
+"""Of units of control: the greedy action at each observation. Those of earlier programs have none."""
 _UNFINISHED = ".unfinished"
 _SURELY_DEAD = 86_400.0
 """Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
@@ -149,6 +151,8 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
     }
     if seed in result.motion:
         columns[_MOTION] = _as_bytes(result.motion[seed])
+    if isinstance(result, ControlResult):
+        columns[_POLICY] = pa.array([one[0].tolist() for one in result.policy], type=pa.list_(pa.uint16()))
     about = json.dumps({"format": FORMAT, "key": study.key(method), "seed": seed, "rows": n, "summed": True})
     table = pa.table(columns).replace_schema_metadata({_ABOUT: about.encode()})
     sink = BytesIO()
@@ -174,7 +178,7 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
         raise DamagedError(f"{path} cannot be read: {error}") from error
     kinds = {name: str(table.schema.field(name).type) for name in _COLUMNS if name in table.column_names}
     said = {"format": FORMAT, "key": key, "seed": seed, "rows": table.num_rows, "summed": True}
-    axes = [name for name in table.column_names if name not in (*_COLUMNS, _MOTION)]
+    axes = [name for name in table.column_names if name not in (*_COLUMNS, _MOTION, _POLICY)]
     good = about == said and kinds == _COLUMNS and not any(table[name].null_count for name in _COLUMNS)
     if not good or (table.select(axes).to_pylist() if axes else [{}] * table.num_rows) != cells:
         raise DamagedError(f"{path} holds other results than its name says")
@@ -224,8 +228,8 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
     step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
     of each state (of a grid of observations, where there are no states). In a study of control, errors are costs: minus
-    the mean return, and `area` is that after the warm-up. Damaged files are left out with a warning; `tdlambda run`
-    redoes them.
+    the mean return, and `area` is that after the warm-up; `policy` is the greedy action at each of these observations.
+    Damaged files are left out with a warning; `tdlambda run` redoes them.
 
     Examples
     --------
@@ -248,7 +252,7 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     for method, declared in study.methods.items():
         tables = list(_units(store, method))
         if tables:
-            frame = pl.from_arrow(pa.concat_tables(tables))
+            frame = pl.from_arrow(pa.concat_tables(tables, promote_options="default"))
             assert isinstance(frame, pl.DataFrame)
             rules = [declared.settings(cell)[0] for cell in study.cells(method)] * len(tables)
             named = [pl.lit(method).alias("method"), pl.lit(declared.learner).alias("learner")]
@@ -274,7 +278,7 @@ def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
             unit = read_unit(store.path(method, store.study.seed), store.keys[method], store.study.seed, cells)
             if _MOTION in unit.column_names:
                 rows = unit[_MOTION].to_pylist()
-                found[method] = [np.array(row, dtype=np.float64).reshape(moments, -1) / 255 for row in rows]
+                found[method] = [np.reshape(row, (moments, len(row) // moments)) / 255 for row in rows]
     return found
 
 
@@ -369,7 +373,7 @@ def _rows(table: Any) -> pa.Array:
 
     with np.errstate(over="ignore"):  # an error beyond float32 is as good as infinite
         flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
-    return pa.ListArray.from_arrays(np.arange(0, table.size + 1, table.shape[1], dtype=np.int32), flat)
+    return pa.ListArray.from_arrays(table.shape[1] * np.arange(len(table) + 1, dtype=np.int32), flat)
 
 
 @cache

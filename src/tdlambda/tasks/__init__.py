@@ -20,11 +20,12 @@ from tdlambda.tasks import (
 from tdlambda.tasks.base import TabularTask, Task
 from tdlambda.tasks.registry import TASKS, TaskEntry, make, register
 from tdlambda.tasks.table_world import table_world
-from tdlambda.tasks.world import WORLDS, World, WorldEnv, states
+from tdlambda.tasks.world import WORLDS, Plane, World, WorldEnv, states
 
 __all__ = [
     "TASKS",
     "WORLDS",
+    "Plane",
     "TabularTask",
     "Task",
     "TaskEntry",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tdlambda.arrays import Floats, fraction
 from tdlambda.randomness import uniform
-from tdlambda.tasks.world import WORLDS, World
+from tdlambda.tasks.world import WORLDS, Plane, World
 
 PI = math.pi
 
@@ -34,7 +34,14 @@ def cart_pole(limit: int = 500, discount: float = 1.0) -> World:
         2,
         limit,
         space=space,
+        plane=Plane(("angle of the pole", "its speed"), (-0.21, -1.5), (0.21, 1.5), balancing),
+        action_names=("left", "right"),
     )
+
+
+def balancing(angle: float, speed: float) -> tuple[float, float, float, float]:
+    """What CartPole shows of the pole while the cart is in the middle and at rest."""
+    return 0.0, 0.0, angle, speed
 
 
 def begin_cart(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:  # noqa: ARG001
@@ -65,9 +72,14 @@ def acrobot(limit: int = 500, discount: float = 1.0) -> World:
     """
     high = np.array([1.0, 1.0, 1.0, 1.0, 4 * PI, 9 * PI])
     space = gym.spaces.Box(-high, high, dtype=np.float64)
-    return World(
-        begin_acrobot, move_acrobot, [9.8, 0.2, fraction(discount, "discount")], 4, 3, limit, observe_acrobot, space
-    )
+    plane = Plane(("angle of the first link", "its speed"), (-PI, -4 * PI), (PI, 4 * PI), swinging)
+    numbers, names = [9.8, 0.2, fraction(discount, "discount")], ("torque -1", "torque 0", "torque +1")
+    return World(begin_acrobot, move_acrobot, numbers, 4, 3, limit, observe_acrobot, space, plane, names)
+
+
+def swinging(angle: float, speed: float) -> tuple[float, float, float, float, float, float]:
+    """What Acrobot shows while both links are in line and turn together."""
+    return math.cos(angle), math.sin(angle), 1.0, 0.0, speed, 0.0
 
 
 def begin_acrobot(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:  # noqa: ARG001

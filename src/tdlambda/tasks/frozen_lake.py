@@ -54,6 +54,8 @@ class FrozenLake(TabularTask):
     (12, 4, np.float64(0.0102))
     """
 
+    action_names = ("←", "↓", "→", "↑")
+
     def __init__(
         self,
         map: str | Sequence[str] = "4x4",  # noqa: A002, what Gymnasium calls it
@@ -71,7 +73,7 @@ class FrozenLake(TabularTask):
             lake = FrozenLakeEnv(map_name=map, is_slippery=slippery)
         else:
             lake = FrozenLakeEnv(desc=_checked(map), is_slippery=slippery)
-        self.rows = tuple("".join(row) for row in np.asarray(lake.desc).astype(str))
+        self.rows = map_of(lake)
         mdp = FiniteMDP.from_table(lake, discount=discount)
         small = (lake.nrow, lake.ncol) == (4, 4)
         features = features or ("tilings" if small else "one-hot")
@@ -79,6 +81,11 @@ class FrozenLake(TabularTask):
             raise ValueError(f'features must be "one-hot", or "tilings" on a 4x4 map; got {features!r}')
         encoder: Encoder = GridTilings.frozen_lake() if features == "tilings" else OneHot(mdp.n_states)
         super().__init__(mdp, target, behavior, encoder)
+
+
+def map_of(lake: FrozenLakeEnv) -> tuple[str, ...]:
+    """Its map, rows of letters."""
+    return tuple("".join(row) for row in np.asarray(lake.desc).astype(str))
 
 
 def _checked(rows: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ class Gridworld(TabularTask):
     """
 
     rows: tuple[str, ...]
+    action_names = ("↑", "→", "↓", "←")
 
     def __init__(self, rows: list[str], goal: int, discount: float, step: Callable[[int, int, int], tuple[int, float]]):
         self.rows = tuple(rows)

@@ -13,7 +13,7 @@ from tdlambda.mdp import Transitions
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.registry import register
-from tdlambda.tasks.world import World
+from tdlambda.tasks.world import Plane, World
 
 LOW, HIGH, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
 _FORCE, _GRAVITY = 0.001, 0.0025
@@ -80,6 +80,8 @@ class MountainCar(Task[Floats]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012, Gymnasium's own declaration
     target: PumpPolicy
     behavior: PumpPolicy
+    plane = Plane(("position", "velocity"), (LOW, -MAX_SPEED), (HIGH, MAX_SPEED))
+    action_names = ("left", "none", "right")
 
     def __init__(
         self,
@@ -135,7 +137,8 @@ class MountainCar(Task[Floats]):
     def world(self) -> World:
         """The dynamics, for compiled code."""
         numbers = [self.noise, *self.start, self.arrival]
-        return World(_begin, _act, numbers, size=2, actions=3, limit=self.limit or 0, space=self.observation_space)
+        space, names = self.observation_space, self.action_names
+        return World(_begin, _act, numbers, 2, 3, self.limit or 0, space=space, plane=self.plane, action_names=names)
 
 
 class CarSampler:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,44 @@ from tdlambda.randomness import stream
 
 BeginWorld = Callable[[Floats, Floats, Any], None]
 MoveWorld = Callable[[Floats, Floats, int, Any], Any]
+
+
+def _itself(x: float, y: float) -> Sequence[float]:
+    return x, y
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two dimensions of a world, over which λ and the policy are shown.
+
+    Attributes
+    ----------
+    axes
+        What the dimensions are.
+    low, high
+        Where each begins and ends.
+    observation
+        The observation at two numbers; by default it is these two.
+
+    Examples
+    --------
+    >>> Plane(("angle", "speed"), (-1, -2), (1, 2), lambda angle, speed: (0.0, angle, speed)).observations(2).tolist()
+    [[0.0, -1.0, -2.0], [0.0, -1.0, 2.0], [0.0, 1.0, -2.0], [0.0, 1.0, 2.0]]
+    """
+
+    axes: tuple[str, str]
+    low: Sequence[float]
+    high: Sequence[float]
+    observation: Callable[[float, float], Sequence[float]] = _itself
+
+    def points(self, n: int) -> Floats:
+        """A grid with n values along each dimension, the second first to change [point, 2]."""
+        axes = [np.linspace(low, high, n) for low, high in zip(self.low, self.high, strict=True)]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+
+    def observations(self, n: int) -> Floats:
+        """The observations at these points."""
+        return np.array([self.observation(*point) for point in self.points(n)], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -45,6 +83,10 @@ class World:
         ``observe(numbers, state, out)`` writes the observation; None if it is the state itself.
     space
         Space of the observations: a `Box` of vectors, or `Discrete` where the observation is one whole number.
+    plane
+        Where λ and the policy are shown, a `td.tasks.Plane`; a bounded box of two dimensions needs none.
+    action_names
+        What the actions are called in charts; by default their numbers.
 
     Examples
     --------
@@ -68,6 +110,8 @@ class World:
     limit: int = 0
     observe: Callable[[Floats, Floats, Floats], None] | None = None
     space: Any = field(default=None, compare=False)
+    plane: Plane | None = field(default=None, compare=False)
+    action_names: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Validate what compiled code will rely on."""
@@ -105,6 +149,7 @@ class WorldEnv(gym.Env[Any, Any]):
     def __init__(self, world: World) -> None:
         self.world, self.observation_space = world, world.space
         self.action_space = gym.spaces.Discrete(world.actions)
+        self.plane, self.action_names = world.plane, world.action_names
         self._state, self._random, self._steps = np.zeros(world.size), stream(0), -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

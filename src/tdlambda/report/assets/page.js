@@ -76,7 +76,7 @@ function panels(id, plot, figure, rows) {
   }
   return names.map((name, k) => {
     const one = rows.find((row) => row[figure.panels] === name);
-    plot.children[k].children[1].textContent = figure.lists.lam || one.seed !== undefined ? one.settings : "";
+    plot.children[k].children[1].textContent = figure.panels === "series" ? one.settings : "";
     return draw(id, plot.children[k].lastChild, figure, rows, name);
   });
 }

@@ -1,0 +1,31 @@
+"""A run of agents as it was asked for."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from tdlambda.arrays import Ints
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run as it was asked for, checked."""
+
+    world: Any
+    """A `World` to run compiled, or an `EnvTask` to run in processes."""
+    agents: dict[str, Any]
+    seeds: tuple[int, ...]
+    steps: int
+    points: Ints
+    keep: tuple[str, ...]
+    observations: Any
+    follow: tuple[int, ...] = ()
+    """Seeds of which λ is kept on the way."""
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def total(self) -> int:
+        """Steps of all seeds."""
+        return self.steps * len(self.seeds)
