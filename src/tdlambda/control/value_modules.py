@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tdlambda.control import interaction, value_steps
-from tdlambda.control.modules import Parts, write_world
+from tdlambda.control.modules import Parts, Sizes, write_world
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.schedules import lazy, one
@@ -51,6 +51,8 @@ def learn_at(
     a_, s_ = agent_[0], state_[0]
     q_, pi_, b_, _, _, pyv_, _, _, _, px_, pz_, py_ = room_of(a_, room_, index_)
     size_ = s_.size // a_.actions
+    if not (0 <= action_ < a_.actions and 0 <= taken_ < a_.actions):
+        return NO_ACTION
     status_ = check(reward, gamma, 1.0) or (IN_USE if s_.busy else OK)
     status_ = status_ or check_features(x_, xv_, size_, OBS, OBS_VALUES)
     status_ = status_ or check_features(y_, yv_, size_, NEXT_OBS, NEXT_OBS_VALUES)
@@ -151,7 +153,7 @@ class ValueForm(NamedTuple):
 
     def write(self, parts: Parts, known: bool = False) -> None:
         """The agent's functions, beside the learner's and `weight_`."""
-        parts.write("NEVER", f"NEVER = {value_steps.NEVER}")
+        parts.write("NEVER", f"NEVER, NO_ACTION = {value_steps.NEVER}, {value_steps.NO_ACTION}")
         parts.copy(self.aim, "aim_")
         parts.copy(self.behave, "behave_")
         parts.copy(CORRECTIONS[self.correction], "coefficients_")
@@ -194,6 +196,7 @@ class WorldForm(NamedTuple):
     move: Callable[..., Any]
     observe: Callable[..., Any] | None
     encode: Callable[..., Any]
+    sizes: Sizes
 
 
 @cache
@@ -207,5 +210,5 @@ def value_world_module(form: WorldForm) -> ModuleType:
         parts.copy(value_steps.weight, "weight_")
     form.agent.write(parts, known=True)
     write_world(parts, form.begin, form.move, form.observe, form.encode)
-    parts.copy(interaction.interact_values, "interact_values", how="kernel")
+    parts.copy(interaction.interact_values, "interact_values", form.sizes._asdict(), "loop")
     return parts.load(f"control_{form.schedule}_{model.name}")
