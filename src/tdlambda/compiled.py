@@ -1,5 +1,6 @@
 """The one place where Python functions become machine code."""
 
+import ctypes
 import hashlib
 import os
 import warnings
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
+from llvmlite import ir
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -105,6 +107,23 @@ def entry(function: _Function, *examples: Any) -> _Function:
     dispatcher: Any = function
     dispatcher.compile(types)
     return cast(_Function, dispatcher.overloads[types].entry_point)
+
+
+def _called(_: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
+    """Type and code of `called`."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ARG001
+        pointer = ir.IntType(8).as_pointer()
+        at = builder.inttoptr(given[0], ir.FunctionType(ir.DoubleType(), [pointer]).as_pointer())
+        return builder.call(at, [builder.inttoptr(given[1], pointer)])
+
+    return numba.float64(numba.int64, numba.int64), code
+
+
+called: Any = numba.extending.intrinsic(_called)
+"""``called(function, argument)``: the number that a function of C gives, both as addresses; for compiled code."""
+if not IS_COMPILED:
+    called = lambda function, argument: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument)  # noqa: E731
 
 
 def _compile(function: _Function, **options: Any) -> _Function:

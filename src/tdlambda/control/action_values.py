@@ -23,6 +23,7 @@ from tdlambda.features.base import as_vector
 from tdlambda.learners import Algorithm, Diverged
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
+from tdlambda.randomness import Drawing
 from tdlambda.rules import Fixed, PerState, as_rule
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
@@ -30,7 +31,7 @@ _X = (np.zeros(1, np.int64), np.zeros(1))
 _ANY = np.zeros((2, 2))[:, 0]
 _NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
 _DOORS: dict[str, tuple[Any, ...]] = {
-    "act_index": (0, 0.0),
+    "act_index": (0, 0, 0),
     "act_vector": (_ANY, 0.0),
     "learn_index": (0, 0, *_NUMBERS),
     "learn_vector": (_ANY, _ANY, *_NUMBERS),
@@ -150,6 +151,7 @@ class ActionValues(ValueState):
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
+        self._drawing = Drawing(None, 0, 0)
         self._doors: dict[str, Callable[..., Any]] = {}
         for name, examples in _DOORS.items():
             setattr(self, f"_{name}", partial(self._first, name, examples))
@@ -179,24 +181,20 @@ class ActionValues(ValueState):
 
     def act(self, obs: Any, rng: np.random.Generator) -> int:
         """Draw an action from the policy, or from the behaviour policy if there is one."""
-        if self._chooses:
-            if self._one_hot and type(obs) is int:
-                action = self._act_index(obs, rng.random())
-                if action >= 0:
-                    return action
-            return self._choose(obs, rng.random())
-        return drawn((self._b or self._pi)(obs), rng.random())
-
-    def _choose(self, obs: Any, u: float) -> int:
-        """The action that a uniform number chooses."""
-        if self._one_hot and type(obs) is int:
-            action = self._act_index(obs, u)
+        if not self._chooses:
+            return drawn((self._b or self._pi)(obs), rng.random())
+        if type(obs) is int and self._one_hot:
+            known, function, state, _ = self._drawing
+            if known is not rng:
+                self._drawing = Drawing.of(rng)
+                return self.act(obs, rng)
+            action = self._act_index(obs, function, state)
         elif self._kernel is not None:
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                 obs = as_vector(obs, self._kernel.dimensions)
-            action = self._act_vector(obs, u)
+            action = self._act_vector(obs, rng.random())
         else:
-            return self._door("act_at", *_X, 0.0)(*self._encoded(obs), u)
+            return self._door("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
         if action < 0:
             self.features.encode(obs)  # says what is wrong
             raise ValueError(f"obs: the features refuse {obs!r}")

@@ -68,9 +68,12 @@ def learn_at(
     return status_
 '''
 
-INDICES = '''@brief
-def act_index(rows_, agent_, room_, s_, u_):
-    """An action in a one-hot state; -1 if there is no such state."""
+INDICES = '''from tdlambda.core.runtime import called
+
+
+@brief
+def act_index(rows_, agent_, room_, s_, function_, random_):
+    """An action in a one-hot state, by the next number of a generator (`randomness.Drawing`); -1 if there is none."""
     a_ = agent_[0]
     if not 0 <= s_ < a_.size:
         return -1
@@ -78,7 +81,7 @@ def act_index(rows_, agent_, room_, s_, u_):
     for k_ in range(a_.actions):
         q_[k_] = rows_[0, s_ * a_.actions + k_]
     behaved(a_, q_, b_)
-    return draw(b_, u_)
+    return draw(b_, called(function_, random_))
 
 
 @brief
