@@ -160,7 +160,7 @@ def speed() -> Cases:
         found["control", f"MountainCar, {rule}"] = partial(control, rule, 100_000)
     tables = ("RingWorld-v0", "FrozenLake-v0", "CliffWalking-v0", "WindyGridworld-v0", "Bifurcation-v0")
     for place, rule in product((*tables, "MountainCar-v0", "CartPole-v1", "Acrobot-v1"), ("0.9", "Meta")):
-        found["control", f"Sarsa, {place}, {rule}"] = partial(action_values, place, rule, 100_000)
+        found["control", f"Sarsa, {place}, {rule}"] = partial(action_values, place, rule, 400_000)
     return found
 
 

@@ -109,8 +109,13 @@ def entry(function: _Function, *examples: Any) -> _Function:
     return cast(_Function, dispatcher.overloads[types].entry_point)
 
 
+def called(function: int, argument: int) -> float:
+    """The number that a function of C gives for one pointer; function and pointer are addresses."""
+    return float(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument))
+
+
 def _called(_: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
-    """Type and code of `called`."""
+    """The same as machine code: its type, and what writes it."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ARG001
         pointer = ir.IntType(8).as_pointer()
@@ -120,10 +125,8 @@ def _called(_: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
     return numba.float64(numba.int64, numba.int64), code
 
 
-called: Any = numba.extending.intrinsic(_called)
-"""``called(function, argument)``: the number that a function of C gives, both as addresses; for compiled code."""
-if not IS_COMPILED:
-    called = lambda function, argument: ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument)  # noqa: E731
+if IS_COMPILED:
+    called = numba.extending.intrinsic(_called)
 
 
 def _compile(function: _Function, **options: Any) -> _Function:
