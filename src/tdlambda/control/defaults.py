@@ -6,8 +6,8 @@ number of visits n: tables need to average chance out, shared features to follow
     table            α = 0.5 (10 / (10 + n))^0.8
     other features   α = 0.5/|x|² (1000 / (1000 + n))^0.7
 
-The numbers were chosen on seeds 100 to 107 of CartPole, Acrobot, MountainCar and FrozenLake; docs/control.md has what
-they give on other seeds.
+The numbers were chosen on seeds 100 to 107 of CartPole, Acrobot, MountainCar and FrozenLake, and the power 0.7 with
+Sarsa's ε on seeds 100 to 131 (`experiments/control/settings.py`); docs/control.md has what they give on other seeds.
 """
 
 from __future__ import annotations
