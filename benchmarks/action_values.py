@@ -19,12 +19,12 @@ import tdlambda as td
 from tdlambda.control.lane import Lane
 from tdlambda.control.worlds import world_of
 
-CAR = td.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, 8)
-CART = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], 8, 4)
-SWING = td.TileCoder([-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3], 16, 4)
+CAR = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, 8)
+CART = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], 8, 4)
+SWING = td.features.TileCoder([-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3], 16, 4)
 PLACES: dict[str, tuple[Any, Any, Any]] = {
     "RingWorld": ("RingWorld-v0", lambda: td.make("RingWorld-v0"), None),
-    "FrozenLake": (td.make("FrozenLake-v0", "one-hot"), lambda: gym.make("FrozenLake-v1"), td.OneHot(16)),
+    "FrozenLake": (td.make("FrozenLake-v0", "one-hot"), lambda: gym.make("FrozenLake-v1"), td.features.OneHot(16)),
     "CliffWalking": ("CliffWalking-v0", lambda: gym.make("CliffWalking-v1"), None),
     "WindyGridworld": ("WindyGridworld-v0", lambda: td.make("WindyGridworld-v0"), None),
     "Bifurcation": ("Bifurcation-v0", lambda: td.make("Bifurcation-v0"), None),
@@ -33,12 +33,12 @@ PLACES: dict[str, tuple[Any, Any, Any]] = {
     "Acrobot": ("Acrobot-v1", lambda: gym.make("Acrobot-v1"), SWING),
 }
 """Compiled world, the environment in Python, features."""
-RULES: dict[str, Any] = {"λ = 0.9": 0.9, "META": td.Meta(kappa=1e-3)}
+RULES: dict[str, Any] = {"λ = 0.9": 0.9, "META": td.rules.Meta(kappa=1e-3)}
 
 
 def agent(features: Any, actions: int, lam: Any) -> td.Sarsa:
     """Sarsa(λ) on the library's default algorithm."""
-    policy = td.EpsilonGreedy(0.1)
+    policy = td.control.EpsilonGreedy(0.1)
     return td.Sarsa(features, actions, 0.1 / features.active, lam, policy=policy, on_divergence="flag")
 
 
@@ -110,9 +110,9 @@ def main() -> None:
     print(f"\n{'features':24s} {'update µs':>10s} {'act+update µs':>14s} {'ratio':>7s}")
     point = np.array([-0.5, 0.01]), np.array([-0.49, 0.012])
     cases: dict[str, tuple[Any, Any, Any]] = {
-        "OneHot(64)": (td.OneHot(64), 3, 4),
+        "OneHot(64)": (td.features.OneHot(64), 3, 4),
         "TileCoder, 8 active": (CAR, *point),
-        "Fourier, 64": (td.Fourier([-1.2, -0.07], [0.6, 0.07], 7), *point),
+        "Fourier, 64": (td.features.Fourier([-1.2, -0.07], [0.6, 0.07], 7), *point),
     }
     for name, case in cases.items():
         alone, both = by_hand(*case, times=2_000 if quick else 20_000)
@@ -120,7 +120,7 @@ def main() -> None:
     print(f"\n{'features (8 active)':24s}" + "".join(f"{rule:>12s}" for rule in RULES) + "   µs a step of the engine")
     world = world_of(PLACES["MountainCar"][0])
     for tiles in ([8, 8], [8, 64], [64, 64]):
-        features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles)
+        features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles)
         each = [
             np.median([engine(world, agent(features, 3, lam), steps, k) for k in range(times)])
             for lam in RULES.values()

@@ -25,16 +25,16 @@ SWING = ([-1, -1, -1, -1, -4 * math.pi, -9 * math.pi], [1, 1, 1, 1, 4 * math.pi,
 CAR = ([-1.2, -0.07], [0.6, 0.07])
 
 
-def tiles(box: Any, tilings: int, n: int) -> td.TileCoder:
+def tiles(box: Any, tilings: int, n: int) -> td.features.TileCoder:
     """Tile coding as Sutton & Barto recommend it."""
-    return td.TileCoder(*box, tilings=tilings, tiles=n, offsets="asymmetric")
+    return td.features.TileCoder(*box, tilings=tilings, tiles=n, offsets="asymmetric")
 
 
 CASES: dict[str, tuple[str, Any, int, float]] = {
-    "CartPole-v1, Sarsa, Fourier": ("CartPole-v1", lambda _: td.Sarsa(td.Fourier(*CART), 2), 100_000, 475),
+    "CartPole-v1, Sarsa, Fourier": ("CartPole-v1", lambda _: td.Sarsa(td.features.Fourier(*CART), 2), 100_000, 475),
     "CartPole-v1, Sarsa, tiles": ("CartPole-v1", lambda _: td.Sarsa(tiles(CART, 8, 4), 2), 100_000, 475),
     "CartPole-v1, actor-critic, Fourier": (
-        "CartPole-v1", lambda env: td.ActorCritic.for_env(env, td.Fourier(*CART)), 100_000, 475),
+        "CartPole-v1", lambda env: td.ActorCritic.for_env(env, td.features.Fourier(*CART)), 100_000, 475),
     "Acrobot-v1, Sarsa, tiles": ("Acrobot-v1", lambda _: td.Sarsa(tiles(SWING, 32, 4), 3), 200_000, -100),
     "MountainCar-v0, Sarsa, tiles": ("MountainCar-v0", lambda _: td.Sarsa(tiles(CAR, 16, 8), 3), 100_000, -120),
 }  # fmt: skip
@@ -45,7 +45,7 @@ def lake(seed: int, steps: int) -> float:
     """How far the learnt policy's exact value is from the optimum, γ = 0.99."""
     env = gym.make("FrozenLake-v1", map_name="8x8")
     mdp = td.FiniteMDP.from_table(env, discount=0.99)
-    agent = td.QLambda(td.OneHot(64), 4)
+    agent = td.QLambda(td.features.OneHot(64), 4)
     td.train(env, agent, steps=steps, seed=seed, gamma=0.99)
     policy = np.eye(4)[[agent.greedy(s) for s in range(64)]]
     return float(mdp.optimal().v[0] - mdp.v(policy)[0])

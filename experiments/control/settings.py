@@ -43,8 +43,10 @@ OTHERS: list[dict[str, float]] = [
 
 def agent(features: Any, actions: int, epsilon: float, over: int, lam: float, share: float, power: float) -> td.Sarsa:
     """Sarsa(λ) with α = share/|x|² (1000 / (1000 + visits))^power."""
-    alpha = td.OneOver("visits", share / features.active * 1000**power, 1000, power)
-    return td.Sarsa(features, actions, alpha, lam, policy=td.EpsilonGreedy(td.Falling(epsilon, 0.0, over=int(over))))
+    alpha = td.steps.OneOver("visits", share / features.active * 1000**power, 1000, power)
+    return td.Sarsa(
+        features, actions, alpha, lam, policy=td.control.EpsilonGreedy(td.control.Falling(epsilon, 0.0, over=int(over)))
+    )
 
 
 def main() -> None:

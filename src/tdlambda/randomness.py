@@ -52,11 +52,11 @@ def _rotate(x: np.uint64, k: int) -> np.uint64:
 
 @compiled
 def uniform(s: NDArray[np.uint64]) -> float:
-    """The next number of the stream `s`, uniform on [0, 1); for compiled code, such as a `td.World` of your own.
+    """The next number of the stream `s`, uniform on [0, 1); for compiled code, such as a `td.tasks.World` of your own.
 
     >>> import tdlambda as td
     >>> random = td.randomness.stream(7)
-    >>> 0 <= td.uniform(random) < 1
+    >>> 0 <= td.tasks.uniform(random) < 1
     True
     """
     result = _rotate(s[0] + s[3], 23) + s[0]

@@ -28,7 +28,7 @@ class Stream:
         self.pi, self.b = (rng.dirichlet(np.ones(ACTIONS) * 2, size=STATES) for _ in range(2))
         self.ended = np.zeros(STEPS, dtype=int)
         self.ended[[9, 31]], self.ended[22] = 1, 2
-        self.features = td.Table(self.x)
+        self.features = td.features.Table(self.x)
 
     def phi(self, s: int, a: int) -> Array:
         """x(s, a), as [feature, action] flattened."""
@@ -124,7 +124,7 @@ CASES = [
 def agent_of(stream: Stream, kind: Any, name: str, off_policy: bool, algorithm: Any) -> Any:
     if kind in ("greedy", "peng"):
         form: Any = {"greedy": "watkins", "peng": "peng"}[kind]
-        behavior = td.EpsilonGreedy(0.5)
+        behavior = td.control.EpsilonGreedy(0.5)
         return td.QLambda(stream.features, ACTIONS, 0.05, stream.lam, form=form, behavior=behavior, algorithm=algorithm)
     correction = "importance" if name == "none" else name
     options: Any = {"policy": stream.pi, "behavior": stream.b if off_policy else None, "correction": correction}
@@ -163,7 +163,7 @@ GOLDEN = {
 
 def check_golden_weights() -> None:
     for name, expected in GOLDEN.items():
-        learner = td.TD(td.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
+        learner = td.TD(td.features.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
         learner._for_actions(True, True)
         index, i = np.arange(3), np.arange(3)
         for t in range(12):
@@ -183,7 +183,7 @@ def test_golden_weights() -> None:
 
 def check_watkins() -> None:
     """Greedy, exploratory, greedy: what follows the exploratory action must not reach the pair before it."""
-    agent = td.QLambda(td.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[0, 0, 1, 0, 1, 0, 1, 0])
+    agent = td.QLambda(td.features.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[0, 0, 1, 0, 1, 0, 1, 0])
     agent.update(0, 0, 0.0, 1, 1, 1.0)  # action 1 in state 1 is not greedy: q(1, ·) = (1, 0)
     first = agent.q(0)[0]
     assert first == pytest.approx(0.5)  # δ = 0 + 1 - 0
@@ -196,7 +196,7 @@ def check_watkins() -> None:
 
 
 def check_ties() -> None:
-    agent = td.QLambda(td.OneHot(2), 3, 0.5, 1.0, algorithm=td.TD)
+    agent = td.QLambda(td.features.OneHot(2), 3, 0.5, 1.0, algorithm=td.TD)
     agent.update(0, 0, 1.0, 1, 2, 1.0)
     assert agent.learner.trace_decay == 1.0  # all of q(1, ·) are 0
 
@@ -205,9 +205,9 @@ def check_schedules() -> None:
     """Mixtures as x', traces cut, λ learnt and given: few features, and many with a list of the live ones."""
     rng = np.random.default_rng(3)
     cases: list[tuple[Any, Any]] = [(kind, 0.8) for kind in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD)]
-    for algorithm, rule in [*cases, (td.TrueOnlineETD, 0.8), (td.TrueOnlineTD, td.Meta(kappa=0.05))]:
+    for algorithm, rule in [*cases, (td.TrueOnlineETD, 0.8), (td.TrueOnlineTD, td.rules.Meta(kappa=0.05))]:
         for size in (12, 300):
-            learner = algorithm(td.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
+            learner = algorithm(td.features.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
             learner._for_actions(True, True)
             numbers = {n: float(learner._record[n][0]) for n in learner._record.dtype.names}
             oracle, index = Interpreter(learner.model, size, numbers), np.arange(size)
@@ -225,8 +225,8 @@ def test_schedules_agree_with_the_interpreter() -> None:
 
 def check_clearing() -> None:
     """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
-    agent = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
-    kept = td.Sarsa(td.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
+    agent = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
+    kept = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
     for one in (agent, kept):
         for action in (0, 1):
             one.update(0, action, 1.0, 1 if action else 0, 1, 0.5)
@@ -241,7 +241,7 @@ def test_cuts_ties_and_clearing() -> None:
 
 @pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
 def test_act_takes_the_next_number_of_any_generator(kind: Any) -> None:
-    agent = td.Sarsa(td.OneHot(3), 4, 0.1, 0.5, policy=td.EpsilonGreedy(1.0))
+    agent = td.Sarsa(td.features.OneHot(3), 4, 0.1, 0.5, policy=td.control.EpsilonGreedy(1.0))
     rng, twin, other = (np.random.Generator(kind(seed)) for seed in (5, 5, 6))
     for k in range(200):
         if k % 7 == 0:

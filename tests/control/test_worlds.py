@@ -97,8 +97,8 @@ def test_finite_worlds_make_their_tasks_transitions(name: str) -> None:
             world.begin(world.numbers, state, other)
 
 
-CART = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=4, tiles=4)
-SWING = td.TileCoder([-1, -1, -1, -1, -12, -28], [1, 1, 1, 1, 12, 28], tilings=4, tiles=3)
+CART = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=4, tiles=4)
+SWING = td.features.TileCoder([-1, -1, -1, -1, -12, -28], [1, 1, 1, 1, 12, 28], tilings=4, tiles=3)
 FEATURES = {"CartPole-v1": CART, "Acrobot-v1": SWING}
 RUNS: list[tuple[str, Any, int]] = [
     ("RingWorld-v0", lambda f, k: td.Sarsa(f, k, 0.1, 0.9), 400),
@@ -106,15 +106,15 @@ RUNS: list[tuple[str, Any, int]] = [
 ]  # fmt: skip
 MORE: list[tuple[str, Any, int]] = [
     ("Bifurcation-v0", lambda f, k: td.Sarsa(
-        f, k, 0.1, 0.9, target="expected", correction="retrace", algorithm=td.TD, policy=td.EpsilonGreedy(0.1),
-        behavior=td.EpsilonGreedy(td.Falling(1.0, 0.2, 0, by="episodes", after=5)), trace_tolerance=0.0), 2000),
+        f, k, 0.1, 0.9, target="expected", correction="retrace", algorithm=td.TD, policy=td.control.EpsilonGreedy(0.1),
+        behavior=td.control.EpsilonGreedy(td.control.Falling(1.0, 0.2, 0, by="episodes", after=5)), trace_tolerance=0.0), 2000),
     ("CliffWalking-v0", lambda f, k: td.Sarsa(f, k, 0.1, 0.8, target="expected", trace_tolerance=0.0), 2000),
     ("WindyGridworld-v0", lambda f, k: td.QLambda(f, k, 0.1, 0.8, trace_tolerance=0.0), 2000),
     ("Acrobot-v1", lambda f, k: td.Sarsa(f, k, 0.05, 0.9, trace_tolerance=0.0), 600),
-    ("MountainCar-v0", lambda f, k: td.Sarsa(f, k, 0.05, td.Meta(kappa=0.01), trace_tolerance=0.0), 600),
+    ("MountainCar-v0", lambda f, k: td.Sarsa(f, k, 0.05, td.rules.Meta(kappa=0.01), trace_tolerance=0.0), 600),
     ("MountainCar-v0", lambda f, k: td.QLambda(f, k, 0.05, 0.9, form="peng", trace_tolerance=0.0), 600),
     ("WindyGridworld-v0", lambda f, k: td.Sarsa(f, k, 0.1, "auto", trace_tolerance=0.0), 600),
-    ("FrozenLake-v0", lambda _, k: td.Sarsa(td.OneHot(16), k, 0.1, np.linspace(0, 1, 16)), 600),
+    ("FrozenLake-v0", lambda _, k: td.Sarsa(td.features.OneHot(16), k, 0.1, np.linspace(0, 1, 16)), 600),
 ]  # fmt: skip
 """The same of further worlds, algorithms and rules: they compile for long."""
 
@@ -164,18 +164,18 @@ def begin_hall(numbers: Any, state: Any, random: Any) -> None:  # noqa: ARG001
 
 
 def move_hall(numbers: Any, state: Any, action: int, random: Any) -> tuple[float, float, bool]:
-    state[0] = max(0.0, state[0] + (1.0 if td.uniform(random) < numbers[action] else -1.0))
+    state[0] = max(0.0, state[0] + (1.0 if td.tasks.uniform(random) < numbers[action] else -1.0))
     return -1.0, 0.95, state[0] >= 6.0
 
 
 def test_a_world_from_a_script_runs_everywhere() -> None:
-    world = td.World(begin_hall, move_hall, [0.3, 0.9], size=1, actions=2, limit=200, space=td.states(7))
-    agents = {f"λ = {lam}": td.Sarsa(td.OneHot(7), 2, 0.2, lam) for lam in (0.0, 0.9)}
+    world = td.tasks.World(begin_hall, move_hall, [0.3, 0.9], size=1, actions=2, limit=200, space=td.tasks.states(7))
+    agents = {f"λ = {lam}": td.Sarsa(td.features.OneHot(7), 2, 0.2, lam) for lam in (0.0, 0.9)}
     found = td.control.run(world, agents, seeds=3, steps=3000, keep=("policy", "lambdas"))
     assert np.array(found.policy)[:, :, 1:6].mean() > 0.9
     assert np.array(found.lambdas).shape == (2, 3, 7, 2)
     assert isinstance(world.env(), WorldEnv)
-    agent = td.Sarsa(td.OneHot(7), 2, 0.2)
+    agent = td.Sarsa(td.features.OneHot(7), 2, 0.2)
     curve = td.train(world.env(), agent, steps=3000, seed=0, evaluate_every=3000)
     assert [agent.greedy(s) for s in range(2, 6)] == [1] * 4
     assert curve.evaluations[0, 1] > -12
@@ -191,4 +191,4 @@ def test_agents_that_do_not_fit_are_named() -> None:
         with pytest.raises(ValueError, match=message):
             td.control.run(ring, [agent], 1, 10)
     with pytest.raises(TypeError, match="begin must be a plain function"):
-        td.World(3, move_hall, [], 1, 2)  # type: ignore[arg-type]
+        td.tasks.World(3, move_hall, [], 1, 2)  # type: ignore[arg-type]

@@ -58,13 +58,13 @@ class ActionValues(ValueState):
     algorithm
         A class of learners with traces, such as `td.TrueOnlineTD`, `td.TD` or one of your own.
     policy
-        π, the policy whose values are learnt: `td.EpsilonGreedy`, `td.Boltzmann`, or a fixed one, the probability of
+        π, the policy whose values are learnt: `td.control.EpsilonGreedy`, `td.control.Boltzmann`, or a fixed one, the probability of
         each action (a row, a table [state, action], or a function of the observation).
     behavior
         b, the policy that acts, if it is another; as `policy`.
     correction
         The trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
-        `td.TraceCorrection`.
+        `td.mdp.TraceCorrection`.
     options
         Further arguments of the algorithm, such as `trace="replacing"` of `td.TD` or `initial`.
     """
@@ -141,7 +141,7 @@ class ActionValues(ValueState):
         c = self.correction
         if c.psi_0 is None or c.psi_max is None:
             raise ValueError(
-                'correction: "abtd" needs psi_0 and psi_max, td.TraceCorrection("abtd", psi_0=…, psi_max=…)'
+                'correction: "abtd" needs psi_0 and psi_max, td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…)'
             )
         return abtd_psi(c.zeta, c.psi_0, c.psi_max)
 

@@ -25,7 +25,7 @@ def squared_norm(features: Encoder, name: str = "alpha") -> float:
     """The typical |x|² of features; an error that asks for the step size where it is not known.
 
     >>> import tdlambda as td
-    >>> squared_norm(td.OneHot(5)), squared_norm(td.Fourier([0, 0], [1, 1], order=3))
+    >>> squared_norm(td.features.OneHot(5)), squared_norm(td.features.Fourier([0, 0], [1, 1], order=3))
     (1.0, 8.0)
     """
     kernel = features.loop_kernel

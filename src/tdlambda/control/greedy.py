@@ -74,7 +74,7 @@ class Falling:
     Examples
     --------
     >>> import tdlambda as td
-    >>> td.EpsilonGreedy(td.Falling(1.0, 0.1, over=10_000))
+    >>> td.control.EpsilonGreedy(td.control.Falling(1.0, 0.1, over=10_000))
     EpsilonGreedy(Falling(1, 0.1, over=10000))
     """
 
@@ -164,12 +164,12 @@ class EpsilonGreedy(GreedyPolicy):
     Parameters
     ----------
     epsilon
-        ε, a number in [0, 1] or a `td.Falling` one.
+        ε, a number in [0, 1] or a `td.control.Falling` one.
 
     Examples
     --------
     >>> import numpy as np, tdlambda as td
-    >>> td.EpsilonGreedy(0.3).probabilities(np.array([1.0, 2.0, 2.0])).round(3)
+    >>> td.control.EpsilonGreedy(0.3).probabilities(np.array([1.0, 2.0, 2.0])).round(3)
     array([0.1 , 0.45, 0.45])
     """
 
@@ -182,17 +182,17 @@ class EpsilonGreedy(GreedyPolicy):
 class Boltzmann(GreedyPolicy):
     """The softmax of action values, π(a|s) ∝ exp(q(s,a)/τ).
 
-    (`td.Softmax` is the policy of an actor, with parameters of its own.)
+    (`td.control.Softmax` is the policy of an actor, with parameters of its own.)
 
     Parameters
     ----------
     temperature
-        τ, positive: a number or a `td.Falling` one. It has the unit of the values.
+        τ, positive: a number or a `td.control.Falling` one. It has the unit of the values.
 
     Examples
     --------
     >>> import numpy as np, tdlambda as td
-    >>> td.Boltzmann(1.0).probabilities(np.array([0.0, 1.0])).round(3)
+    >>> td.control.Boltzmann(1.0).probabilities(np.array([0.0, 1.0])).round(3)
     array([0.269, 0.731])
     """
 

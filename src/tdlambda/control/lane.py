@@ -39,7 +39,7 @@ def check_features(features: Encoder, world: World, name: str) -> None:
     """Refuse features that compiled code cannot encode."""
     if features.loop_kernel is None or features.loop_kernel.dimensions != world.width:
         what = "states" if world.discrete else f"vectors of {world.width} numbers"
-        such = "td.OneHot" if world.discrete else "td.TileCoder"
+        such = "td.features.OneHot" if world.discrete else "td.features.TileCoder"
         raise ValueError(
             f"agents: {name!r}: features must encode {what} by compiled code, such as {such}; got {features!r}"
         )
@@ -50,7 +50,9 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
     if agent.actions != world.actions:
         raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world {world.actions}")
     if agent.form.given:
-        raise ValueError(f"agents: {name!r}: policy and behavior must be td.EpsilonGreedy or td.Boltzmann")
+        raise ValueError(
+            f"agents: {name!r}: policy and behavior must be td.control.EpsilonGreedy or td.control.Boltzmann"
+        )
     check_features(agent.features, world, name)
     if agent.learner.dtype != "float64" or agent.form.own_lam:
         raise ValueError(f"agents: {name!r} must have weights of float64 and a λ without features of its own")
@@ -66,7 +68,7 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
     if critic._lam is None:
         raise ValueError(f"agents: {name!r}: λ of the critic must be a number or a rule that learns")
     if not isinstance(agent.policy, Softmax) or agent.policy.actions != world.actions:
-        raise ValueError(f"agents: {name!r}: policy must be td.Softmax({world.actions}); got {agent.policy!r}")
+        raise ValueError(f"agents: {name!r}: policy must be td.control.Softmax({world.actions}); got {agent.policy!r}")
     if agent._behavior is not None:
         raise ValueError(f"agents: {name!r}: the policy itself must act, without a behavior")
     check_features(features, world, name)
