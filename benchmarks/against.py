@@ -113,6 +113,23 @@ def control(name: str, steps: int, td: Any) -> Work:
     return steps, lambda: td.control.run(car, [agent], steps=steps, points=1, **QUIETLY)
 
 
+def action_values(place: str, rule: str, steps: int, td: Any) -> Work:
+    """Sarsa(λ) in a compiled world, as in `benchmarks/action_values.py`, on one thread."""
+    boxes = {
+        "MountainCar-v0": ([-1.2, -0.07], [0.6, 0.07], 8, 8),
+        "CartPole-v1": ([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], 8, 4),
+        "Acrobot-v1": ([-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3], 16, 4),
+    }
+    presets = {"MountainCar-v0": ["gymnasium"], "FrozenLake-v0": ["one-hot"]}
+    task: Any = place if place in ("CartPole-v1", "Acrobot-v1") else td.make(place, *presets.get(place, []))
+    features = find(td, "TileCoder")(*boxes[place]) if place in boxes else task.features
+    actions = {"CartPole-v1": 2, "Acrobot-v1": 3}.get(place) or int(task.action_space.n)
+    lam = find(td, "Meta")(kappa=1e-3) if rule == "Meta" else float(rule)
+    policy = find(td, "EpsilonGreedy")(0.1)
+    agent = td.Sarsa(features, actions, 0.1 / features.active, lam, policy=policy, on_divergence="flag")
+    return steps, lambda: td.control.run(task, [agent], steps=steps, points=1, **QUIETLY)
+
+
 def first(kind: str, lam: Any, td: Any) -> Work:
     """The first update of a learner."""
     v = learner(td, kind, find(td, "OneHot")(11), lam)
@@ -141,6 +158,9 @@ def speed() -> Cases:
     found["engine", "RingWorld, TD, fixed, one step"] = partial(lanes, "RingWorld", "TD", "fixed", 1)  # the setup
     for rule in ("0.0", "0.9", "1.0", "Greedy", "Meta", "Meta of the thesis"):
         found["control", f"MountainCar, {rule}"] = partial(control, rule, 100_000)
+    tables = ("RingWorld-v0", "FrozenLake-v0", "CliffWalking-v0", "WindyGridworld-v0", "Bifurcation-v0")
+    for place, rule in product((*tables, "MountainCar-v0", "CartPole-v1", "Acrobot-v1"), ("0.9", "Meta")):
+        found["control", f"Sarsa, {place}, {rule}"] = partial(action_values, place, rule, 400_000)
     return found
 
 

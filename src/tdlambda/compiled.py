@@ -1,5 +1,6 @@
 """The one place where Python functions become machine code."""
 
+import ctypes
 import hashlib
 import os
 import warnings
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
+from llvmlite import ir
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
@@ -63,6 +65,18 @@ def lanewise(function: _Function) -> _Function:
     dispatcher: Any = inlined(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._compiler._customize_flags = _without_overlap
+    dispatcher.lanewise = True
+    return cast(_Function, dispatcher)
+
+
+def loop(function: _Function) -> _Function:
+    """A kernel that steps through time and whose arrays never overlap: numbers stay in registers while arrays change.
+
+    Its loops along a few active features stay scalar, which is faster than gathering vectors; `lanewise` parts do not.
+    """
+    dispatcher: Any = _compile(function, _nrt=False, pipeline_class=_Loop)
+    if not numba.config.DISABLE_JIT:
+        dispatcher._compiler._customize_flags = _without_overlap
     return cast(_Function, dispatcher)
 
 
@@ -95,14 +109,35 @@ def entry(function: _Function, *examples: Any) -> _Function:
     return cast(_Function, dispatcher.overloads[types].entry_point)
 
 
-def _compile(function: _Function, **options: bool) -> _Function:
+def called(function: int, argument: int) -> float:
+    """The number that a function of C gives for one pointer; function and pointer are addresses."""
+    return float(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument))
+
+
+def _called(_: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
+    """The same as machine code: its type, and what writes it."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ARG001
+        pointer = ir.IntType(8).as_pointer()
+        at = builder.inttoptr(given[0], ir.FunctionType(ir.DoubleType(), [pointer]).as_pointer())
+        return builder.call(at, [builder.inttoptr(given[1], pointer)])
+
+    return numba.float64(numba.int64, numba.int64), code
+
+
+if IS_COMPILED:
+    called = numba.extending.intrinsic(_called)
+
+
+def _compile(function: _Function, **options: Any) -> _Function:
     if numba.config.DISABLE_JIT:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     generated = function.__module__.startswith(GENERATED)
     is_part = options.pop("part", False) or (generated and options.get("forceinline", False))
-    how: dict[str, Any] = {"pipeline_class": _Part} if is_part else {"pipeline_class": _Kernel} if generated else {}
-    dispatcher: Any = numba.njit(error_model="numpy", **how, **options)(function)
+    if is_part or generated:
+        options = {"pipeline_class": _Part if is_part else _Kernel} | options
+    dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     dispatcher._compiler._customize_flags = _Flags
     if not is_part:
         _cache_on_disk(dispatcher, (0, 0) if generated else _package_stamp())
@@ -112,9 +147,18 @@ def _compile(function: _Function, **options: bool) -> _Function:
 class _KernelLibrary(JITCodeLibrary):
     """Machine code without reference counts: LLVM optimises it once, not before and after they are removed."""
 
+    vectors = True
+    """Whether loops become vectors."""
+
     def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=self.vectors)
         passes.run(self._final_module, builder)
+
+
+class _LoopLibrary(_KernelLibrary):
+    """A loop through time: see `loop`."""
+
+    vectors = False
 
 
 class _PartLibrary(_KernelLibrary):
@@ -152,6 +196,12 @@ class _Kernel(Compiler):
             state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         return super()._compile_core()
+
+
+class _Loop(_Kernel):
+    """Compiles a loop through time."""
+
+    library = _LoopLibrary
 
 
 class _Part(_Kernel):

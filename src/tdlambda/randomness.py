@@ -4,6 +4,11 @@ Integer arithmetic only, so the same seed gives the same numbers on every machin
 each stream, so the number of threads does not matter.
 """
 
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +26,23 @@ def stream(seed: int) -> NDArray[np.uint64]:
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer; got {seed}")
     return np.asarray(np.random.SeedSequence(seed).generate_state(4, np.uint64), dtype=np.uint64)
+
+
+class Drawing(NamedTuple):
+    """Where compiled code finds `random()` of a NumPy generator, for `called`: from Python it costs half a choice."""
+
+    rng: np.random.Generator | None
+    function: int
+    state: int
+    interface: Any = None
+    """Held, with the generator: as long as they are there, the addresses are good."""
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> Drawing:
+        """That of a generator."""
+        interface: Any = rng.bit_generator.ctypes
+        function: Any = ctypes.cast(interface.next_double, ctypes.c_void_p).value
+        return cls(rng, function, interface.state_address, interface)
 
 
 @compiled

@@ -237,3 +237,16 @@ def check_clearing() -> None:
 def test_cuts_ties_and_clearing() -> None:
     for check in (check_watkins, check_ties, check_clearing):
         interpreted(check)
+
+
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_act_takes_the_next_number_of_any_generator(kind: Any) -> None:
+    agent = td.Sarsa(td.features.OneHot(3), 4, 0.1, 0.5, policy=td.control.EpsilonGreedy(1.0))
+    rng, twin, other = (np.random.Generator(kind(seed)) for seed in (5, 5, 6))
+    for k in range(200):
+        if k % 7 == 0:
+            agent.act(1, other)  # another generator in between, which is not the first one's business
+        assert agent.act(k % 3, rng) == int(4 * twin.random())
+    with pytest.raises(ValueError, match="observation"):
+        agent.act(3, rng)
+    assert rng.random() == twin.random()  # what was refused drew nothing

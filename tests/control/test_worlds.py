@@ -10,6 +10,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda.control.lane import streams
+from tdlambda.control.value_steps import draw
 from tdlambda.control.worlds import world_of
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks import WorldEnv
@@ -142,11 +143,11 @@ def test_the_engine_is_the_agent_step_by_step(name: str, make: Any, steps: int) 
         if length < 0:
             world.begin(world.numbers, state, starts)
             obs, length = observed(), 0
-            action = twin._choose(obs, uniform(starts))
+            action = draw(twin.behavior_at(obs), uniform(starts))
         reward, gamma, over = world.move(world.numbers, state, action, rest)
         after, length, u = observed(), length + 1, uniform(rest)
         cut = not over and length == world.limit
-        chosen = 0 if over else twin._choose(after, u)
+        chosen = 0 if over else draw(twin.behavior_at(after), u)
         twin.update(obs, action, reward, after, chosen, gamma, bool(over), cut)
         obs, action = after, chosen
         if over or cut:

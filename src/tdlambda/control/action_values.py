@@ -17,13 +17,14 @@ from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
 from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_policy
 from tdlambda.control.value_state import RECORD, ValueState
-from tdlambda.control.value_steps import NEVER
+from tdlambda.control.value_steps import NEVER, NO_ACTION
 from tdlambda.core import runtime
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
 from tdlambda.learners import Algorithm, Diverged
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
+from tdlambda.randomness import Drawing
 from tdlambda.rules import Fixed, PerState, as_rule
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
@@ -31,7 +32,7 @@ _X = (np.zeros(1, np.int64), np.zeros(1))
 _ANY = np.zeros((2, 2))[:, 0]
 _NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
 _DOORS: dict[str, tuple[Any, ...]] = {
-    "act_index": (0, 0.0),
+    "act_index": (0, 0, 0),
     "act_vector": (_ANY, 0.0),
     "learn_index": (0, 0, *_NUMBERS),
     "learn_vector": (_ANY, _ANY, *_NUMBERS),
@@ -153,6 +154,7 @@ class ActionValues(ValueState):
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
+        self._drawing = Drawing(None, 0, 0)
         self._doors: dict[str, Callable[..., Any]] = {}
         for name, examples in _DOORS.items():
             setattr(self, f"_{name}", partial(self._first, name, examples))
@@ -182,24 +184,20 @@ class ActionValues(ValueState):
 
     def act(self, obs: Any, rng: np.random.Generator) -> int:
         """Draw an action from the policy, or from the behaviour policy if there is one."""
-        if self._chooses:
-            if self._one_hot and type(obs) is int:
-                action = self._act_index(obs, rng.random())
-                if action >= 0:
-                    return action
-            return self._choose(obs, rng.random())
-        return drawn((self._b or self._pi)(obs), rng.random())
-
-    def _choose(self, obs: Any, u: float) -> int:
-        """The action that a uniform number chooses."""
-        if self._one_hot and type(obs) is int:
-            action = self._act_index(obs, u)
+        if not self._chooses:
+            return drawn((self._b or self._pi)(obs), rng.random())
+        if type(obs) is int and self._one_hot:
+            known, function, state, _ = self._drawing
+            if known is not rng:
+                self._drawing = Drawing.of(rng)
+                return self.act(obs, rng)
+            action = self._act_index(obs, function, state)
         elif self._kernel is not None:
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                 obs = as_vector(obs, self._kernel.dimensions)
-            action = self._act_vector(obs, u)
+            action = self._act_vector(obs, rng.random())
         else:
-            return self._door("act_at", *_X, 0.0)(*self._encoded(obs), u)
+            return self._door("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
         if action < 0:
             self.features.encode(obs)  # says what is wrong
             raise ValueError(f"obs: the features refuse {obs!r}")
@@ -284,20 +282,19 @@ class ActionValues(ValueState):
             ended = 1
         if truncated is not False and flag(truncated, "truncated"):
             ended += 2
-        if type(action) is not int or not 0 <= action < self.actions:
-            action = integer(action, "action", 0, self.actions - 1)
-        if type(next_action) is not int or not 0 <= next_action < self.actions:
+        if not (type(action) is int is type(next_action) and type(reward) is float is type(gamma)):
             if next_action is None and not ended & 1:
                 raise TypeError("next_action is missing: pass the action that act(next_obs, rng) chose")
-            next_action = 0 if next_action is None else integer(next_action, "next_action", 0, self.actions - 1)
-        if type(reward) is not float or type(gamma) is not float:
+            next_action = self._action(0 if next_action is None else next_action, "next_action")
+            action = self._action(action, "action")
             reward, gamma = number(reward, "reward"), number(gamma, "gamma")
         lam = self._lam
-        if lam is None:
+        if lam is None or self._given:
+            action, next_action = self._action(action, "action"), self._action(next_action, "next_action")
             lam = 0.0 if ended & 1 else self._lam_of(next_obs, next_action)
-        if self._given and not ended & 1:
-            self._fill(next_obs, next_action)
-        if self._one_hot and type(obs) is int and type(next_obs) is int:
+            if self._given and not ended & 1:
+                self._fill(next_obs, next_action)
+        if type(obs) is int is type(next_obs) and self._one_hot:
             status = self._learn_index(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         elif self._kernel is not None:
             # compiled code may read just these, of any stride; the length is looked at there
@@ -312,7 +309,11 @@ class ActionValues(ValueState):
             door = self._door("learn_at", *_X, *_X, *_X, *_NUMBERS)
             status = door(*self.features.encode(obs), *y, *z, action, next_action, reward, gamma, lam, ended)
         if status:
-            self._refuse(status, obs, reward, next_obs, next_action, gamma)
+            self._refuse(status, obs, reward, next_obs, next_action, gamma, action)
+
+    def _action(self, given: Any, name: str) -> int:
+        """An action as compiled code takes it."""
+        return integer(given, name, 0, self.actions - 1)
 
     def _fill(self, next_obs: Any, next_action: int) -> None:
         """Write π(·|s') and b(·|s') where compiled code reads them."""
@@ -337,8 +338,12 @@ class ActionValues(ValueState):
             raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
         return x, xv
 
-    def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, next_action: int, gamma: Any) -> None:
+    def _refuse(
+        self, status: int, obs: Any, reward: Any, next_obs: Any, next_action: int, gamma: Any, action: int = 0
+    ) -> None:
         """Raise what a status says."""
+        if status == NO_ACTION:
+            self._action(action, "action"), self._action(next_action, "next_action")
         if status == NEVER:
             who = "policy" if self.form.on_policy else "behavior"
             raise ValueError(

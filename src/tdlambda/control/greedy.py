@@ -36,10 +36,13 @@ def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
         best = max(best, q[a])
     for a in range(q.size):
         count += q[a] == best
+    share = 1.0 - epsilon
+    if count > 1:
+        share /= count
     for a in range(q.size):
         out[a] = epsilon / q.size
         if q[a] == best:
-            out[a] += (1.0 - epsilon) / count
+            out[a] += share
 
 
 def softmax(q: Floats, temperature: float, out: Floats) -> None:

@@ -49,19 +49,23 @@ none); the critic's λ and the actor's, where fixed."""
 
 def interact(
     first: int, end: int, critic: Any, actor: Any, world: Any, features: Any, account: Any,
-    points: Ints, curve: Floats, log: Floats, shared: bool, after: bool,
+    points: Ints, curve: Floats, log: Floats, shared: bool, after: bool, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Steps first to end (not included). How many were made, fewer if the agent diverged; and episodes in the log.
 
     `features` are the encoder's numbers and two feature vectors; x is kept between calls. When code is generated it is
     decided whether the actor's trace decays by the critic's γλ (`shared`), and whether δ is of `after` the critic has
-    learnt.
+    learnt; and sizes (`modules.Sizes`).
     """
     state, rows, own, live = critic
     actor_state, theta, actor_live, out = actor
     numbers, s, seen, streams = world
     constants, x, xv, y, yv = features
     a, climber, logged = account[0], actor_state[0], 0
+    if not (has(x, active) and has(xv, active) and has(y, active) and has(yv, active)):
+        return 0, 0
+    if not (has(out, 2 * actions) and has(seen, width)):
+        return 0, 0
     for t in range(first, end):
         if a.length < 0:
             begin_(numbers, s, streams[0])
@@ -120,7 +124,7 @@ def told(
 
 def interact_values(
     first: int, end: int, learner: Any, agent: Any, room: Any, world: Any, constants: Floats, lam: Floats,
-    account: Any, points: Ints, curve: Floats, log: Floats,
+    account: Any, points: Ints, curve: Floats, log: Floats, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The same for an agent with action values. λ' is that of the next pair where there is one for each.
 
@@ -130,6 +134,12 @@ def interact_values(
     q, pi, b, xv, yv, pyv, x, y, px, pz, py = room
     numbers, s, seen, streams = world
     a, g, logged = account[0], agent[0], 0
+    if not (has(x, active) and has(xv, active) and has(y, active) and has(yv, active)):
+        return 0, 0
+    if not (has(px, active) and has(pz, active) and has(seen, width)):
+        return 0, 0
+    if not (has(q, actions) and has(pi, actions) and has(b, actions)):
+        return 0, 0
     for t in range(first, end):
         if a.length < 0:
             begin_(numbers, s, streams[0])
@@ -171,8 +181,15 @@ def interact_values(
     return end - first, logged
 
 
+def has(array: Any, size: int) -> bool:
+    """Whether an array has this size. It has: the compiler is told, and unrolls the loops along it."""
+    return array.size == size and len(array) == size
+
+
 def same(numbers: Floats, state: Floats, out: Floats) -> None:
-    """The observation is the state: nothing to write, it is one array."""
+    """The observation is the state."""
+    for i in range(out.size):
+        out[i] = state[i]
 
 
 def mark(a: Any, curve: Floats) -> None:

@@ -11,7 +11,7 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.control.action_values import ActionValues
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.interaction import ACCOUNT
-from tdlambda.control.modules import Form, interaction_module, machine_code
+from tdlambda.control.modules import Form, Sizes, interaction_module, machine_code
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.value_modules import WorldForm, value_world_module
 from tdlambda.core.schedules import lazy, lazy_arrays
@@ -99,11 +99,12 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
     if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
         schedule = "binary" if encoder.binary and plain else "lazy"
-    functions = (world.begin, world.move, world.observe, encoder.encode)
+    place = (world.begin, world.move, world.observe, encoder.encode)
+    sizes = Sizes(world.actions, agent.features.active, world.width)
     if isinstance(agent, ActionValues):
-        return WorldForm(agent.form, schedule, *functions)
+        return WorldForm(agent.form, schedule, *place, sizes)
     shared, after = agent._shares_decay, agent.td_error == "after"
-    return Form(learner.model, schedule, agent._actor.form, *functions, shared, after)
+    return Form(learner.model, schedule, agent._actor.form, *place, sizes, shared, after)
 
 
 class Lane:
@@ -124,7 +125,7 @@ class Lane:
         self.account = np.zeros(1, ACCOUNT)
         self.account["length"], self.account["limit"] = -1, world.limit
         self.state = np.zeros(world.size)
-        self.seen = self.state if world.observe is None else np.zeros(world.width)
+        self.seen = np.zeros(world.width)
         place = (world.numbers, self.state, self.seen, streams(seed))
         given = self._of_values(place) if isinstance(form, WorldForm) else self._of_actor(place)
         self.arguments = (*given, self.account, np.ascontiguousarray(points), self.curve)

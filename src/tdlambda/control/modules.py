@@ -110,6 +110,14 @@ def actor_module(form: ActorForm) -> ModuleType:
     return parts.load(f"actor_{form.policy.name}_{form.weighting}")
 
 
+class Sizes(NamedTuple):
+    """Sizes that are decided when code is generated: short loops of known length are unrolled."""
+
+    actions: int
+    active: int
+    width: int
+
+
 class Form(NamedTuple):
     """What of an agent in its world is decided when code is generated.
 
@@ -124,6 +132,7 @@ class Form(NamedTuple):
     move: Callable[..., Any]
     observe: Callable[..., Any] | None
     encode: Callable[..., Any]
+    sizes: Sizes
     shared: bool
     after: bool
 
@@ -138,7 +147,8 @@ def interaction_module(form: Form) -> ModuleType:
         parts.copy(interaction.value, "value_")
     form.actor.write(parts)
     write_world(parts, form.begin, form.move, form.observe, form.encode)
-    parts.copy(interaction.interact, "interact", {"shared": form.shared, "after": form.after}, "kernel")
+    decided = {"shared": form.shared, "after": form.after} | form.sizes._asdict()
+    parts.copy(interaction.interact, "interact", decided, "loop")
     return parts.load(f"control_{form.schedule}_{form.model.name}")
 
 

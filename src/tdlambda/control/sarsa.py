@@ -25,7 +25,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.mdp.corrections import TraceCorrection
 
-EXPLORING = EpsilonGreedy(Falling(0.1, 0.0, over=20_000))
+EXPLORING = EpsilonGreedy(Falling(0.2, 0.0, over=20_000))
 """The policy that `Sarsa` has if none is given: greedy in the end, as it must be for the best values."""
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from tdlambda.control import interaction, value_steps
-from tdlambda.control.modules import Parts, write_world
+from tdlambda.control.modules import Parts, Sizes, write_world
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.schedules import lazy, one
@@ -51,6 +51,8 @@ def learn_at(
     a_, s_ = agent_[0], state_[0]
     q_, pi_, b_, _, _, pyv_, _, _, _, px_, pz_, py_ = room_of(a_, room_, index_)
     size_ = s_.size // a_.actions
+    if not (0 <= action_ < a_.actions and 0 <= taken_ < a_.actions):
+        return NO_ACTION
     status_ = check(reward, gamma, 1.0) or (IN_USE if s_.busy else OK)
     status_ = status_ or check_features(x_, xv_, size_, OBS, OBS_VALUES)
     status_ = status_ or check_features(y_, yv_, size_, NEXT_OBS, NEXT_OBS_VALUES)
@@ -66,9 +68,12 @@ def learn_at(
     return status_
 '''
 
-INDICES = '''@brief
-def act_index(rows_, agent_, room_, s_, u_):
-    """An action in a one-hot state; -1 if there is no such state."""
+INDICES = '''from tdlambda.core.runtime import called
+
+
+@brief
+def act_index(rows_, agent_, room_, s_, function_, random_):
+    """An action in a one-hot state, by the next number of a generator (`randomness.Drawing`); -1 if there is none."""
     a_ = agent_[0]
     if not 0 <= s_ < a_.size:
         return -1
@@ -76,7 +81,7 @@ def act_index(rows_, agent_, room_, s_, u_):
     for k_ in range(a_.actions):
         q_[k_] = rows_[0, s_ * a_.actions + k_]
     behaved(a_, q_, b_)
-    return draw(b_, u_)
+    return draw(b_, called(function_, random_))
 
 
 @brief
@@ -151,7 +156,7 @@ class ValueForm(NamedTuple):
 
     def write(self, parts: Parts, known: bool = False) -> None:
         """The agent's functions, beside the learner's and `weight_`."""
-        parts.write("NEVER", f"NEVER = {value_steps.NEVER}")
+        parts.write("NEVER", f"NEVER, NO_ACTION = {value_steps.NEVER}, {value_steps.NO_ACTION}")
         parts.copy(self.aim, "aim_")
         parts.copy(self.behave, "behave_")
         parts.copy(CORRECTIONS[self.correction], "coefficients_")
@@ -194,6 +199,7 @@ class WorldForm(NamedTuple):
     move: Callable[..., Any]
     observe: Callable[..., Any] | None
     encode: Callable[..., Any]
+    sizes: Sizes
 
 
 @cache
@@ -207,5 +213,5 @@ def value_world_module(form: WorldForm) -> ModuleType:
         parts.copy(value_steps.weight, "weight_")
     form.agent.write(parts, known=True)
     write_world(parts, form.begin, form.move, form.observe, form.encode)
-    parts.copy(interaction.interact_values, "interact_values", how="kernel")
+    parts.copy(interaction.interact_values, "interact_values", form.sizes._asdict(), "loop")
     return parts.load(f"control_{form.schedule}_{model.name}")

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
         """The weight of one feature."""
 
 
-NEVER = 100
-"""The status of a transition whose next action has probability 0 under the behaviour policy."""
+NEVER, NO_ACTION = 100, 101
+"""The status of a transition whose next action has probability 0 under the behaviour policy; or with an action that the
+agent does not have."""
 
 
 def weight(state: Any, rows: Floats, f: int) -> float:
@@ -151,16 +152,15 @@ def transition(
         clear_others_(rows, x, action, q.size)
     pair(x, q.size, action, px)
     pair(y, q.size, taken, pz)
-    n = y.size
-    if target == "sampled":
-        for j in range(n):
-            py[j], pyv[j] = pz[j], yv[j]
-    else:
-        n = 0 if terminated else mixed(y, yv, pi, py, pyv)
     if not own_lam:
         z, zv = pz, yv
+    if target == "sampled":
+        py, pyv = pz, yv
+    else:
+        n = 0 if terminated else mixed(y, yv, pi, py, pyv)
+        py, pyv = py[:n], pyv[:n]
     if corrects:
         return learn(
-            state, rows, own, live, px, xv, py[:n], pyv[:n], z, zv, reward, gamma, 1.0, lam, cut, terminated, truncated
+            state, rows, own, live, px, xv, py, pyv, z, zv, reward, gamma, 1.0, lam, cut, terminated, truncated
         )
-    return learn(state, rows, own, live, px, xv, py[:n], pyv[:n], z, zv, reward, gamma, 1.0, lam, terminated, truncated)
+    return learn(state, rows, own, live, px, xv, py, pyv, z, zv, reward, gamma, 1.0, lam, terminated, truncated)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tdlambda.compiled import brief, entry, inlined, kernel, lanewise
+from tdlambda.compiled import brief, called, entry, inlined, kernel, lanewise, loop
 
-__all__ = ["brief", "entry", "inlined", "kernel", "lanewise"]
+__all__ = ["brief", "called", "entry", "inlined", "kernel", "lanewise", "loop"]
 
 DENSE_SIZE = 128
 """Up to this many features, visiting all of them is faster than keeping a list (benchmarks/online.py)."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tdlambda.compiled import inlined, kernel
+from tdlambda.compiled import inlined, kernel, lanewise
 from tdlambda.features.base import Indices, Values
 from tdlambda.features.box import BOUNDS, coordinate, first_outside
 from tdlambda.features.hashing import slot
@@ -42,7 +42,7 @@ def encode_hashed_tiles(obs: Values, numbers: Values, index: Indices, value: Val
     return 0
 
 
-@inlined
+@lanewise
 def tile_point(obs: Values, numbers: Values, index: Indices) -> None:
     """Fill in the tile of the observation in each tiling, by the numbers of ``tiling_numbers``."""
     start = BOUNDS * obs.size

@@ -43,7 +43,7 @@ ADD_FEW = '''@lanewise
 def add_(rows_, x_, xv_, n_, by_):
     """Add a number to each row, at the features of x."""
 {read}    for j_ in range(n_):
-        row_ = rows_[x_[j_]]
+        row_ = rows_[np.uint64(x_[j_])]
 {add}'''
 
 # The loops over rows go to the size of an array: one of known length would be unrolled before it becomes a vector's.
@@ -53,7 +53,7 @@ def sums_(rows_, x_, xv_, n_, out_):
     for r_ in range(out_.size):
         out_[r_] = 0.0
     for j_ in range(n_):
-        row_ = rows_[x_[j_]]
+        row_ = rows_[np.uint64(x_[j_])]
         for r_ in range(out_.size):
             out_[r_] += {times}row_[r_]
 
@@ -62,7 +62,7 @@ def sums_(rows_, x_, xv_, n_, out_):
 def add_(rows_, x_, xv_, n_, by_):
     """Add a number to each row, at the features of x."""
     for j_ in range(n_):
-        row_ = rows_[x_[j_]]
+        row_ = rows_[np.uint64(x_[j_])]
         for r_ in range(by_.size):
             row_[r_] += {times}by_[r_]
 '''
@@ -70,16 +70,13 @@ def add_(rows_, x_, xv_, n_, by_):
 SETTLE = '''@inlined
 def settle_(rows_, first_, order_, listed_, n_live_, {mixtures}, least_, end_):
     """Let rows be what they stand for, traces 0 at an episode's end; drop features with traces within `least_`."""
-    i_ = 0
-    while i_ < n_live_:
-        f_ = order_[i_]
+    for i_ in range(n_live_ - 1, -1, -1):  # backwards: what is moved to the place of a dropped feature has been seen
+        f_ = np.uint64(order_[i_])
         row_ = rows_[f_]
 {mixed}        if max({sizes}) <= least_:
 {zero}            listed_[f_] = 0
             n_live_ -= 1
             order_[i_] = order_[n_live_]
-        else:
-            i_ += 1
 {write}    return n_live_
 '''
 
@@ -104,7 +101,7 @@ def value_(state_, rows_, x_, xv_):
     """V(x)."""
     c_, total_ = state_[0].V_rows_, 0.0
     for j_ in range(len(x_)):
-        row_ = rows_[x_[j_]]
+        row_ = rows_[np.uint64(x_[j_])]
         total_ += {value}
     return total_
 '''
@@ -112,7 +109,7 @@ def value_(state_, rows_, x_, xv_):
 WEIGHT = '''@inlined
 def weight_(state_, rows_, f_):
     """The weight of one feature."""
-    c_, row_ = state_[0].V_rows_, rows_[f_]
+    c_, row_ = state_[0].V_rows_, rows_[np.uint64(f_)]
     return {value}
 '''
 
@@ -326,7 +323,7 @@ class Lazy(_One):
             times = "" if self.binary else f"{value}[j_] * "
             names = [(self.sum(k, r, at), i) for i, (k, r) in enumerate(self.places_of_rows) if r in self.summed(at)]
             lines += [f"{name} = 0.0" for name, _ in names]
-            lines += [f"for j_ in range({n}):", f"    row_ = rows_[{index}[j_]]"]
+            lines += [f"for j_ in range({n}):", f"    row_ = rows_[np.uint64({index}[j_])]"]
             lines += [f"    {name} += {times}row_[{i}]" for name, i in names]
         return lines
 

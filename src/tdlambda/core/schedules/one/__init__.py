@@ -30,7 +30,7 @@ import numpy as np
 from tdlambda.core.runtime import (
     DIVERGED, IN_USE, NEXT_OBS, NEXT_OBS_VALUES, OBS, OBS_VALUES, OK, PRUNED_EVERY, RUNAWAY, TERMINATED, TRUNCATED,
     TURNS, allowed, allowed_square, brief, check, check_features, confine, cross, dot, enliven, first_bad, gathered,
-    increasing, inlined, kernel, lanewise, mean_visits, norm, repeated, scheduled, squared, value_at,
+    increasing, inlined, kernel, lanewise, loop, mean_visits, norm, repeated, scheduled, squared, value_at,
 )
 '''
 
