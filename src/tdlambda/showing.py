@@ -12,7 +12,8 @@ import numpy as np
 def call(thing: Any, arguments: dict[str, Any]) -> str:
     """The call that builds an equal object: required arguments and those that differ from their defaults, by name."""
     defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
-    shown = [f"{k}={v!r}" for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))]
+    differ = {k: v for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))}
+    shown = (f"{k}={v.__name__ if isinstance(v, type) else repr(v)}" for k, v in differ.items())
     return f"{type(thing).__name__}({', '.join(shown)})"
 
 

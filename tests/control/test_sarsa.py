@@ -145,9 +145,9 @@ def test_policies() -> None:
         initial=[0, 1, 0, 1],
     )
     assert agent.policy_at(0).tolist() == [0.5, 0.5]
-    agent.update(0, 0, 0.0, 1, 0)
+    agent.update(0, 0, 0.0, 1, 0, 1.0)
     assert agent.policy_at(1).tolist() == [0.25, 0.75]
-    agent.update(1, 0, 0.0, 1, 0)
+    agent.update(1, 0, 0.0, 1, 0, 1.0)
     assert agent.policy_at(1).tolist() == [0.0, 1.0]
     by_episodes = td.control.EpsilonGreedy(td.control.Falling(1.0, 0.2, over=0, by="episodes", after=5))
     assert [by_episodes.at(10**6, n) for n in (0, 4, 5)] == [1.0, 1.0, 0.2]
@@ -164,14 +164,15 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
     before = agent.weights.copy()
     rng = np.random.default_rng(0)
     for error, message, call in [
-        (ValueError, "action must be from 0 to 1; got 2", lambda: agent.update(0, 2, 0.0, 1, 0)),
-        (ValueError, "next_action must be from 0 to 1", lambda: agent.update(0, 0, 0.0, 1, 7)),
+        (ValueError, "action must be from 0 to 1; got 2", lambda: agent.update(0, 2, 0.0, 1, 0, 1.0)),
+        (ValueError, "next_action must be from 0 to 1", lambda: agent.update(0, 0, 0.0, 1, 7, 1.0)),
         (TypeError, "next_action is missing", lambda: agent.update(0, 0, 0.0, 1)),
-        (ValueError, "reward must be finite; got nan", lambda: agent.update(0, 0, float("nan"), 1, 0)),
+        (TypeError, "gamma is missing", lambda: agent.update(0, 0, 0.0, 1, 0)),
+        (ValueError, "reward must be finite; got nan", lambda: agent.update(0, 0, float("nan"), 1, 0, 1.0)),
         (ValueError, "gamma must be in", lambda: agent.update(0, 0, 0.0, 1, 0, 1.5)),
-        ((ValueError, IndexError), "obs", lambda: agent.update(5, 0, 0.0, 1, 0)),
-        ((ValueError, IndexError), "obs", lambda: agent.update(0, 0, 0.0, -1, 0)),
-        ((ValueError, TypeError), "observation", lambda: agent.update("a", 0, 0.0, 1, 0)),
+        ((ValueError, IndexError), "obs", lambda: agent.update(5, 0, 0.0, 1, 0, 1.0)),
+        ((ValueError, IndexError), "obs", lambda: agent.update(0, 0, 0.0, -1, 0, 1.0)),
+        ((ValueError, TypeError), "observation", lambda: agent.update("a", 0, 0.0, 1, 0, 1.0)),
         (ValueError, "obs", lambda: sarsa().act(9, rng)),
     ]:
         with pytest.raises(error, match=message):  # type: ignore[call-overload]
@@ -180,13 +181,13 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         assert agent.steps == 1
     impossible = sarsa(policy=[0.0, 1.0], behavior=lambda _: [0.0, 1.0], target="expected")
     with pytest.raises(ValueError, match="gives action 0 probability 0"):
-        impossible.update(0, 0, 1.0, 1, 0)
+        impossible.update(0, 0, 1.0, 1, 0, 1.0)
     uncovered = sarsa(policy=[0.5, 0.5], behavior=[0.0, 1.0], target="expected")
     with pytest.raises(ValueError, match="behavior never takes action 0"):
-        uncovered.update(0, 1, 1.0, 1, 1)
+        uncovered.update(0, 1, 1.0, 1, 1, 1.0)
     greedy = td.QLambda(td.features.OneHot(2), 2, 0.1, behavior=td.control.EpsilonGreedy(0.0), initial=[0, 1, 0, 1])
     with pytest.raises(ValueError, match="gives action 0 probability 0"):
-        greedy.update(0, 1, 1.0, 1, 0)
+        greedy.update(0, 1, 1.0, 1, 0, 1.0)
 
 
 @pytest.mark.parametrize(

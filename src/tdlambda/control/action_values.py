@@ -260,7 +260,7 @@ class ActionValues(ValueState):
         reward: float,
         next_obs: Any,
         next_action: int | None = None,
-        gamma: float = 1.0,
+        gamma: float | None = None,
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
@@ -273,7 +273,7 @@ class ActionValues(ValueState):
         next_action
             a_{t+1}, which `act` chose before this update and which will be taken next. Not needed when `terminated`.
         gamma
-            γ_{t+1}, the discount on entering `next_obs`; taken as 0 when `terminated`.
+            γ_{t+1}, the discount on entering `next_obs`. Not needed when `terminated`.
         terminated, truncated
             As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
         """
@@ -287,7 +287,9 @@ class ActionValues(ValueState):
                 raise TypeError("next_action is missing: pass the action that act(next_obs, rng) chose")
             next_action = self._action(0 if next_action is None else next_action, "next_action")
             action = self._action(action, "action")
-            reward, gamma = number(reward, "reward"), number(gamma, "gamma")
+            if gamma is None and not ended & 1:
+                raise TypeError("gamma is missing: pass the discount on entering next_obs, such as gamma=0.99")
+            reward, gamma = number(reward, "reward"), number(0.0 if gamma is None else gamma, "gamma")
         lam = self._lam
         if lam is None or self._given:
             action, next_action = self._action(action, "action"), self._action(next_action, "next_action")

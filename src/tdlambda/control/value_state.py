@@ -17,8 +17,10 @@ from tdlambda.control.value_modules import ValueForm
 from tdlambda.core.records import named
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
+from tdlambda.learners.base import readable
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection
+from tdlambda.showing import call
 
 COUNTED = {"steps": "i8", "episodes": "i8"}
 NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
@@ -104,10 +106,7 @@ class ValueState:
 
     def __repr__(self) -> str:
         """How to build it."""
-        shown = self.get_params()
-        shown["algorithm"] = f"td.{self.algorithm.__name__}"
-        arguments = ", ".join(f"{k}={v if k == 'algorithm' else repr(v)}" for k, v in shown.items())
-        return f"{type(self).__name__}({arguments})"
+        return call(self, readable(self.get_params()))
 
     def _state(self) -> dict[str, NDArray[Any]]:
         counts = np.array([self._record[name][0] for name in COUNTED], dtype=np.int64)
