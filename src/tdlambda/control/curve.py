@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.extras import need
 
 _COLUMNS = 5
 
@@ -103,6 +104,7 @@ class LearningCurve:
 
     def plot(self, window: int = 20) -> Any:
         """An Altair chart: returns of episodes, their running mean over `window`, and evaluations."""
+        need("charts", "charts")
         draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
         return draw(self, integer(window, "window", 1))
 
