@@ -94,7 +94,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     from tdlambda.studies import Method, Study, load_results, run_study
     from tdlambda.tasks import TASKS, Task, World, make, states, task
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "algorithms": (
