@@ -12,16 +12,11 @@ FILE = re.compile(r"\b(?:docs|experiments|benchmarks|examples|tests|tools)/[\w*]
 
 def said(path: Path) -> list[str]:
     """The texts of a module that are no docstrings of private things: all strings, and help that commands print."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found = [
-        n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in bare
-    ]
-    texts = [str(node.value) for node in found]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            texts.append(ast.get_docstring(node) or "")
-    return texts
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    bare = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in bare]
+    public = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
+    return [text for text in texts if isinstance(text, str)] + [ast.get_docstring(node) or "" for node in public]
 
 
 def test_messages_and_help_name_files_of_the_package_only() -> None:
