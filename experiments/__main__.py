@@ -17,6 +17,7 @@ ABOUT = {
     "experiments/control": "Learning to act",
     "experiments/family": "Published results of other algorithms of the family",
     "experiments/figures": "Figures and measured tables of the documentation",
+    "experiments/statistics": "Intervals and comparisons",
     "benchmarks": "Speed",
 }
 """What the experiments of a folder are about; folders that are not named here are listed after these."""
