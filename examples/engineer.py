@@ -26,7 +26,7 @@ log["temperature"][2000:2050] = np.nan  # and the probe was out for two days
 
 # %% [markdown]
 # A `Horde` answers questions about rows. `horizon=24` discounts by γ = 1 - 1/24; `average=True` gives the answer in the
-# unit of the flow. `td.prequential` learns from the rows and scores each prediction against what then happened.
+# unit of the flow. `td.streams.prequential` learns from the rows and scores each prediction against what then happened.
 
 # %%
 questions = {
@@ -34,7 +34,7 @@ questions = {
     "flow, next hours": td.Question("flow", horizon=4, average=True),
 }
 horde = td.Horde(questions=questions, time="time", missing="hold", variance=True)
-scores = td.prequential(horde, log, baselines=["running mean", "last value"], progress=False)
+scores = td.streams.prequential(horde, log, baselines=["running mean", "last value"], progress=False)
 for name in questions:
     print(f"{name}: R² {scores[name].late.r2:.2f}, 90 % intervals held {scores[name].coverage:.2f}")
 
@@ -43,7 +43,7 @@ for name in questions:
 
 # %%
 horde.save("pump.horde")
-again = td.Horde.load("pump.horde")
+again = td.load("pump.horde")
 row = {"time": log["time"][-1] + np.timedelta64(1, "h"), "flow": 21.0, "temperature": 14.0}
 again.update(row)
 print({name: round(float(value), 2) for name, value in again.predict().items()})

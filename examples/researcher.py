@@ -60,4 +60,4 @@ print(f"MyTDRC over TD, paired: {pair.ratio:.2f} ({pair.ratio_low:.2f} to {pair.
 
 # %% [markdown]
 # Before it is trusted: `td.check_algorithm(MyTDRC)` compares all generated code with an interpreter of the declaration.
-# To keep runs in files, resume them and make a page, declare a study: `td.Study`, `tdlambda run`.
+# To keep runs in files, resume them and make a page, declare a study: `td.studies.Study`, `tdlambda run`.

@@ -15,7 +15,7 @@ import numpy as np
 import tdlambda as td
 
 walk = td.make("RandomWalk-v0", n=19)
-truth = walk.mdp.v(walk.target)  # exact, by a linear system
+truth = walk.exact.v()  # exact, by a linear system
 print("true values", truth[1:20:3].round(2))
 
 # %% [markdown]

@@ -12,7 +12,7 @@ ABOUT = {
     "experiments/thesis": "The tables and figures of Zhao (2020), and rules that tune λ on its tasks",
     "experiments/auto_td": "`td.AutoTD`: comparisons, and the prototype on which its constants were chosen",
     "experiments/lam_auto": '`lam="auto"`: comparisons with fixed λ, and the laboratory in which it was chosen',
-    "experiments/value_error_greedy": "`td.ValueErrorGreedy`: the laboratory in which it was chosen",
+    "experiments/value_error_greedy": "`td.rules.ValueErrorGreedy`: the laboratory in which it was chosen",
     "experiments/streams": "Real data streams: AutoTD and Horde",
     "experiments/control": "Learning to act",
     "experiments/family": "Published results of other algorithms of the family",

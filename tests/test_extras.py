@@ -78,8 +78,8 @@ v.save("v.npz")
 assert td.load("v.npz").predict(3) == v.predict(3)
 auto = td.AutoTD(td.features.Dense(2))
 auto.update([1.0, 0.0], 1.0, [0.0, 1.0], gamma=0.9)
-assert ring.mdp.v(ring.target).shape == (11,)
-td.follow(ring, td.TD(ring.features, 0.1, 0.5), steps=100)
+assert ring.exact.v().shape == (11,)
+td.report.follow(ring, td.TD(ring.features, 0.1, 0.5), steps=100)
 result = td.engine.run(ring, [td.TD(ring.features, 0.1, lam) for lam in (0.0, 0.9)], 2, 100)
 horde = td.Horde(questions={"x, soon": td.Question("x", horizon=5)})
 rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ table = {"x": rng.normal(size=400), "y": rng.normal(size=400), "when": np.arange
 horde.learn(table)
 with open("data.csv", "w") as file:
     file.writelines(["x,y\\n"] + [f"{a},{b}\\n" for a, b in zip(table["x"], table["y"])])
-td.prequential(td.Horde(questions={"x, soon": td.Question("x", horizon=5)}), "data.csv")
+td.streams.prequential(td.Horde(questions={"x, soon": td.Question("x", horizon=5)}), "data.csv")
 walk = td.make("WindyGridworld-v0")
 td.train("CliffWalking-v1", td.Sarsa(td.features.OneHot(48), actions=4), steps=200, seed=1)
 td.studies.bundled()
@@ -101,10 +101,10 @@ CHARTS = 'charts need altair and vl_convert: pip install "tdlambda[charts]"'
 STUDIES = 'need polars and pyarrow: pip install "tdlambda[studies]"'
 NAMED = {
     "td.charts.lines": CHARTS,
-    "td.LearningCurve().plot()": CHARTS,
-    "td.load_results('.')": f"results of studies {STUDIES}",
-    "td.load_overview('.')": f"results of studies {STUDIES}",
-    "td.run_study(td.studies.bundled()['frozenlake'])": f"studies {STUDIES}",
+    "td.control.LearningCurve().plot()": CHARTS,
+    "td.studies.load_results('.')": f"results of studies {STUDIES}",
+    "td.report.load_overview('.')": f"results of studies {STUDIES}",
+    "td.studies.run_study(td.studies.bundled()['frozenlake'])": f"studies {STUDIES}",
     "horde.learn('rows.parquet')": 'Parquet files need pyarrow: pip install "tdlambda[studies]"',
     "horde.learn(Frame())": 'data frames need narwhals: pip install "tdlambda[frames]"',
     "td.engine.run(ring, learners, 2, 9, progress=True)": 'progress bars need rich: pip install "tdlambda[cli]"',

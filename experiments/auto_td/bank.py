@@ -295,7 +295,7 @@ def bank_errors(name: str, seeds: list[int], steps: int, options: dict[str, floa
     pairs = np.array([(a, z) for a in alphas for z in lambdas])
     mdp = task.mdp
     index, value = task.features.encode_batch(np.arange(mdp.n_states))
-    d = np.where(mdp.terminal, 0.0, mdp.error_weights(task.target))
+    d = np.where(mdp.terminal, 0.0, mdp.under(task.target).error_weights())
     o = np.array([float(options[k]) for k in NAMES])
     found = []
     for seed in seeds:

@@ -85,7 +85,7 @@ def after_a_change(seeds: list[int], before: int) -> list[float]:
                 learner.update_many(*(getattr(future, name)[part] for name in names))
                 done = stop
                 gone = getattr(learner, "diverged_at", None) is not None
-                errors[i, k] += np.inf if gone else new.mdp.value_error(learner.predict_many(range(11)), new.target)
+                errors[i, k] += np.inf if gone else new.exact.value_error(learner.predict_many(range(11)))
     return [float(row[0] / row[1:].min()) for row in errors]
 
 

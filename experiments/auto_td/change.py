@@ -31,7 +31,7 @@ def fixed(seeds: list[int]) -> np.ndarray:
         found = np.full((len(ALL_ALPHAS), len(ALL_LAMBDAS), len(seeds), len(AFTER)), np.inf)
         for s, seed in enumerate(seeds):
             task, n, c = stream(seed)
-            v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
+            v, d = task.exact.v(), task.exact.error_weights()
             for i, a in enumerate(ALL_ALPHAS):
                 for j, z in enumerate(ALL_LAMBDAS):
                     w, done = td.TrueOnlineTD(task.features, a, z, on_divergence="flag"), 0
@@ -55,7 +55,7 @@ if __name__ == "__main__":
         for seed in seeds:
             task, n, c = stream(seed)
             index, value = task.features.encode_batch(np.arange(11))
-            v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
+            v, d = task.exact.v(), task.exact.error_weights()
             at = n + np.array(AFTER)
             found.append(run(pairs[:, 0].copy(), pairs[:, 1].copy(), index, value, *c, at, v, d, o, 0.0)[0])
         print(f"{variant:60s}", " / ".join(f"{r:.2f}" for r in np.mean(found, axis=0) / best), flush=True)

@@ -13,11 +13,11 @@ import tdlambda as td
 SEEDS, LAMBDAS = list(range(1000, 1008)), (0.0, 0.4, 0.8, 0.95, 1.0)
 
 
-def final_error(task: td.Task, lam: float, seed: int, steps: int) -> float:
+def final_error(task: td.tasks.Task, lam: float, seed: int, steps: int) -> float:
     v = td.LSTD(task.features, lam)
     v.update_many(task.sampler(seed).take(steps))
-    d = np.where(task.mdp.terminal, 0.0, task.mdp.error_weights(task.target))
-    return float(d @ (v.predict_many(np.arange(task.mdp.n_states)) - task.mdp.v(task.target)) ** 2)
+    d = np.where(task.mdp.terminal, 0.0, task.exact.error_weights())
+    return float(d @ (v.predict_many(np.arange(task.mdp.n_states)) - task.exact.v()) ** 2)
 
 
 if __name__ == "__main__":

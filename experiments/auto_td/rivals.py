@@ -60,7 +60,7 @@ def methods(f: td.Encoder) -> dict[str, dict[str, td.Learner]]:
     found["TD(λ)"] = {f"α = {a:g}, λ = {z:g}": td.TrueOnlineTD(f, a, z, **flag) for a in steps for z in lams}
     found['TD, lam="auto"'] = {f"α = {a:g}": td.TrueOnlineTD(f, a, "auto", **flag) for a in steps}
     found["META"] = {
-        f"α = {a:g}, κ = {k:g}": td.TrueOnlineTD(f, a, td.Meta(kappa=k), **flag)
+        f"α = {a:g}, κ = {k:g}": td.TrueOnlineTD(f, a, td.rules.Meta(kappa=k), **flag)
         for a in (0.03, 0.01, 0.003, 0.001) for k in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
     }  # fmt: skip
     found["λ-greedy"] = {f"α = {a:g}": td.TrueOnlineTD(f, a, "greedy", **flag) for a in steps}
@@ -100,8 +100,8 @@ def allstd(task: Any, seeds: list[int], steps: int) -> Any:
         stream = task.sampler(seed).take(horizons[-1])
         for k, h in enumerate(horizons):
             if stream.terminated[:h].sum() > 1:
-                some = td.Transitions(*(getattr(stream, n)[:h] for n in names))
-                chosen = td.choose_lambda(some, task.features, np.linspace(0, 1, 6)).learner
+                some = td.mdp.Transitions(*(getattr(stream, n)[:h] for n in names))
+                chosen = td.learners.choose_lambda(some, task.features, np.linspace(0, 1, 6)).learner
                 values = chosen.predict_many(truth.observations)
                 found[i, k] = truth.weights @ (values - truth.values) ** 2 / truth.weights.sum()
     return found.mean(axis=0)

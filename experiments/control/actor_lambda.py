@@ -24,16 +24,16 @@ class Task(NamedTuple):
     gamma: float
 
 
-CART = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=6, offsets="asymmetric")
-LIMBS = td.TileCoder(
+CART = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=6, offsets="asymmetric")
+LIMBS = td.features.TileCoder(
     [-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3], tilings=16, tiles=[3, 3, 3, 3, 4, 4], hash_size=8192,
     offsets="asymmetric",
 )  # fmt: skip
 CAR = td.make("MountainCar-v0", limit=500)
 TASKS = {
-    "CartPole": Task("CartPole-v1", CART, td.Softmax(2), 0.1 / 8, 0.05 / 8, 40_000, 0.99),
-    "Acrobot": Task("Acrobot-v1", LIMBS, td.Softmax(3), 0.1 / 16, 0.05 / 16, 25_000, 0.99),
-    "MountainCar": Task(CAR, CAR.features, td.Softmax(3), 0.01, 0.01, 40_000, 1.0),
+    "CartPole": Task("CartPole-v1", CART, td.control.Softmax(2), 0.1 / 8, 0.05 / 8, 40_000, 0.99),
+    "Acrobot": Task("Acrobot-v1", LIMBS, td.control.Softmax(3), 0.1 / 16, 0.05 / 16, 25_000, 0.99),
+    "MountainCar": Task(CAR, CAR.features, td.control.Softmax(3), 0.01, 0.01, 40_000, 1.0),
 }
 AGENTS: dict[str, tuple[Any, str]] = {
     "λ = 0.9": (0.9, "fixed"),

@@ -30,7 +30,7 @@ def together(parts: dict[str, Any], across: bool) -> Any:
 def cliff(path: Path) -> None:
     """Sarsa and Q(λ) beside the cliff: the first stays away from it while it explores, the second walks along it."""
     task = td.make("CliffWalking-v0")
-    explores = td.EpsilonGreedy(0.1)
+    explores = td.control.EpsilonGreedy(0.1)
     agents: dict[str, Any] = {
         "Sarsa(λ)": td.Sarsa(task.features, 4, 0.1, 0.8, policy=explores),
         "Q(λ)": td.QLambda(task.features, 4, 0.1, 0.8, behavior=explores),
@@ -45,7 +45,7 @@ def cliff(path: Path) -> None:
 def car(path: Path) -> None:
     """Mountain Car: the greedy action and the cost to go."""
     task = td.make("MountainCar-v0", "gymnasium")
-    features = td.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=16, tiles=8, offsets="asymmetric")
+    features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=16, tiles=8, offsets="asymmetric")
     found = td.control.run(task, [td.Sarsa(features, 3)], seeds=[0], steps=100_000, keep=("agents",))
     agent = found.agents[0][0]
     x, v = np.linspace(-1.2, 0.5, 50), np.linspace(-0.07, 0.07, 50)
@@ -64,8 +64,8 @@ def cart(path: Path) -> None:
     """CartPole: length of episodes over steps, ten seeds of Sarsa(λ) with Fourier and with tile features."""
     box = [-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3]
     agents = {
-        "Fourier, 256 features": td.Sarsa(td.Fourier(*box), 2, on_divergence="flag"),
-        "tiles, 8 × 4⁴": td.Sarsa(td.TileCoder(*box, 8, 4, offsets="asymmetric"), 2, on_divergence="flag"),
+        "Fourier, 256 features": td.Sarsa(td.features.Fourier(*box), 2, on_divergence="flag"),
+        "tiles, 8 × 4⁴": td.Sarsa(td.features.TileCoder(*box, 8, 4, offsets="asymmetric"), 2, on_divergence="flag"),
     }
     world = td.tasks.classic.cart_pole(discount=0.99)
     found = td.control.run(world, agents, seeds=10, steps=100_000, keep=("episodes",))

@@ -8,7 +8,7 @@
 A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
 of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
 Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
-`FiniteMDP.value_error(V, target, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
+`FiniteMDP.under(target).value_error(V, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
 """
 
 import argparse
@@ -66,14 +66,14 @@ class Scale:
 
 def rms(task: Any, weights: Array | None = None) -> Measure:
     """The root mean square value error of a learner on a finite task."""
-    states, v = np.arange(task.mdp.n_states), task.mdp.v(task.target)
-    d = task.mdp.error_weights(task.target) if weights is None else weights
+    states, v = np.arange(task.mdp.n_states), task.exact.v()
+    d = task.exact.error_weights() if weights is None else weights
     return lambda learner: float(np.sqrt(d @ (learner.predict_many(states) - v) ** 2))
 
 
-def rows(steps: td.Transitions, begin: int, end: int) -> td.Transitions:
+def rows(steps: td.mdp.Transitions, begin: int, end: int) -> td.mdp.Transitions:
     """Some of the transitions."""
-    return td.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
+    return td.mdp.Transitions(*(getattr(steps, field.name)[begin:end] for field in fields(steps)))
 
 
 def curve(
@@ -82,7 +82,7 @@ def curve(
     at: Iterable[int],
     seeds: Iterable[int],
     measure: Measure,
-    change: Callable[[td.Transitions], Any] = lambda _: None,
+    change: Callable[[td.mdp.Transitions], Any] = lambda _: None,
 ) -> Array:
     """[seed, point]: what is measured after these numbers of steps, each changed in place by `change`."""
     out = []
@@ -218,7 +218,7 @@ def on_baird(scale: Scale, kinds: dict[str, tuple[Any, dict[str, float]]]) -> tu
         name: partial(kind, task.features, lam=0.0, **numbers, **start) for name, (kind, numbers) in kinds.items()
     }
     X = task.features.matrix(np.arange(7))
-    system = task.mdp.linear_system(X, 0.0, task.target, task.behavior)
+    system = task.exact.linear_system(X, 0.0)
     value, labels = rms(task, np.full(7, 1 / 7)), ("RMS of V over the states", "MSPBE")
 
     def measure(learner: Any) -> tuple[float, float]:
@@ -290,8 +290,8 @@ def gtd(scale: Scale) -> tuple[Any, str]:
     """GTD(λ) beside TD(λ) off-policy, with features that cannot tell all states apart."""
     lake = td.make("FrozenLake-v0")
     X = lake.features.matrix(np.arange(lake.mdp.n_states))
-    fixed = lake.mdp.td_fixed_point(X, 0.0, lake.target, lake.behavior)
-    floor = lake.mdp.value_error(X @ fixed, lake.target, half=False) ** 0.5
+    fixed = lake.exact.td_fixed_point(X, 0.0)
+    floor = lake.exact.value_error(X @ fixed, half=False) ** 0.5
     at, seeds = scale.until(300_000), scale.seeds(20)
     learners: dict[str, Build] = {
         "TD": lambda: td.TD(lake.features, 0.01, 0.0),
@@ -393,7 +393,7 @@ STEP_SIZES: dict[str, Callable[[float], Any]] = {
 }
 
 
-def with_signs(steps: td.Transitions, states: int, signs: Array) -> tuple[Any, ...]:
+def with_signs(steps: td.mdp.Transitions, states: int, signs: Array) -> tuple[Any, ...]:
     """Columns for `update_many`: one feature for each state, and random signs that say nothing."""
     seen, after = (np.eye(states)[s] for s in (steps.obs, steps.next_obs))
     seen, after = np.hstack([seen, signs[:-1]]), np.hstack([after, signs[1:]])
@@ -404,7 +404,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
     """Step sizes that adapt: error against the one they begin with, with useful features and with useless ones too."""
     walk, seeds, n = td.make("RandomWalk-v0"), scale.seeds(10), 1000 if scale.quick else 20_000
     alphas = scale.points(0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    states, v, d = walk.mdp.n_states, walk.mdp.v(walk.target), walk.mdp.error_weights(walk.target)
+    states, v, d = walk.mdp.n_states, walk.exact.v(), walk.exact.error_weights()
     fig, panels = figure(2, height=340)
     body: list[list[str]] = [[name] for name in STEP_SIZES]
     for ax, useless in zip(panels, (0, 20), strict=True):
@@ -413,7 +413,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
             signs = np.random.default_rng(seed).choice([-1.0, 1.0], (n + 1, useless))
             streams.append(with_signs(walk.sampler(seed=seed).take(n), states, signs))
         for k, (name, build) in enumerate(STEP_SIZES.items()):
-            kind, encoder = td.TrueOnlineTD if name == "Swift" else td.TD, td.Dense(states + useless)
+            kind, encoder = td.TrueOnlineTD if name == "Swift" else td.TD, td.features.Dense(states + useless)
             errors = np.empty((len(seeds), len(alphas)))
             for j, alpha in enumerate(alphas):
                 for i, stream in enumerate(streams):
@@ -451,7 +451,7 @@ def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
         kind = td.TrueOnlineTD if name == "Swift" else td.TD
         found = np.empty((len(seeds), len(at), 2))
         for i, seed in enumerate(seeds):
-            v, sampler, last = kind(td.Dense(states + useless), alpha, 0.9), walk.sampler(seed=seed), 0
+            v, sampler, last = kind(td.features.Dense(states + useless), alpha, 0.9), walk.sampler(seed=seed), 0
             signs = np.random.default_rng(seed).choice([-1.0, 1.0], (at[-1] + 1, useless))
             for j, n in enumerate(at):
                 v.update_many(*with_signs(sampler.take(int(n) - last), states, signs[last : n + 1]))
@@ -472,10 +472,10 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     seeds, at = scale.seeds(20), scale.until(100_000, 100, 25)
     shown = picks(at, 1000, 10_000, at[-1])
 
-    def one_more(steps: td.Transitions) -> None:
+    def one_more(steps: td.mdp.Transitions) -> None:
         steps.reward[:] += 1
 
-    def undiscounted(steps: td.Transitions) -> None:
+    def undiscounted(steps: td.mdp.Transitions) -> None:
         one_more(steps)
         steps.gamma[:] = 1
 
@@ -483,7 +483,7 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     body = []
     for k, (preset, rate) in enumerate((("on-policy", "td"), ("on-policy", "mean"), ("continuing", "td"))):
         task = td.make("Garnet-v0", preset)
-        gain = task.mdp.average_reward(task.target).gain + 1
+        gain = task.mdp.under(task.target).average_reward().gain + 1
         name = f'{"on" if task.on_policy else "off"}-policy, rate="{rate}"'
         build = partial(td.DifferentialTD, task.features, 0.02, 0.5, eta=0.1, rate=rate)
         runs = curve(build, task, at, seeds, lambda v, g=gain: abs(v.reward_rate - g), undiscounted)
@@ -492,7 +492,7 @@ def differential_td(scale: Scale) -> tuple[Any, str]:
     left.set(xscale="log", yscale="log", xlabel="steps", ylabel="|r̄ - r(π)|", title="average reward, λ = 0.5, α = 0.02")
     for k, discount in enumerate((0.9, 0.99, 0.999)):
         task = td.make("Garnet-v0", "on-policy", discount=discount)
-        v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.state_distribution()
+        v, d = task.mdp.v() + 1 / (1 - discount), task.mdp.under().state_distribution()
 
         def measure(learner: Any, v: Array = v, d: Array = d, left: float = 1 - discount) -> float:
             constant = getattr(learner, "reward_rate", 0.0) / left
@@ -513,14 +513,14 @@ def trace_corrections(scale: Scale) -> tuple[Any, str]:
     task, seeds, n = td.make("Garnet-v0", features=12), scale.seeds(20), int(scale.until(20_000)[-1])
     alphas, X = scale.points(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03), task.features.matrix(np.arange(30))
     largest = np.maximum(task.mdp.policy(task.target), task.mdp.policy(task.behavior))
-    corrections = {name: td.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
-    corrections["abtd"] = td.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
-    v, d = task.mdp.v(task.target), task.mdp.error_weights(task.target)
+    corrections = {name: td.mdp.TraceCorrection(name) for name in ("importance", "retrace", "vtrace", "tree")}
+    corrections["abtd"] = td.mdp.TraceCorrection("abtd", zeta=0.5, psi_0=1 / largest.max(), psi_max=1 / largest.min())
+    v, d = task.exact.v(), task.exact.error_weights()
     fig, ax = figure()
     body = []
     for k, (name, correction) in enumerate(corrections.items()):
         lam = 1.0 if name == "abtd" else 0.9
-        exact = task.mdp.linear_system(X, lam, task.target, task.behavior, correction=correction).td_fixed_point()
+        exact = task.exact.linear_system(X, lam, correction=correction).td_fixed_point()
         runs = np.empty((len(seeds), len(alphas)))
         for i, seed in enumerate(seeds):
             steps = task.sampler(seed=seed).take(n)
@@ -607,8 +607,8 @@ def recursive_lstd(scale: Scale) -> tuple[Any, str]:
         "RecursiveLSTD, μ = 0.99": lambda: td.RecursiveLSTD(boyan.features, 0.4, forgetting=0.99),
         "TrueOnlineTD(0.4), α = 0.1": lambda: td.TrueOnlineTD(boyan.features, 0.1, 0.4),
     }
-    states, v = np.arange(boyan.mdp.n_states), boyan.mdp.v(boyan.target)
-    d = boyan.mdp.error_weights(boyan.target)
+    states, v = np.arange(boyan.mdp.n_states), boyan.exact.v()
+    d = boyan.exact.error_weights()
     fig, ax = figure()
     body = []
     for k, (name, build) in enumerate(learners.items()):
@@ -657,7 +657,9 @@ def allstd(scale: Scale) -> tuple[Any, str]:
     coarse[states, np.minimum(states * 4 // len(states), 3)] = 1.0
     fig, ax = figure()
     body = []
-    for k, (name, encoder) in enumerate({"one feature a state": walk.features, "4 groups": td.Table(coarse)}.items()):
+    for k, (name, encoder) in enumerate(
+        {"one feature a state": walk.features, "4 groups": td.features.Table(coarse)}.items()
+    ):
         errors, chosen, found_lams = [], [], []
         for seed in seeds:
             steps = walk.sampler(seed=seed).take(400 * n)
@@ -668,7 +670,7 @@ def allstd(scale: Scale) -> tuple[Any, str]:
                 learner.update_many(steps)
                 line.append(rms(walk)(learner))
             errors.append(line)
-            found = td.choose_lambda(steps, encoder)
+            found = td.learners.choose_lambda(steps, encoder)
             chosen.append(rms(walk)(found.learner))
             found_lams.append(found.lam)
         runs = np.array(errors)
@@ -701,7 +703,7 @@ def expected_trace(scale: Scale) -> tuple[Any, str]:
             [
                 early(
                     lambda a=a, eta=eta: td.ExpectedTrace(
-                        walk.features, a, 0.9, td.OneOver("visits"), eta, on_divergence="flag"
+                        walk.features, a, 0.9, td.steps.OneOver("visits"), eta, on_divergence="flag"
                     ),
                     walk,
                     seeds,
@@ -734,7 +736,7 @@ def monte_carlo(scale: Scale) -> tuple[Any, str]:
     body = []
     for k, visit in enumerate(("first", "every")):
         runs = by_episode(
-            lambda v=visit: td.MonteCarlo(walk.features, td.OneOver("visits"), visit=v),
+            lambda v=visit: td.MonteCarlo(walk.features, td.steps.OneOver("visits"), visit=v),
             walk,
             episodes,
             seeds,
@@ -759,11 +761,11 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
     states = np.arange(1, 10)
     for preset, of in VARIANCES:
         ring = td.make("RingWorld-v0", preset)
-        exact = ring.mdp.return_variance(ring.target, None if of == "target" else ring.behavior)[states]
+        exact = ring.mdp.under(ring.target, None if of == "target" else ring.behavior).return_variance()[states]
 
         runs = []
         for seed in seeds:
-            learner = kind(ring.features, td.OneOver("visits", power=0.75), 1.0, of=of)
+            learner = kind(ring.features, td.steps.OneOver("visits", power=0.75), 1.0, of=of)
             learner.update_many(ring.sampler(seed=seed).take(steps))
             runs.append(learner.predict_many(states))
         m, e = mean(np.array(runs))
@@ -798,11 +800,11 @@ def large_means(scale: Scale) -> tuple[Any, str]:
     for ax, lam in zip(panels, (1.0, 0.9), strict=True):
         for shift in (0.0, 10.0):
             walk = td.make("RandomWalk-v0", "5", left_reward=shift - 1, right_reward=shift + 1)
-            states, d = range(walk.mdp.n_states), walk.mdp.error_weights()
-            exact = walk.mdp.lambda_return(walk.mdp.v(), lam).variance
+            states, d = range(walk.mdp.n_states), walk.mdp.under().error_weights()
+            exact = walk.mdp.under().lambda_return(walk.mdp.v(), lam).variance
             for k, kind in enumerate((td.VTD, td.DirectVTD)):
                 runs = curve(
-                    lambda w=walk, kind=kind, x=lam: kind(w.features, td.OneOver("visits", power=0.75), x),
+                    lambda w=walk, kind=kind, x=lam: kind(w.features, td.steps.OneOver("visits", power=0.75), x),
                     walk,
                     at,
                     seeds,
@@ -819,7 +821,7 @@ def large_means(scale: Scale) -> tuple[Any, str]:
 def trace_tolerance(scale: Scale) -> tuple[Any, str]:
     """What dropping small traces does to the weights, beside the bound for one drop, and how many traces live."""
     n, alpha, lam, gamma = (1000 if scale.quick else 20_000), 0.01, 0.9, 0.99
-    coder = td.TileCoder([0, 0], [1, 1], tilings=10, tiles=16)
+    coder = td.features.TileCoder([0, 0], [1, 1], tilings=10, tiles=16)
     rng = np.random.default_rng(0)
     points = np.abs(np.cumsum(rng.normal(size=(n + 1, 2)) / 32, axis=0) % 2 - 1)
     rewards = rng.normal(size=n)
@@ -877,12 +879,12 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
     for seed in range(10 if scale.quick else 200):
         task = td.make("Garnet-v0", "episodic", seed=seed, n=10, actions=2, discount=0.95, on_policy=True)
         mdp, target = task.mdp, task.target
-        spread = np.sqrt(mdp.return_variance(target)).mean()
+        spread = np.sqrt(mdp.under(target).return_variance()).mean()
         V = np.where(mdp.terminal, 0, mdp.v(target) + spread * rng.normal(size=10))
         lam = rng.uniform(0, 1, 10)
-        full = mdp.target_error_gradient(V, lam, target)
+        full = mdp.under(target).target_error_gradient(V, lam)
         for name, kind, horizon in kinds:
-            g = mdp.target_error_gradient(V, lam, target, kind=kind, horizon=horizon)
+            g = mdp.under(target).target_error_gradient(V, lam, kind=kind, horizon=horizon)
             cosines[name].append(float(g @ full / (np.linalg.norm(g) * np.linalg.norm(full))))
     fig = boxes(cosines, "cosine with the full gradient of J(λ)", "Random MDPs, random λ, V off by one deviation of G")
     body = [(n, *(f"{q:.3f}" for q in np.quantile(cosines[n], (0.5, 0.05)))) for n, _, _ in kinds]
@@ -892,8 +894,8 @@ def meta_gradients(scale: Scale) -> tuple[Any, str]:
 def meta_sign(scale: Scale) -> tuple[Any, str]:
     """λ and the error while V becomes trustworthy: RingWorld 0.4/0.35, true online TD."""
     task, at, seeds, alpha = td.make("RingWorld-v0"), scale.until(200_000, points=30), scale.seeds(10), 0.01
-    rules: dict[str, Any] = {"META, exact": td.Meta(1e-3), "META, derived": td.Meta(1e-3, "derived")}
-    rules |= {"META, printed": PrintedNewton(1e-3), "λ-greedy": td.Greedy()}
+    rules: dict[str, Any] = {"META, exact": td.rules.Meta(1e-3), "META, derived": td.rules.Meta(1e-3, "derived")}
+    rules |= {"META, printed": PrintedNewton(1e-3), "λ-greedy": td.rules.Greedy()}
     fixed = {f"λ = {lam:g}": lam for lam in scale.points(0.0, 0.8, 1.0)}
     fig, (left, right) = figure(2)
     body = []
@@ -916,12 +918,16 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
     task, seeds, steps = td.make("RingWorld-v0"), scale.seeds(6), 2000 if scale.quick else 300_000
     at, alphas = np.linspace(steps / 30, steps, 30).astype(int), scale.points(1e-4, 1e-3, 1e-2, 1e-1)
     lams = scale.points(0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
-    kinds = {"exact": td.Meta, "derived": partial(td.Meta, gradient="derived"), "printed": PrintedNewton}
+    kinds = {"exact": td.rules.Meta, "derived": partial(td.rules.Meta, gradient="derived"), "printed": PrintedNewton}
     rules: dict[str, Any] = {
         f"{gradient}, newton, κ = {kappa:g}": kind(kappa) for gradient, kind in kinds.items() for kappa in (1e-3, 1e-2)
     }
-    rules |= {"exact, newton, trace, κ = 0.001": td.Meta(1e-3, trace=True)}
-    rules |= {"derived, gradient, κ = 0.1": td.Meta.thesis(0.1), "λ-greedy": td.Greedy(), "counting": td.Counting()}
+    rules |= {"exact, newton, trace, κ = 0.001": td.rules.Meta(1e-3, trace=True)}
+    rules |= {
+        "derived, gradient, κ = 0.1": td.rules.Meta.thesis(0.1),
+        "λ-greedy": td.rules.Greedy(),
+        "counting": td.rules.Counting(),
+    }
     ratios: dict[str, list[str]] = {name: [] for name in rules}
     points: dict[str, list[float]] = {name: [] for name in rules}
     for alpha in alphas:
@@ -948,9 +954,9 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
 def meta_watch(scale: Scale) -> tuple[Any, str]:
     """One run followed: λ, V and the three statistics, with what they should be."""
     task = td.make("RingWorld-v0")
-    learner = td.TrueOnlineTD(task.features, 0.01, td.Meta())
-    history = td.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
-    d = task.mdp.error_weights(task.target)
+    learner = td.TrueOnlineTD(task.features, 0.01, td.rules.Meta())
+    history = td.report.follow(task, learner, 2000 if scale.quick else 300_000, 60, seed=1)
+    d = task.exact.error_weights()
     off = np.sqrt((history.estimates - history.exact) ** 2 @ d)
     when = [0, -1] if scale.quick else picks(history.steps.tolist(), 100, 1000, 10_000, 300_000)
     body = [(name, *(f"{off[j, k]:.4f}" for j in when)) for k, name in enumerate(history.names)]
@@ -961,7 +967,7 @@ def meta_watch(scale: Scale) -> tuple[Any, str]:
 def late_error(preset: str, alpha: float, rule: Any, seed: int, steps: int) -> float:
     """Σ d (V - v)² of true online GTD on RingWorld, the mean of 100 readings in the last tenth, as in the tables."""
     task = td.make("RingWorld-v0", preset)
-    d, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    d, v = task.exact.error_weights(), task.exact.v()
     learner, sampler, errors = td.TrueOnlineGTD(task.features, alpha, rule), task.sampler(seed=seed), []
     learner.update_many(sampler.take(steps - steps // 10))
     for _ in range(100):
@@ -977,7 +983,7 @@ def meta_published(scale: Scale) -> tuple[Any, str]:
     alphas, kappas = scale.points(1e-5, 1e-4, 1e-3, 1e-2, 5e-2), scale.points(1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
     cells = {(c.table, c.method, c.lam, c.alpha): c for c in thesis_tables()}
 
-    def preset(kappa: float, **options: Any) -> td.Meta:
+    def preset(kappa: float, **options: Any) -> td.rules.Meta:
         return Variant(kappa, warm_up=0.1, length=steps, **options)
 
     fig, ax = figure()
@@ -1026,24 +1032,24 @@ def meta_offline(scale: Scale) -> tuple[Any, str]:
         scale.seeds(10),
     )
     mdp, target = task.mdp, task.target
-    d = mdp.state_distribution(target)
+    d = mdp.under(target).state_distribution()
     weights = np.where(mdp.terminal, 0, d) / d[mdp.terminal].sum()
-    spread = np.sqrt(mdp.return_variance(target)).mean()
+    spread = np.sqrt(mdp.under(target).return_variance()).mean()
     wrong = spread * np.random.default_rng(1).normal(size=11)
     fig, ax = figure()
     body = []
     for k, (name, V) in enumerate((("V = 0", np.zeros(11)), ("V off by one deviation of G", mdp.v(target) + wrong))):
         V = np.where(mdp.terminal, 0, V)
-        best = mdp.best_lambda(V, target, weights=weights).target_error
+        best = mdp.under(target).best_lambda(V, weights=weights).target_error
         ratios = np.empty((len(seeds), len(sizes)))
         for i, seed in enumerate(seeds):
             for j, size in enumerate(sizes):
-                found = td.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
+                found = td.rules.offline_meta(task.sampler(seed=seed).take(size), task.features, V)
                 lam = np.where(mdp.terminal, 0, found.lambdas(range(11)))
-                ratios[i, j] = mdp.target_error(V, lam, target, weights=weights) / best
+                ratios[i, j] = mdp.under(target).target_error(V, lam, weights=weights) / best
         draw(ax, sizes, ratios - 1, k, name)
         body.append((name, *(pm(ratios[:, j], 3) for j in range(len(sizes)))))
-        fixed = min(mdp.target_error(V, lam, target, weights=weights) for lam in np.linspace(0, 1, 101))
+        fixed = min(mdp.under(target).target_error(V, lam, weights=weights) for lam in np.linspace(0, 1, 101))
         body.append((f"{name}, best fixed λ", f"{fixed / best:.3f}", *[""] * (len(sizes) - 1)))
     ax.set(xscale="log", yscale="log", xlabel="steps stored", ylabel="J(λ found) / least J - 1")
     ax.set(title="Offline META, RingWorld 0.4/0.35")

@@ -18,7 +18,7 @@ LAMBDAS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
 STEP_SIZES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-def tasks() -> Iterator[tuple[str, td.Task, td.Encoder]]:
+def tasks() -> Iterator[tuple[str, td.tasks.Task, td.Encoder]]:
     """Name, task and features."""
     for name, task in {"RingWorld": td.make("RingWorld-v0"), "19-state walk": td.make("RandomWalk-v0")}.items():
         yield f"{name}, one-hot", task, task.features
@@ -26,10 +26,10 @@ def tasks() -> Iterator[tuple[str, td.Task, td.Encoder]]:
         table, shared = (td.make("Garnet-v0", seed=31, features=n, on_policy=on_policy) for n in (None, 12))
         yield f"random MDP, {where}, one-hot", table, table.features
         yield f"random MDP, {where}, 12 binary", shared, shared.features
-        yield f"random MDP, {where}, 5 dense", table, td.Table(np.random.default_rng(31).normal(size=(30, 5)))
+        yield f"random MDP, {where}, 5 dense", table, td.features.Table(np.random.default_rng(31).normal(size=(30, 5)))
 
 
-def ratio(task: td.Task, features: td.Encoder, step_size: float, seeds: int, steps: int) -> float:
+def ratio(task: td.tasks.Task, features: td.Encoder, step_size: float, seeds: int, steps: int) -> float:
     """Final error of "auto" over the best fixed λ's."""
     largest = max(float(x @ x) for x in map(features.dense, range(task.mdp.n_states)))
     learners = [td.TrueOnlineTD(features, step_size / largest, lam, on_divergence="flag") for lam in (*LAMBDAS, "auto")]

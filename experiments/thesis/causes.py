@@ -73,7 +73,7 @@ def cases() -> Iterator[Case]:
     for a in (1e-5, 5e-5, 1e-3):
         yield Case("λ-greedy's variance: V's own errors, a trace that stays", (ring, "greedy", a, None), "", {
             "with": Side(lambda x, a=a: totd(x, a, PublishedGreedy(**WHEN))),
-            "without": Side(lambda x, a=a: totd(x, a, td.Greedy(**WHEN)))})  # fmt: skip
+            "without": Side(lambda x, a=a: totd(x, a, td.rules.Greedy(**WHEN)))})  # fmt: skip
     for a in (1e-5, 5e-5):
         yield Case("λ-greedy waits for a tenth of the steps", (ring, "greedy", a, None), "", {
             "with": Side(lambda x, a=a: totd(x, a, PublishedGreedy(**WHEN))),

@@ -30,7 +30,7 @@ from tdlambda.studies.statistics import Comparison, choose, summary
 STUDIES = ("mountaincar", "mountaincar-small-eta")
 NAMES = {
     "fixed": "the best fixed λ", "greedy": "λ-greedy", "META": "META (as published)",
-    "META_derived": "META (the derived sign)", "META_default": "META (`td.Meta()`)",
+    "META_derived": "META (the derived sign)", "META_default": "META (`td.rules.Meta()`)",
 }  # fmt: skip
 BETTER, WORSE, UNDECIDED, LOST = "better", "worse", "undecided", "not compared"
 SAID = {

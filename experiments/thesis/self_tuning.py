@@ -47,7 +47,7 @@ def main() -> None:
     if given.studies:
         print("\n".join(studies))
         return
-    results = read(td.load_results, given.directories or [Path("results", name) for name in studies], studies)
+    results = read(td.studies.load_results, given.directories or [Path("results", name) for name in studies], studies)
     found = {directory: list(ratios(frame)) for directory, frame in results.items()}
     for directory, rows in found.items():
         if not rows:

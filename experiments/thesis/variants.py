@@ -52,8 +52,8 @@ class Variant(PublishedMeta):
         return super().get_params() | {"printed": self.printed, "from_v": self.from_v}
 
 
-class PrintedNewton(td.Meta):
-    """`td.Meta(kappa, "derived")`, Newton steps, with the sign that the thesis prints."""
+class PrintedNewton(td.rules.Meta):
+    """`td.rules.Meta(kappa, "derived")`, Newton steps, with the sign that the thesis prints."""
 
     keeps = {}  # noqa: RUF012
     options = ("corrected",)

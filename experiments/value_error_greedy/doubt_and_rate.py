@@ -1,4 +1,4 @@
-"""`td.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see docs/how-we-chose.md.
+"""`td.rules.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see docs/how-we-chose.md.
 
 python experiments/value_error_greedy/doubt_and_rate.py ring lake walk
 """
@@ -28,7 +28,7 @@ def main() -> None:
         lanes = [learner(task.features, a, lam, on_divergence="flag") for a in ALPHAS for lam in LAMS]
         n = len(lanes)
         for doubt, rate in CHOICES:
-            rules = [td.ValueErrorGreedy(doubt=doubt, rate=rate) for _ in ALPHAS]
+            rules = [td.rules.ValueErrorGreedy(doubt=doubt, rate=rate) for _ in ALPHAS]
             lanes += [
                 learner(task.features, a, lam, on_divergence="flag") for a, lam in zip(ALPHAS, rules, strict=True)
             ]

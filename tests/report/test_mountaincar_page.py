@@ -62,7 +62,7 @@ def test_verdicts_are_by_the_interval_and_not_of_survivors(
 
 
 def test_the_page_says_what_the_results_say(made: Any, car: Path, view: Overview, tmp_path: Path) -> None:
-    results = td.load_results(car)
+    results = td.studies.load_results(car)
     paths = made.write(view, view, tmp_path)
     text = (tmp_path / "mountaincar.md").read_text(encoding="utf-8")
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}

@@ -45,8 +45,10 @@ def test_missing_results_are_named_with_the_commands_that_make_them(said: Any) -
 
 def test_results_of_another_study_are_refused(said: Any, ring: Path, car: Path, tmp_path: Path) -> None:
     assert "is not a study of control" in said("mountaincar", ring, ring)
-    methods = {"TD": td.Method("TD", options={"alpha": 0.1})}
-    td.run_study(td.Study("lone", "RandomWalk-v0", methods, seeds=1, steps=20, points=2), tmp_path / "lone")
+    methods = {"TD": td.studies.Method("TD", options={"alpha": 0.1})}
+    td.studies.run_study(
+        td.studies.Study("lone", "RandomWalk-v0", methods, seeds=1, steps=20, points=2), tmp_path / "lone"
+    )
     assert f"{tmp_path / 'lone'}: nothing to compare" in said("self_tuning", car, tmp_path / "lone")
 
 

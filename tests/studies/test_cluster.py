@@ -34,7 +34,7 @@ import tdlambda as td
 from tdlambda.tasks.ring_world import RingWorld
 
 
-@td.task("NappingRing-v0", {"usual": {"behavior_left": 0.4}})
+@td.tasks.register("NappingRing-v0", {"usual": {"behavior_left": 0.4}})
 class NappingRing(RingWorld):
     def sampler(self, seed=0):
         if seed and "NAP" in os.environ:
@@ -48,7 +48,7 @@ class NappingRing(RingWorld):
 CLIENT = """
 import json, sys
 import tdlambda as td
-td.run_study(td.Study.from_dict(json.loads(sys.argv[1])), sys.argv[2], dask=sys.argv[3])
+td.studies.run_study(td.studies.Study.from_dict(json.loads(sys.argv[1])), sys.argv[2], dask=sys.argv[3])
 """
 OTHER_NUMPY = """
 import importlib.metadata as installed
@@ -186,7 +186,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finally:
         sys.path.remove(str(place))
         sys.modules.pop("napping", None)
-        td.TASKS.pop("NappingRing-v0", None)
+        td.tasks.TASKS.pop("NappingRing-v0", None)
 
 
 @pytest.fixture(scope="module")
@@ -208,48 +208,50 @@ def some(shared: Cluster) -> Cluster:
 
 
 @pytest.fixture(scope="module")
-def study() -> td.Study:
-    return td.Study(
+def study() -> td.studies.Study:
+    return td.studies.Study(
         "napping", "NappingRing-v0", seeds=6, seed=1, steps=3_000, points=20, modules=("napping",),
         grid={"alpha": [0.01, 0.1, 10.0], "lam": [0.0, 0.9]},
         methods={
-            "fixed": td.Method("TrueOnlineTD", over=("alpha", "lam")),
-            "greedy": td.Method("TrueOnlineTD", "Greedy", over=("alpha",)),
+            "fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam")),
+            "greedy": td.studies.Method("TrueOnlineTD", "Greedy", over=("alpha",)),
         },
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def here(study: td.Study, modules: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:  # noqa: ARG001
+def here(study: td.studies.Study, modules: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:  # noqa: ARG001
     """The study's units as threads on this machine make them."""
     out = tmp_path_factory.mktemp("here")
-    td.run_study(study, out)
+    td.studies.run_study(study, out)
     found = units(out)
     assert len(found) == 12
     return found
 
 
 def test_a_cluster_gives_the_same_bytes(
-    study: td.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: td.studies.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(Progress, "advance", lambda _, *what: told.append(what))
     before = len(two.begun())
-    outcome = td.run_study(study, tmp_path, dask=two.address)
+    outcome = td.studies.run_study(study, tmp_path, dask=two.address)
     assert (outcome.done, outcome.left, outcome.interrupted) == (12, 0, False)
     assert units(tmp_path) == here
     assert len(two.begun()) == before + 12
     assert all(two.begun(worker.pid) for worker in two.workers)
-    results = td.load_results(tmp_path)
+    results = td.studies.load_results(tmp_path)
     assert [sum(column) for column in zip(*told, strict=True)] == [
         len(results) * study.steps,
         (results["diverged_at"] >= 0).sum(),
     ]
     assert (results["diverged_at"] >= 0).any()
-    assert td.run_study(study, tmp_path, dask="tcp://nobody:1").done == 0  # nothing is missing: nobody is asked
+    assert td.studies.run_study(study, tmp_path, dask="tcp://nobody:1").done == 0  # nothing is missing: nobody is asked
 
 
-def test_a_worker_may_die_in_the_middle(study: td.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path) -> None:
+def test_a_worker_may_die_in_the_middle(
+    study: td.studies.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path
+) -> None:
     victim, before = two.workers[0], len(two.begun())
     begun: list[int] = []
 
@@ -259,7 +261,7 @@ def test_a_worker_may_die_in_the_middle(study: td.Study, here: dict[str, bytes],
         return bool(begun) and begun[-1] > begun[0]
 
     with meanwhile(in_the_middle, victim.kill):
-        outcome = td.run_study(study, tmp_path, dask=two.address)
+        outcome = td.studies.run_study(study, tmp_path, dask=two.address)
     assert victim.wait(10) == -signal.SIGKILL
     assert (outcome.done, outcome.left, outcome.interrupted) == (12, 0, False)
     assert units(tmp_path) == here
@@ -267,7 +269,7 @@ def test_a_worker_may_die_in_the_middle(study: td.Study, here: dict[str, bytes],
 
 
 def test_a_result_may_be_lost_with_its_worker_before_it_is_fetched(
-    study: td.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: td.studies.Study, here: dict[str, bytes], two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch, lost, first, start = cluster._content, [], threading.Lock(), len(two.begun())
 
@@ -287,20 +289,20 @@ def test_a_result_may_be_lost_with_its_worker_before_it_is_fetched(
         return content
 
     monkeypatch.setattr(cluster, "_content", too_late)
-    outcome = td.run_study(study, tmp_path, dask=two.address)
+    outcome = td.studies.run_study(study, tmp_path, dask=two.address)
     assert (outcome.done, outcome.left, outcome.interrupted) == (12, 0, False)
     assert units(tmp_path) == here
     assert lost
 
 
 def test_after_control_c_only_what_is_missing_is_done(
-    study: td.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path
+    study: td.studies.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path
 ) -> None:
     with (
         meanwhile(lambda: len(units(tmp_path)) >= 3, lambda: os.kill(os.getpid(), signal.SIGINT)),
         pytest.raises(td.Interrupted) as stopped,
     ):
-        td.run_study(study, tmp_path, dask=some.address)
+        td.studies.run_study(study, tmp_path, dask=some.address)
     outcome = stopped.value.result
     assert outcome.interrupted
     assert 3 <= outcome.done < 12
@@ -309,7 +311,7 @@ def test_after_control_c_only_what_is_missing_is_done(
 
 
 def test_after_the_death_of_the_client_only_what_is_missing_is_done(
-    study: td.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path
+    study: td.studies.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-c", CLIENT, json.dumps(study.to_dict()), str(tmp_path), some.address]
     with subprocess.Popen(command, env=some.environment) as client:
@@ -321,36 +323,36 @@ def test_after_the_death_of_the_client_only_what_is_missing_is_done(
     finish_here(study, tmp_path, here)
 
 
-def finish_here(study: td.Study, out: Path, here: dict[str, bytes]) -> None:
+def finish_here(study: td.studies.Study, out: Path, here: dict[str, bytes]) -> None:
     """On threads: only what is missing is done, and all is as if nothing had happened."""
     kept = {name: (out / name).stat().st_mtime_ns for name in units(out)}
     assert 3 <= len(kept) < 12
-    outcome = td.run_study(study, out, workers=2)
+    outcome = td.studies.run_study(study, out, workers=2)
     assert (outcome.done, outcome.left, outcome.set_aside) == (12 - len(kept), 0, [])
     assert units(out) == here
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
 
 
-def test_a_unit_that_fails_is_named(study: td.Study, some: Cluster, tmp_path: Path) -> None:
+def test_a_unit_that_fails_is_named(study: td.studies.Study, some: Cluster, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"methods\.greedy, seed 13: ArithmeticError on a worker: thirteen"):
-        td.run_study(study.but(methods=["greedy"], seed=13, seeds=1), tmp_path, dask=some.address)
+        td.studies.run_study(study.but(methods=["greedy"], seed=13, seeds=1), tmp_path, dask=some.address)
     assert units(tmp_path) == {}
 
 
 def test_workers_with_other_versions_are_refused(
-    study: td.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: td.studies.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = provenance()
     other = {**ours, "versions": {**ours["versions"], "numpy": "1.0"}}
     monkeypatch.setattr(cluster, "provenance", lambda: other)
     with pytest.raises(ValueError, match=rf"numpy {ours['versions']['numpy']} \(the client 1\.0\)") as refused:
-        td.run_study(study, tmp_path, dask=some.address)
+        td.studies.run_study(study, tmp_path, dask=some.address)
     assert str(refused.value).count("tcp://127.0.0.1") == len(some.workers)
     assert units(tmp_path) == {}
 
 
 def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
-    study: td.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    study: td.studies.Study, here: dict[str, bytes], some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     (tmp_path / "sitecustomize.py").write_text(OTHER_NUMPY)
@@ -368,7 +370,7 @@ def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
     came = len(some.workers)
     try:
         with meanwhile(lambda: len(units(tmp_path)) >= 2, lambda: some.add(came + 1, PYTHONPATH=path)):
-            outcome = td.run_study(study, tmp_path, dask=some.address)
+            outcome = td.studies.run_study(study, tmp_path, dask=some.address)
         assert some.begun(some.workers[came].pid) == []
     finally:
         for late in some.workers[came:]:
@@ -406,7 +408,7 @@ def test_a_unit_that_workers_die_over_is_not_tried_for_ever() -> None:
         crew.muster()
 
 
-def test_a_worker_that_comes_late_looks_at_itself(study: td.Study, modules: Path) -> None:  # noqa: ARG001
+def test_a_worker_that_comes_late_looks_at_itself(study: td.studies.Study, modules: Path) -> None:  # noqa: ARG001
     versions = cluster._versions(provenance())
     keys = {method: study.key(method) for method in study.methods}
     truths = {method: replace(study.truth(method)) for method in study.methods}
@@ -420,28 +422,28 @@ def test_a_worker_that_comes_late_looks_at_itself(study: td.Study, modules: Path
 
 
 def test_the_modules_of_a_study_must_be_on_the_workers(
-    study: td.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: td.studies.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "only_here.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=r"tcp://.* cannot import 'only_here', one of the study's modules"):
-        td.run_study(study.but(modules=("napping", "only_here")), tmp_path / "out", dask=some.address)
+        td.studies.run_study(study.but(modules=("napping", "only_here")), tmp_path / "out", dask=some.address)
 
 
 def test_modules_beside_the_study_are_found_by_workers_that_see_its_folder(
-    study: td.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: td.studies.Study, some: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "beside_it.py").write_text("import tdlambda as td\nclass Mine(td.TrueOnlineTD):\n    pass\n")
     (tmp_path / "registers.py").touch()
-    mine = {"mine": td.Method("beside_it:Mine", over=("alpha",))}
+    mine = {"mine": td.studies.Method("beside_it:Mine", over=("alpha",))}
     there = replace(study, modules=("napping", "registers"), folders=(str(tmp_path),), seeds=1, methods=mine)
-    assert td.run_study(there, tmp_path / "out", dask=some.address).done == 1
+    assert td.studies.run_study(there, tmp_path / "out", dask=some.address).done == 1
 
 
 @pytest.mark.parametrize("address", ["", "tcp://127.0.0.1:{port}", "nonsense://127.0.0.1:{port}"])
 def test_where_nobody_answers(
-    address: str, study: td.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: ARG001
+    address: str, study: td.studies.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch  # noqa: ARG001
 ) -> None:  # fmt: skip
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     with socket.socket() as free:
@@ -449,29 +451,29 @@ def test_where_nobody_answers(
         address = address.format(port=free.getsockname()[1])
     begun = time.monotonic()
     with pytest.raises(ValueError, match=r"no scheduler answers at .*--dask"):
-        td.run_study(study, tmp_path, dask=address)
+        td.studies.run_study(study, tmp_path, dask=address)
     assert time.monotonic() - begun < 20
 
 
-def test_without_dask(study: td.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def test_without_dask(study: td.studies.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install .tdlambda\[dask\]"):
-        td.run_study(study, tmp_path, dask="tcp://127.0.0.1:8786")
+        td.studies.run_study(study, tmp_path, dask="tcp://127.0.0.1:8786")
 
 
 @pytest.mark.parametrize("learner", ["MonteCarlo", pytest.param("TrueOnlineTD", marks=pytest.mark.slow)])
 def test_it_waits_for_workers_lets_them_compile_at_once_and_notices_when_the_scheduler_is_gone(
-    learner: str, study: td.Study, modules: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    learner: str, study: td.studies.Study, modules: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    study = replace(study, methods={"fixed": td.Method(learner, over=("alpha",))}, seeds=8)
-    td.run_study(study, tmp_path / "here")
+    study = replace(study, methods={"fixed": td.studies.Method(learner, over=("alpha",))}, seeds=8)
+    td.studies.run_study(study, tmp_path / "here")
     with started(tmp_path / "cluster", modules) as fresh:
         address, log = fresh.address, next(fresh.place.glob("scheduler-*.log"))
         with meanwhile(
             lambda: b"Receive client connection" in log.read_bytes(),
             lambda: fresh.add(2, NUMBA_CACHE_DIR=str(tmp_path / "cache")),
         ):
-            td.run_study(study, tmp_path / "there", dask=address)
+            td.studies.run_study(study, tmp_path / "there", dask=address)
         assert capfd.readouterr().err.count("waiting for workers") == 1
         assert units(tmp_path / "there") == units(tmp_path / "here")
         assert list((tmp_path / "cache").rglob("*.nbc"))
@@ -481,7 +483,7 @@ def test_it_waits_for_workers_lets_them_compile_at_once_and_notices_when_the_sch
             meanwhile(lambda: len(units(tmp_path / "again")) >= 2, fresh.scheduler.terminate),
             pytest.raises(ConnectionError, match="run again to go on"),
         ):
-            td.run_study(study, tmp_path / "again", dask=address)
+            td.studies.run_study(study, tmp_path / "again", dask=address)
     kept = units(tmp_path / "again")
     assert 2 <= len(kept) < 8
     assert kept.items() <= units(tmp_path / "here").items()

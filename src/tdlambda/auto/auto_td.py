@@ -41,7 +41,7 @@ class AutoTD(BatchLearner):
     dropped; only if no expert is left does it raise `Diverged`. A step costs in proportion to the active features and
     those with a live trace; with least squares, to the active features times all.
 
-    For vectors of readings (`td.Dense`), the experts are LSTD(λ) with several λ and windows, running means, and 0; with
+    For vectors of readings (`td.features.Dense`), the experts are LSTD(λ) with several λ and windows, running means, and 0; with
     more than 64 readings fewer of them, and learners whose step sizes are normalised; with more than 256 those alone.
     Neither units nor offsets of readings and rewards matter, one outlier is cut to 1.5 times the largest deviation so
     far, and the first 32 transitions are held back. A step costs in proportion to the square of the number of readings.
@@ -64,7 +64,7 @@ class AutoTD(BatchLearner):
     >>> ring = td.make("RingWorld-v0")
     >>> v = td.AutoTD(ring.features)
     >>> v.update_many(ring.sampler(seed=1).take(100_000))
-    >>> bool(ring.mdp.value_error(v.predict_many(range(11)), ring.target, half=False) < 1e-4)
+    >>> bool(ring.exact.value_error(v.predict_many(range(11)), half=False) < 1e-4)
     True
     >>> round(sum(v.expert_weights().values()), 9)
     1.0

@@ -34,7 +34,7 @@ def demo(
     for study, picture in zip(first_run.studies(), (first_run.thesis, first_run.today), strict=True):
         directories.append(results / study.name)
         try:
-            td.run_study(study, directories[-1], workers=workers, progress=False if json else None)
+            td.studies.run_study(study, directories[-1], workers=workers, progress=False if json else None)
         except KeyboardInterrupt as stopped:
             say_interrupted(stopped)
             raise typer.Exit(130) from None

@@ -55,16 +55,16 @@ def reproduce(
     wanted = list(TABLES) if "all" in asked else list(dict.fromkeys(map(reproduction.table_named, asked)))
     found = []
     for table in wanted:
-        study = resized(td.Study.load(TABLES[table]), not full, seeds, steps, alphas)
+        study = resized(td.studies.Study.load(TABLES[table]), not full, seeds, steps, alphas)
         methods = list(reproduction.methods_of(table, protocol).values())
         where = out / study.name
         try:
             told = None if json else announce
-            td.run_study(study, where, methods=methods, workers=workers, dask=dask, announce=told)
+            td.studies.run_study(study, where, methods=methods, workers=workers, dask=dask, announce=told)
         except KeyboardInterrupt as stopped:
             say_interrupted(stopped)
             raise typer.Exit(130) from None
-        found.append(reproduction.reproduce(table, protocol, study, td.load_results(where)))
+        found.append(reproduction.reproduce(table, protocol, study, td.studies.load_results(where)))
         if not json:
             show(found[-1])
     if save is not None:

@@ -56,11 +56,11 @@ def run(
     if listing or study is None:
         _list(json)
         return
-    chosen = resized(td.Study.load(study), quick, seeds, steps, alphas, grid, episodes)
+    chosen = resized(td.studies.Study.load(study), quick, seeds, steps, alphas, grid, episodes)
     names = None if methods is None else methods.split(",")
     try:
         told = None if json else announce
-        outcome = td.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=told)
+        outcome = td.studies.run_study(chosen, out, methods=names, workers=workers, dask=dask, announce=told)
     except KeyboardInterrupt as stopped:
         if json and isinstance(stopped, Interrupted):
             print_json(asdict(stopped.result) | {"study": chosen.name})
@@ -75,9 +75,9 @@ def run(
 
 
 def resized(
-    study: td.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
+    study: td.studies.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
     grid: list[str] | None = None, episodes: int | None = None,
-) -> td.Study:  # fmt: skip
+) -> td.studies.Study:  # fmt: skip
     """The study, as small as its options ask for."""
     study = study.small() if quick else study
     if steps is not None and study.episodes is not None:
@@ -125,7 +125,7 @@ def announce(plan: td.studies.Plan) -> None:
         console.print(f"nothing is missing in [bold]{escape(str(plan.directory))}[/]")
 
 
-def _sources(study: td.Study, method: str) -> str:
+def _sources(study: td.studies.Study, method: str) -> str:
     """Where a method's λ comes from: a rule by its name, "fixed λ", "tunes itself"; several over a mixed grid."""
     declared, cells = study.methods[method], study.cells(method)
     return ", ".join(dict.fromkeys(declared.settings(cell)[0] or declared.family(cell) for cell in cells))
@@ -139,14 +139,14 @@ def say_interrupted(stopped: KeyboardInterrupt) -> None:
     )
 
 
-def _show(study: td.Study, directory: Path) -> None:
+def _show(study: td.studies.Study, directory: Path) -> None:
     """The best cell of each method."""
     import polars as pl  # slow to import, as Numba is
 
     from tdlambda.report.wording import explained
     from tdlambda.studies.statistics import rank
 
-    results = td.load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))
+    results = td.studies.load_results(directory).filter(pl.col("seed").is_in(list(study.numbers)))
     rows = []
     for (method,), part in results.group_by("method", maintain_order=True):
         axes = list(study.methods[str(method)].over)
@@ -160,7 +160,7 @@ def _show(study: td.Study, directory: Path) -> None:
         rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
     measure = explained(study, study.quantity)
     print_table("The best cell of each method", ["method", "at", measure, "95 % interval", "diverged"], rows)
-    console.print(f'All of it: [bold]td.load_results("{escape(str(directory))}")[/bold]')
+    console.print(f'All of it: [bold]td.studies.load_results("{escape(str(directory))}")[/bold]')
 
 
 def _list(json: bool) -> None:

@@ -46,7 +46,7 @@ def meta_actor_critic(
     --------
     >>> import tdlambda as td
     >>> car = td.make("MountainCar-v0")
-    >>> agent = td.meta_actor_critic(car.features, 3, alpha=1e-5, kappa=1e-5, steps=50_000)
+    >>> agent = td.control.meta_actor_critic(car.features, 3, alpha=1e-5, kappa=1e-5, steps=50_000)
     >>> agent.warm_up, agent.critic.rule.warm_up
     (25000, 25000)
     """

@@ -16,7 +16,7 @@ from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
 from tdlambda.extras import bar_wanted
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.evaluation import _held, _make
+from tdlambda.learners.learning import _held, _make
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -72,7 +72,7 @@ def train(
     Examples
     --------
     >>> import tdlambda as td
-    >>> features = td.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
+    >>> features = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
     >>> agent = td.Sarsa(features, actions=2, alpha=0.05)
     >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1)
     >>> curve.steps

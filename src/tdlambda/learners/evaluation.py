@@ -41,8 +41,8 @@ class Evaluation:
     Examples
     --------
     >>> import tdlambda as td
-    >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1)
-    >>> td.evaluate("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
+    >>> v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1)
+    >>> td.learn("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
     100
     """
 
@@ -93,10 +93,10 @@ def evaluate(
     Examples
     --------
     >>> import tdlambda as td
-    >>> from tdlambda.learners.evaluation import evaluate
+    >>> from tdlambda.learners.learning import evaluate
     >>> ring = td.make("RingWorld-v0")
     >>> run = evaluate(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
-    >>> run.steps, bool(abs(run.learner.predict(5) - ring.mdp.v(ring.target)[5]) < 0.2)
+    >>> run.steps, bool(abs(run.learner.predict(5) - ring.exact.v()[5]) < 0.2)
     (2000, True)
     """
     steps = integer(steps, "steps", 0)

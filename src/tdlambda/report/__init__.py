@@ -20,7 +20,7 @@ def load_overview(directory: str | Path) -> Overview:
     Parameters
     ----------
     directory
-        Of the results, as `td.run_study` wrote them.
+        Of the results, as `td.studies.run_study` wrote them.
 
     Returns
     -------
@@ -29,12 +29,12 @@ def load_overview(directory: str | Path) -> Overview:
     Examples
     --------
     >>> import tdlambda as td, tempfile
-    >>> study = td.Study(
-    ...     "walk", "RandomWalk-v0", {"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"))},
+    >>> study = td.studies.Study(
+    ...     "walk", "RandomWalk-v0", {"fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam"))},
     ...     grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]}, seeds=4, steps=1000)
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     outcome = td.run_study(study, out)
-    ...     view = td.load_overview(out)
+    ...     outcome = td.studies.run_study(study, out)
+    ...     view = td.report.load_overview(out)
     >>> chart = view.plot()                     # error over α; also view.plot("learning", alpha=0.1)
     >>> view.best("fixed").settings
     {'alpha': 0.1, 'lam': 0.9}

@@ -21,7 +21,7 @@ MOMENTS = 5
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What `td.follow` saw: at each moment, for each state.
+    """What `td.report.follow` saw: at each moment, for each state.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class History:
     error
         Σ d(s) (V(s) - v(s))², the value error without its ½, [moment].
     estimates
-        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.Meta` E[G], E[G^λ] and
-        Var[G^λ]; with `td.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
+        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.rules.Meta` E[G], E[G^λ] and
+        Var[G^λ]; with `td.rules.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=1000, points=[0, 100, 1000])
+    >>> history = td.report.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta()), steps=1000, points=[0, 100, 1000])
     >>> history.names
     ('E[G]', 'E[G^λ]', 'Var[G^λ]')
     >>> history.estimates.shape
@@ -73,12 +73,12 @@ class History:
             return out
         behavior = self.task.behavior if self.learner.rule.of == "corrected" else None
         if "Var[G]" in self.names or "E[G²]" in self.names:
-            G = mdp.lambda_return(0.0, 1.0, target, behavior)
+            G = mdp.under(target, behavior).lambda_return(0.0, 1.0)
             out[:, 0], out[:, 1] = self.truth, G.variance if "Var[G]" in self.names else G.second_moment
         else:
             for k, (V, lam) in enumerate(zip(self.values, self.lambdas, strict=True)):
-                out[k, 0], out[k, 1] = self.truth, mdp.lambda_return(V, lam, target).mean
-                out[k, 2] = mdp.lambda_return(V, lam, target, behavior).variance
+                out[k, 0], out[k, 1] = self.truth, mdp.under(target).lambda_return(V, lam).mean
+                out[k, 2] = mdp.under(target, behavior).lambda_return(V, lam).variance
         return out
 
     def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Any:
@@ -168,7 +168,7 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> history = td.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.Meta()), steps=100_000, points=20)
+    >>> history = td.report.follow(ring, td.TrueOnlineTD(ring.features, 0.01, td.rules.Meta()), steps=100_000, points=20)
     >>> bool(history.lambdas[0, 5] == 1 and history.lambdas[-1, 5] < 0.1)     # λ falls as V becomes trustworthy
     True
     """
@@ -181,7 +181,7 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
         names = ("E[G]", "E[G^λ]", "Var[G^λ]")
     elif isinstance(rule, Greedy):
         names = ("E[G]", "Var[G]" if rule.variance == "direct" else "E[G²]")
-    weights, v = task.mdp.error_weights(task.target), task.mdp.v(task.target)
+    weights, v = task.exact.error_weights(), task.exact.v()
     learner.reset()
     sampler, done, seen = task.sampler(seed=seed), 0, []
     for moment in moments.tolist():

@@ -33,10 +33,10 @@ class Seen:
 
 
 class Rule(declare.Rule):
-    """Where λ comes from: `td.Fixed`, `td.PerState`, or a rule that learns λ beside the value.
+    """Where λ comes from: `td.rules.Fixed`, `td.rules.PerState`, or a rule that learns λ beside the value.
 
     A rule of your own that does not learn says λ at an observation (`at`, `at_many`). One that learns is a declaration:
-    further estimates, dot products, and `step`, a pure function that returns λ': see `td.Meta` in `rules/meta.py`.
+    further estimates, dot products, and `step`, a pure function that returns λ': see `td.rules.Meta` in `rules/meta.py`.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Rule(declare.Rule):
     ...         recent = recent + rate * (abs(reward + gamma_next * v_next - v) - recent)
     ...         lam_next = recent / (1 + recent)
     ...         return lam_next, recent
-    >>> v = td.TrueOnlineTD(td.OneHot(3), alpha=0.1, lam=ByError(rate=0.5))
+    >>> v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1, lam=ByError(rate=0.5))
     >>> v.update(0, 2.0, 1, gamma=0.9)
     >>> v.weights
     array([0.2, 0. , 0. ])

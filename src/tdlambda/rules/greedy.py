@@ -36,7 +36,7 @@ class Greedy(WithEstimates):
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
     >>> steps = ring.sampler(seed=1).take(50_000)
-    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Greedy())
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.rules.Greedy())
     >>> v.update_many(steps)
     >>> (value,), (mean,), (variance,) = v.estimates([5])
     >>> bias = (value - mean) ** 2

@@ -74,7 +74,7 @@ class Meta(WithEstimates):
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
-    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.Meta(kappa=1e-2))
+    >>> v = td.TrueOnlineTD(ring.features, alpha=0.01, lam=td.rules.Meta(kappa=1e-2))
     >>> v.lambda_at(5)
     1.0
     >>> v.update_many(ring.sampler(seed=1).take(50_000))

@@ -64,7 +64,7 @@ def prequential(
     >>> import numpy as np, tdlambda as td
     >>> flow = 10 + np.sin(np.arange(2000) / 4) + np.random.default_rng(0).normal(0, 0.1, 2000)
     >>> horde = td.Horde(None, td.Question("flow", horizon=6))
-    >>> result = td.prequential(horde, {"flow": flow}, baselines=["running mean"])
+    >>> result = td.streams.prequential(horde, {"flow": flow}, baselines=["running mean"])
     >>> result["flow"].late.r2 > 0.9 > 0.1 > result["flow"].rivals["running mean"].r2
     True
     """

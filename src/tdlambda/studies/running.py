@@ -109,13 +109,13 @@ def run_study(
     Examples
     --------
     >>> import tdlambda as td, tempfile
-    >>> study = td.Study(
+    >>> study = td.studies.Study(
     ...     "walk", task="RandomWalk-v0", seeds=4, steps=5_000,
     ...     grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]},
-    ...     methods={"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"))})
+    ...     methods={"fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam"))})
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     outcome = td.run_study(study, out)
-    ...     results = td.load_results(out)
+    ...     outcome = td.studies.run_study(study, out)
+    ...     results = td.studies.load_results(out)
     >>> outcome.done, results.shape[0]
     (4, 16)
     """

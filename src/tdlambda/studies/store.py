@@ -231,12 +231,12 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     Examples
     --------
     >>> import tdlambda as td, tempfile
-    >>> study = td.Study(
-    ...     "walk", "RandomWalk-v0", {"TD": td.Method("TD", over=("alpha",))}, grid={"alpha": [0.01, 0.1]},
+    >>> study = td.studies.Study(
+    ...     "walk", "RandomWalk-v0", {"TD": td.studies.Method("TD", over=("alpha",))}, grid={"alpha": [0.01, 0.1]},
     ...     seeds=2, steps=1000)
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     outcome = td.run_study(study, out)
-    ...     results = td.load_results(out)
+    ...     outcome = td.studies.run_study(study, out)
+    ...     results = td.studies.load_results(out)
     >>> results.select("method", "alpha", "seed").rows()
     [('TD', 0.01, 0), ('TD', 0.1, 0), ('TD', 0.01, 1), ('TD', 0.1, 1)]
     """

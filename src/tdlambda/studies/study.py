@@ -113,13 +113,13 @@ class Study:
     Examples
     --------
     >>> import tdlambda as td
-    >>> study = td.Study(
+    >>> study = td.studies.Study(
     ...     "walk", task="RandomWalk-v0", seeds=4, steps=5_000,
     ...     grid={"alpha": [0.01, 0.1], "lam": [0.0, 0.9]},
-    ...     methods={"fixed": td.Method("TrueOnlineTD", over=("alpha", "lam"))})
+    ...     methods={"fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam"))})
     >>> study
     <study walk: RandomWalk-v0, fixed 4 cells; 4 seeds × 5,000 steps>
-    >>> td.Study.load("ringworld-0.40-0.35").seeds
+    >>> td.studies.Study.load("ringworld-0.40-0.35").seeds
     240
     """
 
@@ -283,7 +283,7 @@ class Study:
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
-                    f"with; write one of {listed(TASKS)}, register one of yours by @td.task in one of the study's "
+                    f"with; write one of {listed(TASKS)}, register one of yours by @td.tasks.register in one of the study's "
                     "modules, or learn in the environment itself: td.train"
                 )
             return make(self.task, self.preset, **self.task_options)
@@ -301,8 +301,8 @@ class Study:
         """Whether λ in this cell of a method is given and stays as it is; every other cell is no "fixed λ".
 
         >>> import tdlambda as td
-        >>> both = td.Method("TD", over=("lam",), options={"alpha": 0.1})
-        >>> study = td.Study("walk", "RandomWalk-v0", {"both": both}, grid={"lam": [0.5, "auto"]})
+        >>> both = td.studies.Method("TD", over=("lam",), options={"alpha": 0.1})
+        >>> study = td.studies.Study("walk", "RandomWalk-v0", {"both": both}, grid={"lam": [0.5, "auto"]})
         >>> [(cell["lam"], study.fixed_lam("both", cell)) for cell in study.cells("both")]
         [(0.5, True), ('auto', False)]
         """
@@ -406,7 +406,7 @@ class Study:
         for what, module in self.methods[method].modules.items():
             with saying(f"methods.{method}: {what}"):
                 if not self.trusted:
-                    raise ValueError(f"{module} is not imported to look at results; td.run_study does so")
+                    raise ValueError(f"{module} is not imported to look at results; td.studies.run_study does so")
                 imported(module, self.folders)
 
     @property

@@ -131,12 +131,12 @@ class Watcher:
     Examples
     --------
     >>> import tdlambda as td, tempfile
-    >>> study = td.Study("walk", task="RandomWalk-v0", seeds=3, steps=500, points=5,
-    ...     methods={"TD": td.Method("TD", options={"alpha": 0.1, "lam": 0.9})})
+    >>> study = td.studies.Study("walk", task="RandomWalk-v0", seeds=3, steps=500, points=5,
+    ...     methods={"TD": td.studies.Method("TD", options={"alpha": 0.1, "lam": 0.9})})
     >>> with tempfile.TemporaryDirectory() as out:
     ...     watcher = Watcher(out)
     ...     before = watcher.look()
-    ...     _ = td.run_study(study, out)
+    ...     _ = td.studies.run_study(study, out)
     ...     after = watcher.look()
     >>> before.wanted, after.done, after.wanted, after.finished
     (0, 3, 3, True)
