@@ -7,7 +7,7 @@ CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test lint types check warm browser screenshots slow bench docs mutants lock clean
+.PHONY: run test lint types check warm browser screenshots slow bench docs release mutants lock clean
 
 run: $(READY)            ## a table of the thesis remade, what you can have today, a real stream: three pictures
 	@echo "About two minutes; the first run compiles for some of them"
@@ -54,6 +54,9 @@ bench: $(READY)          ## ratios against a peer or a bound, measured in one ru
 docs: $(READY)           ## the documentation as a site that works offline; a warning is an error
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d out/doctrees docs out/docs
 	@echo "Look at out/docs/index.html"
+
+release: $(READY)        ## build, check the wheel in fresh environments, tag; uploads nothing
+	$(BIN)/python tools/release.py
 
 mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
 	$(BIN)/python tools/mutate.py

@@ -11,15 +11,12 @@ far, so that it is there in episodic tasks alone.
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from best_fixed import fixed
 
 import tdlambda as td
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "results"))
-from auto_td import fixed
 
 HORIZONS = (10**3, 10**4, 10**5)
 CHOOSING, REPORTING = 9000, 7000

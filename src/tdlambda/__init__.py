@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     from tdlambda.streams import Horde, Question
     from tdlambda.tasks import TabularTask, make
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "algorithms": (

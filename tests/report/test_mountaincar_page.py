@@ -16,13 +16,13 @@ from tdlambda.reproduction.published import mountaincar_figure
 from tdlambda.studies import compare, summary
 from tdlambda.studies.statistics import Comparison
 
-DOCS = Path(__file__).parents[2] / "docs" / "results"
+THESIS = Path(__file__).parents[2] / "experiments" / "thesis"
 
 
 @pytest.fixture(scope="module")
 def made() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(DOCS))
+        patch.syspath_prepend(str(THESIS))
         return importlib.import_module("mountaincar")
 
 

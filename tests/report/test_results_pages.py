@@ -8,13 +8,14 @@ import pytest
 
 import tdlambda as td
 
-DOCS = Path(__file__).parents[2] / "docs" / "results"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
     """Run a command that fails, in an empty directory: what it says on standard error, and nothing elsewhere."""
-    monkeypatch.syspath_prepend(str(DOCS))
+    for folder in ("auto_td", "thesis"):
+        monkeypatch.syspath_prepend(str(EXPERIMENTS / folder))
     monkeypatch.chdir(tmp_path)
 
     def run(script: str, *arguments: Any) -> str:
@@ -56,8 +57,8 @@ def test_results_of_another_study_are_refused(said: Any, ring: Path, car: Path, 
     [
         ("causes", ["--only", "nonsense"], "no cause has 'nonsense' in its name; there are"),
         ("causes", ["--seeds", "1"], "--seeds must be at least 2"),
-        ("auto_td", ["--steps", "9999"], "--steps must be at least 10000; got 9999"),
-        ("auto_td", ["--seeds", "0"], "--seeds must be at least 1"),
+        ("best_fixed", ["--steps", "9999"], "--steps must be at least 10000; got 9999"),
+        ("best_fixed", ["--seeds", "0"], "--seeds must be at least 1"),
     ],
 )
 def test_no_table_is_empty(said: Any, script: str, arguments: list[str], words: str) -> None:

@@ -457,7 +457,7 @@ def test_where_nobody_answers(
 
 def test_without_dask(study: td.studies.Study, modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r"pip install 'tdlambda\[dask\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install .tdlambda\[dask\]"):
         td.studies.run_study(study, tmp_path, dask="tcp://127.0.0.1:8786")
 
 

@@ -31,7 +31,7 @@ class AutoTD(BatchLearner):
     """A prediction that needs neither α nor λ, on- or off-policy, in episodes or without end.
 
     It runs several experts side by side and predicts by a mixture of them. The weights follow an estimate of each
-    expert's value error that needs no true values (docs/auto-td.md). Predictions are kept within what rewards and
+    expert's value error that needs no true values. Predictions are kept within what rewards and
     discounts so far allow.
 
     Where features are sparse, the experts are 24 learners (6 step sizes × 4 λ), their averages over time, and up to 256
@@ -150,8 +150,8 @@ class AutoTD(BatchLearner):
         obs
             An observation.
         coverage
-            The share of such intervals that should hold what they are for, in (0, 1). How many do was measured:
-            docs/auto-td.md.
+            The share of such intervals that should hold what they are for, in (0, 1). How many do was measured: see the
+            documentation of AutoTD.
         of
             "value": what least squares leave open, and where experts differ. It knows nothing of values that no weights
             of the features can give. "return": on-policy alone, and as wide everywhere.

@@ -7,18 +7,9 @@ chart.properties(width=400)            # any of it can be changed: it is an Alta
 charts.save(chart, "u-curves.pdf")     # or .svg, .png
 """
 
-from tdlambda.charts.control_policy import policy_states, policy_tiles
-from tdlambda.charts.divergence import divergence
-from tdlambda.charts.error_table import error_table
-from tdlambda.charts.lambdas import lambda_in_time, lambda_map, lambda_states, median_in_time, panels
-from tdlambda.charts.learning_curves import learning_curves
-from tdlambda.charts.lines import lines
-from tdlambda.charts.paired import paired
-from tdlambda.charts.predictions import predictions
-from tdlambda.charts.runs import runs
-from tdlambda.charts.saving import offline, save
-from tdlambda.charts.sensitivity import sensitivity, stretches
-from tdlambda.charts.u_curves import u_curves
+from typing import TYPE_CHECKING, Any
+
+from tdlambda.extras import missing, need
 
 __all__ = [
     "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
@@ -26,4 +17,24 @@ __all__ = [
     "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
 ]  # fmt: skip
 
-offline()
+if TYPE_CHECKING or not missing("charts"):
+    from tdlambda.charts.control_policy import policy_states, policy_tiles
+    from tdlambda.charts.divergence import divergence
+    from tdlambda.charts.error_table import error_table
+    from tdlambda.charts.lambdas import lambda_in_time, lambda_map, lambda_states, median_in_time, panels
+    from tdlambda.charts.learning_curves import learning_curves
+    from tdlambda.charts.lines import lines
+    from tdlambda.charts.paired import paired
+    from tdlambda.charts.predictions import predictions
+    from tdlambda.charts.runs import runs
+    from tdlambda.charts.saving import offline, save
+    from tdlambda.charts.sensitivity import sensitivity, stretches
+    from tdlambda.charts.u_curves import u_curves
+
+    offline()
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            need("charts", "charts")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import altair as alt
-
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
 INK, SOFT, LINE, FAINT, PAPER = "#1a1f26", "#59636e", "#dfe4ea", "#eef1f4", "#ffffff"
 """Of letters, of axes, of ticks, of the grid, and the ground."""
@@ -180,6 +178,8 @@ def ticks(some: Iterable[Any]) -> list[float]:
 
 def axis(channel: Any, field: str, title: str | None, log: bool = True, at: Iterable[Any] = (), **scale: Any) -> Any:
     """An axis of numbers, logarithmic or not, for numbers like those of `at`; `scale` goes to the scale."""
+    import altair as alt  # what else is here does not need it
+
     form = alt.Scale(type="log", nice=False, **scale) if log else alt.Scale(nice=False, **{"zero": False, **scale})
     about: dict[str, Any] = {"values": ticks(at), "labelExpr": TICK, "labelOverlap": True}
     if not log:

@@ -1,5 +1,19 @@
 """The `tdlambda` command."""
 
-from tdlambda.cli.app import main
+import sys
+from collections.abc import Sequence
+
+from tdlambda.extras import MissingExtraError, need
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command, as it was typed if it is not given."""
+    try:
+        need("commands", "cli")
+    except MissingExtraError as error:
+        sys.exit(f"error: {error}")
+    from tdlambda.cli import app
+
+    app.main(arguments)

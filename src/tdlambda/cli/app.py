@@ -23,8 +23,9 @@ from tdlambda.cli.solve import solve
 from tdlambda.cli.stream import stream
 from tdlambda.cli.tasks import tasks
 from tdlambda.cli.watch import watch
+from tdlambda.extras import MissingExtraError
 
-_MISTAKES = (ValueError, TypeError, OSError, OverflowError)
+_MISTAKES = (ValueError, TypeError, OSError, OverflowError, MissingExtraError)
 """What is wrong with what was typed, rather than with the program."""
 
 

@@ -12,6 +12,7 @@ import tdlambda as td
 from tdlambda.cli.output import console, print_json
 from tdlambda.cli.report import write_page
 from tdlambda.cli.run import Workers, say_interrupted
+from tdlambda.extras import need
 
 
 def demo(
@@ -24,6 +25,7 @@ def demo(
 
     About two minutes; it can be interrupted and run again. Example: [bold]tdlambda demo[/bold]
     """
+    need("pages", "studies", "charts")
     from tdlambda.report import first_run  # Altair, Polars and Numba are slow to import
     from tdlambda.report.page import load, page
 

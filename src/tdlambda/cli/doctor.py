@@ -11,8 +11,9 @@ import typer
 
 import tdlambda
 from tdlambda.cli.output import print_json, print_table
+from tdlambda.extras import EXTRAS, missing
 
-_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium", "typer", "rich")
+_PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium")
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
@@ -24,6 +25,7 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] =
         "tdlambda": tdlambda.__version__,
         "python": platform.python_version(),
         **{name: _version(name) for name in _PACKAGES},
+        "extras": ", ".join(extra for extra in EXTRAS if not missing(extra)),
         "machine": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

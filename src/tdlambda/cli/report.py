@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tdlambda.cli.output import console, print_json
+from tdlambda.extras import need
 
 if TYPE_CHECKING:
     from tdlambda.report.contest import Side
@@ -42,6 +43,7 @@ def report(
 
     Example: [bold]tdlambda report results/ringworld-0.40-0.35 --open[/bold]
     """
+    need("pages", "studies", "charts")
     from tdlambda.report.page import load, page, studies_in  # Altair, Polars and Numba are slow to import
 
     if kind not in FORMATS:

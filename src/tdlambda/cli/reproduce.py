@@ -12,6 +12,7 @@ from rich.markup import escape
 import tdlambda as td
 from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.cli.run import Alphas, Dask, Seeds, Steps, Workers, announce, resized, say_interrupted
+from tdlambda.extras import need
 from tdlambda.reproduction.published import TABLES
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def reproduce(
 
     Example: [bold]tdlambda reproduce ringworld-0.40-0.35 --quick --protocol like-for-like[/bold]
     """
+    need("studies", "studies")
     from tdlambda.report.tables import write_tables  # Polars and Numba are slow to import
     from tdlambda.reproduction import tables as reproduction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,8 @@ Steps = Annotated[int | None, typer.Option(help="Of each run.", show_default=Fal
 Alphas = Annotated[str | None, typer.Option(help="Step sizes, with commas.", show_default=False)]
 Workers = Annotated[int | None, typer.Option(help="Threads; as many as processors by default.", show_default=False)]
 Dask = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler to run on: docs/cluster.md.", show_default=False)
+    str | None,
+    typer.Option(help="Run on a Dask scheduler, such as tcp://10.0.0.1:8786.", show_default=False),
 ]
 
 
@@ -171,7 +173,8 @@ def _list(json: bool) -> None:
         for name, study in found.items()
     ]
     print_table("Bundled studies", ["name", "task", "cells", "seeds", ""], rows)
-    console.print("Yours is a TOML file: docs/studies.md. Run one: [bold]tdlambda run NAME --quick[/bold]")
+    console.print(f"Yours is a TOML file like those in {escape(str(files('tdlambda.studies') / 'bundled'))}")
+    console.print("Run one: [bold]tdlambda run NAME --quick[/bold]")
 
 
 def _value(text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.extras import need
 from tdlambda.learners import storage
 
 _COLUMNS = 5
@@ -102,6 +103,7 @@ class LearningCurve:
 
     def plot(self, window: int = 20) -> Any:
         """An Altair chart: returns of episodes, their running mean over `window`, and evaluations."""
+        need("charts", "charts")
         draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
         return draw(self, integer(window, "window", 1))
 

@@ -1,4 +1,4 @@
-"""The thesis' "META-assisted online actor-critic" (chapter 4), as its MountainCar experiment has it (chapter 5).
+"""The "META-assisted online actor-critic" of Zhao (2020), chapter 4, as its MountainCar experiment has it (chapter 5).
 
 At each step, with ρ_acc, all traces and I begun anew in each episode:
 

@@ -7,18 +7,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
+from tdlambda.extras import bar_wanted
 from tdlambda.interruption import Interrupted
 from tdlambda.learners.learning import _held, _make
-from tdlambda.learners.progress import Speed
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SHOW_EVERY = 256
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
@@ -229,9 +230,14 @@ def _another(env: Any, world: Any) -> Any:
 @contextmanager
 def _bar(job: _Job, show: bool | None) -> Iterator[Progress | None]:
     """Steps, their speed, episodes and their mean return; or nothing."""
-    if not (sys.stderr.isatty() if show is None else show):
+    if not bar_wanted(show):
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from tdlambda.learners.progress import Speed
+
     text = TextColumn("{task.fields[episodes]} episodes, return {task.fields[mean]:.4g}")
     total = job.steps if job.steps < sys.maxsize else job.episodes
     with Progress(

@@ -15,6 +15,7 @@ from tdlambda.arrays import Floats
 from tdlambda.control.greedy import LEVEL
 from tdlambda.control.value_modules import ValueForm
 from tdlambda.core.records import named
+from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.learners.base import readable
@@ -81,6 +82,7 @@ class ValueState:
 
     def plot(self, env: Any) -> Any:
         """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
+        need("charts", "charts")
         draw: Any = import_module("tdlambda.control.drawing").policy_map
         return draw(self, env)
 

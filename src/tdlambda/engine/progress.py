@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TimeRemainingColumn
-from rich.progress import Progress as Bar
-from rich.text import Text
+from tdlambda.extras import bar_wanted
 
-
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        diverged = task.fields["diverged"]
-        speed = f"{task.speed:,.0f} lane-steps/s" if task.speed else "…"
-        return Text(speed + (f", {diverged} diverged" if diverged else ""))
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 
 class Progress:
     """Lane-steps done, their speed, the time left, and how many lanes have diverged; from any thread."""
 
     def __init__(self, total: int, show: bool | None) -> None:
-        show = sys.stderr.isatty() if show is None else show
-        self._bar = Bar(
-            BarColumn(), "{task.percentage:>3.0f}%", _Speed(), TimeRemainingColumn(),
-            console=Console(stderr=True, force_terminal=show), disable=not show, transient=True, auto_refresh=False,
-        )  # fmt: skip
-        self._task = self._bar.add_task("", total=total, diverged=0)
+        self._bar = _bar(total) if bar_wanted(show) else None
         self._lock = threading.Lock()
         self._steps = self.diverged = 0
 
@@ -43,17 +30,35 @@ class Progress:
 
     def refresh(self) -> None:
         """Draw."""
-        self._bar.update(self._task, completed=self._steps, diverged=self.diverged)
-        self._bar.refresh()
+        if self._bar is not None:
+            (task,) = self._bar.tasks
+            said = f"{task.speed:,.0f} lane-steps/s" if task.speed else "…"
+            said += f", {self.diverged} diverged" if self.diverged else ""
+            self._bar.update(task.id, completed=self._steps, said=said)
+            self._bar.refresh()
 
     def __enter__(self) -> Self:
         """Show it."""
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Take it away."""
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(total: int) -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        BarColumn(), TextColumn("{task.percentage:>3.0f}% {task.fields[said]}"), TimeRemainingColumn(),
+        console=Console(stderr=True, force_terminal=True), transient=True, auto_refresh=False,
+    )  # fmt: skip
+    bar.add_task("", total=total, said="…")
+    return bar
 
 
 @contextmanager

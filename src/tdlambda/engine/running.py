@@ -65,7 +65,7 @@ def run(
         How many times to read the error, evenly up to the last step, 100 by default; or after which steps. In a run of
         episodes, after which episodes: after each of them up to 100 by default.
     score
-        What error: "value", "rmsve", "rms" (over states) or "rmspbe": see docs/engine.md.
+        What error: "value", "rmsve", "rms" (over states) or "rmspbe" (root mean square projected Bellman error).
     average
         "before" or "after": a point is the mean over all steps since the last one, of the error before or after each
         update. By default it is the error at that step.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer, real
+from tdlambda.extras import need
 from tdlambda.interruption import Interrupted
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
@@ -228,6 +229,7 @@ class _Tally:
 
 
 def _bar(steps: int) -> Progress:
+    need("progress bars", "rich")
     from tdlambda.learners.progress import bar  # Rich is slow to import
 
     return bar(steps)

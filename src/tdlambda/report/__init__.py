@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tdlambda.extras import need
 from tdlambda.report.history import History, follow
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def load_overview(directory: str | Path) -> Overview:
     >>> view.best("fixed").settings
     {'alpha': 0.1, 'lam': 0.9}
     """
+    need("results of studies", "studies")
     from tdlambda.report.overview import overview  # Polars is slow to import
 
     return overview(directory)

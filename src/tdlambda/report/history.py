@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.extras import need
 from tdlambda.rules import Greedy, Meta
 from tdlambda.showing import Table
 from tdlambda.tasks import TabularTask, Task
@@ -97,6 +98,7 @@ class History(Table):
         -------
         An Altair chart, which shows itself in a notebook.
         """
+        need("charts", "charts")
         from tdlambda.charts import save  # Altair is slow to import: not before it is needed
         from tdlambda.charts.saving import check_path
 

@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from tdlambda import auto
 from tdlambda.arrays import Floats, Ints
 from tdlambda.charts.style import named, settings
+from tdlambda.extras import need
 from tdlambda.report.families import by_family
 from tdlambda.reproduction.published import mountaincar_figure, thesis_tables
 from tdlambda.reproduction.tables import methods_of, table_of
@@ -203,6 +204,7 @@ class Overview:
 
     def plot(self, figure: str = "u", **choice: Any) -> Any:
         """One of the study's charts: "u", "learning", "lambda", "paired", …, of a `group`, `measure` or `alpha`."""
+        need("charts", "charts")
         from tdlambda.report.figures import chart
 
         return chart(self, figure, **choice)

@@ -1,4 +1,8 @@
-"""The thesis (Zhao 2020): its tables, and what its published numbers were made with."""
+"""Zhao (2020): its tables, and what its published numbers were made with.
+
+"The thesis" in these modules is Mingde Zhao (2020), "META-Learning Eligibility Traces for More Sample Efficient
+Temporal Difference Learning", Master's thesis, McGill University.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

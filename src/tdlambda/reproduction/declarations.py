@@ -1,4 +1,4 @@
-"""What the thesis' published numbers were made with, as declarations of their own: see docs/results and errata.
+"""What the published numbers of the thesis, Zhao (2020), were made with, as declarations of their own.
 
 The numbers differ from what the thesis describes in a few ways that nobody else should meet. They live here:
 

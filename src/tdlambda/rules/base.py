@@ -37,7 +37,7 @@ class Rule(declare.Rule):
     """Where λ comes from: `td.rules.Fixed`, `td.rules.PerState`, or a rule that learns λ beside the value.
 
     A rule of your own that does not learn says λ at an observation (`at`, `at_many`). One that learns is a declaration:
-    further estimates, dot products, and `step`, a pure function that returns λ' (see docs/extending.md).
+    further estimates, dot products, and `step`, a pure function that returns λ': see `td.rules.Meta`.
 
     Examples
     --------

@@ -8,6 +8,8 @@ M is learnt as a value of its own. The variance is learnt by direct VTD from M's
 
 or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less M². Off-policy, `of="corrected"` is the
 variance of the return with its importance ratios: see `td.DirectVTD`.
+
+Martha White & Adam White (2016), "A greedy approach to adapting the trace parameter for temporal difference learning".
 """
 
 from typing import Any, Literal

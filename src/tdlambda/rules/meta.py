@@ -1,4 +1,4 @@
-"""META: λ(x) by gradient descent on the overall target error (thesis chapter 4).
+"""META: λ(x) by gradient descent on the overall target error : Zhao (2020), chapter 4.
 
 With V, L = E[G^λ], M = E[G] and S = Var[G^λ] at x', estimated by learners that run beside the value learner, the
 partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' = λ(x') is, what lies further ahead held fixed,

@@ -1,4 +1,4 @@
-"""Intentional TD(λ): Sharifnassab, Elsayed, Mahmood & Sutton (2026).
+"""Intentional TD(λ): Sharifnassab, Elsayed, De Asis, Mahmood & Sutton (2026).
 
     e  = ρ (γλ e + x)
     s  = g s + (1 - g) |x|²,    n = g n + (1 - g)            a running mean of |x|², s/n

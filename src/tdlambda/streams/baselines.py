@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats
+from tdlambda.extras import MissingExtraError
 from tdlambda.streams.returns import Realised
 
 PENALTIES = (1e-3, 1.0, 30.0, 1000.0)
@@ -90,6 +91,8 @@ def _regression(X: Floats, G: Realised, start: Floats, name: str) -> Floats:
 
 def _fitted(name: str, X: Floats, y: Floats, new: Floats) -> Floats:
     if name == "gradient boosting":
+        if find_spec("sklearn") is None:
+            raise MissingExtraError("gradient boosting needs scikit-learn: pip install scikit-learn", name="sklearn")
         from sklearn.ensemble import HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
 

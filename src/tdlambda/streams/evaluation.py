@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, choice, fraction, integer
+from tdlambda.extras import need
 from tdlambda.learners.base import Array
 from tdlambda.streams import baselines as rivals
 from tdlambda.streams.batch import Batch
@@ -180,12 +181,14 @@ class Prequential:
 
     def plot(self, name: str | None = None) -> Any:
         """An Altair chart of one question, the first by default: predictions, returns, errors, weights, features."""
+        need("charts", "charts")
         from tdlambda.charts.prequential import chart
 
         return chart(self.questions[name or next(iter(self.questions))])
 
     def page(self, path: str | Path) -> None:
         """Write a page that needs no network: the table, and the charts of every question (of twenty at most)."""
+        need("charts", "charts")
         from tdlambda.charts.prequential import page
 
         Path(path).write_text(page(self), encoding="utf-8")

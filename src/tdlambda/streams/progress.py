@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from tdlambda.extras import bar_wanted
 
 LONG = 100_000
 """Rows from which a bar is shown by itself."""
@@ -13,9 +14,7 @@ LONG = 100_000
 @contextmanager
 def shown(total: int | None, progress: bool | None) -> Iterator[Callable[[int], None]]:
     """A function to tell how many rows are done; the bar is on standard error."""
-    if progress is None:
-        progress = sys.stderr.isatty() and (total is None or total >= LONG)
-    if not progress:
+    if not bar_wanted(progress, total is None or total >= LONG):
         yield lambda rows: None  # noqa: ARG005
         return
     from rich.console import Console

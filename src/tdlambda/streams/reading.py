@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tdlambda.extras import missing, need
 from tdlambda.learners.base import Array
-from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows
+from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, values
 
 READ = 50_000
 """Rows of a file in memory at a time."""
@@ -34,6 +35,7 @@ def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
 def length(data: Any) -> int | None:
     """How many rows there are, where that is known before they are read."""
     if isinstance(data, str | PathLike) and Path(data).suffix.lower() in (".parquet", ".pq"):
+        need("Parquet files", "pyarrow")
         import pyarrow.parquet
 
         return int(pyarrow.parquet.ParquetFile(fspath(data)).metadata.num_rows)
@@ -74,18 +76,31 @@ def _matrix(data: Array) -> Batch:
 
 def _table(columns: dict[Any, Array]) -> Batch:
     """A dict of arrays."""
-    import polars
-
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if not columns or min(sizes.values()) < 0 or len(set(sizes.values())) > 1:
         raise ValueError(f"data: a dict must hold columns of one length; got {sizes}")
-    found = _frame(polars.DataFrame({str(name): column for name, column in columns.items()}, strict=False))
-    assert found is not None
-    return found
+    found = {str(name): _array(column, str(name)) for name, column in columns.items()}
+    return Batch(
+        {name: column for name, (column, _) in found.items()}, frozenset(n for n, (_, t) in found.items() if t)
+    )
+
+
+def _array(column: Array, name: str) -> tuple[Array, bool]:
+    """A column of a dict as numbers or text; and whether it holds dates."""
+    if column.dtype.kind in "fiub":
+        return column.astype(np.float64), False
+    if column.dtype.kind == "M":
+        stamps = column.astype("datetime64[us]")
+        return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1e6), True
+    return values(column.tolist(), name, 0)
 
 
 def _frame(data: Any) -> Batch | None:
     """A data frame of any library that Narwhals knows, or None."""
+    if missing("frames"):
+        if hasattr(data, "columns"):  # as all of them have
+            need("data frames", "frames")
+        return None
     import narwhals
 
     try:
@@ -120,8 +135,6 @@ def _column(series: Any, name: str) -> tuple[Array, bool]:
         found = np.array(stamps.fill_null(0).to_numpy() if missing.any() else stamps.to_numpy(), dtype=np.float64) / 1e6
         found[missing] = np.nan
         return found, True
-    from tdlambda.streams.batch import values
-
     if kind in (nw.String, nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
     return values(series.to_list(), name, 0)
@@ -163,6 +176,7 @@ def _file(path: Path, chunk: int) -> Iterator[Batch]:
     if not path.exists():
         raise FileNotFoundError(f"data: there is no file {str(path)!r}")
     if path.suffix.lower() in (".parquet", ".pq"):
+        need("Parquet files", "pyarrow")
         import pyarrow
         import pyarrow.parquet
 

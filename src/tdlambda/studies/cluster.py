@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.truth import Truth
+from tdlambda.extras import need
 from tdlambda.interruption import interruptible
 from tdlambda.studies.running import prepared, run_unit
 from tdlambda.studies.sources import imported
@@ -228,10 +229,8 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise ValueError("dask: distributed is not installed; pip install 'tdlambda[dask]'") from error
+    need("clusters", "dask")
+    return importlib.import_module("distributed")
 
 
 def _told(order: Order) -> Order:

@@ -18,6 +18,7 @@ from tdlambda.engine.by_seed import processors
 from tdlambda.engine.progress import Progress
 from tdlambda.engine.result import Result
 from tdlambda.engine.truth import Truth
+from tdlambda.extras import need
 from tdlambda.interruption import Interrupted, interruptible
 from tdlambda.studies.manifest import other_program, refuse_foreign
 from tdlambda.studies.store import Session, Store, unit_bytes
@@ -120,6 +121,7 @@ def run_study(
     >>> outcome.done, results.shape[0]
     (4, 16)
     """
+    need("studies", "studies")
     begun = time.perf_counter()
     count = processors() if workers is None else integer(workers, "workers", 1)
     directory = Path("results") / study.name if out is None else Path(out)

@@ -33,6 +33,7 @@ import tdlambda
 from tdlambda.arrays import Floats
 from tdlambda.control import ControlResult
 from tdlambda.engine.result import Result, mean_over
+from tdlambda.extras import need
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
 from tdlambda.studies.study import FORMAT, Study
 
@@ -243,6 +244,7 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     >>> results.select("method", "alpha", "seed").rows()
     [('TD', 0.01, 0), ('TD', 0.1, 0), ('TD', 0.01, 1), ('TD', 0.1, 1)]
     """
+    need("results of studies", "studies")
     import polars as pl
     import pyarrow as pa
 

@@ -95,7 +95,7 @@ class Study:
         The share of the steps in which rules that adapt leave λ as it is and, in control, policies are frozen.
     kind
         "prediction", where the error of values is measured; or "control", where agents act and what is measured is a
-        cost, minus the return: see docs/actor-critic.md.
+        cost, minus the return.
     agent
         In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
         `td.Sarsa` and `td.QLambda` where a method's learner is one of these.

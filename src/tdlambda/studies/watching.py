@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats
+from tdlambda.extras import need
 from tdlambda.studies.pace import gaps, left, speed
 from tdlambda.studies.statistics import rank, summary
 from tdlambda.studies.store import DamagedError, UnreadableError, read_unit, study_and_keys
@@ -142,6 +143,7 @@ class Watcher:
     """
 
     def __init__(self, directory: str | Path) -> None:
+        need("results of studies", "studies")
         self.directory = Path(directory)
         self._manifest: tuple[_Mark, Study, dict[str, str]] | None = None
         self._units: dict[Path, _Unit] = {}

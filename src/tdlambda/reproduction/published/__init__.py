@@ -1,4 +1,4 @@
-"""The numbers that the thesis printed, as data: mean and standard deviation over 240 runs, for each cell."""
+"""The numbers printed in Zhao (2020), as data: mean and standard deviation over 240 runs, for each cell."""
 
 import csv
 from collections.abc import Iterator

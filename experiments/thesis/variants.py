@@ -1,6 +1,6 @@
 """META as published with one of its peculiarities taken away, and META with the printed sign but Newton steps.
 
-Rules of our own, for `docs/figures.py` and `causes.py`: what they show is not worth a rule of the library.
+Rules of our own, for `experiments/figures/pages.py` and `causes.py`: what they show is not worth a rule of the library.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ class Variant(PublishedMeta):
 
     @staticmethod
     def step(
-        v, v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reach_at_end, reward, gamma_next,  # noqa: E741
+        v, v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reach_at_end, reward, gamma_next,
         rho, ready, rho_acc, corrected, printed, from_v,
     ):  # fmt: skip
         """Move λ', then say what the estimates learn."""
@@ -63,7 +63,7 @@ class PrintedNewton(td.rules.Meta):
 
     @staticmethod
     def step(
-        v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, reward, gamma_next, rho, ready, most_reward,  # noqa: E741
+        v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, reward, gamma_next, rho, ready, most_reward,
         corrected,
     ):  # fmt: skip
         """Move λ' a share κ of the way to where the printed derivative is 0."""

@@ -1,6 +1,6 @@
 """`td.rules.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see docs/how-we-chose.md.
 
-python research/doubt_and_rate.py ring lake walk
+python experiments/value_error_greedy/doubt_and_rate.py ring lake walk
 """
 
 import argparse

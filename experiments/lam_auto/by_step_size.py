@@ -1,6 +1,6 @@
 """`lam="auto"` beside the best of eight fixed λ at the same step size: the table of docs/lambda-mixture.md.
 
-    python docs/results/auto_alpha.py [--seeds 12] [--steps 100000]
+    python experiments/lam_auto/by_step_size.py [--seeds 12] [--steps 100000]
 
 A cell is the final value error (last tenth of the curve, mean over seeds) over that of the best fixed λ, chosen in
 hindsight. Step sizes are α |x|², with the largest |x|² of any state. inf: some run of "auto" diverged; –: some run of

@@ -1,6 +1,6 @@
 """What least squares make of the same data: LSTD(λ)'s error over that of the best fixed (α, λ) in hindsight.
 
-python research/lstd.py walk ring4 garnet0
+python experiments/auto_td/lstd.py walk ring4 garnet0
 """
 
 import sys

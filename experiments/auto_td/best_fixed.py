@@ -1,6 +1,6 @@
 """AutoTD beside the best fixed (α, λ) of the thesis' 168 in hindsight, on fresh seeds and fresh random MDPs.
 
-    python docs/results/auto_td.py [--seeds 24] [--steps 1000000] > docs/results/auto-td.md
+    python experiments/auto_td/best_fixed.py [--seeds 24] [--steps 1000000] > docs/results/auto-td.md
 
 Errors are means over the last tenth of the points up to a horizon and over seeds; the best fixed learner is chosen for
 each horizon, on the very seeds it is reported on. After the change, the target policy of RingWorld turns round in
@@ -101,7 +101,8 @@ def main() -> None:
     seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     powers = [f"10{'³⁴⁵⁶⁷'[k - 3]}" for k in range(3, 8) if 10**k <= options.steps]
     print("# AutoTD beside the best fixed α and λ\n")
-    print(f"Made by `python docs/results/auto_td.py --seeds {options.seeds} --steps {options.steps}`: error of AutoTD")
+    command = f"python experiments/auto_td/best_fixed.py --seeds {options.seeds} --steps {options.steps}"
+    print(f"Made by `{command}`: error of AutoTD")
     print("over that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")
     print("column is AutoTD's largest error at any point of any run, over that of V = 0.\n")
     print(f"| task | {' | '.join(powers)} | area | largest |\n| --- |{' --- |' * (len(powers) + 2)}")

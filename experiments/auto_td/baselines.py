@@ -1,6 +1,6 @@
 """Errors of the 168 fixed learners (21 α × 8 λ of the thesis) on the tasks that AutoTD is judged on, kept in a file.
 
-python research/baselines.py --seeds 1000 12 --steps 1000000 [TASK ...]
+python experiments/auto_td/baselines.py --seeds 1000 12 --steps 1000000 [TASK ...]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Why the published numbers are what they are: each suspected cause, with it and without it, beside the printed cell.
 
-    python docs/results/causes.py [--seeds 96] > docs/results/causes.md
+    python experiments/thesis/causes.py [--seeds 96] > docs/results/causes.md
 
 All runs are 10⁶ steps; errors are means over the last points, as in the tables.
 """
@@ -116,7 +116,7 @@ def main() -> None:
         parser.error(f"--seeds must be at least 2, for a standard error; got {options.seeds}")
     runs = measured(listed, options.seeds, options.steps)
     print("# Causes, one at a time\n")
-    print("Made by `python docs/results/causes.py`:")
+    print("Made by `python experiments/thesis/causes.py`:")
     print(f"{options.seeds} runs of {options.steps:,} steps each; in brackets z against the printed number.\n")
     print("| suspected cause | cell | thesis | with it | without it |\n| --- | --- | --- | --- | --- |")
     for k, case in enumerate(listed):

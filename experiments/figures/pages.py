@@ -1,9 +1,9 @@
 """Every figure of the documentation, and every measured table beside one.
 
-    .venv/bin/python docs/figures.py                 all of them, into docs/figures, and the tables into the pages
-    .venv/bin/python docs/figures.py td lstd         these only
-    .venv/bin/python docs/figures.py --out DIR       into another folder; the pages stay as they are
-    .venv/bin/python docs/figures.py --quick         few seeds and steps, into a temporary folder: does it run?
+    python experiments/figures/pages.py                 all of them, into docs/figures, and the tables into the pages
+    python experiments/figures/pages.py td lstd         these only
+    python experiments/figures/pages.py --out DIR       into another folder; the pages stay as they are
+    python experiments/figures/pages.py --quick         few seeds and steps, into a temporary folder: does it run?
 
 A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
 of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
@@ -32,7 +32,7 @@ import tdlambda as td
 from tdlambda.charts.style import OKABE_ITO, PAPER, SOFT, TRUTH, finished
 from tdlambda.reproduction.published import thesis_tables
 
-sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent / "results")]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "thesis"))
 from panels import Figure, Panel, save
 from variants import PrintedNewton, Variant
 
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 Build = Callable[[], Any]
 Measure = Callable[[Any], Any]
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 class Scale:

@@ -1,7 +1,7 @@
 """The MountainCar page and its figures, from the results of two studies.
 
     tdlambda run mountaincar && tdlambda run mountaincar-small-eta
-    python docs/results/mountaincar.py [--out docs/results]
+    python experiments/thesis/mountaincar.py [--out docs/results]
 
 It reads results/mountaincar and results/mountaincar-small-eta, or the two directories that it is given.
 Every sentence with a number in it is made from the results, and its verdict from an interval.
@@ -262,7 +262,7 @@ def page(large: Overview, small: Overview) -> str:
     eta = [f"η = {view.study.agent['eta']:g}" for view in views]
     parts = [
         "# MountainCar",
-        "Made by `python docs/results/mountaincar.py` from the studies "
+        "Made by `python experiments/thesis/mountaincar.py` from the studies "
         f"`{study.name}` and `{small.study.name}`: {len(large.seeds)} and {len(small.seeds)} runs of {study.steps:,} "
         "steps a cell, policy and λ frozen for the first half. The return at the end is the mean over the last "
         f"{study.tail_points} of {study.points} points. A cost is minus a return, and ratios are of costs, seed by "
@@ -322,7 +322,7 @@ def main() -> None:
     default = [Path("results", name) for name in STUDIES]
     parser.add_argument("results", nargs="?", type=Path, help=f"of the study {STUDIES[0]}", default=default[0])
     parser.add_argument("small_eta", nargs="?", type=Path, help=f"of the study {STUDIES[1]}", default=default[1])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[2] / "docs" / "results")
     options = parser.parse_args()
     views = read(overview, [options.results, options.small_eta], STUDIES)
     try:

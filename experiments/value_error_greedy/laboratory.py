@@ -2,7 +2,7 @@
 # mypy: ignore-errors
 """Variants of a λ rule that minimises the value error, beside every fixed λ, on the same trajectories.
 
-    python research/veg.py --tasks ring.4 lake walk --variants proto gn --seeds 1000 8
+    python experiments/value_error_greedy/laboratory.py --tasks ring.4 lake walk --variants proto gn --seeds 1000 8
 
 Final error (mean of the last tenth of the curve) / area under the curve, each over the best of the eight fixed λ at the
 same α. A lane is one learner: all lanes see the same stream. This is a laboratory, not the library: see

@@ -1,6 +1,6 @@
 """A change of target policy in mid-stream: how far the bank is from the best fixed (α, λ) some steps after it.
 
-python research/change.py "detect=1" ...
+python experiments/auto_td/change.py "detect=1" ...
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The pictures of docs/control.md, into docs/figures.
 
-    .venv/bin/python docs/control_figures.py             a minute
-    .venv/bin/python docs/control_figures.py --out DIR
+    .venv/bin/python experiments/figures/control.py             a minute
+    .venv/bin/python experiments/figures/control.py --out DIR
 
 The same seeds give the same files.
 """
@@ -82,7 +82,7 @@ def cart(path: Path) -> None:
 def main() -> None:
     """Draw all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "figures")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[2] / "docs" / "figures")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     cliff(out / "control-cliff.svg")

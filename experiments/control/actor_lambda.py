@@ -1,6 +1,6 @@
 """Return of actor-critic agents by where the λ of the actor's trace comes from: the table of docs/actor-critic.md.
 
-    python docs/results/actor_lambda.py [--seeds 16] [--first 100]
+    python experiments/control/actor_lambda.py [--seeds 16] [--first 100]
 
 Step sizes of CartPole and Acrobot are those of tests/control/test_control_learns.py, picked with λ = 0.9, seeds 0 to 5.
 A cell is the mean return of the episodes that end in the last fifth of the steps, ± two standard errors over seeds.

@@ -1,6 +1,6 @@
 """How much LSTD(λ) wants to be regularised: a plain ridge beside the one of the most probable weights.
 
-    python research/ridge.py [TASK …]
+    python experiments/auto_td/ridge.py [TASK …]
 
 For each task, steps and λ: the error over that of the best of AutoTD's learners, each seed's best in hindsight; for
 (A + κ)⁻¹ b, and for (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b with σ² and τ² of the true values.

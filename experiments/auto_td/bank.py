@@ -1,6 +1,6 @@
 """A bank of learners with averaged twins, mixed by an estimate of relative value error: the prototype and its variants.
 
-    python research/bank.py --seeds 1000 8 --steps 1000000 --tasks ring4 walk "" "zhat=1 window=3"
+    python experiments/auto_td/bank.py --seeds 1000 8 --steps 1000000 --tasks ring4 walk "" "zhat=1 window=3"
 
 prints, for each task, the ratio of the bank's error to that of the best fixed (α, λ) of the thesis' 168 in hindsight,
 at 10⁴, 10⁵, … steps and in area under the curve; and beside it the same for the best single expert of the bank.
