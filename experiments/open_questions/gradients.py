@@ -10,8 +10,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 import scipy
+from cases import CASES, Case, set_lambda
 from frame import Rows, Unit, runs_needed, table
-from tasks import CASES, Case, set_lambda
 
 import tdlambda as td
 from tdlambda.charts import lines

@@ -8,9 +8,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 import scipy
+from cases import Case, set_kappa, set_lambda
 from coupled import FORMS, System, by_complex_step, by_differences
 from frame import Rows, Unit, table
-from tasks import Case, set_kappa, set_lambda
 
 import tdlambda as td
 from tdlambda.charts import lines
