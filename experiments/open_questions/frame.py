@@ -39,12 +39,13 @@ class Unit:
     name: str
     function: Callable[..., Rows]
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    """The name of its file."""
 
-    @property
-    def key(self) -> str:
-        """The name of its file."""
-        about = f"{inspect.getsource(self.function)} {sorted(self.arguments.items())}"
-        return f"{self.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}"
+    def __post_init__(self) -> None:
+        """Compute the key."""
+        about = f"{inspect.getsource(self.function)} {sorted(self.arguments.items())}"  # now: files may change later
+        object.__setattr__(self, "key", f"{self.name}-{hashlib.sha256(about.encode()).hexdigest()[:12]}")
 
     def path(self, folder: Path) -> Path:
         """Where its rows are kept."""
