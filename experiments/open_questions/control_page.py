@@ -94,27 +94,34 @@ class Results:
             body.append([name, *cells])
         return table([f"{meta} less …", *self.tasks], body)
 
-    def by_alpha(self, task: str, method: str) -> pl.DataFrame:
-        """For each α the best mean return over the other settings on the tuning seeds, and the share that diverged."""
-        cells = self.tuning.filter(task=task, method=method).group_by("alpha", "eta", "lam", "kappa")
-        means = cells.agg(pl.col("final").mean(), pl.col("diverged").mean())
+    def by_alpha(self, task: str, method: str, most: float = 1.0) -> pl.DataFrame:
+        """For each α the best mean return over the other settings on the tuning seeds, and the share that diverged.
+
+        Of fixed λ those up to `most` alone.
+        """
+        rows = self.tuning.filter(task=task, method=method)
+        if method.startswith("fixed"):
+            rows = rows.filter(pl.col("lam").cast(float) <= most)
+        means = rows.group_by("alpha", "eta", "lam", "kappa").agg(pl.col("final").mean(), pl.col("diverged").mean())
         return means.group_by("alpha").agg(pl.col("final").max(), pl.col("diverged").mean()).sort("alpha")
 
     def divergence(self) -> str:
-        """Shares of tuning runs that diverged, by α, where any did."""
+        """Shares of tuning runs that diverged, by α."""
         body = []
         for task in self.tasks:
             for name in SIZED:
-                found = self.by_alpha(task, name)
-                if found["diverged"].max():
-                    body.append([task, name, *(f"{100 * share:.0f} %" for share in found["diverged"])])
+                shares = self.by_alpha(task, name, most=0.9)["diverged"]
+                words = name.replace("fixed λ", "fixed λ ≤ 0.9")
+                body.append([task, words, *(f"{100 * share:.0f} %" if share else "–" for share in shares)])
         alphas = self.tuning.filter(method="fixed λ")["alpha"].unique().sort()
+        body = [row for row in body if set(row[2:]) != {"–"}]
         return table(["task", "method", *(f"α = {setting(a)}/∣x∣²" for a in alphas)], body)
 
 
 def spread(mean: float, low: float, high: float) -> str:
     """A mean and its interval, with as many digits as the numbers need."""
-    digits = 3 if abs(mean) < 1 else 0 if abs(mean) >= 200 else 1
+    size = max(map(abs, (mean, low, high)))
+    digits = 3 if size < 1 else 0 if size >= 200 else 1
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
