@@ -22,6 +22,8 @@ COLOURS = {
 }  # fmt: skip
 SIZED = ("fixed λ", "λ = 1 in the critic", "λ-greedy", "META-assisted", "fixed λ, the thesis' actor", "META", "auto λ")
 """Methods whose critic is given a step size."""
+DRAWN = ("fixed λ", "λ-greedy", "META-assisted", "META", "auto λ", "Swift", "AutoTD", "Sarsa(λ)")
+"""Whose learning curves are shown."""
 
 
 class Results:
@@ -81,18 +83,23 @@ class Results:
                     body.append([name, choice, *(reached(rows) for rows in some)])
         return table(["method", "settings", *self.tasks], body)
 
-    def differences(self, meta: str, choice: str, of: str = "best") -> str:
-        """The final return of META's method less that of each other, by seed."""
-        rivals = [name for name in self.methods if name not in METAS]
+    def differences(self, pairs: Sequence[tuple[str, str]], head: str, choice: str) -> str:
+        """The final return of the first less that of the second, seed by seed; named by the one that changes."""
+        same = pairs[0][0] == pairs[-1][0]
         body = []
-        for name in rivals:
-            cells = []
-            for task in self.tasks:
-                a, b = self.runs(task, meta, of), self.runs(task, name, choice)
-                n = min(len(a), len(b))
-                cells.append(verdict(a[:n] - b[:n]) if n else "–")
-            body.append([name, *cells])
-        return table([f"{meta} less …", *self.tasks], body)
+        for one, other in pairs:
+            both = [[self.runs(task, name, choice) for name in (one, other)] for task in self.tasks]
+            if all(map(len, both[0])):
+                body.append([other if same else one, *(verdict(a, b) for a, b in both)])
+        return table([head, *self.tasks], body)
+
+    def less(self, one: str, choice: str) -> str:
+        """One method less each that is no META."""
+        return self.differences([(one, name) for name in self.methods if name not in METAS], f"{one} less …", choice)
+
+    def beyond(self, other: str, choice: str) -> str:
+        """Each method less one."""
+        return self.differences([(name, other) for name in self.methods if name != other], f"… less {other}", choice)
 
     def by_alpha(self, task: str, method: str, most: float = 1.0) -> pl.DataFrame:
         """For each α the best mean return over the other settings on the tuning seeds, and the share that diverged.
@@ -134,13 +141,15 @@ def reached(rows: pl.DataFrame) -> str:
     return f"{median}, {there} of {len(rows)}"
 
 
-def verdict(differences: Floats) -> str:
-    """A mean difference and its interval: bold where it excludes 0, else how many runs would decide."""
-    mean, low, high = mean_interval(differences)
+def verdict(a: Floats, b: Floats) -> str:
+    """The mean difference of paired runs: bold where its interval excludes 0, else how many runs would decide."""
+    n = min(len(a), len(b))
+    differences = a[:n] - b[:n]
     if not np.any(differences):
         return "0"
+    mean, low, high = mean_interval(differences)
     text = spread(mean, low, high)
-    return f"**{text}**" if low * high > 0 else f"{text}, undecided: {runs_needed(differences)} runs would decide"
+    return f"**{text}**" if low * high > 0 else f"{text}, undecided: {runs_needed(differences):,} runs would decide"
 
 
 def tables(data: pl.DataFrame) -> dict[str, str]:
@@ -150,9 +159,10 @@ def tables(data: pl.DataFrame) -> dict[str, str]:
         "control-best": found.ends("best"),
         "control-default": found.ends("default"),
         "control-levels": found.levels(),
-        "control-meta-assisted": found.differences("META-assisted", "best"),
-        "control-meta": found.differences("META", "best"),
-        "control-meta-default": found.differences("META", "default", "default"),
+        "control-beyond": found.beyond("fixed λ", "default"),
+        "control-meta-assisted": found.less("META-assisted", "best"),
+        "control-meta": found.less("META", "best"),
+        "control-meta-default": found.less("META", "default"),
         "control-divergence": found.divergence(),
     }
 
@@ -167,7 +177,7 @@ def curves(found: Results) -> Any:
     """Learning curves of the best of each grid."""
     panels = []
     for task in found.tasks:
-        some = found.curve.filter(task=task, choice="best").sort("step")
+        some = found.curve.filter(pl.col("method").is_in(DRAWN), task=task, choice="best").sort("step")
         rows = [
             look(row["method"], row["step"], row["mean"]) | {"low": row["low"], "high": row["high"]}
             for row in some.iter_rows(named=True)
@@ -204,8 +214,10 @@ def look(method: str, x: float, mean: float) -> dict[str, Any]:
 
 
 def panel(rows: Sequence[dict[str, Any]], x: str, title: str, log: bool) -> Any:
-    """One task."""
-    return lines(rows, x, title, log=(log, False), dots=log, fade=False, size=(270, 210))
+    """One task; names at the ends do not stretch the axis."""
+    up = [row["mean"] for row in rows]
+    domain = [min(up), max(up) + 0.02 * (max(up) - min(up))]
+    return lines(rows, x, title, log=(log, False), dots=log, fade=False, size=(270, 210), domain=(None, domain))
 
 
 def grid(panels: Sequence[Any]) -> Any:

@@ -130,7 +130,7 @@ def needed(more: Floats, drawn: Floats) -> str:
     low, high = interval(mean(drawn))
     by_task = np.array([np.nanmean(row) for row in more if np.isfinite(row).any()])
     decided = low * high > 0 or len(by_task) < 2
-    return "" if decided else f", undecided: {runs_needed(by_task)} tasks would decide"
+    return "" if decided else f", undecided: {runs_needed(by_task):,} tasks would decide"
 
 
 def by_task(found: Results) -> str:

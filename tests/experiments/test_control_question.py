@@ -57,9 +57,11 @@ def test_the_choice_is_made_on_other_seeds(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_differences_are_paired_and_say_what_would_decide() -> None:
-    assert page.verdict(np.zeros(4)) == "0"
-    assert page.verdict(np.array([1.0, 1.1, 0.9, 1.0])).startswith("**1.0")
-    assert "runs would decide" in page.verdict(np.array([1.0, -1.1, 0.9, -1.0]))
+    noise = np.random.default_rng(0).normal(size=8) * 100
+    assert page.verdict(noise, noise) == "0"
+    assert page.verdict(noise + 1 + np.arange(8) / 100, noise).startswith("**1.0")
+    assert page.verdict(noise[:5] + 1 + np.arange(5) / 100, noise).startswith("**1.0")  # fewer seeds of one
+    assert "runs would decide" in page.verdict(np.array([1.0, -1.1, 0.9, -1.0]), np.zeros(4))
 
 
 @pytest.mark.slow
