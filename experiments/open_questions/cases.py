@@ -21,6 +21,8 @@ class Case:
     options: dict[str, Any]
     learner: str = "TrueOnlineTD"
     over_states: bool = False
+    largest: float = 1.0
+    """Step size α |x|² above which META's auxiliary learners, whose traces have λ = 1, leave all bounds."""
 
     @cached_property
     def task(self) -> Any:
@@ -53,10 +55,18 @@ def _garnets(seed: int) -> list[Case]:
     made = []
     for on_policy in (True, False):
         for features in (None, 8):
-            options = {"preset": "episodic", "seed": seed, "n": 20, "discount": 0.95, "on_policy": on_policy}
+            options: dict[str, Any] = {
+                "preset": "episodic",
+                "seed": seed,
+                "n": 20,
+                "discount": 0.95,
+                "on_policy": on_policy,
+            }
             what = f"{'table' if features is None else 'features'}, {'on' if on_policy else 'off'}-policy"
             learner = "TrueOnlineTD" if on_policy or features is None else "TrueOnlineGTD"
-            made.append(Case(f"random MDP {seed}, {what}", "Garnet-v0", options | {"features": features}, learner))
+            largest = 1.0 if on_policy else 0.01 if features is None else 0.0003
+            options["features"] = features
+            made.append(Case(f"random MDP {seed}, {what}", "Garnet-v0", options, learner, largest=largest))
     return made
 
 

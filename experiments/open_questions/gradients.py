@@ -24,7 +24,8 @@ REACH: dict[str, dict[str, Any]] = {
 """The forms that learn online."""
 SIZES = (0.0003, 0.001, 0.01, 0.1)
 """Step sizes α |x|²."""
-KAPPAS = (1e-4, 1e-3, 1e-2, 1e-1)
+KAPPAS, SLOW = (1e-4, 1e-3, 1e-2, 1e-1), (1e-6, 1e-5)
+"""Step sizes of λ; the slow ones for the two smaller α alone."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.99, 1.0)
 TUNING = 1000
 """The first of the seeds on which κ, or the fixed λ, is chosen; reports are on seeds from 0."""
@@ -39,16 +40,23 @@ def units(full: bool) -> list[Unit]:
     """The work: for each task the runs with each κ, the directions, and the runs for which λ is computed."""
     names = list(CASES) if full else ["RingWorld 0.4/0.35", "walk of 5, features, off-policy"]
     guided = [name for name in names if "19" not in name]  # the model of the long walk takes minutes
-    known = {"sizes": SIZES if full else SIZES[2:3]}
+    sizes = SIZES if full else SIZES[2:3]
     runs = {"steps": 100_000, "seeds": 32, "tuning": 8} if full else {"steps": 5000, "seeds": 4, "tuning": 2}
     moments = {"at": (300, 3000, 30_000, 100_000), "steps": 5000} if full else {"at": (300, 3000), "steps": 1000}
-    few = {"seeds": 8 if full else 2}
-    return [
-        *(Unit(f"learning-{slug(name)}", learning, {"case": name, **known, **runs}) for name in names),
-        *(Unit(f"direction-{slug(name)}", directions, {"case": name, **known, **moments, **few}) for name in names),
-        *(Unit(f"computed-{slug(name)}", computed, {"case": name, **known, "steps": runs["steps"], **few})
-          for name in guided),
-    ]  # fmt: skip
+    some = {"sizes": sizes, "seeds": 8 if full else 2}
+    made = []
+    for name in names:
+        stable = tuple(size for size in sizes if size <= CASES[name].largest)
+        these = {"case": name, "sizes": stable, "kappas": KAPPAS, "lambdas": LAMBDAS, **runs}
+        made.append(Unit(f"learning-{slug(name)}", learning, these))
+        if slow := tuple(size for size in stable if size in SIZES[:2]):
+            these |= {"sizes": slow, "kappas": SLOW, "lambdas": ()}
+            made.append(Unit(f"slowly-{slug(name)}", learning, these))
+    made += [Unit(f"direction-{slug(name)}", directions, {"case": name, **some, **moments}) for name in names]
+    made += [
+        Unit(f"computed-{slug(name)}", computed, {"case": name, **some, "steps": runs["steps"]}) for name in guided
+    ]
+    return made
 
 
 def slug(name: str) -> str:
@@ -125,10 +133,13 @@ def sampled(case: Case, stored: td.Transitions, known: tuple[Any, ...], u: Any, 
 # ---- what it does for learning ------------------------------------------------------------------------------------
 
 
-def learning(case: str, sizes: tuple[float, ...], steps: int, seeds: int, tuning: int) -> Rows:
+def learning(
+    case: str, sizes: tuple[float, ...], kappas: tuple[float, ...], lambdas: tuple[float, ...], steps: int, seeds: int,
+    tuning: int,
+) -> Rows:  # fmt: skip
     """Final error (last tenth) and area of each form with each κ, and of fixed λ, on the same trajectories."""
     c = CASES[case]
-    settings = [(form, kappa) for form in REACH for kappa in KAPPAS] + [("fixed λ", lam) for lam in LAMBDAS]
+    settings = [(form, kappa) for form in REACH for kappa in kappas] + [("fixed λ", lam) for lam in lambdas]
     keys = [(size, *given) for size in sizes for given in settings]
     learners = [c.build(size, rule(c, *given)) for size, *given in keys]
     chosen = [*range(seeds), *range(TUNING, TUNING + tuning)]
@@ -256,9 +267,13 @@ def ratios(data: pl.DataFrame) -> pl.DataFrame:
     """Each form by the one-step form, and the one-step form by fixed λ: settings chosen on tuning seeds, paired."""
     rows = []
     for (case, size), cell in data.group_by("case", "size", maintain_order=True):
+        if "one step" not in cell["form"]:
+            continue
         for score in ("final", "area"):
             base, kappa = chosen(cell, "one step", score)
             for form in (*FORMS, "fixed λ"):
+                if cell.filter(form=form).is_empty():
+                    continue
                 other, value = chosen(cell, form, score)
                 n = min(len(other), len(base))
                 found = compare(other[:n], base[:n])
@@ -316,7 +331,7 @@ def cell_table(found: pl.DataFrame) -> str:
             both = [
                 rows.filter((pl.col("size") == size) & (pl.col("score") == s)).to_dicts() for s in ("final", "area")
             ]
-            cells.append(" / ".join(_cell(row[0]) for row in both if row))
+            cells.append(" / ".join(_cell(row[0]) for row in both if row) or "–")
         body.append([case, *cells])
     return table(["trace by one step, final / area", *(f"α ∣x∣² = {setting(s)}" for s in sizes)], body)
 
@@ -327,18 +342,27 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def charts(data: pl.DataFrame) -> dict[str, Any]:
-    """Cosines as learning goes on, with exact and with learnt statistics."""
-    rows = data.filter(kind="direction").with_columns(pl.col("cosine").fill_nan(None))
-    panels = []
-    for how, title in (("exact", "exact statistics"), ("learnt", "learnt statistics")):
-        some = []
-        for k, form in enumerate([*REACH, "offline"]):
-            now = rows.filter((pl.col("how") == how) & (pl.col("form") == form)).group_by("at").agg(
-                pl.col("cosine").median().alias("mean"), pl.col("cosine").quantile(0.25).alias("low"),
-                pl.col("cosine").quantile(0.75).alias("high"),
-            )  # fmt: skip
-            some += [{"series": form, "x": r["at"], "colour": OKABE_ITO[k], **r} for r in now.sort("at").to_dicts()]
-        drawn = lines(some, "step", f"cosine with ∇J, {title}", log=(True, False), domain=(None, [-0.2, 1.05]),
-                      size=(300, 260), fade=False)  # fmt: skip
-        panels.append(drawn)
-    return {"gradients": finished(alt.hconcat(*panels, spacing=40))}
+    """Cosines as learning goes on, and errors by those of the one-step form over the step size."""
+    cosines, some = data.filter(kind="direction").with_columns(pl.col("cosine").fill_nan(None)), []
+    shown = [
+        ("one step", "exact"),
+        ("trace", "exact"),
+        ("one step", "learnt"),
+        ("trace", "learnt"),
+        ("offline", "learnt"),
+    ]
+    for k, (form, how) in enumerate(shown):
+        now = cosines.filter(how=how, form=form).group_by("at").agg(pl.col("cosine").mean().alias("mean"))
+        name = f"{form}, {how}"
+        some += [{"series": name, "x": r["at"], "colour": OKABE_ITO[k], **r} for r in now.sort("at").to_dicts()]
+    left = lines(some, "step", "mean cosine with ∇J", log=(True, False), domain=(None, [0.0, 1.1]), size=(260, 260),
+                 fade=False)  # fmt: skip
+    found, others = ratios(data.filter(kind="error")).filter(score="final"), []
+    for k, form in enumerate(("trace", "offline", "model", "fixed λ")):
+        now = found.filter(form=form).filter(pl.col("ratio").is_finite()).group_by("size").agg(
+            pl.col("ratio").log().mean().exp().alias("mean")
+        )  # fmt: skip
+        rows = now.sort("size").to_dicts()
+        others += [{"series": form, "x": r["size"], "colour": OKABE_ITO[k + 1], "mean": r["mean"]} for r in rows]
+    right = lines(others, "α ∣x∣²", "final error by that of the one-step form", size=(260, 260), fade=False)
+    return {"gradients": finished(alt.hconcat(left, right, spacing=40))}

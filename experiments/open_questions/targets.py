@@ -207,7 +207,7 @@ def seen(case: Case, learner: Any) -> dict[str, Any]:
     lam = learner.lambdas(states) * s.live
     now = s.moments(V, lam)
     return {
-        "lam": lam[s.live].tolist(), "mean_lam": float(d @ lam), "value": float(d @ (V - s.v) ** 2) ** 0.5,
+        "lam": lam[s.live].round(3).tolist(), "mean_lam": float(d @ lam), "value": float(d @ (V - s.v) ** 2) ** 0.5,
         "mean_off": float(d @ (L - now.mean) ** 2) ** 0.5, "variance_off": float(d @ (S - now.variance) ** 2) ** 0.5,
         "variance": float(d @ now.variance), "target_error": float(s.target_error(V, lam)),
         "best": float(s.target_error(s.v, np.zeros(s.n))),
@@ -220,7 +220,7 @@ def seen(case: Case, learner: Any) -> dict[str, Any]:
 def flow(grid: int) -> Rows:
     """-∇J over (λ(A), λ(B)) for V = 0 and for V = v, and paths along which V learns meanwhile."""
     system = CASES["two states"].system
-    at, rows = np.linspace(0, 1, grid), []
+    k, at, rows = system.X.shape[1], np.linspace(0, 1, grid), []
     for name, V in (("V = 0", np.zeros(3)), ("V = v", system.v)):
         for a in at:
             for b in at:
@@ -230,11 +230,11 @@ def flow(grid: int) -> Rows:
     begins = [(a, b) for a in np.linspace(0.1, 1, 4) for b in (0.4, 1.0)] + [(1.0, 0.05), (0.55, 0.05)]
     for path, (a, b) in enumerate(begins):
         found = scipy.integrate.solve_ivp(
-            lambda _, x: bounded(system, "full", 1.0, False, x), (0, times[-1]), [0.0, 0.0, a, b], method="LSODA",
+            lambda _, x: bounded(system, "full", 1.0, False, x), (0, times[-1]), [*np.zeros(k), a, b], method="LSODA",
             t_eval=times, rtol=1e-8, atol=1e-10,
         )  # fmt: skip
         rows += [
-            {"kind": "path", "path": path, "time": float(t), "a": float(x[2]), "b": float(x[3]), "v": float(x[0])}
+            {"kind": "path", "path": path, "time": float(t), "a": float(x[k]), "b": float(x[k + 1])}
             for t, x in zip(found.t, found.y.T, strict=True)
         ]
     return rows
@@ -260,17 +260,23 @@ def distinct(points: list[list[float]], apart: float = 1e-3) -> int:
     return len(kept)
 
 
+def span(values: pl.Series) -> str:
+    """The one number that all are, or from the least to the largest."""
+    return f"{values.min()}" if values.n_unique() == 1 else f"{values.min()} to {values.max()}"
+
+
 def fixed_table(data: pl.DataFrame) -> str:
     """A row for each task and form."""
     body = []
     for (case, form), rows in data.group_by("case", "form", maintain_order=True):
         lam = np.array(rows["lam"].to_list())
-        largest = " / ".join(f"{rows[f'largest_{rate:g}'].max():.1e}" for rate in RATES)
+        tops = [rows[f"largest_{rate:g}"].max() for rate in RATES]
+        largest = " / ".join(f"{top:.1e}" if abs(top) > 1e-12 else "0" for top in tops)
         off = max(rows[f"off_{rate:g}"].max() for rate in RATES)
         body.append([
             case, form, f"{distinct(rows['lam'].to_list())} of {len(rows)}", f"{lam.min():.2f} to {lam.max():.2f}",
             f"{rows['value_gap'].max():.0e}", f"{rows['residual'].max():.0e}", largest,
-            f"{rows['neutral'].min()} to {rows['neutral'].max()}",
+            span(rows["neutral"]),
             f"{max(rows[f'turn_{rate:g}'].max() for rate in RATES):.2f}", f"{off:.0e}",
         ])  # fmt: skip
     head = ["task", "form", "limits", "λ there", "∣V - v∣", "residual", "largest eigenvalue, κ/α = .01 / 1 / 100",
