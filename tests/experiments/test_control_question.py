@@ -62,24 +62,3 @@ def test_differences_are_paired_and_say_what_would_decide() -> None:
     assert page.verdict(noise + 1 + np.arange(8) / 100, noise).startswith("**1.0")
     assert page.verdict(noise[:5] + 1 + np.arange(5) / 100, noise).startswith("**1.0")  # fewer seeds of one
     assert "runs would decide" in page.verdict(np.array([1.0, -1.1, 0.9, -1.0]), np.zeros(4))
-
-
-@pytest.mark.slow
-def test_the_reduced_form(tmp_path: Path) -> None:
-    units = control.units(False)
-    for unit in units:
-        unit.run(tmp_path)
-    data = frame.gathered(units, tmp_path)
-    assert all(text.count("\n") > 1 for text in page.tables(data).values())
-    assert set(page.charts(data)) == {"control", "control-alpha"}
-
-
-@pytest.mark.parametrize("name", ["efficiency", "control"])
-def test_the_page_is_what_its_data_say(name: str) -> None:
-    import polars as pl
-
-    place = ROOT / "docs" / "results" / "open-questions.md"
-    text = place.read_text(encoding="utf-8")
-    data = pl.read_parquet(place.with_suffix("") / f"{name}.parquet")
-    for part, content in import_module(name).tables(data).items():
-        assert frame.filled(text, part, content) == text, part

@@ -16,7 +16,7 @@ import tdlambda as td
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "experiments" / "open_questions"
 PAGE = ROOT / "docs" / "results" / "open-questions.md"
-OURS = ("gradients", "targets", "claims")
+OURS = ("gradients", "targets", "efficiency", "control", "claims")
 TASKS: list[tuple[str, dict[str, Any]]] = [
     ("RingWorld-v0", {"preset": "0.4/0.35"}),
     ("FrozenLake-v0", {}),
