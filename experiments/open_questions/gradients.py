@@ -50,7 +50,7 @@ def units(full: bool) -> list[Unit]:
         these = {"case": name, "sizes": stable, "kappas": KAPPAS, "lambdas": LAMBDAS, **runs}
         made.append(Unit(f"learning-{slug(name)}", learning, these))
         if slow := tuple(size for size in stable if size in SIZES[:2]):
-            these |= {"sizes": slow, "kappas": SLOW, "lambdas": ()}
+            these = these | {"sizes": slow, "kappas": SLOW, "lambdas": ()}
             made.append(Unit(f"slowly-{slug(name)}", learning, these))
     made += [Unit(f"direction-{slug(name)}", directions, {"case": name, **some, **moments}) for name in names]
     made += [
@@ -229,16 +229,20 @@ def from_model(case: Case, learner: Any, stored: td.Transitions) -> Any:  # noqa
 
 # ---- the page -----------------------------------------------------------------------------------------------------
 
+KNOWN = pl.when(pl.col("cosine").is_finite()).then("cosine")
+"""Cosines, but of a vector that is 0."""
 FORMS = ("horizon 3", "horizon 10", "trace", "offline", "model")
 """What is compared with the one-step form."""
 
 
 def tables(data: pl.DataFrame) -> dict[str, str]:
     """The page's tables."""
+    found = ratios(data.filter(kind="error"))
     return {
-        "gradients-direction": direction_table(data.filter(kind="direction")),
-        "gradients-error": error_table(ratios(data.filter(kind="error"))),
-        "gradients-cells": cell_table(ratios(data.filter(kind="error"))),
+        "gradients-direction": direction_table(data.filter(kind="direction").with_columns(KNOWN)),
+        "gradients-error": error_table(found),
+        "gradients-sizes": size_table(found),
+        "gradients-cells": cell_table(found),
     }
 
 
@@ -256,8 +260,8 @@ def direction_table(data: pl.DataFrame) -> str:
             cells = []
             for t in moments:
                 now = rows.filter(at=t)
-                cells.append(f"{now['cosine'].fill_nan(None).median():.3f} / {now['norm'].median():.2f}")
-            low = rows["cosine"].fill_nan(None).quantile(0.1)
+                cells.append(f"{now['cosine'].median():.3f} / {now['norm'].median():.2f}")
+            low = rows["cosine"].quantile(0.1)
             body.append([words, form, *cells, f"{low:.3f}"])
     head = ["statistics", "form", *(f"{t} steps" for t in moments), "cosine, 10 % are below"]
     return table(head, body)
@@ -278,10 +282,11 @@ def ratios(data: pl.DataFrame) -> pl.DataFrame:
                 n = min(len(other), len(base))
                 found = compare(other[:n], base[:n])
                 both = np.isfinite(other[:n]) & np.isfinite(base[:n])
+                differences = other[:n][both] - base[:n][both]
                 rows.append({
                     "case": case, "size": size, "score": score, "form": form, "ratio": found.ratio,
                     "low": found.ratio_low, "high": found.ratio_high, "n": found.n, "diverged": found.diverged,
-                    "needed": runs_needed((other[:n] - base[:n])[both]) if both.sum() > 1 else 0,
+                    "needed": runs_needed(differences) if both.sum() > 1 else 0,
                     "kappa": kappa, "setting": value,
                 })  # fmt: skip
     return pl.DataFrame(rows)
@@ -316,8 +321,23 @@ def error_table(found: pl.DataFrame) -> str:
             needed = f"{int(np.median(undecided))}" if undecided else "–"
             middle = f"{np.exp(np.log(ratio).mean()):.3f}"
             body.append([form, score, " / ".join(map(str, counts)), middle, f"{ratio.min():.2f} to {ratio.max():.2f}",
-                         needed])  # fmt: skip
-    head = ["form", "error", "better / worse / undecided", "geometric mean", "range", "runs to decide"]
+                         needed, rows["diverged"].sum()])  # fmt: skip
+    head = ["form", "error", "better / worse / undecided", "geometric mean", "range", "runs to decide", "pairs lost"]
+    return table(head, body)
+
+
+def size_table(found: pl.DataFrame) -> str:
+    """By step size: geometric means of final errors over tasks, and how often the least κ of the grid was chosen."""
+    body, forms = [], ("trace", "model", "fixed λ")
+    for (size,), rows in found.filter(score="final").sort("size").group_by("size", maintain_order=True):
+        cells = []
+        for form in forms:
+            ratio = rows.filter(form=form).filter(pl.col("ratio").is_finite())["ratio"]
+            cells.append(f"{np.exp(np.log(ratio.to_numpy()).mean()):.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
+        least = SLOW[0] if size in SIZES[:2] else KAPPAS[0]
+        kappas = rows.filter(form="trace")["kappa"]
+        body.append([setting(size), *cells, f"{(kappas == least).sum()} of {len(kappas)}"])
+    head = ["α ∣x∣²", *(f"{form} by one step" for form in forms), "one step: the least κ is the best"]
     return table(head, body)
 
 
@@ -343,7 +363,7 @@ def _cell(row: dict[str, Any]) -> str:
 
 def charts(data: pl.DataFrame) -> dict[str, Any]:
     """Cosines as learning goes on, and errors by those of the one-step form over the step size."""
-    cosines, some = data.filter(kind="direction").with_columns(pl.col("cosine").fill_nan(None)), []
+    cosines, some = data.filter(kind="direction").with_columns(KNOWN), []
     shown = [
         ("one step", "exact"),
         ("trace", "exact"),
