@@ -164,7 +164,7 @@ def units(full: bool) -> list[Unit]:
 
 
 def size(method: str, full: bool) -> dict[str, Any]:
-    """How many seeds to choose on and to report, and how long; AutoTD runs in Python, a hundred times slower."""
+    """How many seeds to choose on and to report, and how long; AutoTD, which runs in Python, has fewer."""
     if not full:
         return {"tuning": 2, "seeds": 4, "steps": 3000}
     return (
