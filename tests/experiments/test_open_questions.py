@@ -82,15 +82,15 @@ def test_derivatives_by_a_complex_step_are_those_of_differences(load: Any, name:
 @pytest.mark.parametrize("form", ["one step", "full", "printed"])
 def test_a_table_comes_to_rest_at_v_with_the_eigenvalues_of_the_theory(load: Any, form: str) -> None:
     """At V = v and λ = 0 the Jacobian is triangular: TD(0)'s eigenvalues, and -c γ² Var[r' + γ'v'] of each state."""
-    targets: Any = load("targets")
-    system = targets.CASES["RingWorld 0.35, on-policy"].system
-    row = targets.fixed_points("RingWorld 0.35, on-policy", form, 1)[0]
+    exact: Any = load("fixed_points")
+    system = exact.CASES["RingWorld 0.35, on-policy"].system
+    row = exact.fixed_points("RingWorld 0.35, on-policy", form, 1)[0]
     assert row["residual"] < 1e-14
     assert row["value_gap"] < 1e-12
     assert np.abs(row["lam"]).max() == 0
     k = system.X.shape[1]
     x = np.concatenate([np.linalg.lstsq(system.X, system.v, rcond=None)[0], row["lam"]])
-    found, off = targets.eigenvalues(system, form, 1.0, False, x, np.ones(x.size - k, dtype=bool))
+    found, off = exact.eigenvalues(system, form, 1.0, False, x, np.ones(x.size - k, dtype=bool))
     live = system.live
     variance = system.moments(system.v, np.zeros(system.n)).variance
     of_lam = -(system.d @ system.P * system.gamma**2 * variance)[live]
@@ -101,13 +101,12 @@ def test_a_table_comes_to_rest_at_v_with_the_eigenvalues_of_the_theory(load: Any
 
 def test_with_certainty_lambda_is_free(load: Any) -> None:
     """Two states, A always followed by B: from different starts λ(B) ends at 0, and λ(A) anywhere."""
-    targets: Any = load("targets")
-    found = targets.fixed_points("two states", "full", 3)
+    found = load("fixed_points").fixed_points("two states", "full", 3)
     lam = np.array([row["lam"] for row in found])
     assert np.abs(lam[:, 1]).max() == 0
     assert np.ptp(lam[:, 0]) > 0.1
     assert all(row["neutral"] == 1 and row["residual"] < 1e-12 for row in found)
-    assert targets.distinct(lam.tolist()) == 3
+    assert load("targets").distinct(lam.tolist()) == 3
 
 
 def test_the_mismatch_of_distributions_is_a_matter_of_length(load: Any) -> None:
@@ -123,6 +122,48 @@ def test_the_policy_gradient_theorem_by_differences(load: Any) -> None:
     rows = load("claims").policy_gradients(mdps=8)
     assert max(row["error_derived"] for row in rows) < 1e-7
     assert min(row["cosine_printed"] for row in rows) < 0.99
+
+
+def test_the_last_steps_are_kept_from_the_start_of_an_episode(load: Any) -> None:
+    runs: Any = load("gradient_runs")
+    sampler, steps = td.make("RingWorld-v0").sampler(seed=1), []
+    kept: Any = None
+    for _ in range(4):
+        steps.append(sampler.take(runs.STORED // 3))
+        kept = runs.joined(kept, steps[-1])
+        assert len(kept.reward) <= runs.STORED
+    everything = np.concatenate([part.obs for part in steps])
+    np.testing.assert_array_equal(kept.obs, everything[-len(kept.obs) :])
+    ends = np.concatenate([part.terminated for part in steps])
+    assert ends[-len(kept.obs) - 1]
+    assert len(kept.obs) > 0.9 * runs.STORED
+
+
+def test_runs_that_would_decide(load: Any) -> None:
+    """With as many runs as it says, four of five repetitions find the mean to be positive at 95 %."""
+    frame = load("frame")
+    rng = np.random.default_rng(0)
+    needed = frame.runs_needed(rng.normal(0.1, 1.0, 100_000))
+    assert needed == pytest.approx(784, rel=0.2)  # (1.96 + 0.84)² / 0.1²
+    found = [frame.mean_interval(rng.normal(0.1, 1.0, 784))[1] > 0 for _ in range(1000)]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.slow
+def test_what_is_compared_is_the_gradient_and_what_is_computed_lowers_the_error(load: Any) -> None:
+    """Sampled with exact statistics, the trace and the offline form are ∇J up to noise; λ of the model has less J."""
+    runs, case = load("gradient_runs"), load("cases").CASES["RingWorld 0.4/0.35"]
+    learner = case.build(0.01, td.Meta())
+    learner.update_many(case.task.sampler(seed=0).take(2000))
+    found = runs.compared(case, learner, case.task.sampler(seed=1).take(200_000))
+    for how, form, g, truth in found:
+        if (how, form) in (("exact", "trace"), ("exact", "offline"), ("expected", "trace")):
+            assert np.linalg.norm(g - truth) < 0.1 * np.linalg.norm(truth), (how, form)
+    assert min(runs.cosine(g, truth) for how, form, g, truth in found if form == "one step") < 0.99
+    s, V = case.system, learner.predict_many(np.arange(11)) * case.system.live
+    best = runs.from_model(case, learner, None)
+    least = case.task.mdp.best_lambda(V, case.task.target, weights=s.d).target_error
+    assert s.target_error(V, s.lam(best)) == pytest.approx(least, rel=1e-3)
 
 
 def counted(n: int, folder: str) -> list[dict[str, int]]:
