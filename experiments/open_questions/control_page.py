@@ -83,19 +83,20 @@ class Results:
                     body.append([name, choice, *(reached(rows) for rows in some)])
         return table(["method", "settings", *self.tasks], body)
 
-    def differences(self, pairs: Sequence[tuple[str, str]], head: str, choice: str) -> str:
-        """The final return of the first less that of the second, seed by seed; named by the one that changes."""
+    def differences(self, pairs: Sequence[tuple[str, str]], head: str, choice: str, what: str = "final") -> str:
+        """What the first has less what the second has, seed by seed; named by the one that changes."""
         same = pairs[0][0] == pairs[-1][0]
         body = []
         for one, other in pairs:
-            both = [[self.runs(task, name, choice) for name in (one, other)] for task in self.tasks]
+            both = [[self.runs(task, name, choice, what) for name in (one, other)] for task in self.tasks]
             if all(map(len, both[0])):
                 body.append([other if same else one, *(verdict(a, b) for a, b in both)])
         return table([head, *self.tasks], body)
 
-    def less(self, one: str, choice: str) -> str:
+    def less(self, one: str, choice: str, what: str = "final") -> str:
         """One method less each that is no META."""
-        return self.differences([(one, name) for name in self.methods if name not in METAS], f"{one} less …", choice)
+        pairs = [(one, name) for name in self.methods if name not in METAS]
+        return self.differences(pairs, f"{one} less …", choice, what)
 
     def beyond(self, other: str, choice: str) -> str:
         """Each method less one."""
@@ -129,7 +130,7 @@ def spread(mean: float, low: float, high: float) -> str:
     """A mean and its interval, with as many digits as the numbers need."""
     size = max(map(abs, (mean, low, high)))
     digits = 3 if size < 1 else 0 if size >= 200 else 1
-    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{mean:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
 
 
 def reached(rows: pl.DataFrame) -> str:
@@ -163,6 +164,7 @@ def tables(data: pl.DataFrame) -> dict[str, str]:
         "control-meta-assisted": found.less("META-assisted", "best"),
         "control-meta": found.less("META", "best"),
         "control-meta-default": found.less("META", "default"),
+        "control-meta-levels": found.less("META", "best", "reached"),
         "control-divergence": found.divergence(),
     }
 
