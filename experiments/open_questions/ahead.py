@@ -63,9 +63,9 @@ class Parts:
 
 def parts(task: Any, V: Floats, lam: Any) -> Parts:
     """Of the target that TD(λ) moves towards, at these values."""
-    mdp, v = task.mdp, task.mdp.v(task.target)
-    G = mdp.lambda_return(V, lam, task.target, task.behavior, correction="control-variate")
-    return Parts(mdp.error_weights(task.target), np.where(mdp.terminal, 0.0, V) - v, G.mean - v, G.variance)
+    mdp, v = task.mdp, task.exact.v()
+    G = mdp.under(task.target, task.behavior).lambda_return(V, lam, correction="control-variate")
+    return Parts(mdp.under(task.target).error_weights(), np.where(mdp.terminal, 0.0, V) - v, G.mean - v, G.variance)
 
 
 class Linear:
@@ -103,10 +103,10 @@ class Linear:
         variance = solved(c**2, squares) if self.finite else np.zeros_like(squares)
         step = mean - self.x
         self.U = variance + step[:, :, None] * step[:, None, :]
-        d = np.where(mdp.terminal, 0.0, mdp.state_distribution(task.behavior))
+        d = np.where(mdp.terminal, 0.0, mdp.under(task.behavior).state_distribution())
         self.d = d / d.sum()
         self.L = (self.d[:, None] * self.x).T @ step
-        weights, truth = mdp.error_weights(task.target), mdp.v(task.target)[:, None] * one
+        weights, truth = mdp.under(task.target).error_weights(), mdp.v(task.target)[:, None] * one
         self.error = squared(weights, self.x - truth)
         self.target = squared(weights, mean - truth) + np.einsum("s,sij->ij", weights, variance)
 

@@ -32,7 +32,7 @@ class Case:
     @cached_property
     def lam_features(self) -> td.Encoder:
         """The features of λ: V's own, or one for each state."""
-        return td.OneHot(self.task.mdp.n_states) if self.over_states else self.task.features
+        return td.features.OneHot(self.task.mdp.n_states) if self.over_states else self.task.features
 
     @cached_property
     def system(self) -> System:

@@ -23,9 +23,9 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 RANDOM = "random episodic MDPs"
 FORMS: dict[str, Callable[[], Any]] = {
     "fixed λ": lambda: 0.9,
-    "META, one step": td.Meta,
-    "META, horizon 10": partial(td.Meta, horizon=10),
-    "META, traced": partial(td.Meta, trace=True),
+    "META, one step": td.rules.Meta,
+    "META, horizon 10": partial(td.rules.Meta, horizon=10),
+    "META, traced": partial(td.rules.Meta, trace=True),
 }
 
 
@@ -51,7 +51,7 @@ def distributions(mdps: int, steps: int) -> Rows:
 
 def distribution(task: Any, steps: int) -> dict[str, float]:
     """How far the two are apart, how long an episode is, how far a trajectory's visits are from either, and norms."""
-    mdp, found = task.mdp, task.mdp.distribution_mismatch(task.target)
+    mdp, found = task.mdp, task.mdp.under(task.target).distribution_mismatch()
     ends = found.true[mdp.terminal].sum()
     visited = visits(mdp, task.target, steps)
     return {
@@ -66,7 +66,7 @@ def distribution(task: Any, steps: int) -> dict[str, float]:
 
 def visits(mdp: td.FiniteMDP, policy: Any, steps: int) -> Any:
     """The shares of states, terminal ones included, along a trajectory."""
-    drawn = mdp.sampler(policy, seed=0).take(steps)
+    drawn = mdp.under(policy).sampler(seed=0).take(steps)
     count = np.bincount(drawn.obs, minlength=mdp.n_states) + np.bincount(
         drawn.next_obs[drawn.terminated], minlength=mdp.n_states
     )
@@ -75,7 +75,7 @@ def visits(mdp: td.FiniteMDP, policy: Any, steps: int) -> Any:
 
 def norm(mdp: td.FiniteMDP, policy: Any, d: Any, absorbing: bool) -> float:
     """The largest ‖P z‖_d / ‖z‖_d: the lemma says that it is at most 1. Rows of terminal states are 0, or absorb."""
-    P = mdp.P(policy).toarray() + (np.diag(mdp.terminal.astype(float)) if absorbing else 0)
+    P = mdp.under(policy).P().toarray() + (np.diag(mdp.terminal.astype(float)) if absorbing else 0)
     met = d > 0
     root = np.sqrt(d[met])
     return float(np.linalg.norm(root[:, None] * P[met][:, met] / root, 2))
@@ -101,10 +101,10 @@ def policy_gradient(seed: int, n: int = 8, actions: int = 3) -> dict[str, float]
     pi = softmax(theta)
     truth = differences(lambda th: float(mdp.v(softmax(th))[0]), theta)
     live = np.arange(n - 1)
-    Q = mdp.P(pi).toarray()[live][:, live]
+    Q = mdp.under(pi).P().toarray()[live][:, live]
     start = np.eye(n - 1)[0]
     discounted = np.linalg.solve(np.eye(n - 1) - (Q * gamma[live]).T, start)  # m(s): visits, each with its discount
-    d = mdp.state_distribution(pi)[live]
+    d = mdp.under(pi).state_distribution()[live]
     slope = pi * (mdp.q(pi) - mdp.v(pi)[:, None])  # Σ_a q ∂π(a)/∂θ(b)
     forms = {"derived": discounted, "printed": d * discounted, "undiscounted": d}
     found: dict[str, float] = {}

@@ -64,11 +64,11 @@ def task(name: str) -> Task:
         return Task(world_of(car), car.features, 50_000, -120.0, 20, -500.0, -1.0)
     if name == "CartPole":
         box = [2.4, 3, 0.21, 3]
-        poles = td.TileCoder([-b for b in box], box, tilings=8, tiles=4, offsets="asymmetric")
+        poles = td.features.TileCoder([-b for b in box], box, tilings=8, tiles=4, offsets="asymmetric")
         return Task(cart_pole(discount=0.99), poles, 40_000, 400.0, 20, 0.0, 1.0)
     if name == "Acrobot":
         box = [1, 1, 1, 1, 12.6, 28.3]
-        limbs = td.TileCoder(
+        limbs = td.features.TileCoder(
             [-b for b in box], box, tilings=16, tiles=[3, 3, 3, 3, 4, 4], hash_size=8192, offsets="asymmetric"
         )
         return Task(acrobot(discount=0.99), limbs, 30_000, -120.0, 20, -500.0, -1.0)
@@ -101,7 +101,7 @@ class Method:
 
 def actor(of: Task, critic: td.Learner, eta: float, lam: Any = "fixed") -> td.ActorCritic:
     """An actor with a trace on this critic; its λ is the critic's, or 0.9 where that one is learnt."""
-    return td.ActorCritic(critic, td.Softmax(of.world.actions), eta / of.unit, lam, weighting="plain")
+    return td.ActorCritic(critic, td.control.Softmax(of.world.actions), eta / of.unit, lam, weighting="plain")
 
 
 def with_lambda(of: Task, alpha: float, eta: float, lam: Any) -> td.ActorCritic:
@@ -116,13 +116,13 @@ def without_bootstrapping(of: Task, alpha: float, eta: float) -> td.ActorCritic:
 
 def assisted(of: Task, alpha: float, eta: float, kappa: float) -> td.ActorCritic:
     """The thesis' agent."""
-    return td.meta_actor_critic(of.features, of.world.actions, alpha / of.unit, kappa, of.steps, eta / of.unit)
+    return td.control.meta_actor_critic(of.features, of.world.actions, alpha / of.unit, kappa, of.steps, eta / of.unit)
 
 
 def unassisted(of: Task, alpha: float, eta: float, lam: float) -> td.ActorCritic:
     """The thesis' agent with a fixed λ: no trace in the actor, a first half in which the policy is frozen."""
     critic = td.TrueOnlineGTD(of.features, alpha / of.unit, lam)
-    return td.ActorCritic(critic, td.Softmax(of.world.actions), eta / of.unit, None, warm_up=of.steps // 2)
+    return td.ActorCritic(critic, td.control.Softmax(of.world.actions), eta / of.unit, None, warm_up=of.steps // 2)
 
 
 def with_steps(of: Task, eta: float, rule: str) -> td.ActorCritic:

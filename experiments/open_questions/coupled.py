@@ -40,7 +40,7 @@ class System:
         self.P, self.R, self.R2 = (o.matrix(weight * o.reward**k).toarray() for k in range(3))
         self.v = mdp.v(task.target)
         self.d = visits(mdp, task.target)
-        self.D = mdp.state_distribution(task.behavior) * self.live
+        self.D = mdp.under(task.behavior).state_distribution() * self.live
         self.D /= self.D.sum()
         self.X, self.Z = (np.eye(n)[:, self.live] if given is None else given * self.live[:, None] for given in (X, Z))
 
@@ -98,7 +98,7 @@ class System:
 
 def visits(mdp: Any, policy: Any) -> Array:
     """Expected visits of each non-terminal state in an episode; in a task that goes on, its share of time."""
-    d = mdp.state_distribution(policy)
+    d = mdp.under(policy).state_distribution()
     ends = d[mdp.terminal].sum()
     return np.where(mdp.terminal, 0.0, d) / (ends if ends > 0 else 1.0)
 

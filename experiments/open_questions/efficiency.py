@@ -63,11 +63,11 @@ def shared() -> Rows:
     mdp = td.FiniteMDP(P, [0.0, 1.0, 0.0], terminal=[2], start=[0.5, 0.5, 0.0])
     task = TabularTask(mdp, [1.0], None, td.features.Table(np.array([[1.0], [1.0], [0.0]])))
     here, model = parts(task, np.full(3, 0.5), 1.0), Linear(task, np.array([[1.0], [1.0], [0.0]]), 1.0)
-    weights = mdp.error_weights().sum()
+    weights = mdp.under().error_weights().sum()
     return [
         {
-            "kind": "shared", "alpha": alpha, "target": here.target_error() / weights,
-            "before": model.value_error(np.array([0.5])) / weights, "one": here.ahead(alpha) / weights,
+            "kind": "shared", "alpha": alpha, "target": here.under().target_error() / weights,
+            "before": model.under().value_error(np.array([0.5])) / weights, "one": here.ahead(alpha) / weights,
             "exact_one": model.errors(alpha, np.array([0.5]), 0)[1] / weights,
         }
         for alpha in (0.1, 0.5, 1.0)
@@ -84,21 +84,21 @@ def measured(name: str, seeds: int, steps: int) -> Rows:
     about: dict[str, Any] = {"task": name, "table": name in TABLES}
     rows = []
     for lam, model in models.items():
-        here, settled = (parts(task, V, lam) for V in (np.zeros(len(X)), task.mdp.v(task.target)))
+        here, settled = (parts(task, V, lam) for V in (np.zeros(len(X)), task.exact.v()))
         rows += [
             about
             | {"kind": "objective", "alpha": alpha, "lam": lam, **objectives(here, model, alpha, scale, steps)}
             | {"settled": settled.ahead(alpha, steps)}
             for alpha in ALPHAS
         ]
-    start = float(models[0.0].value_error(np.zeros(used.sum())))
+    start = float(models[0.0].under().value_error(np.zeros(used.sum())))
     cells = [(alpha, lam) for alpha in ALPHAS for lam in LAMBDAS]
     learners = [td.TrueOnlineTD(task.features, alpha / scale, lam, on_divergence="flag") for alpha, lam in cells]
     found = td.engine.run(
         task, learners, seeds, steps, points=points(steps), keep=("weights",), threads=1, progress=False
     )
     for (alpha, lam), curves, weights in zip(cells, found.error, found.weights, strict=True):
-        ends = models[lam].target_error(weights[:, used])
+        ends = models[lam].under().target_error(weights[:, used])
         rows += [
             about
             | {"kind": "outcome", "alpha": alpha, "lam": lam, "seed": seed, **outcomes(curve, found.points, start)}
@@ -120,8 +120,8 @@ def objectives(here: Parts, model: Linear, alpha: float, scale: float, steps: in
     curve = model.errors(alpha / scale, np.zeros(len(model.L) - 1), doublings)
     horizon = min(doublings, round(np.log2((model.d > 0).sum() / alpha)))
     return {
-        "target": here.target_error(), "bias": here.squared_bias(),
-        "variance": here.target_error() - here.squared_bias(),
+        "target": here.under().target_error(), "bias": here.squared_bias(),
+        "variance": here.under().target_error() - here.squared_bias(),
         "one": here.ahead(alpha), "many": here.ahead(alpha, round(1 / alpha)),
         "exact_one": curve[1], "exact_horizon": curve[1 + horizon], "exact_end": curve[-1],
     }  # fmt: skip

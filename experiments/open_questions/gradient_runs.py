@@ -35,12 +35,12 @@ STORED = 10_000
 
 
 def directions(case: str, sizes: tuple[float, ...], at: tuple[int, ...], steps: int, seeds: int) -> Rows:
-    """At moments of a run with `td.Meta()`: cosine and norm of each form of the meta-gradient by those of ∇J."""
+    """At moments of a run with `td.rules.Meta()`: cosine and norm of each form of the meta-gradient by those of ∇J."""
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for seed in range(seeds):
             c = CASES[case]
-            learner, sampler, done = c.build(size, td.Meta(features=c.lam_features)), c.task.sampler(seed=seed), 0
+            learner, sampler, done = c.build(size, td.rules.Meta(features=c.lam_features)), c.task.sampler(seed=seed), 0
             apart = c.task.sampler(seed=seed + TUNING)
             for t in at:
                 learner.update_many(sampler.take(t - done))
@@ -62,7 +62,7 @@ def cosine(a: Any, b: Any) -> float:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def compared(case: Case, learner: Any, stored: td.Transitions) -> list[tuple[str, str, Any, Any]]:
+def compared(case: Case, learner: Any, stored: td.mdp.Transitions) -> list[tuple[str, str, Any, Any]]:
     """What each form says ∂J/∂u is where the learner is now: how it is known, the form, the vector, the truth."""
     s, task = case.system, case.task
     states = np.arange(s.n)
@@ -77,7 +77,7 @@ def compared(case: Case, learner: Any, stored: td.Transitions) -> list[tuple[str
         for how, known in (("exact", (V, s.v, moments.mean, moments.variance)), ("learnt", (V, M, L, S))):
             found.append((how, form, sampled(case, stored, known, u, reach), truth))
     for how, mean in (("exact", s.v), ("learnt", None)):
-        g = td.offline_meta(
+        g = td.rules.offline_meta(
             stored, task.features, lambda o, V=V: V[o], None if mean is None else lambda o, m=mean: m[o],
             lam_features=case.lam_features, initial=u, sweeps=0,
         ).gradient  # fmt: skip
@@ -85,11 +85,13 @@ def compared(case: Case, learner: Any, stored: td.Transitions) -> list[tuple[str
     return found
 
 
-def sampled(case: Case, stored: td.Transitions, known: tuple[Any, ...], u: Any, reach: dict[str, Any]) -> Any:
+def sampled(case: Case, stored: td.mdp.Transitions, known: tuple[Any, ...], u: Any, reach: dict[str, Any]) -> Any:
     """What META's gradient steps over these transitions add up to, an episode, with V, M, L, S and λ held."""
     kappa = 1e-9
-    rule = td.Meta(kappa, "exact", "gradient", **reach, in_range=False, floor=0.0, features=case.lam_features)
-    held = td.TrueOnlineTD(td.OneHot(case.system.n), NEVER, rule, initial=1.0, bound=1e9)  # none of it is divergence
+    rule = td.rules.Meta(kappa, "exact", "gradient", **reach, in_range=False, floor=0.0, features=case.lam_features)
+    held = td.TrueOnlineTD(
+        td.features.OneHot(case.system.n), NEVER, rule, initial=1.0, bound=1e9
+    )  # none of it is divergence
     for name, values in zip("VMLS", known, strict=True):
         held._rows[held.model.rows.index(f"{name}_w"), : case.system.n] = values
     set_lambda(held, u)
@@ -124,7 +126,7 @@ def learning(
 
 def rule(case: Case, form: str, value: float) -> Any:
     """META of this form with κ = value, or the fixed λ = value."""
-    return value if form == "fixed λ" else td.Meta(value, **REACH[form], features=case.lam_features)
+    return value if form == "fixed λ" else td.rules.Meta(value, **REACH[form], features=case.lam_features)
 
 
 def computed(case: str, sizes: tuple[float, ...], steps: int, seeds: int) -> Rows:
@@ -142,7 +144,7 @@ def computed(case: str, sizes: tuple[float, ...], steps: int, seeds: int) -> Row
 
 def guided(case: Case, size: float, seed: int, steps: int, find: Callable[[Any, Any], Any]) -> Any:
     """Value errors of a run in which u = find(learner, last steps) at 24 moments, evenly on a log axis."""
-    learner = case.build(size, td.Meta(NEVER, features=case.lam_features, aux_alpha=NEVER))
+    learner = case.build(size, td.rules.Meta(NEVER, features=case.lam_features, aux_alpha=NEVER))
     truth, sampler = td.engine.exact_truth(case.task), case.task.sampler(seed=seed)
     points = set(np.linspace(0, steps, POINTS + 1).round().astype(int)[1:].tolist())
     moments = set(np.geomspace(min(50, steps), steps, 24).round().astype(int).tolist())
@@ -159,7 +161,7 @@ def guided(case: Case, size: float, seed: int, steps: int, find: Callable[[Any, 
     return np.array(errors)
 
 
-def joined(old: td.Transitions | None, new: td.Transitions) -> td.Transitions:
+def joined(old: td.mdp.Transitions | None, new: td.mdp.Transitions) -> td.mdp.Transitions:
     """The last `STORED` steps, from the start of an episode."""
     if old is None:
         return new
@@ -167,26 +169,26 @@ def joined(old: td.Transitions | None, new: td.Transitions) -> td.Transitions:
     ends = np.flatnonzero(both["terminated"])
     begin = max(len(both["reward"]) - STORED, 0)
     first = 0 if begin == 0 or not (ends > begin).any() else int(ends[ends > begin][0]) + 1
-    return td.Transitions(**{name: column[first:] for name, column in both.items()})
+    return td.mdp.Transitions(**{name: column[first:] for name, column in both.items()})
 
 
-def offline(case: Case, learner: Any, stored: td.Transitions) -> Any:
+def offline(case: Case, learner: Any, stored: td.mdp.Transitions) -> Any:
     """The weights of λ by the whole gradient over stored episodes."""
     start = learner.row("u").copy()
-    return td.offline_meta(stored, case.task.features, learner.weights, lam_features=case.lam_features,
+    return td.rules.offline_meta(stored, case.task.features, learner.weights, lam_features=case.lam_features,
                            initial=start, sweeps=20).weights  # fmt: skip
 
 
-def from_model(case: Case, learner: Any, stored: td.Transitions) -> Any:  # noqa: ARG001
+def from_model(case: Case, learner: Any, stored: td.mdp.Transitions) -> Any:  # noqa: ARG001
     """The weights of λ of least target error J for the present V, by the exact gradient."""
     s = case.system
     V = learner.predict_many(np.arange(s.n)) * s.live
 
     def error(u: Any) -> tuple[float, Any]:
         lam = s.lam(u)
-        return float(s.target_error(V, lam)), -s.Z.T @ s.gradient(V, lam)
+        return float(s.under().target_error(V, lam)), -s.Z.T @ s.gradient(V, lam)
 
-    start, tabular = learner.row("u").copy(), case.lam_features == td.OneHot(s.n)
+    start, tabular = learner.row("u").copy(), case.lam_features == td.features.OneHot(s.n)
     inside: dict[str, Any] = {"method": "L-BFGS-B", "bounds": [(0, 1)] * start.size}
     if not tabular:  # 0 ≤ λ ≤ 1 in every state
         inside = {"method": "SLSQP", "constraints": scipy.optimize.LinearConstraint(s.Z, 0, 1)}

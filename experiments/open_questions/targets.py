@@ -72,11 +72,11 @@ def follow(case: str, step: str, alpha: str, steps: int, seeds: int) -> Rows:
 def followed(case: Case, step: str, alpha: str, kappa: str, lam: float) -> Any:
     """A learner with META that begins at this λ everywhere."""
     k = NEVER if kappa == "none" else 1e-3 if step == "newton" else 0.1
-    rule = td.Meta(k, step=step, features=case.lam_features)  # type: ignore[arg-type]
+    rule = td.rules.Meta(k, step=step, features=case.lam_features)  # type: ignore[arg-type]
     learner = case.build(0.01, rule)
     if alpha == "falling":  # from the same α on: α (1 + n / 10⁴)^-0.8
         size = case.alpha(0.01)
-        schedule = td.OneOver("steps", scale=size * 1e4**0.8, offset=1e4, power=0.8)
+        schedule = td.steps.OneOver("steps", scale=size * 1e4**0.8, offset=1e4, power=0.8)
         learner = type(learner)(case.task.features, schedule, rule, on_divergence="flag")
     set_lambda(learner, np.full(case.lam_features.size, 1 - lam))
     return learner
@@ -92,8 +92,8 @@ def seen(case: Case, learner: Any) -> dict[str, Any]:
     return {
         "lam": lam[s.live].round(3).tolist(), "mean_lam": float(d @ lam), "value": float(d @ (V - s.v) ** 2) ** 0.5,
         "mean_off": float(d @ (L - now.mean) ** 2) ** 0.5, "variance_off": float(d @ (S - now.variance) ** 2) ** 0.5,
-        "variance": float(d @ now.variance), "target_error": float(s.target_error(V, lam)),
-        "best": float(s.target_error(s.v, np.zeros(s.n))),
+        "variance": float(d @ now.variance), "target_error": float(s.under().target_error(V, lam)),
+        "best": float(s.under().target_error(s.v, np.zeros(s.n))),
     }  # fmt: skip
 
 

@@ -46,16 +46,16 @@ def test_the_coupled_system_is_that_of_the_finite_mdp(load: Any, name: str, opti
     coupled: Any = load("coupled")
     task = td.make(name, **options)
     system, (V, lam), mdp = coupled.System(task), somewhere(task), task.mdp
-    moments, found = mdp.lambda_return(V, lam, task.target), system.moments(V, lam)
+    moments, found = mdp.under(task.target).lambda_return(V, lam), system.moments(V, lam)
     np.testing.assert_allclose(found.mean, moments.mean, atol=1e-12)
     np.testing.assert_allclose(found.variance, moments.variance, atol=1e-12)
     weights = coupled.visits(mdp, task.target)
-    assert system.target_error(V, lam) == pytest.approx(mdp.target_error(V, lam, task.target, weights=weights))
+    assert system.target_error(V, lam) == pytest.approx(mdp.under(task.target).target_error(V, lam, weights=weights))
     for form in coupled.FORMS.values():
         which = {"kind": form} if isinstance(form, str) else {"horizon": form}
-        expected = mdp.target_error_gradient(V, lam, task.target, weights=weights, **which)
+        expected = mdp.under(task.target).target_error_gradient(V, lam, weights=weights, **which)
         np.testing.assert_allclose(system.gradient(V, lam, form), expected, atol=1e-12)
-    w, linear = V[system.live], mdp.linear_system(system.X, lam, task.target, task.behavior)
+    w, linear = V[system.live], mdp.under(task.target, task.behavior).linear_system(system.X, lam)
     np.testing.assert_allclose(system.value_step(w, lam), linear.b - linear.A @ w, atol=1e-12)
     steepest = -linear.A.T @ np.linalg.solve(linear.C, linear.A @ w - linear.b)
     np.testing.assert_allclose(system.value_step(w, lam, gradient=True), steepest, atol=1e-10)
@@ -153,7 +153,7 @@ def test_runs_that_would_decide(load: Any) -> None:
 def test_what_is_compared_is_the_gradient_and_what_is_computed_lowers_the_error(load: Any) -> None:
     """Sampled with exact statistics, the trace and the offline form are ∇J up to noise; λ of the model has less J."""
     runs, case = load("gradient_runs"), load("cases").CASES["RingWorld 0.4/0.35"]
-    learner = case.build(0.01, td.Meta())
+    learner = case.build(0.01, td.rules.Meta())
     learner.update_many(case.task.sampler(seed=0).take(2000))
     found = runs.compared(case, learner, case.task.sampler(seed=1).take(200_000))
     for how, form, g, truth in found:
@@ -162,8 +162,8 @@ def test_what_is_compared_is_the_gradient_and_what_is_computed_lowers_the_error(
     assert min(runs.cosine(g, truth) for how, form, g, truth in found if form == "one step") < 0.99
     s, V = case.system, learner.predict_many(np.arange(11)) * case.system.live
     best = runs.from_model(case, learner, None)
-    least = case.task.mdp.best_lambda(V, case.task.target, weights=s.d).target_error
-    assert s.target_error(V, s.lam(best)) == pytest.approx(least, rel=1e-3)
+    least = case.task.mdp.under(case.task.target).best_lambda(V, weights=s.d).target_error
+    assert s.under().target_error(V, s.lam(best)) == pytest.approx(least, rel=1e-3)
 
 
 def counted(n: int, folder: str) -> list[dict[str, int]]:

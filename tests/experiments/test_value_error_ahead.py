@@ -52,14 +52,14 @@ def returns(task: Any, V: Any, s: int) -> Iterator[tuple[float, float]]:
 
 
 def value_error(task: Any, V: Any) -> float:
-    return float(task.mdp.value_error(V, task.target, half=False))
+    return float(task.exact.value_error(V, half=False))
 
 
 def enumerated(task: Any, features: Any, w: Any, alpha: float, updates: int) -> float:
     """The expected value error after some updates, over all states and paths."""
     if updates == 0:
         return value_error(task, features @ w)
-    d = np.where(task.mdp.terminal, 0.0, task.mdp.state_distribution(task.behavior))
+    d = np.where(task.mdp.terminal, 0.0, task.mdp.under(task.behavior).state_distribution())
     V, total = features @ w, 0.0
     for s in range(4):
         for p, G in returns(task, V, s):
@@ -88,17 +88,17 @@ def test_many_updates_are_the_recursion_step_by_step() -> None:
 
 def test_target_error_of_weights() -> None:
     task, w = small(), np.array([0.4, -1.0])
-    exact = task.mdp.target_error(X @ w, LAM, task.target, task.behavior, correction="control-variate", half=False)
+    exact = task.exact.target_error(X @ w, LAM, correction="control-variate", half=False)
     model = Linear(task, X, LAM)
-    assert model.target_error(np.array([w, w])) == pytest.approx([exact, exact])
-    assert parts(task, X @ w, LAM).target_error() == pytest.approx(exact)
-    assert model.value_error(w) == pytest.approx(value_error(task, X @ w))
+    assert model.under().target_error(np.array([w, w])) == pytest.approx([exact, exact])
+    assert parts(task, X @ w, LAM).under().target_error() == pytest.approx(exact)
+    assert model.under().value_error(w) == pytest.approx(value_error(task, X @ w))
 
 
 def test_a_table_ahead_by_every_path_and_pair_of_paths() -> None:
     """One update of each state, and two towards the same target: bias² and α-weighted variance."""
     task, V, alpha = small(), np.array([0.5, -0.2, 1.0, 0.1, 0.0]), 0.4
-    v, weights, here = task.mdp.v(task.target), task.mdp.error_weights(task.target), parts(small(), V, LAM)
+    v, weights, here = task.exact.v(), task.exact.error_weights(), parts(small(), V, LAM)
     one = two = 0.0
     for s in range(4):
         all_paths = list(returns(task, V, s))
@@ -117,9 +117,9 @@ def test_a_table_ahead_by_every_path_and_pair_of_paths() -> None:
 def test_one_update_is_between_value_error_and_target_error(alpha: float) -> None:
     """J_α = (1-α) VE + α J - α (1-α) D."""
     task, V = small(), np.array([0.5, -0.2, 1.0, 0.1, 0.0])
-    here, weights = parts(task, V, LAM), task.mdp.error_weights(task.target)
+    here, weights = parts(task, V, LAM), task.exact.error_weights()
     moved = (weights * ((here.bias - here.before) ** 2 + here.variance)).sum()
-    both = (1 - alpha) * value_error(task, V) + alpha * here.target_error() - alpha * (1 - alpha) * moved
+    both = (1 - alpha) * value_error(task, V) + alpha * here.under().target_error() - alpha * (1 - alpha) * moved
     assert here.ahead(alpha) == pytest.approx(both)
 
 
