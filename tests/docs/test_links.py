@@ -53,6 +53,8 @@ def test_every_figure_is_used() -> None:
 def test_measured_tables_are_those_that_were_measured() -> None:
     shown = set()
     for page in PAGES:
+        if page.name == "open-questions.md":  # made from its own data: tests/experiments
+            continue
         for name, text in MEASURED.findall(page.read_text(encoding="utf-8")):
             assert text.strip() == (FIGURES / f"{name}.md").read_text(encoding="utf-8").strip(), f"{page}: {name}"
             shown.add(name)
