@@ -39,8 +39,7 @@ class MyTDRC(td.Algorithm):
 
 # %% [markdown]
 # The task is a random MDP, off-policy, with 12 binary features for 30 states. All learners see the same trajectory for
-# each seed, so we can compare them run by run. We select the step size on seeds 0 to 9 and report the error on the other
-# 20 seeds.
+# each seed, so we can compare them run by run. We select the step size on seeds 0 to 9 and report on the other 20.
 
 # %%
 task = td.make("Garnet-v0", seed=3, features=12)
