@@ -102,8 +102,8 @@ def main() -> None:
     powers = [f"10{'³⁴⁵⁶⁷'[k - 3]}" for k in range(3, 8) if 10**k <= options.steps]
     print("# AutoTD beside the best fixed α and λ\n")
     command = f"python experiments/auto_td/best_fixed.py --seeds {options.seeds} --steps {options.steps}"
-    print(f"Made by `{command}`: error of AutoTD")
-    print("divided by that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")
+    print(f"Made by `{command}`: error of AutoTD divided by")
+    print("that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")
     print("column is AutoTD's largest error at any point of any run, divided by that of V = 0.\n")
     print(f"| task | {' | '.join(powers)} | area | largest |\n| --- |{' --- |' * (len(powers) + 2)}")
     areas = []
