@@ -15,5 +15,5 @@ class Speed(ProgressColumn):
 def bar(steps: int) -> Progress:
     """Steps done, their speed and the time left."""
     progress = Progress(BarColumn(), MofNCompleteColumn(), Speed(), TimeRemainingColumn())
-    progress.add_task("evaluate", total=steps)
+    progress.add_task("learn", total=steps)
     return progress
