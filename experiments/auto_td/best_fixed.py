@@ -102,9 +102,9 @@ def main() -> None:
     powers = [f"10{'³⁴⁵⁶⁷'[k - 3]}" for k in range(3, 8) if 10**k <= options.steps]
     print("# AutoTD beside the best fixed α and λ\n")
     command = f"python experiments/auto_td/best_fixed.py --seeds {options.seeds} --steps {options.steps}"
-    print(f"Made by `{command}`: error of AutoTD")
-    print("over that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")
-    print("column is AutoTD's largest error at any point of any run, over that of V = 0.\n")
+    print(f"Made by `{command}`: error of AutoTD divided by")
+    print("that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")
+    print("column is AutoTD's largest error at any point of any run, divided by that of V = 0.\n")
     print(f"| task | {' | '.join(powers)} | area | largest |\n| --- |{' --- |' * (len(powers) + 2)}")
     areas = []
     for name, task in (random_mdps(options.random) if options.random else tasks()).items():
@@ -116,7 +116,7 @@ def main() -> None:
         return
     before = options.steps // 2
     found = after_a_change(seeds[: max(1, options.seeds // 4)], before)
-    print(f"RingWorld, the target policy turned round after {before:,} steps: "
+    print(f"RingWorld, target policy reversed after {before:,} steps: "
           + ", ".join(f"{r:.2f} after {n:,}" for n, r in zip(AFTER, found, strict=True)) + ".")  # fmt: skip
 
 

@@ -117,7 +117,7 @@ def main() -> None:
     runs = measured(listed, options.seeds, options.steps)
     print("# Causes, one at a time\n")
     print("Made by `python experiments/thesis/causes.py`:")
-    print(f"{options.seeds} runs of {options.steps:,} steps each; in brackets z against the printed number.\n")
+    print(f"{options.seeds} runs of {options.steps:,} steps each; z against the printed number in brackets.\n")
     print("| suspected cause | cell | thesis | with it | without it |\n| --- | --- | --- | --- | --- |")
     for k, case in enumerate(listed):
         table, method, alpha, lam = case.cell

@@ -54,10 +54,10 @@ def main() -> None:
             parser.error(f"{directory}: nothing to compare; it takes methods over alpha, one of them called fixed")
     print("# Rules that tune λ, beside every fixed λ\n")
     print("""\
-Made by `python experiments/thesis/self_tuning.py` from the `self-tuning` studies. Errors over those of the best of the
-eight fixed λ at the same α on the same runs, chosen in hindsight; below 1 is better than any search over λ could do.
-Where κ is searched, its best is chosen in hindsight too. First the worst final error over the whole grid of α and the
-mean of the areas under the curve, then every α.
+Made by `python experiments/thesis/self_tuning.py` from the `self-tuning` studies. Each error is divided by that of the
+best of eight fixed λ at the same α on the same runs, chosen in hindsight; below 1 is better than any search over λ.
+Where κ is searched, its best value is also chosen in hindsight. First the worst final error over all α and the mean
+area under the curve, then every α.
 """)
     methods = list(dict.fromkeys(method for rows in found.values() for method, *_ in rows))
     print("| worst final / mean area | runs | " + " | ".join(methods) + " |\n|" + " --- |" * (len(methods) + 2))
