@@ -26,16 +26,16 @@ class EncoderKernel:
     Attributes
     ----------
     encode
-        A plain function ``encode(obs, numbers, index, value)`` that Numba can compile and that makes no array. It
-        writes the encoding of ``obs``, a vector of float64, into ``index`` (int64) and ``value`` (float64), both of
-        length ``active``, and returns 0. The encoding equals that of ``Encoder.encode`` to the last bit. It returns 1
-        and leaves ``index`` and ``value`` as they were if the observation has to be refused; ``Encoder.encode`` then
-        raises the error. It calls only module-level functions marked ``inlined`` and reads only module-level numbers,
+        A plain function `encode(obs, numbers, index, value)` that Numba can compile and that makes no array. It
+        writes the encoding of `obs`, a vector of float64, into `index` (int64) and `value` (float64), both of
+        length `active`, and returns 0. The encoding equals that of `Encoder.encode` to the last bit. It returns 1
+        and leaves `index` and `value` as they were if the observation has to be refused; `Encoder.encode` then
+        raises the error. It calls only module-level functions marked `inlined` and reads only module-level numbers,
         so its source can be copied into other modules.
     numbers
         All the constants of the encoder in one array of float64. Never changed.
     dimensions
-        Length of ``obs``.
+        Length of `obs`.
     binary
         Whether every value is 1 and no index occurs twice.
     """
@@ -95,9 +95,9 @@ class Encoder(ABC):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``, or None: then each observation takes a call of ``encode``.
+        """The compiled form of `encode`, or None: then each observation takes a call of `encode`.
 
-        A subclass with its own ``encode`` or ``encode_batch`` does not inherit it.
+        A subclass with its own `encode` or `encode_batch` does not inherit it.
         """
         return None
 
@@ -108,32 +108,32 @@ class Encoder(ABC):
 
     @abstractmethod
     def encode(self, observation: Any) -> tuple[Indices, Values]:
-        """Return the indices and the values of one observation's features, each of length ``active``."""
+        """The indices and the values of one observation's features, each of length `active`."""
 
     @abstractmethod
     def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
-        """Return the indices and the values of n observations, each of shape [n, active]."""
+        """The indices and the values of n observations, each of shape [n, active]."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data, fit for JSON."""
+        """The constructor's arguments as plain data, fit for JSON."""
 
     def dense(self, observation: Any) -> Values:
-        """Return the feature vector x(s), of length ``size``."""
+        """The feature vector x(s), of length `size`."""
         indices, values = self.encode(observation)
         x = np.zeros(self.size)
         _add_at(indices.reshape(1, -1), values.reshape(1, -1), x.reshape(1, -1))
         return x
 
     def matrix(self, observations: Any) -> Values:
-        """Return the feature matrix X, of shape [n, size]: one observation's x(s) a row."""
+        """The feature matrix X, of shape [n, size]: one observation's x(s) a row."""
         indices, values = self.encode_batch(observations)
         X = np.zeros((indices.shape[0], self.size))
         _add_at(indices, values, X)
         return X
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether the other is of the same type with the same parameters."""
+        """Whether the other is of the same type with the same parameters."""
         if not isinstance(other, Encoder) or type(self) is not type(other):
             return NotImplemented
         return self.get_params() == other.get_params()
@@ -148,7 +148,7 @@ class Encoder(ABC):
 
 
 def as_vector(observation: Any, dimensions: int) -> Values:
-    """Return one observation as compiled code wants it: itself if it is such a vector already, else a fresh one."""
+    """One observation as compiled code wants it: itself if it is such a vector already, else a fresh one."""
     if (
         type(observation) is np.ndarray
         and observation.dtype is _FLOAT64

@@ -47,10 +47,10 @@ class BoxEncoder(Encoder):
                 f"got {self._low.size} (low={low!r}) and {self._high.size} (high={high!r})"
             )
         if not (self._low < self._high).all():
-            raise ValueError(f"low must be below high in each dimension, got low={low!r}, high={high!r}")
+            raise ValueError(f"low must be below high in each dimension; got low={low!r}, high={high!r}")
         with np.errstate(over="ignore"):
             if not np.isfinite(self._high - self._low).all():
-                raise ValueError(f"high - low must be finite, got low={low!r}, high={high!r}")
+                raise ValueError(f"high - low must be finite; got low={low!r}, high={high!r}")
         self.outside = choice("outside", outside, ("clip", "raise"))
         self._dimensions = self._low.size
         self._bounds = np.empty((self._dimensions, BOUNDS))
@@ -73,24 +73,24 @@ class BoxEncoder(Encoder):
         value = float(points.flat[position])
         name = entry_name(points, position)
         if math.isnan(value):
-            raise ValueError(f"{name} must be a number, got nan")
+            raise ValueError(f"{name} must be a number; got nan")
         dimension = position % self._dimensions
         low, high = float(self._low[dimension]), float(self._high[dimension])
-        raise ValueError(f'{name} must be in [{low}, {high}] under outside="raise", got {value}')
+        raise ValueError(f'{name} must be in [{low}, {high}] under outside="raise"; got {value}')
 
 
 def _bound(name: str, given: Any) -> Values:
     bound = np.atleast_1d(real_array(name, given))
     if bound.ndim != 1 or bound.size == 0:
-        raise ValueError(f"{name} must be a number or a non-empty vector, got {given!r}")
+        raise ValueError(f"{name} must be a number or a non-empty vector; got {given!r}")
     if not np.isfinite(bound).all():
-        raise ValueError(f"{name} must be finite, got {given!r}")
+        raise ValueError(f"{name} must be finite; got {given!r}")
     return bound
 
 
 @inlined
 def first_outside(obs: Values, numbers: Values) -> int:
-    """Return the first dimension in which the observation has to be refused, or -1; NaN is in no range."""
+    """The first dimension in which the observation has to be refused, or -1; NaN is in no range."""
     for i in range(obs.size):
         if not numbers[BOUNDS * i + LEAST] <= obs[i] <= numbers[BOUNDS * i + MOST]:
             return i

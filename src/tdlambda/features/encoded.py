@@ -34,7 +34,7 @@ class Encoded(Encoder):
         self._kernel = EncoderKernel(encode_encoded, np.array([float(self.size)]), 2 * self.active)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the two halves."""
+        """The two halves."""
         index, value = self._halves(real_vector(observation, 2 * self.active).reshape(1, -1))
         return index[0], value[0]
 
@@ -53,16 +53,16 @@ class Encoded(Encoder):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
+        """The compiled form of `encode`."""
         return self._kernel
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {"size": self.size, "active": self.active}
 
 
 def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``Encoded``; the number is how many features there are."""
+    """The kernel of `Encoded`; the number is how many features there are."""
     n, norm = obs.size // 2, 0.0
     for j in range(n):
         at = obs[j]

@@ -47,7 +47,7 @@ class Fourier(BoxEncoder):
         self.size = (self.order + 1) ** self._dimensions
         if self.size > _MOST_FEATURES:
             raise ValueError(
-                f"order must give at most 2**31 features, got {self.size} "
+                f"order must give at most 2**31 features; got {self.size} "
                 f"(order={self.order}, {self._dimensions} dimensions)"
             )
         self.active = self.size
@@ -63,7 +63,7 @@ class Fourier(BoxEncoder):
         return np.asarray(1.0 / norms)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the indices 0..size-1 and the value of each feature."""
+        """The indices 0..size-1 and the value of each feature."""
         point = as_vector(observation, self._dimensions)
         values = np.empty(self.size)
         self._fill(point, point, values)
@@ -78,11 +78,11 @@ class Fourier(BoxEncoder):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
+        """The compiled form of `encode`."""
         return self._kernel
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "low": self._low.tolist(),
             "high": self._high.tolist(),
@@ -97,7 +97,7 @@ class Fourier(BoxEncoder):
 
 
 def encode_cosines(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``Fourier``; see ``EncoderKernel``."""
+    """The kernel of `Fourier`; see `EncoderKernel`."""
     if first_outside(obs, numbers) >= 0:
         return 1
     for feature in range(index.size):

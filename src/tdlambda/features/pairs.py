@@ -51,7 +51,7 @@ class Pairs(Encoder):
         return index * self.actions + actions[:, None], value
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
+        """The constructor's arguments."""
         return {"features": self.features, "actions": self.actions}
 
 
@@ -59,5 +59,5 @@ def _pair(observation: Any) -> tuple[Any, Any]:
     try:
         obs, action = observation
     except (TypeError, ValueError):
-        raise TypeError(f"observation must be a pair (observation, action), got {observation!r}") from None
+        raise TypeError(f"observation must be a pair (observation, action); got {observation!r}") from None
     return obs, action

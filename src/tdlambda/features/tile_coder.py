@@ -71,7 +71,7 @@ class TileCoder(BoxEncoder):
         self.tiles = _checked_tiles(tiles, self._dimensions)
         self.offsets = choice("offsets", offsets, ("symmetric", "asymmetric"))
         if not isinstance(bias, bool):
-            raise TypeError(f"bias must be True or False, got {bias!r}")
+            raise TypeError(f"bias must be True or False; got {bias!r}")
         self.bias = bias
         self.hash_size = None if hash_size is None else whole_number("hash_size", hash_size, least=1)
         tile_count = self.tilings * math.prod(self.tiles)
@@ -101,22 +101,22 @@ class TileCoder(BoxEncoder):
     def collisions(self) -> int:
         """Encodings so far in which a tile came to a slot first taken by another tile.
 
-        A diagnostic of ``hash_size``; the encodings do not depend on it. Always 0 without hashing.
+        A diagnostic of `hash_size`; the encodings do not depend on it. Always 0 without hashing.
         """
         return self._collisions
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``; None with ``hash_size``, because compiled code counts no collisions."""
+        """The compiled form of `encode`; None with `hash_size`, because compiled code counts no collisions."""
         return self._kernel if self.hash_size is None else None
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode`` for loops, which count no collisions."""
+        """The compiled form of `encode` for loops, which count no collisions."""
         return self._kernel
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the active tile of each tiling (and the bias), with the value 1."""
+        """The active tile of each tiling (and the bias), with the value 1."""
         point = as_vector(observation, self._dimensions)
         indices = np.empty(self.active, np.int64)
         self._tile(point, point, indices)
@@ -130,7 +130,7 @@ class TileCoder(BoxEncoder):
         return indices, np.ones(indices.shape)
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "low": self._low.tolist(),
             "high": self._high.tolist(),
@@ -154,12 +154,12 @@ def _checked_tiles(tiles: Any, dimensions: int) -> tuple[int, ...]:
     if np.ndim(tiles) == 0:
         return (_tile_count("tiles", tiles),) * dimensions
     if len(tiles) != dimensions:
-        raise ValueError(f"tiles must be one number or one for each of {dimensions} dimensions, got {tiles!r}")
+        raise ValueError(f"tiles must be one number or one for each of {dimensions} dimensions; got {tiles!r}")
     return tuple(_tile_count(f"tiles[{i}]", count) for i, count in enumerate(tiles))
 
 
 def _tile_count(name: str, given: Any) -> int:
     count = whole_number(name, given, least=1)
     if count > _MOST_TILES:
-        raise ValueError(f"{name} must be at most 2**53, the precision of an observation, got {count}")
+        raise ValueError(f"{name} must be at most 2**53, the precision of an observation; got {count}")
     return count

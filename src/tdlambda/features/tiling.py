@@ -9,7 +9,7 @@ from tdlambda.features.hashing import slot
 
 
 def tiling_numbers(bounds: Values, tiles: tuple[int, ...], offsets: Values, bias: bool) -> Values:
-    """Pack what ``tile_point`` needs: the bounds, then for each dimension its tiles and the offset of each tiling.
+    """Pack what `tile_point` needs: the bounds, then for each dimension its tiles and the offset of each tiling.
 
     The bias is one more tiling, moved so far down that every point is in its first tile.
     """
@@ -21,7 +21,7 @@ def tiling_numbers(bounds: Values, tiles: tuple[int, ...], offsets: Values, bias
 
 
 def encode_tiles(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``TileCoder`` without hashing; see ``EncoderKernel``."""
+    """The kernel of `TileCoder` without hashing; see `EncoderKernel`."""
     if first_outside(obs, numbers) >= 0:
         return 1
     tile_point(obs, numbers, index)
@@ -31,7 +31,7 @@ def encode_tiles(obs: Values, numbers: Values, index: Indices, value: Values) ->
 
 
 def encode_hashed_tiles(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``TileCoder`` with hashing; the last two numbers are those of tilings and of slots."""
+    """The kernel of `TileCoder` with hashing; the last two numbers are those of tilings and of slots."""
     if first_outside(obs, numbers) >= 0:
         return 1
     tile_point(obs, numbers, index)
@@ -44,7 +44,7 @@ def encode_hashed_tiles(obs: Values, numbers: Values, index: Indices, value: Val
 
 @lanewise
 def tile_point(obs: Values, numbers: Values, index: Indices) -> None:
-    """Fill in the tile of the observation in each tiling, by the numbers of ``tiling_numbers``."""
+    """Fill in the tile of the observation in each tiling, by the numbers of `tiling_numbers`."""
     start = BOUNDS * obs.size
     # Dimension by dimension, so that each coordinate is scaled once and the inner loop runs along the offsets.
     for i in range(obs.size):

@@ -282,7 +282,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def _beside(self) -> Rule | None:
-        """The rule by which further estimates are learnt."""
+        """The rule by which further estimates are learned."""
         return self.rule if self.rule.learns() else None
 
     @property
@@ -508,11 +508,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return Seen(estimates, own, z, zv, numbers, bool(record["steps"] > record["warm_up"]))
 
     def estimates(self, observations: Any) -> Floats:
-        """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
+        """All that is learned, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
 
         `td.rules.Greedy`: E[G], Var[G] (or E[G²]). `td.rules.Meta`: E[G], E[G^λ], Var[G^λ].
         `td.rules.ValueErrorGreedy`: E[G] as it is
-        learnt, and averaged. `td.rules.LambdaMixture`: the values that are mixed before these.
+        learned, and averaged. `td.rules.LambdaMixture`: the values that are mixed before these.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -563,7 +563,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def average_reward(self) -> float | None:
-        """r̄, the average reward as learnt so far; None without `centering`.
+        """r̄, the average reward as learned so far; None without `centering`.
 
         With it, V is the centred value, the discounted sum of r - r̄, and for a constant γ, V + r̄/(1 - γ) is the
         discounted value.
@@ -591,7 +591,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return None if step < 0 else step
 
     def reset(self) -> None:
-        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        """Set the traces to 0, as at an episode's start; keep what was learned."""
         with self._guard:
             traces = words(self.declaration.trace_rows)
             for k in self.model.estimates:

@@ -82,7 +82,7 @@ def choose_lambda(
     ----------
     transitions
         One stream from the start of an episode; steps after the last end of an episode are left out. A truncated
-        episode has no return: it is learnt from, and not held against anything.
+        episode has no return: it is learned from, and not held against anything.
     features
         Encoder of observations.
     lams

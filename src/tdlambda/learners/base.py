@@ -59,7 +59,7 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
 
 
 class Learner(ABC):
-    """A prediction V(s) = w·x(s), learnt from a stream of transitions.
+    """A prediction V(s) = w·x(s), learned from a stream of transitions.
 
     A subclass says how it learns from one checked transition (`_learn`), what its state is (`_state`, `_restore`)
     and how it forgets an unfinished episode (`reset`).
@@ -70,7 +70,7 @@ class Learner(ABC):
     """
 
     takes_adaptive: ClassVar[bool] = False
-    """Whether λ may be learnt beside the value."""
+    """Whether λ may be learned beside the value."""
 
     def __init_subclass__(cls, base: bool = False, **options: Any) -> None:
         """Learners can be loaded by name; a `base` only serves to make other classes."""
@@ -164,7 +164,7 @@ class Learner(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget the episode under way (traces, stored steps); keep what was learnt."""
+        """Forget the episode under way (traces, stored steps); keep what was learned."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class Learner(ABC):
 
     @abstractmethod
     def _state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Arrays that hold everything learned."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Array]) -> None:

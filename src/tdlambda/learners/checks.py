@@ -37,7 +37,7 @@ def check_learner(factory: Callable[[], Any], observations: Sequence[Any] | None
     Checked, on random streams in which γ and ρ change at every step and episodes terminate or are truncated: the same
     stream gives the same learner; `predict` changes nothing; `update_many` is many `update`s, in chunks of any size;
     a clone, and a learner saved and loaded in mid-episode, go on the same and on their own; `reset` keeps what was
-    learnt; `get_params` rebuilds it; λ is in [0, 1]; bad input is refused and leaves no trace; memory stays bounded.
+    learned; `get_params` rebuilds it; λ is in [0, 1]; bad input is refused and leaves no trace; memory stays bounded.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class _Checks:
         return bad
 
     def after(self, rows: list[Row]) -> Any:
-        """A fresh learner that has learnt from these."""
+        """A fresh learner that has learned from these."""
         return _learn(self.make(), rows)
 
     def state(self, learner: Any) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class _Checks:
         learner.reset()
         once = self.state(learner)
         kept = np.array_equal(before["predictions"], once["predictions"])
-        _require(kept, "reset must keep what was learnt: predictions changed")
+        _require(kept, "reset must keep what was learned: predictions changed")
         learner.reset()
         self.same(learner, once, "a second reset must change nothing")
         end = next(t + 1 for t, row in enumerate(self.rows) if row[6] and not row[5])
@@ -224,7 +224,7 @@ class _Checks:
     def check_get_params(self) -> None:
         learner = self.make()
         rebuilt = type(learner)(**self.after(self.rows).get_params())
-        self.same(rebuilt, learner, "get_params must rebuild a fresh learner, without what was learnt")
+        self.same(rebuilt, learner, "get_params must rebuild a fresh learner, without what was learned")
         message = "get_params must have every parameter: the rebuilt learner learns differently"
         self.same(_learn(rebuilt, self.rows), _learn(learner, self.rows), message)
 

@@ -1,4 +1,4 @@
-"""The λ-discrepancy, learnt: Allen, Kirtland, Tao et al. (2024).
+"""The λ-discrepancy, learned: Allen, Kirtland, Tao et al. (2024).
 
     ‖v_λ1 - v_λ2‖_d
 

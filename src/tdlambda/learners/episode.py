@@ -232,7 +232,7 @@ class ReturnLearner(BatchLearner):
         return view
 
     def reset(self) -> None:
-        """Forget the transitions stored; keep what was learnt."""
+        """Forget the transitions stored; keep what was learned."""
         with self._guard:
             self._count["stored"] = self._count["head"] = 0
 

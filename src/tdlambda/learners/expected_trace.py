@@ -198,7 +198,7 @@ class ExpectedTrace(MatrixLearner):
         return np.asarray(value @ self._theta[index], dtype=np.float64)
 
     def reset(self) -> None:
-        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        """Set the traces to 0, as at an episode's start; keep what was learned."""
         super().reset()
         with self._guard:
             self._z[:] = 0.0

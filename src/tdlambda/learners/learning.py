@@ -31,7 +31,7 @@ class LearningRun(Table):
     Attributes
     ----------
     steps, episodes
-        Transitions learnt from, and episodes that came to their end.
+        Transitions learned from, and episodes that came to their end.
     episode_returns, episode_lengths
         Of each finished episode: the sum of its rewards, without discount, and its number of steps.
     mean_reward
@@ -69,7 +69,7 @@ def learn(
 
     The environment and the learner begin a new episode. At each step an action is drawn from `behavior`, and the
     learner is given ρ = π(a|s)/b(a|s). Ctrl-C raises `td.Interrupted`, whose `result` is what there is; an error of the
-    environment is passed on. Either way the learner keeps what it has learnt.
+    environment is passed on. Either way the learner keeps what it has learned.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def learn(
             _run(world, actor, learner, steps, seed, gamma, tally, show)
     except KeyboardInterrupt as error:
         found = tally.run(learner)
-        raise Interrupted(f"{found.steps} of {steps} steps are learnt from", found) from error
+        raise Interrupted(f"learned from {found.steps} of {steps} steps", found) from error
     finally:
         if own:
             world.close()
@@ -176,7 +176,7 @@ class _Actor:
             if missed.any():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmax(missed)) + self.start} at observation {obs!r}, but "
-                    "policy does: what it would bring cannot be learnt. Give it some probability"
+                    "policy does: what it would bring cannot be learned. Give it some probability"
                 )
             rho = float(pi[a] / b[a])
         return a + self.start, rho

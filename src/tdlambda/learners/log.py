@@ -44,7 +44,7 @@ def learn_from_log(
     terminated nor truncated, the next row goes on from its `next_obs`. Sort a log that is not in this order first, and
     mark as truncated the last row of an episode that was cut off.
 
-    A table in memory is checked as a whole before the first row is learnt (but for what only the encoder knows of
+    A table in memory is checked as a whole before the first row is learned (but for what only the encoder knows of
     observations, which is checked chunk by chunk); a stream of batches is checked batch by batch.
 
     Parameters
@@ -62,7 +62,7 @@ def learn_from_log(
         The name of a column, or one value for all rows. Columns that are not there: ρ = 1, not terminated, not
         truncated; γ must be given.
     chunk
-        Rows learnt from at a time.
+        Rows learned from at a time.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class MatrixLearner(BatchLearner):
         return unwritable(self._e)
 
     def reset(self) -> None:
-        """Set the trace to 0, as at an episode's start; keep what was learnt."""
+        """Set the trace to 0, as at an episode's start; keep what was learned."""
         with self._guard:
             self._e[:] = 0.0
             self._number["follow_on"] = 0.0

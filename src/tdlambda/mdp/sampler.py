@@ -70,7 +70,7 @@ class Transitions(Table):
 
 
 class TableSampler:
-    """A stream of transitions under a behaviour policy, with importance ratios towards a target policy.
+    """A stream of transitions under a behaviour policy, with importance-sampling ratios towards a target policy.
 
     Examples
     --------

@@ -78,7 +78,7 @@ class PolicyView:
         return values.transition_matrix(self.mdp, self.policy)
 
     def sampler(self, seed: int = 0) -> TableSampler:
-        """Transitions drawn under `behavior` (by default `policy` itself), with their importance ratios."""
+        """Transitions drawn under `behavior` (by default `policy` itself), with their importance-sampling ratios."""
         return TableSampler(self.mdp, self.policy, self.behavior, seed)
 
     # ---- values ----------------------------------------------------------------------------------------------

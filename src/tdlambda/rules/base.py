@@ -185,7 +185,7 @@ class Adaptive(Rule):
 
 
 class WithEstimates(Adaptive):
-    """An adaptive rule that needs the mean and the variance of a return, learnt beside the value.
+    """An adaptive rule that needs the mean and the variance of a return, learned beside the value.
 
     The auxiliary learners are of the value learner's own kind, on its features.
 

@@ -2,12 +2,12 @@
 
     λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
 
-M is learnt as a value of its own. The variance is learnt by direct VTD from M's errors,
+M is learned as a value of its own. The variance is learned by direct VTD from M's errors,
 
     Var:  reward (r' + γ' M(x') - M(x))²,  discount γ'²
 
 or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less M². Off-policy, `of="corrected"` is the
-variance of the return with its importance ratios: see `td.DirectVTD`.
+variance of the return with its importance-sampling ratios: see `td.DirectVTD`.
 
 Martha White & Adam White (2016), "A greedy approach to adapting the trace parameter for temporal difference learning".
 """
@@ -22,7 +22,7 @@ from tdlambda.rules.moments import of_second_moment, of_variance
 
 
 class Greedy(WithEstimates):
-    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learnt beside the value.
+    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learned beside the value.
 
     Parameters
     ----------

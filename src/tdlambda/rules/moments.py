@@ -1,4 +1,4 @@
-"""How the moments of a return are learnt as values: the reward and the discount that make each a TD problem.
+"""How the moments of a return are learned as values: the reward and the discount that make each a TD problem.
 
 J = E[G^λ] is the mean of the λ-return that bootstraps from V; with λ = 1 it is E[G]. With δᴶ the error of J,
 

@@ -12,7 +12,7 @@ all of them weighs each by c², and so is, with A[·] an average over visits,
 
     λ' = ( A[ c (V - v) (V' - v') ] - doubt · A[c²] Var' ) / ( A[c²] [ (V' - v')² + Var' ] ),      clipped to [0, 1]
 
-where v and L', which are not known, are both the mean M: that of full returns, learnt beside the value. Steps of size c
+where v and L', which are not known, are both the mean M: that of full returns, learned beside the value. Steps of size c
 keep up a variance of c Var' / 2 in V itself. Noise that V and V' share is not bias, so a larger λ cannot remove it:
 doubt = ½ takes it away from what counts as a common error. (The part of this update that does not wait for λ', g δ,
 would belong to V - v. It is left out: λ' would follow the noise of a single reward, which costs more than the term of
@@ -20,7 +20,7 @@ order α is worth.)
 
     m    the value again, by the learner's own algorithm (of a gradient method without the correction: TD, which is
          faster and here safe, because traces are cut), with a step size of its own after n visits,
-         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
+         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance-sampling ratios are cut, as in V-trace
     M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
     Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
          weight; Σ u_i² over the visits of i in those stretches counts each visit with all that it has in common with
@@ -61,7 +61,7 @@ class ValueErrorGreedy(Adaptive):
     rate
         Weight of the last visit in A[·].
     trace_lam
-        λ of the mean's own traces, before importance ratios are cut.
+        λ of the mean's own traces, before importance-sampling ratios are cut.
     stretch
         The most steps that noise is summed over, where episodes are longer or never end.
 
@@ -153,7 +153,7 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def leave(mean, m_w, visits, alpha, xx, forgetting):
-        """Average m at a feature of x, after it has learnt."""
+        """Average m at a feature of x, after it has learned."""
         mean = mean + max(3 / (visits + 3), forgetting * min(1.0, alpha * xx)) * (m_w - mean)
         return mean
 

@@ -69,7 +69,7 @@ class Garnet(TabularTask):
         return np.array([uniform(self._rng) for _ in range(count)])
 
     def _policy(self, n: int, actions: int) -> Floats:
-        """Each action at least a tenth of its fair share, so that no importance ratio is extreme."""
+        """Each action at least a tenth of its fair share, so that no importance-sampling ratio is extreme."""
         p = 0.1 + self._random(n * actions).reshape(n, actions)
         return p / p.sum(axis=1, keepdims=True)
 
