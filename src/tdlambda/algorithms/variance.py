@@ -66,7 +66,7 @@ class VarianceLearner(Algorithm):
         self._moments = Moments(self.form, self.of, self.trace_lam)
         super().__init__(features, alpha, lam, **options)
         if self.rule.learns():
-            raise ValueError(f"lam: {type(self).__name__} needs a λ that is not learned; give a number; got {self.rule!r}")
+            raise ValueError(f"lam: {type(self).__name__} needs a fixed λ, such as 0.9; got {self.rule!r}")
 
     @property
     def _declared(self) -> type[declare.Algorithm]:

@@ -42,7 +42,10 @@ _MOST = LARGEST["float64"]
 
 @inlined
 def deflate(Q: Floats, w: Floats, row: Floats, gain: Floats, whole: float, part: float, error: float) -> bool:
-    """Update w += k error, Q = (Q - row kᵀ) / whole, k = gain / (whole + part); if digits are lost, return False only."""
+    """Update w += k error, Q = (Q - row kᵀ) / whole, k = gain / (whole + part); change nothing if digits are lost.
+
+    Return whether the update was made.
+    """
     denominator = whole + part
     if not (abs(denominator) > _CANCELLED * (whole + abs(part)) and abs(denominator) < _MOST):
         return False
