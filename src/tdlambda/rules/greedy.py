@@ -1,4 +1,4 @@
-"""λ-greedy (White & White 2016): the λ that would be best for the next target if the full return followed it.
+"""λ-greedy (White & White 2016): the best λ for the next target if the full return followed it.
 
     λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
 
@@ -27,7 +27,7 @@ class Greedy(WithEstimates):
     Parameters
     ----------
     variance
-        "direct" (direct VTD) or "vtd" (the second moment).
+        How the variance is learned: "direct" (direct VTD) or "vtd" (from the second moment).
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
 
@@ -72,7 +72,7 @@ class Greedy(WithEstimates):
 
     @staticmethod
     def step(v_next, m, m_next, s_next, reward, gamma_next, rho, ready, corrected, variance):
-        """λ' from estimates of before this step; 1 for 0/0: where nothing is known, V is not to be trusted."""
+        """λ' from the estimates before this step; 1 for 0/0, because V cannot be trusted before anything is known."""
         spread = s_next
         if variance == "vtd":
             spread = s_next - m_next**2
