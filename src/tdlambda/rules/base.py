@@ -98,7 +98,7 @@ class Rule(declare.Rule):
         return np.array([self.at(observation) for observation in observations])
 
     def values(self, seen: Seen) -> Floats:
-        """The λ at observations, for a rule that learns: by default that of `step` on a self-transition with reward 0."""
+        """The λ at observations, for a rule that learns; by default that of `step` for a self-transition."""
         return np.array([self._peek(seen, k) for k in range(len(seen.index))])
 
     def _peek(self, seen: Seen, k: int) -> float:

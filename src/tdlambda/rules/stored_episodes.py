@@ -100,7 +100,7 @@ class StoredEpisodes:
         ends = np.flatnonzero(c.terminated | c.truncated)
         self.n, n = len(ends), int(ends[-1]) + 1 if len(ends) else 0
         if not n:
-            raise ValueError("transitions: there is no complete episode, none is terminated or truncated")
+            raise ValueError("transitions: there is no complete episode; no row is terminated or truncated")
         obs, next_obs, over = c.obs[:n], c.next_obs[:n], c.terminated[:n]
         rho: Floats = np.ascontiguousarray(c.rho[:n], dtype=np.float64)
         self.end: Bools = (c.terminated | c.truncated)[:n]
@@ -129,7 +129,7 @@ class StoredEpisodes:
         self.size = encoder.size
 
     def _fitted(self, x: Any, y: Any, rho: Floats, fold: Any) -> tuple[Floats, Floats]:
-        """M at x and x', fitted for each half of the episodes to the other half; to both where that half has no data."""
+        """M at x and x', for each half of the episodes fitted to the other half, or to both where that has no data."""
         size, zeros, ones = int(max(x[0].max(), y[0].max())) + 1, np.zeros(len(rho)), np.ones(len(rho))
         if size > _MOST:
             raise ValueError(f"mean: too many features ({size}) to fit one; give it, such as a learner's")
