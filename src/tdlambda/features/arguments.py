@@ -1,4 +1,4 @@
-"""Checks of what the user gives."""
+"""Validation of arguments."""
 
 import operator
 from typing import Any
@@ -10,7 +10,7 @@ from tdlambda.arrays import unmasked
 
 
 def integer(name: str, value: Any) -> int:
-    """The integer that was given under this name (a bool or a float is none), or raise."""
+    """The argument of this name as an int; raise if it is not an integer (bool and float are not)."""
     try:
         if isinstance(value, bool) or np.ma.is_masked(value):
             raise TypeError
@@ -20,7 +20,7 @@ def integer(name: str, value: Any) -> int:
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """The integer of at least `least` that was given under this name, or raise."""
+    """The argument of this name as an int; raise if it is not an integer of at least `least`."""
     number = integer(name, value)
     if number < least:
         raise ValueError(f"{name} must be at least {least}; got {number}")
@@ -30,14 +30,14 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
-    """The option that was given under this name, or raise."""
+    """The argument of this name; raise if it is not one of the options."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
     return value
 
 
 def fresh_array(name: str, given: Any) -> NDArray[Any]:
-    """A copy in C order: compiled code then sees one array type, and may write to it."""
+    """A copy in C order, so that compiled code sees one array type and may write to it."""
     try:
         return np.array(unmasked(given, name), order="C")
     except ValueError as error:

@@ -14,21 +14,21 @@ from tdlambda.features.real import entry_name, real_array
 Outside: TypeAlias = Literal["clip", "raise"]
 
 LEAST, MOST, LOW, HIGH = range(4)
-"""Of each dimension: the range of numbers that are accepted, and the bounds of the box."""
+"""For each dimension: the range of accepted numbers, and the bounds of the box."""
 BOUNDS = 4
-"""Numbers for each dimension; they come first among the numbers of a kernel."""
+"""Count of numbers per dimension; they come first among the numbers of a kernel."""
 
 
 class BoxEncoder(Encoder):
-    """The part that encoders of a box share: bounds, and what becomes of observations outside them.
+    """Base class of encoders of a box: bounds, and the treatment of observations outside them.
 
     Parameters
     ----------
     low, high
-        The bounds, one of each for each dimension (a number for a single dimension).
+        Lower and upper bounds, one of each per dimension (a number for a single dimension).
     outside
-        "clip" moves an observation outside the box to the nearest point of the box, "raise" refuses it.
-        NaN is always refused.
+        "clip" moves an observation outside the box to the nearest point of the box; "raise" rejects it. NaN is
+        always rejected.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _bound(name: str, given: Any) -> Values:
 
 @inlined
 def first_outside(obs: Values, numbers: Values) -> int:
-    """The first dimension in which the observation has to be refused, or -1; NaN is in no range."""
+    """The first dimension in which the observation is invalid, or -1; NaN is invalid."""
     for i in range(obs.size):
         if not numbers[BOUNDS * i + LEAST] <= obs[i] <= numbers[BOUNDS * i + MOST]:
             return i

@@ -13,19 +13,19 @@ _DENSE, _INDICES, _VALUES = "function's vector", "function's indices", "function
 
 
 class Custom(Encoder):
-    """Features computed by a function of the user's: x(s) = function(s), checked at each call.
+    """Features computed by your own function, x(s) = function(s), validated at each call.
 
     Parameters
     ----------
     function
-        Takes an observation. Returns either a dense vector (array or list) of length `size`, or a
-        tuple (indices, values) of at most `active` entries each; a tuple always means the latter.
-        To be pickled, the encoder needs a function that can be: one defined in a module.
+        Function of an observation that returns a dense vector (array or list) of length `size`, or a tuple
+        (indices, values) of at most `active` entries each; a tuple always means the latter. The encoder can be
+        pickled if the function can be, that is, if it is defined at the top level of a module.
     size
         Number of features.
     active
-        The most entries an encoding may have, `size` by default. When it is smaller, a dense vector
-        is reduced to its non-zeros.
+        Largest number of entries in an encoding; `size` by default. If it is smaller, a dense vector is reduced to
+        its non-zeros.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Custom(Encoder):
         raise TypeError(f"Custom's function cannot be stored as plain data; got {self.function!r}")
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other has the same function and sizes."""
+        """Whether the other encoder has the same function and sizes."""
         if not isinstance(other, Custom):
             return NotImplemented
         mine = (type(self), self.function, self.size, self.active)
@@ -83,7 +83,7 @@ class Custom(Encoder):
     __hash__ = Encoder.__hash__
 
     def __repr__(self) -> str:
-        """Write the constructor's call."""
+        """The constructor's call."""
         return f"Custom(function={self.function!r}, size={self.size}, active={self.active})"
 
     def _sparse(self, features: tuple[Any, ...]) -> tuple[Indices, Values]:

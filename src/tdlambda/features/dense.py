@@ -1,4 +1,4 @@
-"""Observations that are features already."""
+"""Observations that already are feature vectors."""
 
 from typing import Any, SupportsIndex
 

@@ -9,7 +9,7 @@ from tdlambda.features.base import Indices
 
 
 def state_index(observation: Any, n: int) -> int:
-    """The observation as a Python int in 0..n-1, or raise."""
+    """The observation as a Python int; raise unless it is in 0..n-1."""
     state = observation if type(observation) is int else integer("observation", observation)
     if not 0 <= state < n:
         raise ValueError(f"observation must be in 0..{n - 1}; got {state}")
@@ -17,7 +17,7 @@ def state_index(observation: Any, n: int) -> int:
 
 
 def state_indices(observations: Any, n: int) -> Indices:
-    """The observations as a fresh array of integers in 0..n-1, or raise."""
+    """The observations as a new array of integers; raise unless they are in 0..n-1."""
     states = fresh_array("observations", observations)
     if states.shape == (0,):
         # An empty list has no integer type of its own.

@@ -1,4 +1,4 @@
-"""Observations that are encoded already."""
+"""Observations that already are encoded."""
 
 from typing import Any, SupportsIndex
 
@@ -11,16 +11,16 @@ from tdlambda.features.real import real_vector, real_vectors
 
 
 class Encoded(Encoder):
-    """Features that somebody has encoded: an observation is the indices, then the values, of the active ones.
+    """Features that are already encoded: an observation holds the indices, then the values, of the active features.
 
-    Several learners on one stream share one encoding this way (`td.Horde`).
+    This lets several learners on one stream share one encoding, as in `td.Horde`.
 
     Parameters
     ----------
     size
         Number of features.
     active
-        How many are active at a time.
+        Number of active features in an observation.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Encoded(Encoder):
         self._kernel = EncoderKernel(encode_encoded, np.array([float(self.size)]), 2 * self.active)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """The two halves."""
+        """The two halves of the observation: indices and values."""
         index, value = self._halves(real_vector(observation, 2 * self.active).reshape(1, -1))
         return index[0], value[0]
 

@@ -11,7 +11,7 @@ from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.box import BOUNDS, BoxEncoder, Outside, coordinate, first_outside
 from tdlambda.features.real import real_vectors
 
-# 16 GiB an encoding: far beyond use, and well before NumPy's own messages turn obscure.
+# 16 GiB per encoding: far beyond practical use, and below the sizes at which NumPy's own messages become obscure.
 _MOST_FEATURES = 2**31
 
 
@@ -25,11 +25,11 @@ class Fourier(BoxEncoder):
     Parameters
     ----------
     low, high
-        The box's bounds, one of each for each dimension.
+        Bounds of the box, one of each per dimension.
     order
-        The highest frequency along a dimension, in half periods a box.
+        Highest frequency along a dimension, in half periods per box.
     outside
-        "clip" or "raise": what becomes of an observation outside the box.
+        Treatment of an observation outside the box: "clip" or "raise".
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Fourier(BoxEncoder):
 
     @property
     def scales(self) -> Values:
-        """The paper's step-size factors, one a feature: αᵢ = α/‖cᵢ‖, and α for c = 0."""
+        """The paper's step-size factors, one per feature: αᵢ = α/‖cᵢ‖, and α for c = 0."""
         frequencies = np.indices((self.order + 1,) * self._dimensions, dtype=np.float64)
         norms = np.sqrt((frequencies**2).sum(axis=0)).reshape(-1)
         norms[0] = 1.0
@@ -129,7 +129,7 @@ def cosines(obs: Values, numbers: Values, value: Values) -> None:
 def _fill_cosines(points: Values, numbers: Values, dimensions: int, size: int, values: Values) -> int:
     """Fill in the features of each flat point.
 
-    Return the flat position of the first entry of the points that has to be refused, or -1.
+    Return the flat position of the first invalid entry, or -1.
     """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]

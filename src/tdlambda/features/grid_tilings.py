@@ -15,7 +15,7 @@ from tdlambda.features.discrete import state_index, state_indices
 
 
 class GridTilings(Encoder):
-    """Tilings of a grid of states, each cut along grid lines: one active feature a tiling.
+    """Tilings of a grid of states, each cut along grid lines, with one active feature per tiling.
 
     The grid's form of tile coding (Sutton & Barto 2018, section 9.5.4). Along a dimension, the cell of
     the coordinate c is the number of cut points <= c; a tiling has Π (number of cuts + 1) features, one
@@ -62,7 +62,7 @@ class GridTilings(Encoder):
         cells = [[len(points) + 1 for points in tiling] for tiling in self.cuts]
         self.size = sum(math.prod(row) for row in cells)
         self._lengths = np.array(self.shape, dtype=np.int64)
-        # A state's index in a tiling is a sum of one term a dimension, so memory grows with the sum of
+        # A state's index in a tiling is a sum of one term per dimension, so memory grows with the sum of
         # the lengths and not with their product. The tiling's first index is part of the first term.
         self._terms = np.empty((sum(self.shape), self.active), dtype=np.int64)
         start = 0

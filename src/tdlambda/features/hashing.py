@@ -29,8 +29,8 @@ def slot(tile: int, slots: int) -> np.int64:
 def hash_tiles(indices: Indices, active: int, tilings: int, owner: Indices) -> int:
     """Replace the tiles by their slots, the first `tilings` of each `active` flat entries; the bias comes last.
 
-    A slot's first tile becomes its owner. Return in how many encodings some tile came to a slot that
-    another tile owns.
+    The first tile in a slot becomes its owner. Return the number of encodings in which a tile was hashed to a slot
+    that another tile owns.
     """
     collisions = 0
     for start in range(0, indices.size, active):

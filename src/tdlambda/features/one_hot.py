@@ -1,4 +1,4 @@
-"""One feature a state."""
+"""One feature per state."""
 
 from typing import Any, SupportsIndex
 
@@ -40,7 +40,7 @@ class OneHot(Encoder):
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode` for loops, which have a state as a vector of one number."""
+        """The kernel for compiled loops, in which a state is a vector of one number."""
         return EncoderKernel(encode_state, np.array([float(self.size)]), 1, binary=True)
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:

@@ -1,4 +1,4 @@
-"""Features of an observation with an action: a copy of the features for each action."""
+"""Features of state-action pairs: a copy of the state's features for each action."""
 
 from typing import Any, SupportsIndex
 
@@ -10,7 +10,7 @@ from tdlambda.features.discrete import state_index
 
 
 class Pairs(Encoder):
-    """x(s, a): the features x(s) in the place of action a, and 0 in those of all others.
+    """Features x(s, a) of state-action pairs: x(s) in the block of action a, and 0 in the blocks of all others.
 
     Observations are pairs (observation, action). Feature i with action a has the index i · actions + a, so that the
     weights of all actions lie side by side.
@@ -20,7 +20,7 @@ class Pairs(Encoder):
     features
         Encoder of observations.
     actions
-        How many there are; they are the integers from 0.
+        Number of actions, which are the integers from 0.
 
     Examples
     --------

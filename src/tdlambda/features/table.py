@@ -11,14 +11,14 @@ from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 
 class Table(Encoder):
-    """State s has row s of a given feature matrix: x(s) = Xᵀeₛ.
+    """Features looked up in a matrix: state s has the features of row s, x(s) = Xᵀeₛ.
 
-    Only non-zero entries are kept, so `active` is the largest number of them in a row (at least 1).
+    Only non-zero entries are stored, so `active` is the largest number of them in a row (at least 1).
 
     Parameters
     ----------
     matrix
-        The real feature matrix X, [number of states, size]; observations are integers that choose a row.
+        Real feature matrix X, [number of states, size]; observations are integers that select a row.
 
     Examples
     --------
@@ -71,5 +71,5 @@ class Table(Encoder):
         return {"matrix": self.matrix(np.arange(self.states)).tolist()}
 
     def __repr__(self) -> str:
-        """Describe the matrix instead of writing it out."""
+        """The call with the shape of the matrix instead of its entries."""
         return f"Table(matrix=<{self.states} states, {self.size} features, {self.active} active>)"

@@ -18,7 +18,7 @@ _MOST_TILES = 2**53
 
 
 class TileCoder(BoxEncoder):
-    """Tile coding: several grids laid over a box, each moved by a fraction of a tile.
+    """Tile coding: several grids over a box, each offset by a fraction of a tile.
 
     Along dimension i (from 0), tiling k has the tile ⌊(xᵢ - lowᵢ)/(highᵢ - lowᵢ) · tilesᵢ + oₖᵢ⌋, clipped
     to 0..tilesᵢ-1: nothing wraps around. With n tilings the offsets are oₖᵢ = ((k·dᵢ mod n) + ½)/n - ½
@@ -30,20 +30,20 @@ class TileCoder(BoxEncoder):
     Parameters
     ----------
     low, high
-        The box's bounds, one of each for each dimension.
+        Bounds of the box, one of each per dimension.
     tilings
         Number of tilings, n: the number of active tiles.
     tiles
-        Number of tiles along each dimension, or one number for all.
+        Number of tiles along each dimension, or one number for all dimensions.
     offsets
         "symmetric" or "asymmetric".
     bias
-        Add a last feature that is always 1.
+        Whether to add a last feature that is always 1.
     hash_size
-        Hash all tiles into this many features; None gives each tile its own. Tiles of one encoding may
-        come to the same slot: their index then occurs twice, and equal indices add.
+        Number of features into which all tiles are hashed; None gives each tile its own. Tiles of one encoding may be
+        hashed to the same slot: their index then occurs twice, and equal indices add.
     outside
-        "clip" or "raise": what becomes of an observation outside the box.
+        Treatment of an observation outside the box: "clip" or "raise".
 
     Examples
     --------
@@ -99,7 +99,7 @@ class TileCoder(BoxEncoder):
 
     @property
     def collisions(self) -> int:
-        """Encodings so far in which a tile came to a slot first taken by another tile.
+        """Number of encodings so far in which a tile was hashed to a slot that another tile owns.
 
         A diagnostic of `hash_size`; the encodings do not depend on it. Always 0 without hashing.
         """
@@ -107,12 +107,12 @@ class TileCoder(BoxEncoder):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`; None with `hash_size`, because compiled code counts no collisions."""
+        """The compiled form of `encode`; None with `hash_size`, because compiled code does not count collisions."""
         return self._kernel if self.hash_size is None else None
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode` for loops, which count no collisions."""
+        """The kernel for compiled loops, which do not count collisions."""
         return self._kernel
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:

@@ -1,4 +1,4 @@
-"""Which tile of each tiling a point is in."""
+"""The active tile of each tiling at a point."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def tile_point(obs: Values, numbers: Values, index: Indices) -> None:
 
 @inlined
 def cell(point: float, tiles: float, offset: float) -> float:
-    """The tile, along one dimension, of a point in [0, 1]; as a float, which the compiler can make vectors of."""
+    """The tile of a point in [0, 1] along one dimension, as a float, so that the compiler can vectorise the loop."""
     return min(max(np.floor(point * tiles + offset), 0.0), tiles - 1.0)
 
 
@@ -67,7 +67,7 @@ def cell(point: float, tiles: float, offset: float) -> float:
 def tile_points(points: Values, numbers: Values, dimensions: int, active: int, indices: Indices) -> int:
     """Fill in the tiles of each flat point.
 
-    Return the flat position of the first entry of the points that has to be refused, or -1.
+    Return the flat position of the first invalid entry, or -1.
     """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]

@@ -108,7 +108,7 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
 
 
 def _proper_policy(mdp: FiniteMDP) -> Ints:
-    """A policy that takes, in each state, the action most likely to lead one step closer to a terminal or discounting state."""
+    """A proper policy: each action is the one most likely to lead a step closer to a terminal or discounting state."""
     o, n = mdp.outcomes, mdp.n_states
     goals = np.flatnonzero(mdp.discount < 1)
     # search backwards from one extra node that precedes every goal; who finds a state is its successor on the way there
@@ -117,6 +117,6 @@ def _proper_policy(mdp: FiniteMDP) -> Ints:
     _, closer = scipy.sparse.csgraph.breadth_first_order(backwards, n)
     policy = np.zeros(n, dtype=np.int64)
     on_the_way = np.flatnonzero(o.next_state == closer[o.state])
-    on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # the most likely last, so that it is kept
+    on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # most likely last: it is kept
     policy[o.state[on_the_way]] = o.action[on_the_way]
     return policy
