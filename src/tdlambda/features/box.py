@@ -43,7 +43,7 @@ class BoxEncoder(Encoder):
         self._high = _bound("high", high)
         if self._low.shape != self._high.shape:
             raise ValueError(
-                "low and high must have the same length, "
+                "low and high must have the same length; "
                 f"got {self._low.size} (low={low!r}) and {self._high.size} (high={high!r})"
             )
         if not (self._low < self._high).all():

@@ -332,8 +332,8 @@ def default(
     """Default features of a data frame: the value of every column and, as far as the size allows, lags and cycles.
 
     The lags are 1, 3 and, if a day has several rows, quarters of a day, first for the columns that are predicted. The
-    cycles are sine and cosine of the day and the week, or of the year. A column of text contributes its most common
-    values. `every` is the time between rows, in seconds.
+    cycles are sine and cosine of the day and the week, or of the year. A column of text contributes the first eight
+    values seen. `every` is the time between rows, in seconds.
     """
     terms: list[Term] = [Number(name) for name in numbers]
     if time is not None and every is not None:

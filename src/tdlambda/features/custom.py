@@ -63,7 +63,7 @@ class Custom(Encoder):
         return indices, values
 
     def encode_batch(self, observations: Iterable[Any]) -> tuple[Indices, Values]:
-        """Encode n observations, one call of the function each; both results have the shape [n, active]."""
+        """The indices and values of n observations, with one call of the function each; both of shape [n, active]."""
         encodings = [self.encode(observation) for observation in observations]
         indices = np.array([indices for indices, _ in encodings], dtype=np.int64)
         values = np.array([values for _, values in encodings], dtype=np.float64)

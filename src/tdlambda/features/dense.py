@@ -36,7 +36,7 @@ class Dense(Encoder):
         return self._indices.copy(), _finite(as_vector(observation, self.size).copy())
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode m vectors, [m, n]; both results have the shape [m, n]."""
+        """The indices and values of m vectors [m, n], each of shape [m, n]."""
         values = _finite(real_vectors(observations, self.size))
         return np.tile(self._indices, (values.shape[0], 1)), values
 

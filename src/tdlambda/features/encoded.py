@@ -39,7 +39,7 @@ class Encoded(Encoder):
         return index[0], value[0]
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations; both results have the shape [n, active]."""
+        """The indices and values of n observations, each of shape [n, active]."""
         return self._halves(real_vectors(observations, 2 * self.active))
 
     def _halves(self, rows: Values) -> tuple[Indices, Values]:

@@ -70,7 +70,7 @@ class Fourier(BoxEncoder):
         return self._indices.copy(), values
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations, [n, dimensions]; both results have the shape [n, size]."""
+        """The indices and values of n observations [n, dimensions], each of shape [n, size]."""
         points = real_vectors(observations, self._dimensions)
         values = np.empty((points.shape[0], self.size))
         self._fill(points, points.reshape(-1), values.reshape(-1))

@@ -92,7 +92,7 @@ class GridTilings(Encoder):
         return indices[0], self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n states; both results have the shape [n, number of tilings]."""
+        """The indices and values of n states, each of shape [n, number of tilings]."""
         states = state_indices(observations, self.states)
         indices = np.empty((states.size, self.active), dtype=np.int64)
         _sum_terms(states, self._lengths, self._terms, indices)

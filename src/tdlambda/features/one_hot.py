@@ -50,7 +50,7 @@ class OneHot(Encoder):
         return indices, self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n states; both results have the shape [n, 1]."""
+        """The indices and values of n states, each of shape [n, 1]."""
         indices = state_indices(observations, self.size).reshape(-1, 1)
         return indices, np.ones(indices.shape)
 

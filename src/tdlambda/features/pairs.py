@@ -44,7 +44,7 @@ class Pairs(Encoder):
         return index * self.actions + state_index(action, self.actions), value
 
     def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
-        """The features of n pairs; both results have the shape [n, active]."""
+        """The indices and values of n pairs, each of shape [n, active]."""
         pairs = [_pair(observation) for observation in observations]
         index, value = self.features.encode_batch([obs for obs, _ in pairs])
         actions = np.array([state_index(action, self.actions) for _, action in pairs], dtype=np.int64)

@@ -62,7 +62,7 @@ class Table(Encoder):
         return self._indices[state].copy(), self._values[state].copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n states; both results have the shape [n, active]."""
+        """The indices and values of n states, each of shape [n, active]."""
         states = state_indices(observations, self.states)
         return self._indices[states], self._values[states]
 

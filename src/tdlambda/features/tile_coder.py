@@ -77,7 +77,7 @@ class TileCoder(BoxEncoder):
         tile_count = self.tilings * math.prod(self.tiles)
         if tile_count >= 2**62:
             raise ValueError(
-                "tilings * prod(tiles) must be below 2**62, "
+                "tilings * prod(tiles) must be below 2**62; "
                 f"got {tile_count} (tilings={self.tilings}, tiles={self.tiles})"
             )
         self.size = (self.hash_size or tile_count) + bias
@@ -123,7 +123,7 @@ class TileCoder(BoxEncoder):
         return indices, self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations, [n, dimensions]; both results have the shape [n, active]."""
+        """The indices and values of n observations [n, dimensions], each of shape [n, active]."""
         points = real_vectors(observations, self._dimensions)
         indices = np.empty((points.shape[0], self.active), np.int64)
         self._tile(points, points.reshape(-1), indices.reshape(-1))

@@ -396,7 +396,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         try:
             try:
                 plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN
-            except (TypeError, OverflowError):  # text, say, which adds to no number
+            except (TypeError, OverflowError):  # such as text
                 plain_numbers = False
             if not plain_numbers:
                 reward, gamma, rho = check_numbers(reward, gamma, rho)
@@ -405,7 +405,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             if type(obs) is int and type(next_obs) is int and self._one_hot:
                 status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
             elif self._kernel is not None:
-                # compiled code may read just these, of any stride; the length is looked at there
+                # the only arrays that compiled code can read directly; it checks their length
                 if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                     obs = self._vector(obs)
                 if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
@@ -421,15 +421,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                     numbers = (float(reward), float(gamma), kappa, lam, cut)
                 status = self._update(*x, y, yv, z, zv, *numbers, ended)
         except (TypeError, ValueError, OverflowError):
-            self._behavior = None  # it was this transition's
+            self._behavior = None  # it belonged to this transition only
             check_numbers(reward, gamma, rho)
-            self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
+            self.features.encode(obs), self.features.encode(next_obs)  # an integer beyond 64 bits
             raise
         if status:
             self._refuse(status, obs, reward, next_obs, gamma, rho)
 
     def _learn_many(self, c: Transitions) -> None:
-        self._record["busy"] = 1  # until it is done, `update` refuses other threads
+        self._record["busy"] = 1  # `update` raises in other threads until this is done
         try:
             self._learn_columns(c)
         finally:

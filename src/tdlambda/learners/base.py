@@ -88,8 +88,8 @@ class Learner(ABC):
         check_states(self.rule, features)
         if self.rule.learns() and not self.takes_adaptive:
             raise ValueError(
-                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
-                "step by step; give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
+                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ at every step; "
+                "give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
             )
 
     # ---- what a user calls -----------------------------------------------------------------------------------

@@ -188,9 +188,9 @@ class ReturnLearner(BatchLearner):
     """
 
     counted: ClassVar[str] = "seen diverged_at updates stored head"
-    """Beside `BatchLearner`'s: updates of w, transitions stored, the place of the oldest of them."""
+    """In addition to `BatchLearner`'s: updates of w, number of stored transitions, position of the oldest."""
     columns: ClassVar[str] = "reward gamma rho"
-    """What is stored of a transition beside its features."""
+    """The columns stored of a transition in addition to its features."""
 
     def __init__(
         self,

@@ -176,7 +176,7 @@ class _Actor:
             if missed.any():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmax(missed)) + self.start} at observation {obs!r}, but "
-                    "policy does: what it would bring cannot be learned. Give it some probability"
+                    "policy does, so its value cannot be learned; give the action a positive probability"
                 )
             rho = float(pi[a] / b[a])
         return a + self.start, rho

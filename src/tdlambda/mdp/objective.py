@@ -89,7 +89,7 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
         raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
     if kind != "full":
         if horizon not in (None, 1):
-            raise ValueError(f'horizon: the thesis\' "{kind}" form looks one step ahead; got {horizon}')
+            raise ValueError(f'horizon: the "{kind}" form looks one step ahead only, horizon=1 or None; got {horizon}')
         return _thesis(problem, 1.0 if kind == "printed" else -1.0)
     mdp, o = G.mdp, G.mdp.outcomes
     y1, y2 = _adjoints(problem, horizon)

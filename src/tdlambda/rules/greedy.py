@@ -22,7 +22,7 @@ from tdlambda.rules.moments import of_second_moment, of_variance
 
 
 class Greedy(WithEstimates):
-    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learned beside the value.
+    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learned alongside the value.
 
     Parameters
     ----------

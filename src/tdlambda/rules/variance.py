@@ -7,7 +7,7 @@ from tdlambda.rules.moments import of_mean, of_second_moment, of_variance
 
 
 class Moments(Rule):
-    """J = E[G^λ] and its variance (or second moment S), beside V; λ' is given.
+    """J = E[G^λ] and its variance (or second moment S), learned alongside V; λ' is given.
 
     Parameters
     ----------

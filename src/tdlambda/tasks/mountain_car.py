@@ -36,7 +36,7 @@ class PumpPolicy:
         return np.array([_pump(self.epsilon, obs[1], action) for action in range(3)])
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal policy."""
         return f"PumpPolicy({self.epsilon:g})"
 
 
