@@ -13,7 +13,7 @@ from tdlambda.features.hashing import hash_tiles
 from tdlambda.features.real import real_vectors
 from tdlambda.features.tiling import encode_hashed_tiles, encode_tiles, tile_points, tiling_numbers
 
-# From here on float64, in which tiles are found, cannot number them one by one.
+# Beyond this, float64, in which tiles are computed, cannot represent every tile number.
 _MOST_TILES = 2**53
 
 

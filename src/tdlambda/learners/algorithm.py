@@ -256,7 +256,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """The constants of the model, by name."""
         found: dict[str, float] = {name: getattr(self, name) for name in self._declared.number_names()}
         found |= {} if self.centering is None else {ETA: self.centering}
-        few = self.features.size <= runtime.DENSE_SIZE  # below every nonzero number, so that no trace is dropped
+        few = self.features.size <= runtime.DENSE_SIZE  # with few features, hardly any trace is dropped
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
         found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
@@ -638,7 +638,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """An independent copy of this learner, in the same state."""
         kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
         if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
-            return super().clone()  # what its constructor makes may not be for sharing
+            return super().clone()  # its constructor may create objects that must not be shared
         twin = object.__new__(type(self))
         with self._guard.quiet:
             own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}

@@ -1,4 +1,4 @@
-"""What learners from returns share: they move w·x_t towards a return G_t once it is known,
+"""Base classes of learners that move w·x_t towards a return G_t once it is known.
 
     w += α (G_t - w·x_t) x_t
 

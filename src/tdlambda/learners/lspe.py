@@ -49,7 +49,7 @@ def learn_rows(
         add_rows(A, e, 1.0, x[t], xv[t])
         add_rows(A, e, -gamma_next, y[t], yv[t])
         move[:] = 0.0
-        for j in range(x.shape[1]):  # G x
+        for j in range(x.shape[1]):  # computes G x
             if xv[t, j] != 0:
                 of_j = G[x[t, j]]
                 for f in range(size):
@@ -63,7 +63,7 @@ def learn_rows(
                     of_j[f] -= by * move[f]
         for f in range(size):
             gap[f] = b[f]
-        for j in range(size):  # b - A w
+        for j in range(size):  # computes b - A w
             if w[j] != 0:
                 of_j = A[j]
                 for f in range(size):

@@ -106,7 +106,7 @@ class NStepTD(ReturnLearner):
         super().__init__(
             features, alpha, 0.0, self.n, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
         )
-        self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
+        self._G: Floats = np.empty(self.n)  # a work buffer, not part of the state
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name."""

@@ -193,7 +193,7 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     allowance = max(_LEAST_ALLOWANCE, held)
     params = {name: _part(value, allowance) for name, value in header["params"].items()}
     for encoder in (value for value in params.values() if isinstance(value, Encoder)):
-        # Weights take at least 4 bytes a feature; `state_power` is 2 where the state is a matrix over the features.
+        # Weights take at least 4 bytes per feature; `state_power` is 2 where the state is a matrix over the features.
         if 4 * encoder.size ** getattr(kind, "state_power", 1) > held:
             raise ValueError(f"its parameters ask for {encoder.size} features, its arrays have {held} bytes in all")
         if encoder.active * _integers(params) > allowance:
@@ -208,7 +208,7 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
 
 
 def _learner_named(name: Any) -> type[Learner]:
-    if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
+    if isinstance(name, str) and name not in LEARNERS:  # import it, if it is part of tdlambda
         getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
     kind = LEARNERS.get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
@@ -266,7 +266,7 @@ def _replace(path: Path, members: dict[str, bytes]) -> None:
         with open(beside, "xb") as file:
             with zipfile.ZipFile(file, "w") as archive:
                 for name, data in members.items():
-                    archive.writestr(zipfile.ZipInfo(name), data)  # of 1980: equal learners, equal files
+                    archive.writestr(zipfile.ZipInfo(name), data)  # dated 1980, so that equal learners give equal files
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

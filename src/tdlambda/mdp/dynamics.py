@@ -218,7 +218,7 @@ def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, 
         if given.shape != (n_states, n_states):
             raise ValueError(f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}")
         picked = scipy.sparse.csr_array(given)[s, n]
-        dense = picked.toarray() if scipy.sparse.issparse(picked) else picked  # SciPy has changed its mind on this
+        dense = picked.toarray() if scipy.sparse.issparse(picked) else picked  # depends on SciPy's version
         return np.asarray(dense, dtype=np.float64).ravel()
     array = np.asarray(given, dtype=np.float64)
     if array.shape == (n_states, n_states) and n_actions == 1:

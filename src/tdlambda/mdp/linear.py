@@ -265,5 +265,5 @@ def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:
     left, singular, right = scipy.linalg.svd(A, full_matrices=True)
     rank = int((singular > _RANK_TOLERANCE * singular.max(initial=0.0)).sum())
     w: Floats = s * (right[:rank].T @ ((left.T @ b)[:rank] / singular[:rank]))
-    free = scipy.linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the directions of w that A does not see
+    free = scipy.linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the null space of A
     return w - free @ (free.T @ w)

@@ -16,7 +16,7 @@ everything that β still depends on are merged. Paths are omitted when together 
 ‖Z‖∞.
 """
 
-# ruff: noqa: ARG001 (traces share one signature, with what only some of them look at)
+# ruff: noqa: ARG001 (traces share one signature, and some ignore part of it)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -111,7 +111,7 @@ def trajectory_operator(
         Z += (target.T @ before - after).T
         before, reach, was_ahead = after, 2 * lasting[paths.pair] * kind.bound(paths.memory), ahead
         ahead = float((reach @ paths.weight).max(initial=0.0))
-        # half of the tolerance is spent on the way, as the sum shrinks; the rest ends it
+        # half of the tolerance goes to paths omitted along the way, the rest to ending the sum
         spend = min(budget / 2 * max(0.0, was_ahead - ahead) / first, max(0.0, budget / 2 - left_out))
         paths, lost = paths.without_least(reach, budget - left_out if ahead <= budget - left_out else spend)
         left_out += lost

@@ -111,7 +111,7 @@ def _proper_policy(mdp: FiniteMDP) -> Ints:
     """A proper policy: each action is the one most likely to lead a step closer to a terminal or discounting state."""
     o, n = mdp.outcomes, mdp.n_states
     goals = np.flatnonzero(mdp.discount < 1)
-    # search backwards from one extra node that precedes every goal; who finds a state is its successor on the way there
+    # search backwards from one extra node that precedes every goal; the finder of a state is its successor on that path
     rows, columns = np.concatenate((o.next_state, np.full(goals.size, n))), np.concatenate((o.state, goals))
     backwards = scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
     _, closer = scipy.sparse.csgraph.breadth_first_order(backwards, n)

@@ -4,7 +4,7 @@ Auxiliary learners estimate L = E[G^λ], M = E[G] and S = Var[G^λ] at x' alongs
 fixed, the partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' = λ(x') is
 
     exact    γ' { (L-V) (r' + γ'V - M(x)) + γ'λ' [(L-V)² + S] }        M(x) stands for v(s_t), the reward for its mean
-    derived  γ'² [ λ' ((V-L)² + S) - (V-L) (V-M) ]                     the thesis' objective: target against r' + γ'M
+    derived  γ'² [ λ' ((V-L)² + S) - (V-L) (V-M) ]                     as in Zhao (2020): target against r' + γ'M
 
 λ(x) = 1 - u·z, clipped to [0, 1], with u = 0 at the start. One step is, with ρ_acc = ρ₀⋯ρ_t since the episode began,
 

@@ -1,14 +1,14 @@
-"""Value-error greedy: the λ that leaves the value, not its target, with the smallest error after the update.
+"""Value-error greedy: the λ that minimises the error of the value, not of its target, after the update.
 
-With e the eligibility trace just after x was added to it (step size and ρ included), all that is still to come of the
-λ-return adds γ'λ'Y e to the weights, where Y is the corrected λ-return of x' less V(x'): E[Y] = L' - V', and Y has the
-return's variance. So one update from now, at x,
+Let e be the eligibility trace just after x was added to it (step size and ρ included). The rest of the λ-return will
+add γ'λ'Y e to the weights, where Y is the corrected λ-return of x' less V(x'): E[Y] = L' - V', and Y has the variance
+of the return. So after the update, at x,
 
-    V⁺ - v = (V - v) + g γ'λ' Y,        g = e·x                           what an error of 1 moves V(x) by
+    V⁺ - v = (V - v) + g γ'λ' Y,        g = e·x                           an error of 1 moves V(x) by g
     E[(V⁺ - v)²] = (V - v)² + 2 c λ' (V - v) (L' - V') + (c λ')² [ (L' - V')² + Var' ],        c = γ' g
 
-least at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). λ' belongs to x' and has many predecessors: the best for
-all of them weighs each by c², and so is, with A[·] an average over visits,
+which is smallest at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). x' has many predecessors, and the best λ' for
+all of them weights each by c². With A[·] an average over visits, it is
 
     λ' = ( A[ c (V - v) (V' - v') ] - doubt · A[c²] Var' ) / ( A[c²] [ (V' - v')² + Var' ] ),      clipped to [0, 1]
 
@@ -18,14 +18,14 @@ doubt = ½ subtracts it from the common error. (The part of this update that doe
 V - v. It is left out: with it, λ' would follow the noise of a single reward, which costs more than the term of order α
 is worth.)
 
-    m    the value again, by the learner's own algorithm (of a gradient method without the correction: TD, which is
-         faster and here safe, because traces are cut), with a step size of its own after n visits,
+    m    a second estimate of the value, by the learner's own algorithm (for a gradient method without the correction:
+         TD, which is faster, and safe here because traces are cut), with its own step size after n visits,
          max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): the ratios are cut, as in V-trace
-    M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
+    M    the average of m: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the active features i
     Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
-         weight; Σ u_i² over the visits of i in those stretches counts each visit with all that it has in common with
-         others. A stretch ends with an episode (of one that is shorter than there are features, with a later one), or
-         after `stretch` steps: nothing here needs episodes.
+         weight; Σ u_i² over the visits to i in those stretches includes the correlation between visits. A stretch
+         ends with an episode (with a later one if it has fewer steps than there are features), or after `stretch`
+         steps, so episodes are not required.
 
 If M is right, u has mean 0. If the mean of u over the last stretches differs significantly from 0, the target has
 moved: the visit count of that feature restarts at 0, so that m and M learn as quickly as at the start.

@@ -239,7 +239,7 @@ def _drive(
         while a < 2 and u >= _pump(behavior, velocity, a):
             u -= _pump(behavior, velocity, a)
             a += 1
-        if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not choose what has probability 0
+        if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not select an action of probability 0
             a = 0
         rho[t] = _pump(target, velocity, a) / _pump(behavior, velocity, a)
         obs[t, 0], obs[t, 1], action[t] = position, velocity, a

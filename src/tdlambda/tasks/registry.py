@@ -60,7 +60,7 @@ def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) 
             raise ValueError(f"name: a task {name!r} is registered already")
         build.id = name
         TASKS[name] = TaskEntry(name, build, dict(presets or {}))
-        if f"{NAMESPACE}/{name}" not in gym.registry:  # ours are registered already, before their modules are imported
+        if f"{NAMESPACE}/{name}" not in gym.registry:  # those of tdlambda already are, before import
             gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
         return build
 
