@@ -1,13 +1,13 @@
-"""An engineer: a stream of sensor readings, and how much of something is still to come.
+"""For engineers: predict the future of a sensor, online, and evaluate the predictions.
 
 python examples/engineer.py
 """
 
 # %% [markdown]
-# # How much water in the next day?
+# # How much water flows in the next day?
 #
-# A pump logs its flow and temperature every hour. At each row, predict the mean flow over about the next 24 hours:
-# nothing to tune, each prediction made before it is learnt from.
+# A pump logs its flow and temperature every hour. At each row, we predict the mean flow over about the next 24 hours.
+# There is nothing to tune, and each prediction is made before learning from the row.
 
 # %%
 import numpy as np
@@ -21,12 +21,13 @@ log = {
     "flow": demand + rng.normal(0, 0.5, hours.size),
     "temperature": 12 + 6 * np.sin(2 * np.pi * (hours - 8) / 24) + rng.normal(0, 1, hours.size),
 }
-log["flow"][700] = 400.0  # the meter spiked once
-log["temperature"][2000:2050] = np.nan  # and the probe was out for two days
+log["flow"][700] = 400.0  # one spike of the meter
+log["temperature"][2000:2050] = np.nan  # the probe failed for two days
 
 # %% [markdown]
-# A `Horde` answers questions about rows. `horizon=24` discounts by γ = 1 - 1/24; `average=True` gives the answer in the
-# unit of the flow. `td.streams.prequential` learns from the rows and scores each prediction against what then happened.
+# A `Horde` learns the answers to questions about the rows. `horizon=24` sets γ = 1 - 1/24; `average=True` gives the
+# answer in the unit of the flow. `td.streams.prequential` learns from the rows and scores each prediction against the
+# realised return.
 
 # %%
 questions = {
@@ -39,7 +40,7 @@ for name in questions:
     print(f"{name}: R² {scores[name].late.r2:.2f}, 90 % intervals held {scores[name].coverage:.2f}")
 
 # %% [markdown]
-# In production: one row at a time, and a file to go on from after a restart.
+# In production, update the Horde one row at a time, and save it to resume after a restart.
 
 # %%
 horde.save("pump.horde")

@@ -1,9 +1,9 @@
-"""Nexting: hundreds of predictions at several time scales, of a robot that has never been told what its sensors mean.
+"""Nexting: hundreds of predictions of a robot's own sensors at several time scales.
 
-After Modayil, White & Sutton (2014), "Multi-timescale nexting in a reinforcement learning robot", and the off-policy
-questions of Sutton et al. (2011), "Horde", on a synthetic robot: it drives around a round room past a lamp, and rests
-now and then. Twelve sensors, six horizons; each is predicted under what the robot does, and under "if I kept driving"
-and "if I rested", from the same rows.
+After Modayil, White & Sutton (2014), "Multi-timescale nexting in a reinforcement learning robot", with off-policy
+questions as in Sutton et al. (2011), "Horde". A synthetic robot drives around a circular room past a lamp and sometimes
+rests. It predicts twelve sensors at six horizons under three policies, all from the same rows: what it does, "if I kept
+driving" and "if I rested".
 
     python examples/nexting.py [--steps 20000]
 """
@@ -21,14 +21,14 @@ STEP, TURN = 0.1, 2 * np.pi
 
 
 def room(angle: Any) -> dict[str, Any]:
-    """What the sensors read there, without noise."""
+    """Return the noise-free sensor readings at an angle (radians)."""
     found = {f"light {k}": np.exp(2 * np.cos(angle - TURN * k / LAMPS) - 2) for k in range(LAMPS)}
     bumpy = (np.mod(angle, TURN) > 4.0) & (np.mod(angle, TURN) < 4.5)
     return found | {"bump": 1.0 * bumpy, "warmth": np.cos(angle), "slope": np.sin(2 * angle)}
 
 
 def drive(steps: int, seed: int = 0) -> tuple[dict[str, Any], Any]:
-    """The rows, and where the robot was."""
+    """Simulate the robot; return its rows of readings and its angles."""
     rng = np.random.default_rng(seed)
     moves = rng.random(steps) < DRIVES
     angle = np.concatenate([[0.0], np.cumsum(STEP * moves)[:-1]])
@@ -39,7 +39,7 @@ def drive(steps: int, seed: int = 0) -> tuple[dict[str, Any], Any]:
 
 
 def questions(sensors: list[str]) -> dict[str, td.Question]:
-    """Every sensor at every horizon, under three policies."""
+    """Return a question for every sensor, horizon and policy."""
     found = {}
     for sensor in sensors:
         for horizon in HORIZONS:
@@ -50,7 +50,7 @@ def questions(sensors: list[str]) -> dict[str, td.Question]:
 
 
 def truth(sensor: str, horizon: float, angle: Any) -> Any:
-    """What "if I kept driving" would bring, from each place."""
+    """Return the exact answer to "if I kept driving", from each angle."""
     gamma, k = 1 - 1 / horizon, np.arange(400)
     if sensor == "current":
         return np.ones(np.shape(angle))
@@ -59,7 +59,7 @@ def truth(sensor: str, horizon: float, angle: Any) -> Any:
 
 
 def main() -> None:
-    """Learn, and say how good it is."""
+    """Learn, and print R² on unseen rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=20_000)
     steps = parser.parse_args().steps
@@ -69,7 +69,7 @@ def main() -> None:
     tiles = [td.features.Tiles(f"light {k}", f"light {(k + 2) % LAMPS}", tiles=6, tilings=4) for k in range(4)]
     features = td.features.Columns(*tiles)
     horde = td.Horde(features, asked, lambda x: td.TrueOnlineTD(x, 0.1 / 17, 0.8, correction="retrace"))
-    horde.learn({name: column[:20] for name, column in rows.items()})  # compiles
+    horde.learn({name: column[:20] for name, column in rows.items()})  # compile before timing
     begun = time.process_time()
     horde.learn({name: column[20:] for name, column in rows.items()})
     each = 1e6 * (time.process_time() - begun) / (steps - 20)

@@ -1,20 +1,20 @@
-"""A researcher: an algorithm of one's own, compared with others on the same trajectories.
+"""For researchers: declare an algorithm and compare it with another on the same trajectories.
 
 python examples/researcher.py
 """
 
 # %% [markdown]
-# # Does a correction pay off-policy?
+# # Does a gradient correction help off-policy?
 #
-# TDRC(λ) (Ghiassian et al. 2020) written as a declaration: named weights, dot products, the update as equations, and a
-# scalar `step`. The library compiles it, for one learner as for hundreds.
+# We declare TDRC(λ) (Ghiassian et al. 2020): its weights and traces, its dot products, its update equations, and a
+# scalar `step`. From this declaration the library compiles code for a single learner and for hundreds at once.
 
 # %%
 import tdlambda as td
 
 
 class MyTDRC(td.Algorithm):
-    """TDRC(λ): TD with a gradient correction that is pulled towards 0."""
+    """TDRC(λ): TD with a regularised gradient correction."""
 
     weight_rows, trace_rows = "w h", "e"
     parameters, pull = "pull", 1.0
@@ -28,7 +28,7 @@ class MyTDRC(td.Algorithm):
 
     @staticmethod
     def step(v, v_next, hx, eh, decay, pull, alpha, reward, gamma_next, rho, lam_next):
-        """The coefficients of the equations, at one transition."""
+        """Return the coefficients of the update equations for one transition."""
         keep = rho * decay
         along = alpha * (reward + gamma_next * v_next - v)
         correct = -alpha * gamma_next * (1 - lam_next) * (keep * eh + rho * hx)
@@ -38,8 +38,8 @@ class MyTDRC(td.Algorithm):
 
 
 # %% [markdown]
-# A random MDP, off-policy, with 12 binary features for 30 states. All learners of a seed see the same trajectory, so
-# they are compared run by run. The step size is chosen on seeds 0 to 9 and reported on the 20 others.
+# The task is a random MDP, off-policy, with 12 binary features for 30 states. All learners see the same trajectory for
+# each seed, so we can compare them run by run. We select the step size on seeds 0 to 9 and report on the other 20.
 
 # %%
 task = td.make("Garnet-v0", seed=3, features=12)
@@ -59,5 +59,5 @@ pair = td.studies.compare(reported["MyTDRC"], reported["TD"])
 print(f"MyTDRC over TD, paired: {pair.ratio:.2f} ({pair.ratio_low:.2f} to {pair.ratio_high:.2f})")
 
 # %% [markdown]
-# Before it is trusted: `td.check_algorithm(MyTDRC)` compares all generated code with an interpreter of the declaration.
-# To keep runs in files, resume them and make a page, declare a study: `td.studies.Study`, `tdlambda run`.
+# To test your declaration, run `td.check_algorithm(MyTDRC)`: it compares all generated code with an interpreter of the
+# declaration. To store runs, resume them and make a report, declare a study: `td.studies.Study`, `tdlambda run`.

@@ -1,4 +1,4 @@
-"""A student: TD(λ) as its equations, and what λ does.
+"""For students: TD(λ) in four lines of NumPy, and the effect of λ.
 
 python examples/student.py
 """
@@ -6,8 +6,9 @@ python examples/student.py
 # %% [markdown]
 # # What λ does
 #
-# A random walk over 19 states, as in Sutton & Barto (2018), example 12.1: from the middle, a step left or right with
-# equal chances; leaving on the left pays -1, on the right +1. The value of a state is the reward one can expect there.
+# The task is a random walk over 19 states, as in Sutton & Barto (2018), example 12.1. Each episode starts in the middle
+# and steps left or right with equal probability. Leaving on the left gives reward -1, on the right +1. The value of a
+# state is the expected return from it.
 
 # %%
 import numpy as np
@@ -15,12 +16,12 @@ import numpy as np
 import tdlambda as td
 
 walk = td.make("RandomWalk-v0", n=19)
-truth = walk.exact.v()  # exact, by a linear system
+truth = walk.exact.v()  # the solution of the Bellman equation, a linear system
 print("true values", truth[1:20:3].round(2))
 
 # %% [markdown]
-# TD(λ) in four lines of NumPy. The trace `e` remembers which states were visited lately; each TD error `delta` is
-# credited to all of them. Below it is the library's own TD(λ) on the same transitions: the same numbers.
+# TD(λ) takes four lines of NumPy. The trace `e` remembers which states were visited recently, and each TD error `delta`
+# is credited to all of them. The library's own TD(λ) gives the same weights on the same transitions.
 
 # %%
 alpha, lam = 0.1, 0.8
@@ -28,7 +29,7 @@ data = walk.sampler(seed=1).take(2000)
 w, e, decay = np.zeros(21), np.zeros(21), 0.0
 v = td.TD(walk.features, alpha, lam)
 for s, reward, gamma, s_next in zip(data.obs, data.reward, data.gamma, data.next_obs, strict=True):
-    delta = reward + gamma * w[s_next] - w[s]  # γ' is 0 where the episode ends
+    delta = reward + gamma * w[s_next] - w[s]  # gamma is 0 at the end of an episode
     e = decay * e
     e[s] += 1
     w += alpha * delta * e
@@ -37,8 +38,9 @@ v.update_many(data)
 print("largest difference", np.abs(w - v.weights).max())
 
 # %% [markdown]
-# Now λ and α together, 100 runs each, all on the same trajectories. λ = 0 believes its own guesses, λ = 1 waits for the
-# end of the episode; between them is the best. The bar is the root mean square error after ten episodes.
+# Next we vary λ and α, with 100 runs each, all on the same trajectories. λ = 0 bootstraps fully from its own estimates;
+# λ = 1 uses the whole return. The best λ lies between. The bar shows the root mean square error over the first ten
+# episodes.
 
 # %%
 lams = (0.0, 0.4, 0.8, 0.9, 0.95, 1.0)
@@ -50,7 +52,7 @@ for lam, row in zip(lams, error, strict=True):
     print(f"λ = {lam:4}  α = {alphas[row.argmin()]:4}  {row.min():.3f}  {'█' * round(100 * row.min())}")
 
 # %% [markdown]
-# Nobody has to try them all: `lam="auto"` adapts λ to the step size, and `td.AutoTD` chooses both.
+# You need not try all of them: `lam="auto"` adapts λ to the step size, and `td.AutoTD` needs neither α nor λ.
 
 # %%
 auto = td.AutoTD(walk.features)

@@ -1,8 +1,8 @@
-"""See λ fall from 1 as V becomes trustworthy: RingWorld, true online TD, META beside it. About ten seconds.
+"""Watch META lower λ from 1 as V becomes accurate, on RingWorld with true online TD. Takes about ten seconds.
 
     python examples/watch_lambda.py [--alpha 0.01] [--kappa 0.001] [--plot watch.svg]
 
-Each line is a moment of one run: the mean λ over states as a bar, the error of V against the truth, λ of each state.
+Each line is a snapshot of one run: the mean λ over states as a bar, the value error, and λ of each state.
 """
 
 import argparse
@@ -14,11 +14,11 @@ MOMENTS = (0, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
 def main() -> None:
-    """Learn, and look in from time to time."""
+    """Learn, and print snapshots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--alpha", type=float, default=0.01, help="step size of the value")
     parser.add_argument("--kappa", type=float, default=1e-3, help="step size of λ")
-    parser.add_argument("--plot", metavar="FILE", help="draw it too, with what META has learnt beside V")
+    parser.add_argument("--plot", metavar="FILE", help="also plot the run, with META's statistics")
     options = parser.parse_args()
     ring = td.make("RingWorld-v0")
     v = td.TrueOnlineTD(ring.features, options.alpha, td.rules.Meta(options.kappa))

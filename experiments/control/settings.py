@@ -12,13 +12,13 @@ import sys
 from typing import Any
 
 import numpy as np
-from levels import CAR, CART, tiles
+from levels import CAR, CART, SWING, tiles
 from numpy.typing import NDArray
 
 import tdlambda as td
 from tdlambda.arrays import Floats
 from tdlambda.control.worlds import world_of
-from tdlambda.tasks.classic import cart_pole
+from tdlambda.tasks.classic import acrobot, cart_pole
 from tdlambda.tasks.mountain_car import _act
 
 
@@ -29,15 +29,17 @@ def move(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]
 
 
 CAR_WORLD = dataclasses.replace(world_of(td.make("MountainCar-v0", "gymnasium")), move=move)
-TASKS: dict[str, tuple[Any, Any, int, float]] = {
-    "MountainCar-v0": (CAR_WORLD, tiles(CAR, 16, 8), -1, -120),
-    "CartPole-v1": (cart_pole(discount=0.99), tiles(CART, 8, 4), 1, 475),
+TASKS: dict[str, tuple[Any, Any, int, int, float]] = {
+    "MountainCar-v0": (CAR_WORLD, tiles(CAR, 16, 8), 100_000, -1, -120),
+    "CartPole-v1": (cart_pole(discount=0.99), tiles(CART, 8, 4), 100_000, 1, 475),
+    "Acrobot-v1": (acrobot(discount=0.99), tiles(SWING, 32, 4), 200_000, -1, -100),
 }
-"""World, features, reward of a step, and the level to reach."""
+"""World, features, steps, reward of a step, and the level to reach."""
 CHOSEN = {"epsilon": 0.2, "over": 20_000, "lam": 0.9, "share": 0.5, "power": 0.7}
 OTHERS: list[dict[str, float]] = [
-    {}, {"epsilon": 0.1, "power": 0.5}, {"power": 0.5}, {"epsilon": 0.1}, {"epsilon": 0.3}, {"lam": 0.8},
-    {"lam": 0.8, "power": 0.5}, {"over": 40_000}, {"share": 0.8}, {"share": 0.3},
+    {}, {"epsilon": 0.1, "power": 0.5}, {"power": 0.5}, {"power": 0.6}, {"epsilon": 0.1}, {"epsilon": 0.3},
+    {"lam": 0.8}, {"lam": 0.8, "power": 0.5}, {"lam": 0.8, "power": 0.6}, {"over": 40_000}, {"share": 0.8},
+    {"share": 0.3},
 ]  # fmt: skip
 
 
@@ -52,9 +54,9 @@ def agent(features: Any, actions: int, epsilon: float, over: int, lam: float, sh
 def main() -> None:
     """Print a row for each task and setting."""
     seeds = range(100, 104 if "--quick" in sys.argv else 132)
-    for name, (world, features, sign, level) in TASKS.items():
+    for name, (world, features, steps, sign, level) in TASKS.items():
         agents = {str(other): agent(features, world.actions, **(CHOSEN | other)) for other in OTHERS}
-        found = td.control.run(world, agents, list(seeds), 100_000, points=1, keep=("episodes",))
+        found = td.control.run(world, agents, list(seeds), steps, points=1, keep=("episodes",))
         for setting, runs in zip(agents, found.episodes, strict=True):
             last = np.array([sign * run[-100:, 1].mean() for run in runs])
             print(

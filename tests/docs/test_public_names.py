@@ -9,7 +9,7 @@ import tdlambda as td
 
 ROOT = Path(__file__).parent.parent.parent
 WITHOUT_EXAMPLE = {
-    "Learner", "Task", "VTD", "Policy", "Adaptive", "WithEstimates", "Seen", "StepSize",  # shown by their subclasses
+    "Learner", "Task", "VTD", "Policy", "Lam", "Adaptive", "WithEstimates", "Seen", "StepSize",  # shown by their subclasses
     "Category", "Cycle", "Difference", "Lag", "Number", "Tiles",  # shown by Columns
     "ControlResult", "BestLambda", "DifferentialFixedPoint", "DistributionMismatch", "Emphasis", "Alarm", "Prequential",
     "Comparison", "Outcome", "Plan", "Summary", "load_study",  # shown by what returns them

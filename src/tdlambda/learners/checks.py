@@ -195,8 +195,9 @@ class _Checks:
     def check_save_and_load(self) -> None:
         learner = self.after(self.past)
         load = tdlambda.load if isinstance(learner, Learner) else getattr(type(learner), "load", None)
-        if load is None or (self.features is not None and type(self.features).__name__ not in storage._parts()):
-            return  # features made of code cannot be saved
+        made_of = [part for part in (self.features, getattr(learner, "rule", None)) if part is not None]
+        if load is None or not all(storage._part_named(type(part).__name__) is type(part) for part in made_of):
+            return  # features or a rule made of code cannot be saved
         with tempfile.TemporaryDirectory() as folder:
             before, path = self.state(learner), Path(folder) / "learner"
             learner.save(path)

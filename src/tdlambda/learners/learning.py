@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer, real
-from tdlambda.extras import need
+from tdlambda.extras import bar_wanted
 from tdlambda.interruption import Interrupted
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
 _SHOW_EVERY = 256
+_LONG = 100_000
+"""Steps from which a bar is shown by itself, in a terminal."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +65,7 @@ def learn(
     behavior: Policy | None = None,
     seed: int | None = None,
     gamma: float | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> LearningRun:
     """Train a learner to predict the value of a policy in an environment with discrete actions.
 
@@ -89,7 +91,7 @@ def learn(
     gamma
         Discount γ in [0, 1]; None uses `info["discount"]`, which the environment reports at each step.
     progress
-        Whether to show a progress bar with the steps per second.
+        Whether to show a progress bar; None shows one for long runs in a terminal.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def learn(
     tally = _Tally()
     try:
         actor = _Actor(world, policy, behavior, seed)
-        with _bar(steps) if progress else nullcontext() as show:
+        with _bar(steps) if bar_wanted(progress, steps >= _LONG) else nullcontext() as show:
             _run(world, actor, learner, steps, seed, gamma, tally, show)
     except KeyboardInterrupt as error:
         found = tally.run(learner)
@@ -229,7 +231,6 @@ class _Tally:
 
 
 def _bar(steps: int) -> Progress:
-    need("progress bars", "rich")
     from tdlambda.learners.progress import bar  # Rich is slow to import
 
     return bar(steps)

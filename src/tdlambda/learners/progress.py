@@ -15,5 +15,5 @@ class Speed(ProgressColumn):
 def bar(steps: int) -> Progress:
     """A progress bar with steps, speed and remaining time."""
     progress = Progress(BarColumn(), MofNCompleteColumn(), Speed(), TimeRemainingColumn())
-    progress.add_task("evaluate", total=steps)
+    progress.add_task("learn", total=steps)
     return progress

@@ -68,7 +68,7 @@ class OneOver:
     Examples
     --------
     >>> OneOver("steps", scale=2.0)
-    OneOver('steps', scale=2.0, offset=0.0, power=1.0)
+    OneOver(by='steps', scale=2.0)
     """
 
     def __init__(
