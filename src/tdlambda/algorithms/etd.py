@@ -62,7 +62,7 @@ class Emphatic(Algorithm, base=True):
             own = real(interest, "interest")
             if own.shape != (features.size,) or not ((own >= 0) & (own < np.inf)).all():
                 raise ValueError(
-                    f"interest must be a number of at least 0, or {features.size} such numbers, one for each feature; "
+                    f"interest must be a number of at least 0, or {features.size} of them, one for each feature; "
                     f"got {interest!r}"
                 )
         self._by_feature = by_feature
