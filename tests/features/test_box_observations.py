@@ -41,7 +41,7 @@ def test_both_edges_are_inside(kind: Kind) -> None:
 @pytest.mark.parametrize("value", [-0.001, 10.001, np.inf, -np.inf, 1e300])
 def test_raise(kind: Kind, value: float) -> None:
     encoder = kind(LOW, HIGH, outside="raise")
-    tail = rf'must be in \[0\.0, 10\.0\] under outside="raise", got {value}'.replace("+", r"\+")
+    tail = rf'must be in \[0\.0, 10\.0\] under outside="raise"; got {value}'.replace("+", r"\+")
     with pytest.raises(ValueError, match=r"observation\[1\] " + tail):
         encoder.encode([0.0, value, 5.0])
     with pytest.raises(ValueError, match=r"observations\[2\]\[1\] " + tail):
@@ -52,23 +52,23 @@ def test_raise(kind: Kind, value: float) -> None:
 @pytest.mark.parametrize("outside", ["clip", "raise"])
 def test_nan(kind: Kind, outside: Outside) -> None:
     encoder = kind(LOW, HIGH, outside=outside)
-    with pytest.raises(ValueError, match=r"observation\[2\] must be a number, got nan"):
+    with pytest.raises(ValueError, match=r"observation\[2\] must be a number; got nan"):
         encoder.encode([0.0, 0.0, np.nan])
-    with pytest.raises(ValueError, match=r"observations\[1\]\[0\] must be a number, got nan"):
+    with pytest.raises(ValueError, match=r"observations\[1\]\[0\] must be a number; got nan"):
         encoder.encode_batch([[0.0, 0.0, 5.0], [np.nan, 0.0, 5.0]])
 
 
 @both
 def test_shapes(kind: Kind) -> None:
     encoder = kind(LOW, HIGH)
-    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\), got the shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\); got the shape \(2,\)"):
         encoder.encode([0.0, 0.0])
-    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\), got the shape \(\)"):
+    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\); got the shape \(\)"):
         encoder.encode(0.0)
-    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\), got the shape \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"observation must have the shape \(3,\); got the shape \(1, 3\)"):
         encoder.encode([[0.0, 0.0, 5.0]])
     for wrong in ([0.0, 0.0, 5.0], [[0.0, 0.0]], 0.0, np.zeros((1, 1, 3))):
-        with pytest.raises(ValueError, match=r"observations must have the shape \(n, 3\), got the shape"):
+        with pytest.raises(ValueError, match=r"observations must have the shape \(n, 3\); got the shape"):
             encoder.encode_batch(wrong)
     with pytest.raises(ValueError, match="observation must be a scalar or a rectangular array"):
         encoder.encode([0.0, [1.0, 2.0], 3.0])  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_one_dimension_takes_scalars(kind: Kind) -> None:
 @pytest.mark.parametrize("observation", ["abc", ["1", "2", "3"], [1j, 0, 0], [None, 0, 0], None, {}])
 def test_not_real(kind: Kind, observation: Any) -> None:
     encoder = kind(LOW, HIGH)
-    with pytest.raises(TypeError, match="observation must be real numbers, got"):
+    with pytest.raises(TypeError, match="observation must be real numbers; got"):
         encoder.encode(observation)
 
 
@@ -123,15 +123,15 @@ def test_bounds_are_copies(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "error", "message"),
     [
-        ([0.0, 1.0], [1.0, 1.0], ValueError, "low must be below high in each dimension, got low="),
-        (2, 1, ValueError, "low must be below high in each dimension, got low=2, high=1"),
-        ([0.0], [1.0, 2.0], ValueError, "low and high must have the same length, got 1 .* and 2"),
-        ([-np.inf], [1.0], ValueError, r"low must be finite, got \[-inf\]"),
-        ([0.0], [np.nan], ValueError, r"high must be finite, got \[nan\]"),
-        ([-1.7e308], [1.7e308], ValueError, "high - low must be finite, got low="),
-        ([], [], ValueError, r"low must be a number or a non-empty vector, got \[\]"),
-        ([0.0], [[1.0]], ValueError, r"high must be a number or a non-empty vector, got \[\[1\.0\]\]"),
-        ("zero", [1.0], TypeError, "low must be real numbers, got 'zero'"),
+        ([0.0, 1.0], [1.0, 1.0], ValueError, "low must be below high in each dimension; got low="),
+        (2, 1, ValueError, "low must be below high in each dimension; got low=2, high=1"),
+        ([0.0], [1.0, 2.0], ValueError, "low and high must have the same length; got 1 .* and 2"),
+        ([-np.inf], [1.0], ValueError, r"low must be finite; got \[-inf\]"),
+        ([0.0], [np.nan], ValueError, r"high must be finite; got \[nan\]"),
+        ([-1.7e308], [1.7e308], ValueError, "high - low must be finite; got low="),
+        ([], [], ValueError, r"low must be a number or a non-empty vector; got \[\]"),
+        ([0.0], [[1.0]], ValueError, r"high must be a number or a non-empty vector; got \[\[1\.0\]\]"),
+        ("zero", [1.0], TypeError, "low must be real numbers; got 'zero'"),
     ],
 )
 def test_bad_bounds(kind: Kind, low: Any, high: Any, error: type[Exception], message: str) -> None:
@@ -142,5 +142,5 @@ def test_bad_bounds(kind: Kind, low: Any, high: Any, error: type[Exception], mes
 @both
 @pytest.mark.parametrize("outside", ["wrap", None, ["clip"]])
 def test_bad_outside(kind: Kind, outside: Any) -> None:
-    with pytest.raises(ValueError, match="outside must be one of 'clip', 'raise', got"):
+    with pytest.raises(ValueError, match="outside must be one of 'clip', 'raise'; got"):
         kind(0, 1, outside=outside)

@@ -26,7 +26,7 @@ def test_dense_vector_reduced_to_its_nonzeros() -> None:
     indices, values = encoder.encode_batch([[0, 0, 0, 7], [1, 0, 2, 0], [0, 0, 0, 0]])
     assert indices.tolist() == [[3, 0], [0, 2], [0, 0]]
     assert values.tolist() == [[7.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
-    with pytest.raises(ValueError, match="function must return at most 2 active features, got 3"):
+    with pytest.raises(ValueError, match="function must return at most 2 active features; got 3"):
         encoder.encode([1, 1, 0, 1])
 
 
@@ -37,7 +37,7 @@ def test_indices_and_values() -> None:
     assert values.tolist() == [0.5, 1.0, 0.0]
     assert encoder.dense(([3, 3], [0.5, 1])).tolist() == [0, 0, 0, 1.5]
     assert encoder.dense(([], [])).tolist() == [0, 0, 0, 0]
-    with pytest.raises(ValueError, match="function must return at most 3 active features, got 4"):
+    with pytest.raises(ValueError, match="function must return at most 3 active features; got 4"):
         encoder.encode(([0, 1, 2, 3], [1, 1, 1, 1]))
 
 
@@ -49,23 +49,23 @@ def test_batch_takes_any_iterable() -> None:
 @pytest.mark.parametrize(
     ("returned", "error", "message"),
     [
-        ([1, 2], ValueError, "function's vector must have the length 3, got 2"),
-        ([[1, 2, 3]], ValueError, r"function's vector must be one-dimensional, got the shape \(1, 3\)"),
-        (1.0, ValueError, r"function's vector must be one-dimensional, got the shape \(\)"),
-        ([1, np.nan, 2], ValueError, r"function's vector must be finite, got \[1, nan, 2\]"),
-        (None, TypeError, "function's vector must be real numbers, got None"),
-        ((1, 2, 3), ValueError, r"function must return a vector or \(indices, values\), got \(1, 2, 3\)"),
+        ([1, 2], ValueError, "function's vector must have the length 3; got 2"),
+        ([[1, 2, 3]], ValueError, r"function's vector must be one-dimensional; got the shape \(1, 3\)"),
+        (1.0, ValueError, r"function's vector must be one-dimensional; got the shape \(\)"),
+        ([1, np.nan, 2], ValueError, r"function's vector must be finite; got \[1, nan, 2\]"),
+        (None, TypeError, "function's vector must be real numbers; got None"),
+        ((1, 2, 3), ValueError, r"function must return a vector or \(indices, values\); got \(1, 2, 3\)"),
         (
             ([0, 1], [1.0]),
             ValueError,
-            r"function must return as many indices as values, got \(2,\) and \(1,\)",
+            r"function must return as many indices as values; got \(2,\) and \(1,\)",
         ),
-        (([3], [1.0]), ValueError, r"function's indices must be in 0\.\.2, got \[3\]"),
-        (([-1], [1.0]), ValueError, r"function's indices must be in 0\.\.2, got \[-1\]"),
-        (([0.0], [1.0]), TypeError, r"function's indices must be integers, got \[0\.0\]"),
-        (([0], [np.inf]), ValueError, r"function's values must be finite, got \[inf\]"),
-        (([0], ["1"]), TypeError, "function's values must be real numbers, got"),
-        ((0, 1.0), ValueError, r"function's values must be one-dimensional, got the shape \(\)"),
+        (([3], [1.0]), ValueError, r"function's indices must be in 0\.\.2; got \[3\]"),
+        (([-1], [1.0]), ValueError, r"function's indices must be in 0\.\.2; got \[-1\]"),
+        (([0.0], [1.0]), TypeError, r"function's indices must be integers; got \[0\.0\]"),
+        (([0], [np.inf]), ValueError, r"function's values must be finite; got \[inf\]"),
+        (([0], ["1"]), TypeError, "function's values must be real numbers; got"),
+        ((0, 1.0), ValueError, r"function's values must be one-dimensional; got the shape \(\)"),
     ],
 )
 def test_bad_result(returned: Any, error: type[Exception], message: str) -> None:
@@ -77,7 +77,7 @@ def test_bad_result(returned: Any, error: type[Exception], message: str) -> None
 
 
 def test_params_cannot_be_stored() -> None:
-    with pytest.raises(TypeError, match="Custom's function cannot be stored as plain data, got <function"):
+    with pytest.raises(TypeError, match="Custom's function cannot be stored as plain data; got <function"):
         Custom(identity, size=3).get_params()
 
 
@@ -94,11 +94,11 @@ def test_equality_and_copies() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"function": 3, "size": 3}, TypeError, "function must be callable, got 3"),
-        ({"size": 0}, ValueError, "size must be at least 1, got 0"),
-        ({"size": 2.0}, TypeError, r"size must be an integer, got 2\.0"),
-        ({"size": 2, "active": 0}, ValueError, "active must be at least 1, got 0"),
-        ({"size": 2, "active": "1"}, TypeError, "active must be an integer, got '1'"),
+        ({"function": 3, "size": 3}, TypeError, "function must be callable; got 3"),
+        ({"size": 0}, ValueError, "size must be at least 1; got 0"),
+        ({"size": 2.0}, TypeError, r"size must be an integer; got 2\.0"),
+        ({"size": 2, "active": 0}, ValueError, "active must be at least 1; got 0"),
+        ({"size": 2, "active": "1"}, TypeError, "active must be an integer; got '1'"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

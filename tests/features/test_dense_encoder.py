@@ -26,22 +26,22 @@ def test_result_is_a_copy() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_not_finite(value: float) -> None:
-    with pytest.raises(ValueError, match=rf"observation\[1\] must be finite, got {value}"):
+    with pytest.raises(ValueError, match=rf"observation\[1\] must be finite; got {value}"):
         Dense(2).encode([0.0, value])
-    with pytest.raises(ValueError, match=rf"observations\[1\]\[0\] must be finite, got {value}"):
+    with pytest.raises(ValueError, match=rf"observations\[1\]\[0\] must be finite; got {value}"):
         Dense(2).encode_batch([[0.0, 1.0], [value, np.nan]])
 
 
 def test_wrong_shape_or_kind() -> None:
-    with pytest.raises(ValueError, match=r"observation must have the shape \(2,\), got the shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"observation must have the shape \(2,\); got the shape \(3,\)"):
         Dense(2).encode([1, 2, 3])
-    with pytest.raises(ValueError, match=r"observations must have the shape \(n, 2\), got the shape \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"observations must have the shape \(n, 2\); got the shape \(1, 3\)"):
         Dense(2).encode_batch([[1, 2, 3]])
-    with pytest.raises(TypeError, match="observation must be real numbers, got 'ab'"):
+    with pytest.raises(TypeError, match="observation must be real numbers; got 'ab'"):
         Dense(2).encode("ab")
 
 
 @pytest.mark.parametrize(("n", "error"), [(0, ValueError), (1.0, TypeError), (None, TypeError)])
 def test_bad_n(n: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match=f"n must be .*, got {n}"):
+    with pytest.raises(error, match=f"n must be .*; got {n}"):
         Dense(n)

@@ -52,10 +52,10 @@ def test_orthogonal_on_the_box() -> None:
 @pytest.mark.parametrize(
     ("order", "error", "message"),
     [
-        (-1, ValueError, "order must be at least 0, got -1"),
-        (1.5, TypeError, r"order must be an integer, got 1\.5"),
-        (True, TypeError, "order must be an integer, got True"),
-        (2**16, ValueError, r"order must give at most 2\*\*31 features, got 4295098369 \(order=65536"),
+        (-1, ValueError, "order must be at least 0; got -1"),
+        (1.5, TypeError, r"order must be an integer; got 1\.5"),
+        (True, TypeError, "order must be an integer; got True"),
+        (2**16, ValueError, r"order must give at most 2\*\*31 features; got 4295098369 \(order=65536"),
     ],
 )
 def test_bad_order(order: Any, error: type[Exception], message: str) -> None:

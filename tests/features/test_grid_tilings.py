@@ -79,28 +79,28 @@ def test_memory_does_not_grow_with_the_number_of_states() -> None:
 def test_observation_errors() -> None:
     encoder = GridTilings.frozen_lake()
     for state in (-1, 16):
-        with pytest.raises(ValueError, match=rf"observation must be in 0\.\.15, got {state}"):
+        with pytest.raises(ValueError, match=rf"observation must be in 0\.\.15; got {state}"):
             encoder.encode(state)
-        with pytest.raises(ValueError, match=rf"observations\[1\] must be in 0\.\.15, got {state}"):
+        with pytest.raises(ValueError, match=rf"observations\[1\] must be in 0\.\.15; got {state}"):
             encoder.encode_batch([0, state])
-    with pytest.raises(TypeError, match=r"observation must be an integer, got 1\.5"):
+    with pytest.raises(TypeError, match=r"observation must be an integer; got 1\.5"):
         encoder.encode(1.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("shape", "cuts", "error", "message"),
     [
-        ((), [()], ValueError, r"shape must have at least one dimension, got \(\)"),
-        ((4,), [], ValueError, r"cuts must have at least one tiling, got \[\]"),
-        ((4, 0), [((), ())], ValueError, r"shape\[1\] must be at least 1, got 0"),
-        ((4.0,), [((),)], TypeError, r"shape\[0\] must be an integer, got 4\.0"),
+        ((), [()], ValueError, r"shape must have at least one dimension; got \(\)"),
+        ((4,), [], ValueError, r"cuts must have at least one tiling; got \[\]"),
+        ((4, 0), [((), ())], ValueError, r"shape\[1\] must be at least 1; got 0"),
+        ((4.0,), [((),)], TypeError, r"shape\[0\] must be an integer; got 4\.0"),
         ((2**31, 2**31), [((), ())], ValueError, r"shape must have fewer than 2\*\*62 states"),
         ((4, 4), [((1,),)], ValueError, r"cuts\[0\] must have one entry for each of 2 dimensions"),
-        ((4,), [((1,),), ((0,),)], ValueError, r"cuts\[1\]\[0\]\[0\] must be at least 1, got 0"),
-        ((4,), [((1, 4),)], ValueError, r"cuts\[0\]\[0\] must have cut points in 1\.\.3, got \(1, 4\)"),
-        ((4,), [((2, 1),)], ValueError, r"cuts\[0\]\[0\] must be increasing, got \(2, 1\)"),
-        ((4,), [((2, 2),)], ValueError, r"cuts\[0\]\[0\] must be increasing, got \(2, 2\)"),
-        ((4,), [((1.5,),)], TypeError, r"cuts\[0\]\[0\]\[0\] must be an integer, got 1\.5"),
+        ((4,), [((1,),), ((0,),)], ValueError, r"cuts\[1\]\[0\]\[0\] must be at least 1; got 0"),
+        ((4,), [((1, 4),)], ValueError, r"cuts\[0\]\[0\] must have cut points in 1\.\.3; got \(1, 4\)"),
+        ((4,), [((2, 1),)], ValueError, r"cuts\[0\]\[0\] must be increasing; got \(2, 1\)"),
+        ((4,), [((2, 2),)], ValueError, r"cuts\[0\]\[0\] must be increasing; got \(2, 2\)"),
+        ((4,), [((1.5,),)], TypeError, r"cuts\[0\]\[0\]\[0\] must be an integer; got 1\.5"),
     ],
 )
 def test_bad_arguments(shape: Any, cuts: Any, error: type[Exception], message: str) -> None:

@@ -291,11 +291,11 @@ def test_a_number_is_a_vector_of_length_1() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (np.zeros(3), ValueError, r"observation must have the shape \(2,\), got the shape \(3,\)"),
-        (np.zeros((1, 2)), ValueError, r"observation must have the shape \(2,\), got the shape \(1, 2\)"),
-        (0.5, ValueError, r"observation must have the shape \(2,\), got the shape \(\)"),
-        ("ab", TypeError, "observation must be real numbers, got 'ab'"),
-        (np.zeros(2, dtype=complex), TypeError, "observation must be real numbers, got"),
+        (np.zeros(3), ValueError, r"observation must have the shape \(2,\); got the shape \(3,\)"),
+        (np.zeros((1, 2)), ValueError, r"observation must have the shape \(2,\); got the shape \(1, 2\)"),
+        (0.5, ValueError, r"observation must have the shape \(2,\); got the shape \(\)"),
+        ("ab", TypeError, "observation must be real numbers; got 'ab'"),
+        (np.zeros(2, dtype=complex), TypeError, "observation must be real numbers; got"),
         ([1.0, [2.0]], ValueError, "observation must be a scalar or a rectangular array"),
         (np.ma.array([1.0, 2.0], mask=[True, False]), ValueError, "observation: masked values"),
     ],

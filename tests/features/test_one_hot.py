@@ -24,31 +24,31 @@ def test_size_is_not_held_in_memory() -> None:
 
 @pytest.mark.parametrize("state", [-1, 5, 10**30, np.int64(-1), np.uint64(2**63)])
 def test_out_of_range(state: int) -> None:
-    with pytest.raises(ValueError, match=rf"observation must be in 0\.\.4, got {state}"):
+    with pytest.raises(ValueError, match=rf"observation must be in 0\.\.4; got {state}"):
         OneHot(5).encode(state)
 
 
 @pytest.mark.parametrize("state", [0.5, 3.0, True, np.True_, "3", None, np.array([3]), [3], np.float64(1)])
 def test_not_an_integer(state: int) -> None:
-    with pytest.raises(TypeError, match="observation must be an integer, got"):
+    with pytest.raises(TypeError, match="observation must be an integer; got"):
         OneHot(5).encode(state)
 
 
 def test_batch_errors() -> None:
     encoder = OneHot(5)
-    with pytest.raises(ValueError, match=r"observations\[2\] must be in 0\.\.4, got 5"):
+    with pytest.raises(ValueError, match=r"observations\[2\] must be in 0\.\.4; got 5"):
         encoder.encode_batch([0, 4, 5, -1])
-    with pytest.raises(ValueError, match=r"observations\[1\] must be in 0\.\.4, got -1"):
+    with pytest.raises(ValueError, match=r"observations\[1\] must be in 0\.\.4; got -1"):
         encoder.encode_batch([0, -1])
     with pytest.raises(ValueError, match=r"observations\[0\].*got 18446744073709551615"):
         encoder.encode_batch(np.array([2**64 - 1], dtype=np.uint64))
-    with pytest.raises(TypeError, match="observations must be integers, got an array of float64"):
+    with pytest.raises(TypeError, match="observations must be integers; got an array of float64"):
         encoder.encode_batch([0.0, 1.0])
-    with pytest.raises(TypeError, match="observations must be integers, got an array of bool"):
+    with pytest.raises(TypeError, match="observations must be integers; got an array of bool"):
         encoder.encode_batch([True])
-    with pytest.raises(ValueError, match=r"observations must be one-dimensional, got the shape \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"observations must be one-dimensional; got the shape \(1, 2\)"):
         encoder.encode_batch([[0, 1]])
-    with pytest.raises(ValueError, match=r"observations must be one-dimensional, got the shape \(\)"):
+    with pytest.raises(ValueError, match=r"observations must be one-dimensional; got the shape \(\)"):
         encoder.encode_batch(3)
     with pytest.raises(ValueError, match="observations must be a scalar or a rectangular array"):
         encoder.encode_batch([[0, 1], [2]])
@@ -56,11 +56,11 @@ def test_batch_errors() -> None:
 
 @pytest.mark.parametrize("n", [0, -3])
 def test_n_too_small(n: int) -> None:
-    with pytest.raises(ValueError, match=f"n must be at least 1, got {n}"):
+    with pytest.raises(ValueError, match=f"n must be at least 1; got {n}"):
         OneHot(n)
 
 
 @pytest.mark.parametrize("n", [2.0, 2.5, True, "3", None])
 def test_n_not_an_integer(n: int) -> None:
-    with pytest.raises(TypeError, match=f"n must be an integer, got {n!r}"):
+    with pytest.raises(TypeError, match=f"n must be an integer; got {n!r}"):
         OneHot(n)

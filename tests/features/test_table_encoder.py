@@ -37,24 +37,24 @@ def test_does_not_keep_the_callers_array() -> None:
 
 def test_observation_errors() -> None:
     encoder = Table(np.eye(2))
-    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1, got 2"):
+    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1; got 2"):
         encoder.encode(2)
-    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1, got -1"):
+    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1; got -1"):
         encoder.encode(-1)
-    with pytest.raises(ValueError, match=r"observations\[0\] must be in 0\.\.1, got -1"):
+    with pytest.raises(ValueError, match=r"observations\[0\] must be in 0\.\.1; got -1"):
         encoder.encode_batch([-1])
 
 
 @pytest.mark.parametrize(
     ("matrix", "error", "message"),
     [
-        ([1.0, 2.0], ValueError, r"matrix must be a non-empty two-dimensional array, got the shape \(2,\)"),
-        ([[]], ValueError, r"matrix must be a non-empty two-dimensional array, got the shape \(1, 0\)"),
-        ([[0.0, 1.0], [2.0, np.nan]], ValueError, r"matrix must be finite, got matrix\[1\]\[1\] = nan"),
-        ([[0.0, np.inf]], ValueError, r"matrix must be finite, got matrix\[0\]\[1\] = inf"),
-        ([[1j]], TypeError, "matrix must be real numbers, got"),
-        ([["1"]], TypeError, "matrix must be real numbers, got"),
-        ([[1.0], [1.0, 2.0]], ValueError, "matrix must be a scalar or a rectangular array, got"),
+        ([1.0, 2.0], ValueError, r"matrix must be a non-empty two-dimensional array; got the shape \(2,\)"),
+        ([[]], ValueError, r"matrix must be a non-empty two-dimensional array; got the shape \(1, 0\)"),
+        ([[0.0, 1.0], [2.0, np.nan]], ValueError, r"matrix must be finite; got matrix\[1\]\[1\] = nan"),
+        ([[0.0, np.inf]], ValueError, r"matrix must be finite; got matrix\[0\]\[1\] = inf"),
+        ([[1j]], TypeError, "matrix must be real numbers; got"),
+        ([["1"]], TypeError, "matrix must be real numbers; got"),
+        ([[1.0], [1.0, 2.0]], ValueError, "matrix must be a scalar or a rectangular array; got"),
     ],
 )
 def test_bad_matrix(matrix: Any, error: type[Exception], message: str) -> None:

@@ -169,7 +169,7 @@ def test_size_limit_and_large_ids() -> None:
     most = TileCoder(0, 1, tilings=1, tiles=2**53, bias=True)
     assert most.encode(1)[0].tolist() == [2**53 - 1, 2**53]
     for hash_size in (None, 16):
-        with pytest.raises(ValueError, match=r"tilings \* prod\(tiles\) must be below 2\*\*62, got \d+ \("):
+        with pytest.raises(ValueError, match=r"tilings \* prod\(tiles\) must be below 2\*\*62; got \d+ \("):
             TileCoder([0, 0], [1, 1], tilings=1, tiles=2**31, hash_size=hash_size)
 
 
@@ -182,20 +182,20 @@ def test_tiles_for_all_equals_tiles_for_each() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"tilings": 0}, ValueError, "tilings must be at least 1, got 0"),
-        ({"tilings": 2.0}, TypeError, r"tilings must be an integer, got 2\.0"),
-        ({"tiles": 0}, ValueError, "tiles must be at least 1, got 0"),
-        ({"tiles": 1.5}, TypeError, r"tiles must be an integer, got 1\.5"),
-        ({"tiles": "8"}, TypeError, "tiles must be an integer, got '8'"),
-        ({"tiles": 2**53 + 1}, ValueError, r"tiles must be at most 2\*\*53, the precision of an observation, got 9"),
-        ({"tiles": [4, 2**60]}, ValueError, r"tiles\[1\] must be at most 2\*\*53, .*, got 1152921504606846976"),
-        ({"tiles": [4, 0]}, ValueError, r"tiles\[1\] must be at least 1, got 0"),
-        ({"tiles": [4, 4.5]}, TypeError, r"tiles\[1\] must be an integer, got 4\.5"),
-        ({"tiles": [4]}, ValueError, r"tiles must be one number or one for each of 2 dimensions, got \[4\]"),
-        ({"offsets": "random"}, ValueError, "offsets must be one of 'symmetric', 'asymmetric', got 'random'"),
-        ({"bias": 1}, TypeError, "bias must be True or False, got 1"),
-        ({"hash_size": 0}, ValueError, "hash_size must be at least 1, got 0"),
-        ({"hash_size": 1e6}, TypeError, r"hash_size must be an integer, got 1000000\.0"),
+        ({"tilings": 0}, ValueError, "tilings must be at least 1; got 0"),
+        ({"tilings": 2.0}, TypeError, r"tilings must be an integer; got 2\.0"),
+        ({"tiles": 0}, ValueError, "tiles must be at least 1; got 0"),
+        ({"tiles": 1.5}, TypeError, r"tiles must be an integer; got 1\.5"),
+        ({"tiles": "8"}, TypeError, "tiles must be an integer; got '8'"),
+        ({"tiles": 2**53 + 1}, ValueError, r"tiles must be at most 2\*\*53, the precision of an observation; got 9"),
+        ({"tiles": [4, 2**60]}, ValueError, r"tiles\[1\] must be at most 2\*\*53, .*; got 1152921504606846976"),
+        ({"tiles": [4, 0]}, ValueError, r"tiles\[1\] must be at least 1; got 0"),
+        ({"tiles": [4, 4.5]}, TypeError, r"tiles\[1\] must be an integer; got 4\.5"),
+        ({"tiles": [4]}, ValueError, r"tiles must be one number or one for each of 2 dimensions; got \[4\]"),
+        ({"offsets": "random"}, ValueError, "offsets must be one of 'symmetric', 'asymmetric'; got 'random'"),
+        ({"bias": 1}, TypeError, "bias must be True or False; got 1"),
+        ({"hash_size": 0}, ValueError, "hash_size must be at least 1; got 0"),
+        ({"hash_size": 1e6}, TypeError, r"hash_size must be an integer; got 1000000\.0"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], message: str) -> None:

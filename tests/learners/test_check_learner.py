@@ -321,7 +321,7 @@ BROKEN: dict[type, str] = {
     ForgetsBetweenChunks: "update_many must not depend on how a stream is cut",
     SharesItsWeights: "must not reach its clone",
     ClonesWithoutTraces: "a clone must be equal",
-    ResetsItsWeights: "reset must keep what was learnt",
+    ResetsItsWeights: "reset must keep what was learned",
     ResetsABitMoreEachTime: "a second reset must change nothing",
     AcceptsNaN: "update must refuse reward=nan",
     AcceptsAnyObservation: "update must refuse obs=-1",

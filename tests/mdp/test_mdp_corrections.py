@@ -267,5 +267,5 @@ def test_wrong_corrections_are_refused() -> None:
         with pytest.raises(ValueError, match="a dense matrix of 5001 rows is too large"):
             call(0.5)
     forever = td.FiniteMDP(np.ones((1, 2, 1)), [0.0], discount=0.9)
-    with pytest.raises(ValueError, match="what follows lasts more than"):
+    with pytest.raises(ValueError, match="the future lasts more than"):
         forever.under().linear_system(np.ones((1, 1)), 1.0, correction=np.full((1, 2), 1.2))

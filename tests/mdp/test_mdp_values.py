@@ -138,5 +138,5 @@ def test_a_policy_that_hardly_ever_ends_is_refused_and_not_solved_wrongly() -> N
             continue
         exact = mdp.under()
         for ask in (exact.v, exact.return_variance, exact.state_distribution):
-            with pytest.raises(ValueError, match="state 1: what follows lasts more than"):
+            with pytest.raises(ValueError, match="state 1: the future lasts more than"):
                 ask()

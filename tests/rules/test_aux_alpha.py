@@ -48,7 +48,7 @@ def test_the_mean_is_learnt_as_a_learner_with_that_step_size_learns_it(rule: Any
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("by", ["steps", "visits"])
 def test_beside_a_schedule_it_is_refused(rule: Any, by: Any) -> None:
-    with pytest.raises(ValueError, match="aux_alpha: beside a schedule"):
+    with pytest.raises(ValueError, match="aux_alpha needs a constant alpha"):
         td.TD(td.features.OneHot(3), td.steps.OneOver(by), rule(aux_alpha=0.1))
     td.TD(td.features.OneHot(3), td.steps.OneOver(by), rule(ratio=3.0))
 

@@ -1,4 +1,4 @@
-"""One declaration a file: an algorithm as its equations, and the learner that runs it."""
+"""TD algorithms, one per file: each class declares its equations and is the learner that runs them."""
 
 from tdlambda.algorithms.differential import DifferentialTD
 from tdlambda.algorithms.etd import ETD, TrueOnlineETD

@@ -8,7 +8,7 @@
 
 With γ = 1 and no terminal state, w learns the differential values, up to a constant, and r̄ the average reward of the
 target policy. With γ < 1 this is TD(λ) with reward centring (Naik, Wan, Tomar & Sutton 2024): w·x predicts the
-discounted sum of r - r̄. r̄ is kept over episodes.
+discounted sum of r - r̄. r̄ carries over from one episode to the next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from tdlambda.rules import Lam
 
 
 class DifferentialTD(Algorithm):
-    """Differential TD(λ): values relative to the average reward, which is learnt too; reward centring where γ < 1.
+    """Differential TD(λ): learns values relative to the average reward, and the average reward itself.
+
+    With γ < 1 this is TD(λ) with reward centring.
 
     Parameters
     ----------
@@ -33,8 +35,8 @@ class DifferentialTD(Algorithm):
     eta
         η > 0, the step size of the average reward as a multiple of α.
     rate
-        How the average reward is learnt: "td", from δ, or "mean", from rewards alone (on-policy only: off-policy it
-        is the behaviour policy's).
+        What the average reward is learned from: "td", the TD error δ; "mean", the rewards alone. Use "mean"
+        on-policy only: off-policy it estimates the behaviour policy's average reward.
 
     Examples
     --------
@@ -77,12 +79,12 @@ class DifferentialTD(Algorithm):
 
     @property
     def reward_rate(self) -> float:
-        """r̄, the average reward as learnt so far."""
+        """The current estimate r̄ of the average reward."""
         return float(self._record["V_mean"][0])
 
 
 class MeanRewardTD(declare.Algorithm):
-    """The same with r̄ from rewards alone."""
+    """Differential TD(λ) that learns r̄ from rewards alone."""
 
     parameters = of_value = "eta"
     dots, keeps, updates = DifferentialTD.dots, DifferentialTD.keeps, DifferentialTD.updates

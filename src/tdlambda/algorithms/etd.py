@@ -1,4 +1,4 @@
-"""Emphatic TD(λ): Sutton, Mahmood & White (2016); with another decay β_F of F, ETD(λ, β): Hallak et al. (2016).
+"""Emphatic TD(λ): Sutton, Mahmood & White (2016). ETD(λ, β), in which F decays by β_F: Hallak et al. (2016).
 
     F  = ρ⁻ γ F⁻ + i                        (i at an episode's start)
     F  = ρ⁻ β_F F⁻ + i where γ > 0, else i  ETD(λ, β)
@@ -7,7 +7,7 @@
     e  = ρ (γλ e + M x)
     w += α δ e
 
-and true online (Sutton 2015; Sutton, Mahmood & White 2016), which is true online TD(λ) with α M for α,
+True online ETD(λ) (Sutton 2015; Sutton, Mahmood & White 2016) is true online TD(λ) with step size α M:
 
     e  = ρ [ γλ e + α M (1 - ργλ x·e) x ]
     w += δ e + (w·x - w⁻·x) (e - α M ρ x)
@@ -16,8 +16,8 @@ and true online (Sutton 2015; Sutton, Mahmood & White 2016), which is true onlin
 
     w_{k+1} = w_k + α M_k ρ_k (G_k - w_k·x_k) x_k
 
-with the G of true online TD(λ). In the code follow is F - i = ρ⁻γF⁻, so that M = i + (1-λ) follow. F is cut at `MOST`:
-ratios of 10⁶ would make it infinite within 52 steps, and 0 times that is no number.
+with the G of true online TD(λ). In the code, `follow` is F - i = ρ⁻γF⁻, so that M = i + (1-λ) follow. F is capped at
+`MOST`: with ratios of 10⁶ it would overflow within 52 steps, and 0 · ∞ is NaN.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from tdlambda.rules import Lam
 MOST = 1e100
 """The largest follow-on trace."""
 BY_GAMMA = -1.0
-"""β_F where none is given: F decays by γ."""
+"""Marks that no β_F was given: F then decays by γ."""
 
 
 class Emphatic(Algorithm, base=True):
     """A learner with a follow-on trace F."""
 
     by_feature: ClassVar[type[declare.Algorithm]]
-    """The declaration for an interest of each feature's own."""
+    """The declaration for one interest per feature."""
     interest: Any = 1.0
     beta_f: float | None = BY_GAMMA
 
@@ -77,23 +77,24 @@ class Emphatic(Algorithm, base=True):
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
-        """The declaration for an interest of this kind."""
+        """The declaration for a scalar interest or for one per feature."""
         return self.by_feature if self._by_feature else type(self)
 
 
 class ETD(Emphatic):
-    """Emphatic TD(λ): off-policy TD(λ) made stable by weighting each update with how much depends on its state.
+    """Emphatic TD(λ): stable off-policy, because each update is weighted by the emphasis M of its state.
 
     Parameters
     ----------
     features, alpha, lam, options
         See `Algorithm`.
     interest
-        How much the value of a state matters: a number i for all states (the same as i times α), or one for each
-        feature; the interest in a state is then their dot product with its features, which must not be negative.
+        Interest i ≥ 0: how much the value of a state matters. One number applies to all states and has the same effect
+        as multiplying α by it. With one number per feature, the interest in a state is their dot product with its
+        features, which must not be negative.
     beta_f
-        The decay of the follow-on trace F, in [0, 1], wherever γ > 0; γ itself by default. 0 is TD(λ), and what lies
-        between 0 and γ trades variance for bias. Where γ = 0 the trace starts again whatever it is.
+        Decay of the follow-on trace F, in [0, 1]; γ by default. 0 gives TD(λ); values between 0 and γ trade
+        variance for bias. Where γ = 0, F starts again regardless.
 
     Examples
     --------
@@ -127,7 +128,7 @@ class ETD(Emphatic):
 
 
 class TrueOnlineETD(Emphatic):
-    """True online emphatic TD(λ): equal after every step to the emphatic online λ-return algorithm.
+    """True online emphatic TD(λ): equals the emphatic online λ-return algorithm after every step.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ class TrueOnlineETD(Emphatic):
     >>> import tdlambda as td
     >>> v = td.TrueOnlineETD(td.features.OneHot(3), alpha=0.5, lam=0.0, interest=[1, 0, 0])
     >>> v.update(0, 1.0, 1, gamma=0.9)
-    >>> v.update(1, 1.0, 2, gamma=0.9)                 # of interest for the sake of state 0 only: F = 0.9
+    >>> v.update(1, 1.0, 2, gamma=0.9)                 # state 1 matters only through state 0: F = 0.9
     >>> v.weights
     array([0.5 , 0.45, 0.  ])
     """
@@ -166,7 +167,7 @@ class TrueOnlineETD(Emphatic):
 
 
 class ETDByFeature(declare.Algorithm):
-    """ETD(λ) with an interest i = u·x; u is the row `interests`, which stays as it is."""
+    """ETD(λ) with interest i = u·x; u is the constant row `interests`."""
 
     weight_rows, parameters = "w interests", "beta_f"
     dots = {**ETD.dots, "interest": "interests.x"}
@@ -175,7 +176,7 @@ class ETDByFeature(declare.Algorithm):
 
 
 class TrueOnlineETDByFeature(declare.Algorithm):
-    """True online ETD(λ) with an interest i = u·x."""
+    """True online ETD(λ) with interest i = u·x."""
 
     weight_rows, parameters, trace_scale = "w interests", "beta_f", "alpha"
     dots = {**TrueOnlineETD.dots, "interest": "interests.x"}

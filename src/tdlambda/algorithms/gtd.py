@@ -6,7 +6,7 @@
     w += α [ δ e - (h·x) x + (e·h) (x - γ' x') ]            form="gradient" (Elelimy et al. 2025)
     h += β [ δ e - (h·x) x ]
 
-h estimates the part of δ that the features can explain; both changes use h from before the step. The two forms have the
+h estimates the part of δ that the features can explain. Both updates use h from before the step. The two forms have the
 same mean, b - A w - (C - Aᵀ) h with C = E[x xᵀ], because E[γ'λ' e x'ᵀ] = E[e xᵀ] - C.
 """
 
@@ -17,9 +17,9 @@ from tdlambda.core import declare
 
 
 class GTD(TwoForms):
-    """GTD(λ): off-policy TD(λ) that converges with linear features, by gradient descent on the MSPBE.
+    """GTD(λ), also known as TDC(λ): gradient descent on the MSPBE, which converges off-policy with linear features.
 
-    Also known as TDC(λ). Parameters are those of `TwoForms`.
+    Parameters are those of `TwoForms`.
 
     Examples
     --------

@@ -6,8 +6,8 @@
     w += α (e·h) (x - γ' x')                                form="gradient" (Elelimy et al. 2025)
     h += β [ δ e - (h·x) x ]
 
-Both changes use h from before the step. The two forms have the same mean, Aᵀh: the gradient of the MSPBE once h has
-converged. At λ = 0 the first has ρ on its second term only, the second on both; both are in print.
+Both updates use h from before the step. The two forms have the same mean, Aᵀh: the gradient of the MSPBE once h has
+converged. At λ = 0 the first form has ρ on its second term only, the second form on both terms; both are published.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tdlambda.core import declare
 
 
 class GTD2(TwoForms):
-    """GTD2(λ): gradient descent on the MSPBE in which w learns from h alone, never from δ.
+    """GTD2(λ): gradient descent on the MSPBE; w learns from h alone, never from δ directly.
 
     Parameters are those of `TwoForms`.
 

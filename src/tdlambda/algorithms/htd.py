@@ -6,15 +6,15 @@
     w  += α [ δ e + ((e - e_b)·h) (x - γ' x') ]
     h  += β [ δ e - (e_b·h) (x - γ' x') ]
 
-Both changes use h from before the step. On-policy e = e_b, and this is TD(λ). GTD's C = E[x xᵀ] is replaced by A_b, the
-matrix of TD(λ) under the behaviour policy: the mean of h's change is b - A w - A_bᵀ h.
+Both updates use h from before the step. On-policy, e = e_b and this is TD(λ). A_b, the matrix of TD(λ) under the
+behaviour policy, replaces GTD's C = E[x xᵀ]: the mean update of h is b - A w - A_bᵀ h.
 """
 
 from tdlambda.algorithms.second_weights import SecondWeights
 
 
 class HTD(SecondWeights):
-    """HTD(λ): TD(λ) where the data are on-policy, with a gradient correction as far as they are not.
+    """HTD(λ), hybrid TD: equals TD(λ) on-policy and adds a gradient correction off-policy.
 
     Parameters are those of `SecondWeights`.
 

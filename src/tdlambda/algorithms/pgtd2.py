@@ -6,18 +6,21 @@
     h  += β [ δ½ e - (x·h½) x ]
     w  += α [ (x·h½) x - γ' (1-λ') (e·h½) x' ]
 
-The second pair of steps starts from the old w and h; the trace is updated once. No proximal map is needed for the MSPBE
-without a penalty. The half steps move along x, x' and e only, so numbers suffice for them. Both use one sample, which
-adds terms of second order in the step sizes to the mean: with constant ones, it may diverge where GTD2 does not.
+The second pair of steps starts from the old w and h; the trace is updated once. The MSPBE without a penalty needs no
+proximal map. The half steps move along x, x' and e only, so scalars represent them. Both half steps use the same
+sample, which adds terms of second order in the step sizes to the mean update: with constant step sizes, PGTD2 may
+diverge where GTD2 does not.
 """
 
 from tdlambda.algorithms.second_weights import SecondWeights
 
 
 class PGTD2(SecondWeights):
-    """PGTD2(λ): off-policy TD(λ) by extragradient steps on the MSPBE; converges with step sizes that fall to 0.
+    """PGTD2(λ): extragradient steps on the MSPBE; converges off-policy with step sizes that decrease to 0.
 
-    With constant step sizes it may diverge where `GTD2` does not. Parameters are those of `SecondWeights`.
+    With constant step sizes it may diverge where `GTD2` does not.
+
+    Parameters are those of `SecondWeights`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What gradient methods have in common: second weights h, and their step size β."""
+"""What gradient methods share: second weights h and their step size β."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tdlambda.rules import Lam
 
 
 class SecondWeights(Algorithm, base=True):
-    """A learner with second weights h, which estimate the part of δ that the features can explain.
+    """Base class of gradient methods: second weights h estimate the part of δ that the features can explain.
 
     Parameters
     ----------
     features, alpha, lam, options
         See `Algorithm`.
     beta
-        Step size of the second weights: a number; α itself by default. With a schedule for α, or step sizes that
-        adapt, a factor on α.
+        Step size β of the second weights; α by default. If α is a schedule or an adaptive step size, β is a
+        factor on α.
     """
 
     weight_rows, sizes = "w h", "alpha beta"
@@ -38,14 +38,14 @@ class SecondWeights(Algorithm, base=True):
 
 
 class TwoForms(SecondWeights, base=True):
-    """A learner with second weights that has two forms with the same mean update.
+    """Base class of gradient methods that have two forms with the same mean update.
 
     Parameters
     ----------
     features, alpha, lam, beta, options
         See `SecondWeights`.
     form
-        "correction", or "gradient" for the gradient-trace form.
+        "correction" for the gradient-correction form, "gradient" for the gradient-trace form.
     """
 
     gradient_form: ClassVar[type[declare.Algorithm]]
@@ -65,5 +65,5 @@ class TwoForms(SecondWeights, base=True):
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
-        """The declaration of this form."""
+        """The declaration of the chosen form."""
         return type(self) if self.form == "correction" else self.gradient_form

@@ -22,14 +22,14 @@ from tdlambda.rules import Lam
 
 
 class TD(Algorithm):
-    """TD(λ): the classic, and TD(0) with `lam=0`.
+    """TD(λ) with accumulating, replacing or Dutch traces; `lam=0` gives TD(0).
 
     Parameters
     ----------
     features, alpha, lam, options
         See `Algorithm`.
     trace
-        "accumulating", "replacing" (binary features) or "dutch".
+        Kind of trace: "accumulating", "replacing" (for binary features) or "dutch".
 
     Examples
     --------
@@ -96,14 +96,14 @@ class DutchTD(declare.Algorithm):
 
 
 class ReplacingTD(declare.Algorithm):
-    """TD(λ) with replacing traces: not linear in the trace, so written for one feature."""
+    """TD(λ) with replacing traces; not linear in the trace, so it is declared feature by feature."""
 
     dots, keeps = TD.dots, TD.keeps
     step = staticmethod(TD.step)
 
     @staticmethod
     def feature(w, e, x, keep, rho, along):
-        """One feature."""
+        """The update of one feature."""
         e = rho * x if x != 0 else keep * e
         w = w + along * e
         return w, e

@@ -5,8 +5,8 @@
     w += α [ δ e - γ' (1-λ') (e·h) x' ]
     h += β [ δ e - (h·x) x - reg h ]
 
-Both changes use h from before the step. reg = 0 is GTD(λ); the larger reg, the smaller h, and the closer to TD(λ).
-β reg beyond 1 counts as 1: the sign of h would change at each step, and beyond 2 h would grow without bound.
+Both updates use h from before the step. reg = 0 is GTD(λ); a larger reg makes h smaller and the update closer to TD(λ).
+β reg is capped at 1: above 1, h would change sign at every step, and above 2 it would grow without bound.
 """
 
 from tdlambda.algorithms.second_weights import SecondWeights
@@ -14,14 +14,14 @@ from tdlambda.arrays import not_negative
 
 
 class TDRC(SecondWeights):
-    """TDRC(λ): GTD(λ) whose second weights decay towards 0, so that one step size serves both.
+    """TDRC(λ): GTD(λ) with regularised second weights, so that one step size serves both w and h.
 
     Parameters
     ----------
     features, alpha, lam, beta, options
         See `SecondWeights`.
     reg
-        How strongly h is drawn to 0, in the unit of |x|². β · reg beyond 1 counts as 1.
+        Regularisation ≥ 0 that shrinks h towards 0, in units of |x|². The product β · reg is capped at 1.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from tdlambda.algorithms.second_weights import SecondWeights
 
 
 class TrueOnlineGTD(SecondWeights):
-    """True online GTD(λ): safe off-policy with linear features, and as exact as true online TD(λ) on-policy.
+    """True online GTD(λ): converges off-policy with linear features and is as exact on-policy as true online TD(λ).
 
     Parameters are those of `SecondWeights`.
 

@@ -5,7 +5,7 @@
     w += δ e + (w·x - w⁻·x) (e - αρ x)
 
 γ, λ and ρ belong to x; w⁻ are the weights one step ago (w itself at an episode's start). With constant weights this is
-TD(λ); with these two corrections it equals, after every step, the online λ-return algorithm
+TD(λ). The two corrections make it equal, after every step, to the online λ-return algorithm
 
     w_{k+1} = w_k + α ρ_k (G_k - w_k·x_k) x_k,    G_k = r_{k+1} + γ_{k+1} [ V + λ_{k+1} ρ_{k+1} (G_{k+1} - V) ]
 
@@ -18,8 +18,8 @@ from tdlambda.learners.algorithm import Algorithm
 class TrueOnlineTD(Algorithm):
     """True online TD(λ), on- and off-policy: the default choice for prediction with linear features.
 
-    Equal to the online λ-return algorithm after every step, at the cost of TD(λ). Off-policy with function
-    approximation it may diverge (see `TrueOnlineGTD`).
+    It equals the online λ-return algorithm after every step, at the cost of TD(λ). Off-policy with function
+    approximation it may diverge; see `TrueOnlineGTD`.
 
     Parameters are those of `Algorithm`.
 

@@ -1,4 +1,4 @@
-"""The variance of the λ-return, learnt beside its value by true online TD.
+"""The variance of the λ-return, learned alongside its mean by true online TD.
 
 Three estimates run side by side on one stream: V, the value; J = E[G^λ], the mean of the λ-return that bootstraps from
 V; and its variance (direct VTD, Sherstan et al. 2018) or second moment (VTD, White & White 2016). With
@@ -11,8 +11,8 @@ V; and its variance (direct VTD, Sherstan et al. 2018) or second moment (VTD, Wh
                                                                       that is really used as a target
     E[G²]: reward Ḡ² + 2 γ'λ' Ḡ J(x'),     discount (γ'λ')²           "target"; "corrected": ρ² times both
 
-The first form is corrected by ρ like any value; the second is an expectation under the behaviour policy and is not.
-(The thesis writes the second moment where V belongs in Ḡ.)
+The "target" form is corrected by ρ like any value. The "corrected" form is an expectation under the behaviour policy
+and needs no correction. (Zhao 2020 writes the second moment in Ḡ where V belongs.)
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from tdlambda.rules.variance import Moments
 
 
 class VarianceLearner(Algorithm):
-    """Learns V, the mean J of the λ-return that bootstraps from V, and its variance.
+    """Base class of learners of three estimates: V, the mean J of the λ-return that bootstraps from V, its variance.
 
     Parameters
     ----------
     features, alpha
         See `Algorithm`; all three estimates share them.
     lam
-        λ of the λ-return (and of the learner of V); 1 for the full return.
+        λ of the λ-return and of the learner of V; 1 for the full return.
     of
-        "target": the variance that the λ-return has under the target policy. "corrected": that of the return with its
-        importance ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), as met by an off-policy learner.
+        "target": the variance of the λ-return under the target policy. "corrected": the variance of the return with
+        importance-sampling ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), which an off-policy learner uses as target.
     trace_lam
-        The trace parameter of the learners of the mean and the variance.
+        Trace decay λ, in [0, 1], of the learners of the mean and the variance.
     options
         The rest of `Algorithm`'s parameters.
     """
@@ -66,7 +66,7 @@ class VarianceLearner(Algorithm):
         self._moments = Moments(self.form, self.of, self.trace_lam)
         super().__init__(features, alpha, lam, **options)
         if self.rule.learns():
-            raise ValueError(f"lam: {type(self).__name__} needs a λ that stays as it is, not {self.rule!r}")
+            raise ValueError(f"lam: {type(self).__name__} needs a fixed λ, such as 0.9; got {self.rule!r}")
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
@@ -79,10 +79,10 @@ class VarianceLearner(Algorithm):
 
     @abstractmethod
     def _variance(self, mean: Floats, second: Floats) -> Floats:
-        """The variance from the two learnt moments."""
+        """The variance, computed from the two learned moments."""
 
     def predict(self, obs: Any) -> float:
-        """The variance of the λ-return from here; never negative."""
+        """The variance of the λ-return from this observation; never negative."""
         x, xv = self.features.encode(obs)
         _, mean, second = self._estimates(x[None], xv[None])
         return float(np.maximum(0.0, self._variance(mean, second))[0])
@@ -93,23 +93,23 @@ class VarianceLearner(Algorithm):
         return np.maximum(0.0, self._variance(mean, second))
 
     def values(self, observations: Any) -> Floats:
-        """V, the values that the λ-return bootstraps from."""
+        """The values V that the λ-return bootstraps from."""
         return self.estimates(observations)[0]
 
     def means(self, observations: Any) -> Floats:
-        """J, the mean of the λ-return."""
+        """The mean J of the λ-return from each observation."""
         return self.estimates(observations)[1]
 
     @property
     def weights(self) -> Array:
-        """The weights of the second of the two moments learnt, as a view that cannot be written."""
+        """The weights of the variance (or, in VTD, of the second moment), as a read-only view."""
         return self.row("S_w")
 
 
 class VTD(VarianceLearner):
-    """VTD: learns the second moment; the variance is what it exceeds the squared mean by.
+    """VTD: learns the second moment of the λ-return; the variance is the second moment less the squared mean.
 
-    Parameters are those of `VarianceLearner`; it is used as `DirectVTD` is.
+    Parameters are those of `VarianceLearner`; use it like `DirectVTD`.
     """
 
     form = "vtd"
@@ -119,7 +119,7 @@ class VTD(VarianceLearner):
 
 
 class DirectVTD(VarianceLearner):
-    """Direct VTD: learns the variance itself, from squared errors of the mean; accurate where the mean is large.
+    """Direct VTD: learns the variance itself from squared errors of the mean; accurate even where the mean is large.
 
     Parameters are those of `VarianceLearner`.
 

@@ -1,4 +1,4 @@
-"""Features: from an observation to the indices and values of its active features."""
+"""Feature encoders: they map an observation to the indices and values of its active features."""
 
 from tdlambda.features.base import Encoder
 from tdlambda.features.columns import Category, Columns, Cycle, Difference, Lag, Number, Tiles

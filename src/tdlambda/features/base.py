@@ -1,4 +1,4 @@
-"""What every encoder offers."""
+"""The interface of encoders."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,21 +21,21 @@ _FLOAT64 = np.dtype(np.float64)
 
 @dataclass(frozen=True, eq=False)
 class EncoderKernel:
-    """The compiled form of an encoder of real vectors: compiled code encodes without a call to Python.
+    """The compiled form of an encoder of real vectors, with which compiled code encodes without calling Python.
 
     Attributes
     ----------
     encode
-        A plain function ``encode(obs, numbers, index, value)`` that Numba can compile and that makes no array. It
-        writes the encoding of ``obs``, a vector of float64, into ``index`` (int64) and ``value`` (float64), both of
-        length ``active``, and returns 0. The encoding equals that of ``Encoder.encode`` to the last bit. It returns 1
-        and leaves ``index`` and ``value`` as they were if the observation has to be refused; ``Encoder.encode`` then
-        raises the error. It calls only module-level functions marked ``inlined`` and reads only module-level numbers,
-        so its source can be copied into other modules.
+        A plain function `encode(obs, numbers, index, value)` that Numba can compile and that creates no array. It
+        writes the encoding of `obs`, a vector of float64, into `index` (int64) and `value` (float64), both of
+        length `active`, and returns 0. The encoding equals that of `Encoder.encode` to the last bit. For an invalid
+        observation it returns 1 and leaves `index` and `value` unchanged; `Encoder.encode` then raises the error. It
+        calls only module-level functions marked `inlined` and reads only module-level numbers, so that its source can
+        be copied into other modules.
     numbers
-        All the constants of the encoder in one array of float64. Never changed.
+        All constants of the encoder in one array of float64, which is never changed.
     dimensions
-        Length of ``obs``.
+        Length of `obs`.
     binary
         Whether every value is 1 and no index occurs twice.
     """
@@ -47,12 +47,12 @@ class EncoderKernel:
 
 
 class Encoder(ABC):
-    """A feature map x(s), given as the indices and values of its active entries.
+    """Base class of encoders: a feature map x(s), given as the indices and values of its active entries.
 
     The value estimate is linear in the features, v(s) = wᵀx(s) = Σⱼ values[j] · w[indices[j]]
     (Sutton & Barto 2018, eq. 9.8): equal indices add.
 
-    What an encoder of your own returns is checked at each call, because compiled code follows the indices.
+    The results of your own encoders are validated at each call, because compiled code uses the indices unchecked.
 
     Attributes
     ----------
@@ -79,76 +79,76 @@ class Encoder(ABC):
     size: int
     active: int
     states: int | None = None
-    """Number of observations, where they are the integers from 0; None where they are not, or it is not known."""
+    """Number of observations, if they are the integers from 0; None if they are not, or if the number is unknown."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Check what encoders from elsewhere return; ours are right by construction."""
+        """Validate the results of encoders defined outside this package."""
         super().__init_subclass__(**options)
         if not cls.__module__.startswith("tdlambda.features."):
             for name in ("encode", "encode_batch"):
                 owner = next(base for base in cls.__mro__ if name in vars(base))
                 if owner is cls or not issubclass(owner, Encoder):
                     setattr(cls, name, _checked(vars(owner)[name], batch=name == "encode_batch"))
-                    if "kernel" not in vars(cls):  # the one it inherits encodes as its base class does
+                    if "kernel" not in vars(cls):  # the inherited kernel encodes as the base class does
                         cls.kernel = Encoder.kernel  # type: ignore[method-assign]
                         cls.loop_kernel = Encoder.loop_kernel  # type: ignore[method-assign]
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``, or None: then each observation takes a call of ``encode``.
+        """The compiled form of `encode`; None if there is none, and each observation takes a call of `encode`.
 
-        A subclass with its own ``encode`` or ``encode_batch`` does not inherit it.
+        A subclass with its own `encode` or `encode_batch` does not inherit it.
         """
         return None
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The same for compiled loops, which keep no count of the collisions of hashed tiles."""
+        """The kernel for compiled loops, which do not count the collisions of hashed tiles."""
         return self.kernel
 
     @abstractmethod
     def encode(self, observation: Any) -> tuple[Indices, Values]:
-        """Return the indices and the values of one observation's features, each of length ``active``."""
+        """The indices and the values of one observation's features, each of length `active`."""
 
     @abstractmethod
     def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
-        """Return the indices and the values of n observations, each of shape [n, active]."""
+        """The indices and the values of n observations, each of shape [n, active]."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data, fit for JSON."""
+        """The constructor's arguments as plain data, suitable for JSON."""
 
     def dense(self, observation: Any) -> Values:
-        """Return the feature vector x(s), of length ``size``."""
+        """The feature vector x(s), of length `size`."""
         indices, values = self.encode(observation)
         x = np.zeros(self.size)
         _add_at(indices.reshape(1, -1), values.reshape(1, -1), x.reshape(1, -1))
         return x
 
     def matrix(self, observations: Any) -> Values:
-        """Return the feature matrix X, of shape [n, size]: one observation's x(s) a row."""
+        """The feature matrix X, of shape [n, size], with one row x(s) per observation."""
         indices, values = self.encode_batch(observations)
         X = np.zeros((indices.shape[0], self.size))
         _add_at(indices, values, X)
         return X
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether the other is of the same type with the same parameters."""
+        """Whether the other encoder has the same type and the same parameters."""
         if not isinstance(other, Encoder) or type(self) is not type(other):
             return NotImplemented
         return self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Hash what equal encoders share and what is cheap to read."""
+        """A hash of the type and sizes, which are equal for equal encoders and cheap to read."""
         return hash((type(self), self.size, self.active))
 
     def __repr__(self) -> str:
-        """Write the call that makes an equal encoder."""
+        """The call that builds an equal encoder."""
         return call(self, self.get_params())
 
 
 def as_vector(observation: Any, dimensions: int) -> Values:
-    """Return one observation as compiled code wants it: itself if it is such a vector already, else a fresh one."""
+    """One observation in the form that compiled code needs: itself if it has that form, else a new vector."""
     if (
         type(observation) is np.ndarray
         and observation.dtype is _FLOAT64
@@ -160,7 +160,7 @@ def as_vector(observation: Any, dimensions: int) -> Values:
 
 
 def _checked(encode: Any, batch: bool) -> Callable[[Encoder, Any], tuple[Indices, Values]]:
-    """The method, with a check of what it returns: arrays of the right shape that compiled code may follow."""
+    """The method, with validation of its results: arrays of the right shape that compiled code can use safely."""
 
     @wraps(encode)
     def checked(self: Encoder, observations: Any) -> tuple[Indices, Values]:
@@ -192,7 +192,7 @@ def _checked(encode: Any, batch: bool) -> Callable[[Encoder, Any], tuple[Indices
 
 @kernel
 def first_misfit(indices: Indices, values: Values, size: int) -> int:
-    """The first row that compiled code may not follow, by its indices or because |x|² is not finite; -1 if none."""
+    """The first row with an index out of range or a non-finite |x|²; -1 if there is none."""
     for row in range(indices.shape[0]):
         good, norm = True, 0.0
         for entry in range(indices.shape[1]):

@@ -14,21 +14,21 @@ from tdlambda.features.real import entry_name, real_array
 Outside: TypeAlias = Literal["clip", "raise"]
 
 LEAST, MOST, LOW, HIGH = range(4)
-"""Of each dimension: the range of numbers that are accepted, and the bounds of the box."""
+"""For each dimension: the range of accepted numbers, and the bounds of the box."""
 BOUNDS = 4
-"""Numbers for each dimension; they come first among the numbers of a kernel."""
+"""Count of numbers per dimension; they come first among the numbers of a kernel."""
 
 
 class BoxEncoder(Encoder):
-    """The part that encoders of a box share: bounds, and what becomes of observations outside them.
+    """Base class of encoders of a box: bounds, and the treatment of observations outside them.
 
     Parameters
     ----------
     low, high
-        The bounds, one of each for each dimension (a number for a single dimension).
+        Lower and upper bounds, one of each per dimension (a number for a single dimension).
     outside
-        "clip" moves an observation outside the box to the nearest point of the box, "raise" refuses it.
-        NaN is always refused.
+        "clip" moves an observation outside the box to the nearest point of the box; "raise" rejects it. NaN is
+        always rejected.
 
     Examples
     --------
@@ -43,14 +43,14 @@ class BoxEncoder(Encoder):
         self._high = _bound("high", high)
         if self._low.shape != self._high.shape:
             raise ValueError(
-                "low and high must have the same length, "
+                "low and high must have the same length; "
                 f"got {self._low.size} (low={low!r}) and {self._high.size} (high={high!r})"
             )
         if not (self._low < self._high).all():
-            raise ValueError(f"low must be below high in each dimension, got low={low!r}, high={high!r}")
+            raise ValueError(f"low must be below high in each dimension; got low={low!r}, high={high!r}")
         with np.errstate(over="ignore"):
             if not np.isfinite(self._high - self._low).all():
-                raise ValueError(f"high - low must be finite, got low={low!r}, high={high!r}")
+                raise ValueError(f"high - low must be finite; got low={low!r}, high={high!r}")
         self.outside = choice("outside", outside, ("clip", "raise"))
         self._dimensions = self._low.size
         self._bounds = np.empty((self._dimensions, BOUNDS))
@@ -73,24 +73,24 @@ class BoxEncoder(Encoder):
         value = float(points.flat[position])
         name = entry_name(points, position)
         if math.isnan(value):
-            raise ValueError(f"{name} must be a number, got nan")
+            raise ValueError(f"{name} must be a number; got nan")
         dimension = position % self._dimensions
         low, high = float(self._low[dimension]), float(self._high[dimension])
-        raise ValueError(f'{name} must be in [{low}, {high}] under outside="raise", got {value}')
+        raise ValueError(f'{name} must be in [{low}, {high}] under outside="raise"; got {value}')
 
 
 def _bound(name: str, given: Any) -> Values:
     bound = np.atleast_1d(real_array(name, given))
     if bound.ndim != 1 or bound.size == 0:
-        raise ValueError(f"{name} must be a number or a non-empty vector, got {given!r}")
+        raise ValueError(f"{name} must be a number or a non-empty vector; got {given!r}")
     if not np.isfinite(bound).all():
-        raise ValueError(f"{name} must be finite, got {given!r}")
+        raise ValueError(f"{name} must be finite; got {given!r}")
     return bound
 
 
 @inlined
 def first_outside(obs: Values, numbers: Values) -> int:
-    """Return the first dimension in which the observation has to be refused, or -1; NaN is in no range."""
+    """The first dimension in which the observation is invalid, or -1; NaN is invalid."""
     for i in range(obs.size):
         if not numbers[BOUNDS * i + LEAST] <= obs[i] <= numbers[BOUNDS * i + MOST]:
             return i

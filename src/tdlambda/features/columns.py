@@ -1,4 +1,4 @@
-"""Features for rows of raw numbers, composed of terms: values, lags, differences, cycles, categories, tiles."""
+"""Features of rows of raw numbers, composed of terms: values, lags, differences, cycles, categories, tiles."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "ye
 
 @dataclass(frozen=True)
 class Term:
-    """Some features of one column, or of several."""
+    """Base class of terms: some features of one or several columns."""
 
     kind: ClassVar[str] = ""
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns of numbers that it reads."""
+        """Names of the numeric columns that it reads."""
         return (self.column,) if hasattr(self, "column") else ()
 
     @property
     def size(self) -> int:
-        """How many features it has."""
+        """Number of features."""
         return len(self.names)
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         raise NotImplementedError
 
     @property
     def details(self) -> list[Any]:
-        """Its numbers, for people."""
+        """The settings, in readable form."""
         return []
 
     def __str__(self) -> str:
-        """It in words."""
+        """A description in words."""
         of = self.columns if not hasattr(self, "column") else ("rows" if self.column is None else self.column,)
         more = f": {', '.join(map(str, self.details))}" if self.details else ""
         return f"{self.kind} of {' × '.join(map(str, of))}{more}"
@@ -56,20 +56,20 @@ def _steps(steps: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Number(Term):
-    """A column's value. A column's name alone means this."""
+    """The value of a column; a column's name alone stands for this term."""
 
     column: Name
     kind: ClassVar[str] = "value"
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         return [str(self.column)]
 
 
 @dataclass(frozen=True, init=False)
 class Past(Term):
-    """What has to do with a column's value some rows ago."""
+    """Base class of terms that use a column's value some rows ago."""
 
     column: Name
     steps: tuple[int, ...]
@@ -80,35 +80,35 @@ class Past(Term):
 
     @property
     def details(self) -> list[Any]:
-        """Its numbers, for people."""
+        """The settings, in readable form."""
         return list(self.steps)
 
 
 class Lag(Past):
-    """A column's value some rows ago; the first one where there are not so many."""
+    """The value of a column some rows ago; the first value while there are fewer rows."""
 
     kind: ClassVar[str] = "lags"
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         return [f"{self.column}, {step} ago" for step in self.steps]
 
 
 class Difference(Past):
-    """A column's value less that some rows ago."""
+    """The difference between a column's value and its value some rows ago."""
 
     kind: ClassVar[str] = "differences"
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         return [f"{self.column} - {step} ago" for step in self.steps]
 
 
 @dataclass(frozen=True, init=False)
 class Cycle(Term):
-    """Sine and cosine of a time of the day, of the week, or of any period.
+    """Sine and cosine of the time of day, the time of week, or any other period.
 
     Periods are "minute", "hour", "day", "week", "year", or numbers in the column's unit (seconds for dates). Without a
     column, rows are counted. `harmonics` adds the sines and cosines of 2, 3, … times the frequency.
@@ -133,22 +133,22 @@ class Cycle(Term):
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns of numbers that it reads."""
+        """Names of the numeric columns that it reads."""
         return ()
 
     @property
     def details(self) -> list[Any]:
-        """Its numbers, for people."""
+        """The settings, in readable form."""
         return list(self.periods)
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         waves = [f"{k} × " if k > 1 else "" for k in range(1, self.harmonics + 1)]
         return [f"{what} of {wave}{period}" for period in self.periods for wave in waves for what in ("sine", "cosine")]
 
     def values(self, times: Any) -> Any:
-        """The features at some times [row, feature]."""
+        """The features [row, feature] at these times."""
         seconds = [PERIODS[p] if isinstance(p, str) else p for p in self.periods]
         phases = [2 * np.pi * k / p for p in seconds for k in range(1, self.harmonics + 1)]
         both = [wave(np.asarray(times) * phase) for phase in phases for wave in (np.sin, np.cos)]
@@ -157,7 +157,7 @@ class Cycle(Term):
 
 @dataclass(frozen=True)
 class Category(Term):
-    """One feature for each of a column's values, the last for any other; without `values`, the first `most` seen."""
+    """One-hot features of a column's values, the last for any other value; by default the first `most` values seen."""
 
     column: Name
     values: tuple[Any, ...] | None = None
@@ -165,26 +165,26 @@ class Category(Term):
     kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
-        """Validate."""
+        """Validate the arguments."""
         object.__setattr__(self, "most", integer(self.most, "most", 1, 1_000_000))
         if self.values is not None:
             object.__setattr__(self, "values", tuple(self.values))
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns of numbers that it reads."""
+        """Names of the numeric columns that it reads."""
         return ()
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         known = self.values if self.values is not None else [f"value {k + 1}" for k in range(self.most)]
         return [*(f"{self.column} = {value}" for value in known), f"{self.column}: other"]
 
 
 @dataclass(frozen=True, init=False)
 class Tiles(Term):
-    """Tile coding of one column or of several together, over ± 3 running deviations about the running mean."""
+    """Tile coding of one column or several columns jointly, over ± 3 running deviations about the running mean."""
 
     of: tuple[Name, ...]
     tiles: int
@@ -198,30 +198,30 @@ class Tiles(Term):
         object.__setattr__(self, "tiles", integer(tiles, "tiles", 1, 1000))
         object.__setattr__(self, "tilings", integer(tilings, "tilings", 1, 1000))
         if self.size > 10_000_000:
-            raise ValueError(f"Tiles would have {self.size} features; take fewer tiles or columns")
+            raise ValueError(f"Tiles would have {self.size} features; use fewer tiles or columns")
 
     @property
     def columns(self) -> tuple[Name, ...]:
-        """The columns of numbers that it reads."""
+        """Names of the numeric columns that it reads."""
         return self.of
 
     @property
     def size(self) -> int:
-        """How many features it has."""
+        """Number of features."""
         return int(self.tilings * (self.tiles + 1) ** len(self.of))
 
     @property
     def details(self) -> list[Any]:
-        """Its numbers, for people."""
+        """The settings, in readable form."""
         return [f"{self.tilings} tilings of {self.tiles}"]
 
     @property
     def names(self) -> list[str]:
-        """What its features are called."""
+        """Names of the features."""
         return [f"{' × '.join(map(str, self.of))}, tile {k}" for k in range(self.size)]
 
     def indices(self, z: Any) -> Any:
-        """The active tile of each tiling [row, tiling], of running coordinates [row, column]."""
+        """The active tile of each tiling [row, tiling], from running coordinates [row, column]."""
         unit = (np.clip(z, -3, 3) + 3) / 6 * self.tiles
         found = np.zeros((len(unit), self.tilings), dtype=np.int64)
         for k in range(self.tilings):
@@ -237,21 +237,21 @@ TERMS: dict[str, type[Term]] = {kind.__name__: kind for kind in (Number, Lag, Di
 
 @dataclass(frozen=True, init=False)
 class Columns:
-    """Features of a row of raw numbers, as a sum of terms; `td.Horde` keeps what they need to remember.
+    """Features of a row of raw numbers, composed of terms; `td.Horde` keeps the history that they need.
 
-    Values, lags and differences are put into running coordinates: less a running mean, over a running deviation, both
-    robust against outliers and with forgetting. `td.AutoTD` for vectors of readings does that by itself, exactly, and
-    is given the numbers as they are.
+    Values, lags and differences are standardised: a running mean is subtracted, and the result is divided by a running
+    deviation. Both forget old readings and are robust to outliers. `td.AutoTD` standardises vectors of readings itself,
+    exactly, so it receives the raw numbers.
 
     Parameters
     ----------
     terms
-        Names of columns, for their values, or `Lag`, `Difference`, `Cycle`, `Category`, `Tiles` of `td.features`.
-        Without any, `td.Horde` chooses by the first rows: see `default`.
+        Names of columns, for their values, or the terms `Lag`, `Difference`, `Cycle`, `Category` and `Tiles` of
+        `td.features`. Without terms, `td.Horde` chooses them from the first rows: see `default`.
     constant
-        Whether there is a feature that is always 1.
+        Whether to add a feature that is always 1.
     window
-        Readings over which means and deviations forget.
+        Number of readings, at least 2, over which means and deviations forget.
 
     Examples
     --------
@@ -282,11 +282,11 @@ class Columns:
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return sum(term.size for term in self.terms) + self.constant
 
     def __repr__(self) -> str:
-        """How to write it."""
+        """The call that builds an equal object."""
         options = [f"constant={self.constant}"] * (not self.constant)
         options += [f"window={self.window:g}"] * (self.window != 2000)
         return f"Columns({', '.join([*map(repr, self.terms), *options])})"
@@ -300,13 +300,13 @@ class Columns:
         return "\n".join(f"{text:{width}} {size:>8}" for text, size in lines)
 
     def get_params(self) -> dict[str, Any]:
-        """Plain data, from which `of_params` makes it again."""
+        """The arguments as plain data, from which `of_params` rebuilds the object."""
         terms = [{"term": type(t).__name__, **{k: _plain(v) for k, v in vars(t).items()}} for t in self.terms]
         return {"terms": terms, "constant": self.constant, "window": self.window}
 
     @classmethod
     def of_params(cls, params: dict[str, Any]) -> Columns:
-        """Made of what `get_params` gave."""
+        """Build the object from the result of `get_params`."""
         return cls(*map(_term, params["terms"]), constant=params["constant"], window=params["window"])
 
 
@@ -329,11 +329,11 @@ def _term(given: dict[str, Any]) -> Term:
 def default(
     numbers: list[Name], texts: list[Name], time: Name | None, every: float | None, asked: list[Name], room: int = 64
 ) -> Columns:
-    """Features for a frame of numbers: of every column its value; then, while there is room, lags and cycles.
+    """Default features of a data frame: the value of every column and, as far as the size allows, lags and cycles.
 
-    Lags 1 and 3 and, where a day has some rows, by quarters of it: first of the columns that are asked for. Sine and
-    cosine of the day and the week, or of the year; the commonest values of a column of text. `every` is the time
-    between rows, in seconds.
+    The lags are 1, 3 and, if a day has several rows, quarters of a day, first for the columns that are predicted. The
+    cycles are sine and cosine of the day and the week, or of the year. A column of text contributes the first eight
+    values seen. `every` is the time between rows, in seconds.
     """
     terms: list[Term] = [Number(name) for name in numbers]
     if time is not None and every is not None:

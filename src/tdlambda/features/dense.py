@@ -1,4 +1,4 @@
-"""Observations that are features already."""
+"""Observations that already are feature vectors."""
 
 from typing import Any, SupportsIndex
 
@@ -32,21 +32,21 @@ class Dense(Encoder):
         self._kernel = EncoderKernel(encode_vector, np.empty(0), self.size)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the indices 0..n-1 and the observation's entries."""
+        """The indices 0..n-1 and the observation's entries."""
         return self._indices.copy(), _finite(as_vector(observation, self.size).copy())
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode m vectors, [m, n]; both results have the shape [m, n]."""
+        """The indices and values of m vectors [m, n], each of shape [m, n]."""
         values = _finite(real_vectors(observations, self.size))
         return np.tile(self._indices, (values.shape[0], 1)), values
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
+        """The compiled form of `encode`."""
         return self._kernel
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {"n": self.size}
 
 
@@ -57,13 +57,13 @@ def _finite(vectors: Values) -> Values:
     if row >= 0:
         position = first_not_finite(flat)
         if position >= 0:
-            raise ValueError(f"{entry_name(vectors, position)} must be finite, got {float(flat[position])}")
-        raise ValueError(f"observation: |x|² must be finite, got {flat[row * length : (row + 1) * length]}")
+            raise ValueError(f"{entry_name(vectors, position)} must be finite; got {float(flat[position])}")
+        raise ValueError(f"observation: |x|² must be finite; got {flat[row * length : (row + 1) * length]}")
     return vectors
 
 
 def encode_vector(obs: Values, numbers: Values, index: Indices, value: Values) -> int:  # noqa: ARG001
-    """The kernel of ``Dense``, which needs no numbers; see ``EncoderKernel``."""
+    """The kernel of `Dense`, which needs no numbers; see `EncoderKernel`."""
     if overflows(obs):
         return 1
     for i in range(obs.size):

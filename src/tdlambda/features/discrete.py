@@ -9,25 +9,25 @@ from tdlambda.features.base import Indices
 
 
 def state_index(observation: Any, n: int) -> int:
-    """Return the observation as a Python int in 0..n-1, or raise."""
+    """The observation as a Python int; raise unless it is in 0..n-1."""
     state = observation if type(observation) is int else integer("observation", observation)
     if not 0 <= state < n:
-        raise ValueError(f"observation must be in 0..{n - 1}, got {state}")
+        raise ValueError(f"observation must be in 0..{n - 1}; got {state}")
     return state
 
 
 def state_indices(observations: Any, n: int) -> Indices:
-    """Return the observations as a fresh array of integers in 0..n-1, or raise."""
+    """The observations as a new array of integers; raise unless they are in 0..n-1."""
     states = fresh_array("observations", observations)
     if states.shape == (0,):
         # An empty list has no integer type of its own.
         return np.empty(0, dtype=np.int64)
     if states.dtype.kind not in "iu":
-        raise TypeError(f"observations must be integers, got an array of {states.dtype}")
+        raise TypeError(f"observations must be integers; got an array of {states.dtype}")
     if states.ndim != 1:
-        raise ValueError(f"observations must be one-dimensional, got the shape {states.shape}")
+        raise ValueError(f"observations must be one-dimensional; got the shape {states.shape}")
     outside = (states < 0) | (states >= n)
     if outside.any():
         row = int(outside.argmax())
-        raise ValueError(f"observations[{row}] must be in 0..{n - 1}, got {states[row]}")
+        raise ValueError(f"observations[{row}] must be in 0..{n - 1}; got {states[row]}")
     return states.astype(np.int64, copy=False)

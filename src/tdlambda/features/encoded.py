@@ -1,4 +1,4 @@
-"""Observations that are encoded already."""
+"""Observations that already are encoded."""
 
 from typing import Any, SupportsIndex
 
@@ -11,16 +11,16 @@ from tdlambda.features.real import real_vector, real_vectors
 
 
 class Encoded(Encoder):
-    """Features that somebody has encoded: an observation is the indices, then the values, of the active ones.
+    """Features that are already encoded: an observation holds the indices, then the values, of the active features.
 
-    Several learners on one stream share one encoding this way (`td.Horde`).
+    This lets several learners on one stream share one encoding, as in `td.Horde`.
 
     Parameters
     ----------
     size
         Number of features.
     active
-        How many are active at a time.
+        Number of active features in an observation.
 
     Examples
     --------
@@ -34,12 +34,12 @@ class Encoded(Encoder):
         self._kernel = EncoderKernel(encode_encoded, np.array([float(self.size)]), 2 * self.active)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the two halves."""
+        """The two halves of the observation: indices and values."""
         index, value = self._halves(real_vector(observation, 2 * self.active).reshape(1, -1))
         return index[0], value[0]
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations; both results have the shape [n, active]."""
+        """The indices and values of n observations, each of shape [n, active]."""
         return self._halves(real_vectors(observations, 2 * self.active))
 
     def _halves(self, rows: Values) -> tuple[Indices, Values]:
@@ -53,16 +53,16 @@ class Encoded(Encoder):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
+        """The compiled form of `encode`."""
         return self._kernel
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {"size": self.size, "active": self.active}
 
 
 def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``Encoded``; the number is how many features there are."""
+    """The kernel of `Encoded`; the number is how many features there are."""
     n, norm = obs.size // 2, 0.0
     for j in range(n):
         at = obs[j]

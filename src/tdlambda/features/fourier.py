@@ -11,7 +11,7 @@ from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.box import BOUNDS, BoxEncoder, Outside, coordinate, first_outside
 from tdlambda.features.real import real_vectors
 
-# 16 GiB an encoding: far beyond use, and well before NumPy's own messages turn obscure.
+# 16 GiB per encoding: far beyond practical use, and below the sizes at which NumPy's own messages become obscure.
 _MOST_FEATURES = 2**31
 
 
@@ -25,11 +25,11 @@ class Fourier(BoxEncoder):
     Parameters
     ----------
     low, high
-        The box's bounds, one of each for each dimension.
+        Bounds of the box, one of each per dimension.
     order
-        The highest frequency along a dimension, in half periods a box.
+        Highest frequency along a dimension, in half periods per box.
     outside
-        "clip" or "raise": what becomes of an observation outside the box.
+        Treatment of an observation outside the box: "clip" or "raise".
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Fourier(BoxEncoder):
         self.size = (self.order + 1) ** self._dimensions
         if self.size > _MOST_FEATURES:
             raise ValueError(
-                f"order must give at most 2**31 features, got {self.size} "
+                f"order must give at most 2**31 features; got {self.size} "
                 f"(order={self.order}, {self._dimensions} dimensions)"
             )
         self.active = self.size
@@ -56,21 +56,21 @@ class Fourier(BoxEncoder):
 
     @property
     def scales(self) -> Values:
-        """The paper's step-size factors, one a feature: αᵢ = α/‖cᵢ‖, and α for c = 0."""
+        """The paper's step-size factors, one per feature: αᵢ = α/‖cᵢ‖, and α for c = 0."""
         frequencies = np.indices((self.order + 1,) * self._dimensions, dtype=np.float64)
         norms = np.sqrt((frequencies**2).sum(axis=0)).reshape(-1)
         norms[0] = 1.0
         return np.asarray(1.0 / norms)
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the indices 0..size-1 and the value of each feature."""
+        """The indices 0..size-1 and the value of each feature."""
         point = as_vector(observation, self._dimensions)
         values = np.empty(self.size)
         self._fill(point, point, values)
         return self._indices.copy(), values
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations, [n, dimensions]; both results have the shape [n, size]."""
+        """The indices and values of n observations [n, dimensions], each of shape [n, size]."""
         points = real_vectors(observations, self._dimensions)
         values = np.empty((points.shape[0], self.size))
         self._fill(points, points.reshape(-1), values.reshape(-1))
@@ -78,11 +78,11 @@ class Fourier(BoxEncoder):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``."""
+        """The compiled form of `encode`."""
         return self._kernel
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "low": self._low.tolist(),
             "high": self._high.tolist(),
@@ -97,7 +97,7 @@ class Fourier(BoxEncoder):
 
 
 def encode_cosines(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``Fourier``; see ``EncoderKernel``."""
+    """The kernel of `Fourier`; see `EncoderKernel`."""
     if first_outside(obs, numbers) >= 0:
         return 1
     for feature in range(index.size):
@@ -129,7 +129,7 @@ def cosines(obs: Values, numbers: Values, value: Values) -> None:
 def _fill_cosines(points: Values, numbers: Values, dimensions: int, size: int, values: Values) -> int:
     """Fill in the features of each flat point.
 
-    Return the flat position of the first entry of the points that has to be refused, or -1.
+    Return the flat position of the first invalid entry, or -1.
     """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]

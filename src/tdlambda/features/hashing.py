@@ -8,7 +8,7 @@ from tdlambda.features.base import Indices
 
 @inlined
 def mix(z: np.uint64) -> np.uint64:
-    """Return the SplitMix64 finaliser of z: a bijection of the 64-bit integers, the same on every machine.
+    """The SplitMix64 finaliser of z: a bijection of the 64-bit integers, the same on every machine.
 
     Steele, Lea & Flood (2014), Fast Splittable Pseudorandom Number Generators, with the constants of
     Stafford's variant 13.
@@ -27,10 +27,10 @@ def slot(tile: int, slots: int) -> np.int64:
 
 @kernel
 def hash_tiles(indices: Indices, active: int, tilings: int, owner: Indices) -> int:
-    """Replace the tiles by their slots, the first ``tilings`` of each ``active`` flat entries; the bias comes last.
+    """Replace the tiles by their slots, the first `tilings` of each `active` flat entries; the bias comes last.
 
-    A slot's first tile becomes its owner. Return in how many encodings some tile came to a slot that
-    another tile owns.
+    The first tile in a slot becomes its owner. Return the number of encodings in which a tile was hashed to a slot
+    that another tile owns.
     """
     collisions = 0
     for start in range(0, indices.size, active):

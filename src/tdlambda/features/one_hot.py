@@ -1,4 +1,4 @@
-"""One feature a state."""
+"""One feature per state."""
 
 from typing import Any, SupportsIndex
 
@@ -40,27 +40,27 @@ class OneHot(Encoder):
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode`` for loops, which have a state as a vector of one number."""
+        """The kernel for compiled loops, in which a state is a vector of one number."""
         return EncoderKernel(encode_state, np.array([float(self.size)]), 1, binary=True)
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
-        """Return the state as the only index, with the value 1."""
+        """The state as the only index, with the value 1."""
         indices = np.empty(1, dtype=np.int64)
         indices[0] = state_index(observation, self.size)
         return indices, self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n states; both results have the shape [n, 1]."""
+        """The indices and values of n states, each of shape [n, 1]."""
         indices = state_indices(observations, self.size).reshape(-1, 1)
         return indices, np.ones(indices.shape)
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {"n": self.size}
 
 
 def encode_state(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``OneHot``; see ``EncoderKernel``."""
+    """The kernel of `OneHot`; see `EncoderKernel`."""
     if not 0 <= obs[0] < numbers[0]:
         return 1
     index[0], value[0] = int(obs[0]), 1.0

@@ -1,4 +1,4 @@
-"""Features of an observation with an action: a copy of the features for each action."""
+"""Features of state-action pairs: a copy of the state's features for each action."""
 
 from typing import Any, SupportsIndex
 
@@ -10,7 +10,7 @@ from tdlambda.features.discrete import state_index
 
 
 class Pairs(Encoder):
-    """x(s, a): the features x(s) in the place of action a, and 0 in those of all others.
+    """Features x(s, a) of state-action pairs: x(s) in the block of action a, and 0 in the blocks of all others.
 
     Observations are pairs (observation, action). Feature i with action a has the index i · actions + a, so that the
     weights of all actions lie side by side.
@@ -20,7 +20,7 @@ class Pairs(Encoder):
     features
         Encoder of observations.
     actions
-        How many there are; they are the integers from 0.
+        Number of actions, which are the integers from 0.
 
     Examples
     --------
@@ -44,14 +44,14 @@ class Pairs(Encoder):
         return index * self.actions + state_index(action, self.actions), value
 
     def encode_batch(self, observations: Any) -> tuple[Indices, Values]:
-        """The features of n pairs; both results have the shape [n, active]."""
+        """The indices and values of n pairs, each of shape [n, active]."""
         pairs = [_pair(observation) for observation in observations]
         index, value = self.features.encode_batch([obs for obs, _ in pairs])
         actions = np.array([state_index(action, self.actions) for _, action in pairs], dtype=np.int64)
         return index * self.actions + actions[:, None], value
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
+        """The constructor's arguments."""
         return {"features": self.features, "actions": self.actions}
 
 
@@ -59,5 +59,5 @@ def _pair(observation: Any) -> tuple[Any, Any]:
     try:
         obs, action = observation
     except (TypeError, ValueError):
-        raise TypeError(f"observation must be a pair (observation, action), got {observation!r}") from None
+        raise TypeError(f"observation must be a pair (observation, action); got {observation!r}") from None
     return obs, action

@@ -12,38 +12,38 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def real_array(name: str, given: Any) -> Floats:
-    """Return a fresh array of float64 in C order, or raise."""
+    """The argument as a new array of float64 in C order; raise if it is not real numbers."""
     array = fresh_array(name, given)
     if array.dtype == _FLOAT64:
         return array
     # NumPy would also read "1.5" as a number and drop an imaginary part.
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be real numbers, got {given!r}")
+        raise TypeError(f"{name} must be real numbers; got {given!r}")
     return array.astype(np.float64)
 
 
 def real_vector(observation: Any, length: int) -> Floats:
-    """Return one observation as a fresh vector of this length; a scalar will do for the length 1."""
+    """One observation as a new vector of this length; a scalar is accepted for length 1."""
     vector = real_array("observation", observation)
     if vector.shape == (length,):
         return vector
     if vector.shape == () and length == 1:
         return vector.reshape(1)
-    raise ValueError(f"observation must have the shape ({length},), got the shape {vector.shape}")
+    raise ValueError(f"observation must have the shape ({length},); got the shape {vector.shape}")
 
 
 def real_vectors(observations: Any, length: int) -> Floats:
-    """Return n observations as a fresh [n, length] array; [n] will do for the length 1."""
+    """The observations as a new [n, length] array; shape [n] is accepted for length 1."""
     vectors = real_array("observations", observations)
     if vectors.ndim == 2 and vectors.shape[1] == length:
         return vectors
     if vectors.ndim == 1 and (length == 1 or vectors.size == 0):
         return vectors.reshape(-1, length)
-    raise ValueError(f"observations must have the shape (n, {length}), got the shape {vectors.shape}")
+    raise ValueError(f"observations must have the shape (n, {length}); got the shape {vectors.shape}")
 
 
 def entry_name(vectors: Floats, position: int) -> str:
-    """Name the entry at a flat position as the user would index it."""
+    """The name of the entry at a flat position, as the user would index it."""
     if vectors.ndim == 1:
         return f"observation[{position}]"
     row, column = divmod(position, vectors.shape[1])
@@ -52,7 +52,7 @@ def entry_name(vectors: Floats, position: int) -> str:
 
 @inlined
 def overflows(x: Floats) -> bool:
-    """Tell whether |x|² is not finite; it is not where an entry of x is not."""
+    """Whether |x|² is not finite, as it is if an entry of x is not finite."""
     norm = 0.0
     for entry in range(x.size):
         norm += x[entry] * x[entry]
@@ -61,7 +61,7 @@ def overflows(x: Floats) -> bool:
 
 @kernel
 def first_overflow(rows: Floats, length: int) -> int:
-    """Return the first row whose |x|² is not finite, or -1; the rows, each of this length, follow each other."""
+    """The first row whose |x|² is not finite, or -1; the rows, each of this length, are stored one after another."""
     for row in range(rows.size // length):
         if overflows(rows[row * length : (row + 1) * length]):
             return row
@@ -70,7 +70,7 @@ def first_overflow(rows: Floats, length: int) -> int:
 
 @compiled
 def first_not_finite(values: Floats) -> int:
-    """Return the first flat position of a NaN or an infinity, or -1."""
+    """The first flat position of a NaN or an infinity, or -1."""
     for position in range(values.size):
         if not np.isfinite(values[position]):
             return position

@@ -1,13 +1,13 @@
-"""Readings in running coordinates: mean and deviation with forgetting, outliers cut, and what is odd about a sensor.
+"""Running standardisation of readings, robust to outliers, and detection of unusual sensor behaviour.
 
-The mean m and the variance s² of a signal follow with the rate η = max(1/n, 1/window), each reading first cut to CUT
-deviations:
+The mean m and the variance s² of a signal are updated with the rate η = max(1/n, 1/window), after each reading is
+clipped to CUT deviations:
 
     d = clip(v - m, ± CUT s),    m += η d,    s² += η (d² - s²),    z = clip((v - m) / s, ± MOST)
 
-so that one reading of any size moves m by at most CUT s η. When FAR_FOR readings in a row are further than FAR
-deviations away, or a signal moves QUIET times less than it did for QUIET_FOR readings, the unit or the level has
-changed: m and s begin anew, and an event says so.
+so that one reading of any size moves m by at most CUT s η. When FAR_FOR readings in a row are more than FAR deviations
+away, or a signal moves QUIET times less than before for QUIET_FOR readings, the unit or the level has changed: m and s
+restart, and an event is recorded.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MEAN, SQUARE, COUNT, LAST, SAME, CHANGES, FAR_RUN, MOVES, RECENT, QUIET_RUN, SAI
 differed; far readings in a row; the mean step, of all and of the last ones; steps since it is quiet; the last event."""
 CUT, MOST = 4.0, 10.0
 WARM = 16
-"""Readings before any is cut."""
+"""Number of readings before any is clipped."""
 FAR, FAR_FOR = 8.0, 16
 QUIET, QUIET_FOR = 50.0, 50
 STUCK_FOR = 50
 OUTLIER, SILENCE = 30.0, 500.0
 """Deviations of a reading that is an event by itself; readings between two events of one kind of a signal."""
 EVENTS = ("", "outlier", "stuck", "change")
-"""What events are called: 1, 2, 3."""
+"""Names of events 1, 2 and 3."""
 TINY = 1e-12
 
 
@@ -52,7 +52,7 @@ def placed(s: Floats, v: float) -> float:
 
 @part
 def observe(s: Floats, v: float, window: float) -> int:
-    """Let a reading count; the event that it is, 0 for none."""
+    """Update the statistics with a reading; return its event, 0 for none."""
     event, size, moved = 0, deviation(s), 0.0
     s[SAID] += 1.0
     if s[COUNT] > 0.0:

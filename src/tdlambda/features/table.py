@@ -11,14 +11,14 @@ from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 
 class Table(Encoder):
-    """State s has row s of a given feature matrix: x(s) = Xᵀeₛ.
+    """Features looked up in a matrix: state s has the features of row s, x(s) = Xᵀeₛ.
 
-    Only non-zero entries are kept, so ``active`` is the largest number of them in a row (at least 1).
+    Only non-zero entries are stored, so `active` is the largest number of them in a row (at least 1).
 
     Parameters
     ----------
     matrix
-        The real feature matrix X, [number of states, size]; observations are integers that choose a row.
+        Real feature matrix X, [number of states, size]; observations are integers that select a row.
 
     Examples
     --------
@@ -37,14 +37,14 @@ class Table(Encoder):
     def __init__(self, matrix: ArrayLike) -> None:
         X = real_array("matrix", matrix)
         if X.ndim != 2 or X.size == 0:
-            raise ValueError(f"matrix must be a non-empty two-dimensional array, got the shape {X.shape}")
+            raise ValueError(f"matrix must be a non-empty two-dimensional array; got the shape {X.shape}")
         position = first_not_finite(X.reshape(-1))
         if position >= 0:
             row, column = divmod(position, X.shape[1])
-            raise ValueError(f"matrix must be finite, got matrix[{row}][{column}] = {X[row, column]}")
+            raise ValueError(f"matrix must be finite; got matrix[{row}][{column}] = {X[row, column]}")
         row = first_overflow(X.reshape(-1), X.shape[1])
         if row >= 0:
-            raise ValueError(f"matrix: |x|² must be finite, got the row {X[row]}")
+            raise ValueError(f"matrix: |x|² must be finite; got the row {X[row]}")
         nonzero = X != 0.0
         self.size = X.shape[1]
         self.active = max(1, int(nonzero.sum(axis=1).max()))
@@ -57,19 +57,19 @@ class Table(Encoder):
         self._values[rows, entries] = X[rows, columns]
 
     def encode(self, observation: SupportsIndex) -> tuple[Indices, Values]:
-        """Return the non-zeros of the state's row, in the order of their indices, padded with zeros."""
+        """The non-zeros of the state's row, in the order of their indices, padded with zeros."""
         state = state_index(observation, self.states)
         return self._indices[state].copy(), self._values[state].copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n states; both results have the shape [n, active]."""
+        """The indices and values of n states, each of shape [n, active]."""
         states = state_indices(observations, self.states)
         return self._indices[states], self._values[states]
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {"matrix": self.matrix(np.arange(self.states)).tolist()}
 
     def __repr__(self) -> str:
-        """Describe the matrix instead of writing it out."""
+        """The call with the shape of the matrix instead of its entries."""
         return f"Table(matrix=<{self.states} states, {self.size} features, {self.active} active>)"

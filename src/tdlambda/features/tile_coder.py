@@ -13,12 +13,12 @@ from tdlambda.features.hashing import hash_tiles
 from tdlambda.features.real import real_vectors
 from tdlambda.features.tiling import encode_hashed_tiles, encode_tiles, tile_points, tiling_numbers
 
-# From here on float64, in which tiles are found, cannot number them one by one.
+# Beyond this, float64, in which tiles are computed, cannot represent every tile number.
 _MOST_TILES = 2**53
 
 
 class TileCoder(BoxEncoder):
-    """Tile coding: several grids laid over a box, each moved by a fraction of a tile.
+    """Tile coding: several grids over a box, each offset by a fraction of a tile.
 
     Along dimension i (from 0), tiling k has the tile ⌊(xᵢ - lowᵢ)/(highᵢ - lowᵢ) · tilesᵢ + oₖᵢ⌋, clipped
     to 0..tilesᵢ-1: nothing wraps around. With n tilings the offsets are oₖᵢ = ((k·dᵢ mod n) + ½)/n - ½
@@ -30,20 +30,20 @@ class TileCoder(BoxEncoder):
     Parameters
     ----------
     low, high
-        The box's bounds, one of each for each dimension.
+        Bounds of the box, one of each per dimension.
     tilings
         Number of tilings, n: the number of active tiles.
     tiles
-        Number of tiles along each dimension, or one number for all.
+        Number of tiles along each dimension, or one number for all dimensions.
     offsets
         "symmetric" or "asymmetric".
     bias
-        Add a last feature that is always 1.
+        Whether to add a last feature that is always 1.
     hash_size
-        Hash all tiles into this many features; None gives each tile its own. Tiles of one encoding may
-        come to the same slot: their index then occurs twice, and equal indices add.
+        Number of features into which all tiles are hashed; None gives each tile its own. Tiles of one encoding may be
+        hashed to the same slot: their index then occurs twice, and equal indices add.
     outside
-        "clip" or "raise": what becomes of an observation outside the box.
+        Treatment of an observation outside the box: "clip" or "raise".
 
     Examples
     --------
@@ -71,13 +71,13 @@ class TileCoder(BoxEncoder):
         self.tiles = _checked_tiles(tiles, self._dimensions)
         self.offsets = choice("offsets", offsets, ("symmetric", "asymmetric"))
         if not isinstance(bias, bool):
-            raise TypeError(f"bias must be True or False, got {bias!r}")
+            raise TypeError(f"bias must be True or False; got {bias!r}")
         self.bias = bias
         self.hash_size = None if hash_size is None else whole_number("hash_size", hash_size, least=1)
         tile_count = self.tilings * math.prod(self.tiles)
         if tile_count >= 2**62:
             raise ValueError(
-                "tilings * prod(tiles) must be below 2**62, "
+                "tilings * prod(tiles) must be below 2**62; "
                 f"got {tile_count} (tilings={self.tilings}, tiles={self.tiles})"
             )
         self.size = (self.hash_size or tile_count) + bias
@@ -99,38 +99,38 @@ class TileCoder(BoxEncoder):
 
     @property
     def collisions(self) -> int:
-        """Encodings so far in which a tile came to a slot first taken by another tile.
+        """Number of encodings so far in which a tile was hashed to a slot that another tile owns.
 
-        A diagnostic of ``hash_size``; the encodings do not depend on it. Always 0 without hashing.
+        A diagnostic of `hash_size`; the encodings do not depend on it. Always 0 without hashing.
         """
         return self._collisions
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode``; None with ``hash_size``, because compiled code counts no collisions."""
+        """The compiled form of `encode`; None with `hash_size`, because compiled code does not count collisions."""
         return self._kernel if self.hash_size is None else None
 
     @property
     def loop_kernel(self) -> EncoderKernel | None:
-        """The compiled form of ``encode`` for loops, which count no collisions."""
+        """The kernel for compiled loops, which do not count collisions."""
         return self._kernel
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
-        """Return the active tile of each tiling (and the bias), with the value 1."""
+        """The active tile of each tiling (and the bias), with the value 1."""
         point = as_vector(observation, self._dimensions)
         indices = np.empty(self.active, np.int64)
         self._tile(point, point, indices)
         return indices, self._ones.copy()
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
-        """Encode n observations, [n, dimensions]; both results have the shape [n, active]."""
+        """The indices and values of n observations [n, dimensions], each of shape [n, active]."""
         points = real_vectors(observations, self._dimensions)
         indices = np.empty((points.shape[0], self.active), np.int64)
         self._tile(points, points.reshape(-1), indices.reshape(-1))
         return indices, np.ones(indices.shape)
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments as plain data."""
+        """The constructor's arguments as plain data."""
         return {
             "low": self._low.tolist(),
             "high": self._high.tolist(),
@@ -154,12 +154,12 @@ def _checked_tiles(tiles: Any, dimensions: int) -> tuple[int, ...]:
     if np.ndim(tiles) == 0:
         return (_tile_count("tiles", tiles),) * dimensions
     if len(tiles) != dimensions:
-        raise ValueError(f"tiles must be one number or one for each of {dimensions} dimensions, got {tiles!r}")
+        raise ValueError(f"tiles must be one number or one for each of {dimensions} dimensions; got {tiles!r}")
     return tuple(_tile_count(f"tiles[{i}]", count) for i, count in enumerate(tiles))
 
 
 def _tile_count(name: str, given: Any) -> int:
     count = whole_number(name, given, least=1)
     if count > _MOST_TILES:
-        raise ValueError(f"{name} must be at most 2**53, the precision of an observation, got {count}")
+        raise ValueError(f"{name} must be at most 2**53, the precision of an observation; got {count}")
     return count

@@ -1,4 +1,4 @@
-"""Which tile of each tiling a point is in."""
+"""The active tile of each tiling at a point."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tdlambda.features.hashing import slot
 
 
 def tiling_numbers(bounds: Values, tiles: tuple[int, ...], offsets: Values, bias: bool) -> Values:
-    """Pack what ``tile_point`` needs: the bounds, then for each dimension its tiles and the offset of each tiling.
+    """Pack what `tile_point` needs: the bounds, then for each dimension its tiles and the offset of each tiling.
 
     The bias is one more tiling, moved so far down that every point is in its first tile.
     """
@@ -21,7 +21,7 @@ def tiling_numbers(bounds: Values, tiles: tuple[int, ...], offsets: Values, bias
 
 
 def encode_tiles(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``TileCoder`` without hashing; see ``EncoderKernel``."""
+    """The kernel of `TileCoder` without hashing; see `EncoderKernel`."""
     if first_outside(obs, numbers) >= 0:
         return 1
     tile_point(obs, numbers, index)
@@ -31,7 +31,7 @@ def encode_tiles(obs: Values, numbers: Values, index: Indices, value: Values) ->
 
 
 def encode_hashed_tiles(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of ``TileCoder`` with hashing; the last two numbers are those of tilings and of slots."""
+    """The kernel of `TileCoder` with hashing; the last two numbers are those of tilings and of slots."""
     if first_outside(obs, numbers) >= 0:
         return 1
     tile_point(obs, numbers, index)
@@ -44,7 +44,7 @@ def encode_hashed_tiles(obs: Values, numbers: Values, index: Indices, value: Val
 
 @lanewise
 def tile_point(obs: Values, numbers: Values, index: Indices) -> None:
-    """Fill in the tile of the observation in each tiling, by the numbers of ``tiling_numbers``."""
+    """Fill in the tile of the observation in each tiling, by the numbers of `tiling_numbers`."""
     start = BOUNDS * obs.size
     # Dimension by dimension, so that each coordinate is scaled once and the inner loop runs along the offsets.
     for i in range(obs.size):
@@ -59,7 +59,7 @@ def tile_point(obs: Values, numbers: Values, index: Indices) -> None:
 
 @inlined
 def cell(point: float, tiles: float, offset: float) -> float:
-    """The tile, along one dimension, of a point in [0, 1]; as a float, which the compiler can make vectors of."""
+    """The tile of a point in [0, 1] along one dimension, as a float, so that the compiler can vectorise the loop."""
     return min(max(np.floor(point * tiles + offset), 0.0), tiles - 1.0)
 
 
@@ -67,7 +67,7 @@ def cell(point: float, tiles: float, offset: float) -> float:
 def tile_points(points: Values, numbers: Values, dimensions: int, active: int, indices: Indices) -> int:
     """Fill in the tiles of each flat point.
 
-    Return the flat position of the first entry of the points that has to be refused, or -1.
+    Return the flat position of the first invalid entry, or -1.
     """
     for row in range(points.size // dimensions):
         obs = points[row * dimensions : (row + 1) * dimensions]

@@ -1,4 +1,4 @@
-"""The objects a user holds: learners with traces (`Algorithm`), and those that are no declarations."""
+"""Learners: `Algorithm`, the base of those declared by equations, and learners of other kinds."""
 
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.allstd import LambdaChoice, choose_lambda

@@ -1,4 +1,4 @@
-"""Learners with eligibility traces: a declaration (`core.declare`) and the object a user holds, in one class."""
+"""Learners with eligibility traces: one class is both the declaration (`core.declare`) and the learner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tdlambda.rules.base import Seen
 _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
 _ANY = np.zeros((2, 2))[:, 0]
-"""A vector of any stride, to compile for."""
+"""Type of a vector with any stride, for which entry points are compiled."""
 _COMMON = (
     "features", "alpha", "lam", "correction", "centering", "initial", "trace_tolerance", "bound", "on_divergence",
     "dtype",
@@ -47,7 +47,7 @@ def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool, mixed: boo
 
 
 class _Form:
-    """What of a rule decides the generated code; equal forms share a model."""
+    """The properties of a rule that determine the generated code; equal forms share a model."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -67,14 +67,14 @@ def _module(model: Model, sparse: bool, encode: Any) -> ModuleType:
 
 
 def _signature(kind: type[Algorithm]) -> inspect.Signature:
-    """The parameters of a class: of its constructor and, where that takes **options, of its bases and declaration."""
+    """The parameters of a constructor; if it takes **options, also those of its base classes and its declaration."""
     by_name = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     owners = [c for c in kind.__mro__[: kind.__mro__.index(Algorithm) + 1] if "__init__" in vars(c)]
     own, *further = ([*inspect.signature(vars(c)["__init__"]).parameters.values()][1:] for c in owners)
     defaults = {name: getattr(kind, name, Parameter.empty) for name in kind.number_names()}
     further.append([Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()])
     shown, kinds = {p.name: p for p in own if p.kind in by_name}, {p.kind for p in own}
-    passed = () if Parameter.VAR_POSITIONAL in kinds else _COMMON[:3]  # what a constructor gives its base by position
+    passed = () if Parameter.VAR_POSITIONAL in kinds else _COMMON[:3]  # passed on by position
     for given in further:
         if Parameter.VAR_KEYWORD in kinds:
             new = [p for p in given if p.kind in by_name and p.name not in (*shown, *passed)]
@@ -84,47 +84,48 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
 
 
 def _is_matrix(rows: Any, width: int) -> bool:
-    """Whether compiled code may read these observations as they are."""
+    """Whether compiled code can read these observations without conversion."""
     return bool(rows.dtype == _FLOAT and rows.ndim == 2 and rows.shape[1] == width)
 
 
 class Algorithm(Learner, declare.Algorithm, base=True):
-    """An algorithm with eligibility traces, declared by its equations: `td.TD`, `td.TrueOnlineTD`, or one of your own.
+    """Base class of learners with eligibility traces, such as `td.TD`; a subclass declares its equations.
 
     Parameters
     ----------
     features
         Encoder of observations.
     alpha
-        Step size α: a number, a schedule such as `td.steps.OneOver("visits")`, or step sizes that adapt, such as
-        `td.steps.Swift()`, where they are defined for the algorithm.
+        Step size α > 0: a number, a schedule such as `td.steps.OneOver("visits")`, or an adaptive step size such as
+        `td.steps.Swift()`, if it is defined for the algorithm.
     lam
-        λ: a number, one for each state, a rule, or the name of one: "auto" is `td.rules.LambdaMixture()`, "meta"
-        `td.rules.Meta()`, "greedy" `td.rules.Greedy()`.
+        Trace decay λ: a number in [0, 1], one number for each state, a rule, or the name of a rule: "auto" is
+        `td.rules.LambdaMixture()`, "meta" is `td.rules.Meta()`, "greedy" is `td.rules.Greedy()`.
     correction
-        Trace coefficient off-policy: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a
-        `td.mdp.TraceCorrection`.
-        "tree" and "abtd" need the behaviour policy's probability of each action, `update(…, behavior=)`.
+        Off-policy trace coefficient: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a
+        `td.mdp.TraceCorrection`. "tree" and "abtd" need the behaviour policy's probability of each action:
+        `update(…, behavior=)`.
     centering
-        Reward centring: the step size of the average reward r̄ as a multiple η of α, for tasks without end. The learner
-        then learns from r' - r̄, with r̄ += η α ρ δ, and predicts the discounted sum of r - r̄; with a constant γ the
-        discounted value is that plus r̄/(1 - γ). With step sizes that adapt, α is the one they begin with. None: none.
+        Reward centring, for continuing tasks: step size of the average reward r̄ as a multiple η of α (of the initial α
+        if step sizes adapt). The learner learns from r' - r̄, with r̄ += η α ρ δ, and predicts the discounted sum of
+        r - r̄. With a constant γ, the discounted value is this prediction plus r̄/(1 - γ). None turns centring off.
     initial
-        Weights at the start: one number or one for each feature.
+        Initial weights: one number or one for each feature.
     trace_tolerance
-        With more than 128 features, traces are kept for those features only where some trace exceeds this (times α
-        for traces that carry α); 0 keeps all that are not exactly 0. A dropped trace would have changed a weight by
-        at most tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
+        Threshold in [0, 1) below which traces are dropped, with more than 128 features; multiplied by α for traces
+        that carry α. 0 keeps every nonzero trace. A dropped trace would have changed a weight by at most
+        tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
     bound
-        How many times a prediction may exceed the largest value that rewards and discounts so far allow (the largest
-        reward over 1 - γ, or over ten of the longest episodes); beyond, it is divergence. Of a variance, its square.
+        A prediction diverges when it exceeds `bound` times the largest value that the rewards and discounts so far
+        allow: the largest reward divided by 1 - γ, or multiplied by ten times the longest episode. For a variance,
+        the square of that value.
     on_divergence
-        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+        "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype
-        "float64", or "float32" for weights and traces at half the memory.
+        "float64", or "float32", which halves the memory of weights and traces.
     numbers
-        Further step sizes and parameters that the declaration names (`sizes`, `parameters`); a class attribute of the
-        same name is the default, and `ranges` says which numbers are allowed.
+        Further step sizes and parameters that the declaration names (`sizes`, `parameters`). A class attribute of the
+        same name is the default, and `ranges` validates them.
 
     Examples
     --------
@@ -154,12 +155,12 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     takes_adaptive = True
     alpha: Alpha
     _corrects: bool = False
-    """Whether each step brings a factor on λ'."""
+    """Whether each step supplies a factor on λ'."""
     _mixes: bool = False
     """Whether x' may be a mixture: see `core.model`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Show every parameter in the signature."""
+        """List every parameter in the signature of the class."""
         super().__init_subclass__(**options)
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
@@ -180,7 +181,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     ) -> None:
         super().__init__(features, lam)
         if not hasattr(self._declared, "step"):
-            raise TypeError(f"{type(self).__name__} declares no step; take td.TrueOnlineTD, say, or declare one")
+            raise TypeError(f"{type(self).__name__} declares no step; use td.TrueOnlineTD, say, or declare one")
         choice(on_divergence, "on_divergence", "raise", "flag")
         choice(dtype, "dtype", "float64", "float32")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
@@ -206,7 +207,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self._allocate(start)
 
     def _take_numbers(self, given: dict[str, Any]) -> None:
-        """The declaration's further numbers, from arguments or class attributes."""
+        """Set the declaration's further numbers from arguments or class attributes."""
         kind, names = type(self), self._declared.number_names()
         unknown = sorted(set(given) - set(names))
         if unknown:
@@ -219,15 +220,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             setattr(self, name, number(kind.ranges.get(name, number)(value, name), name))
 
     def _allocate(self, start: Floats) -> None:
-        """Memory for the model: rows, the rule's rows, the list of live features, and a record of numbers."""
+        """Allocate the model's memory: rows, the rule's rows, the list of live features, and a record of numbers."""
         declaration: Any = self.declaration
         self.model = model = self._modelled()
         size, width = self.features.size, self._lam_features.size
         by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
         self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
         room = size + (-size % 4 if size <= runtime.DENSE_SIZE else (64 - size) % 512)
-        # Rows are a little wider than the features: few fill whole vectors of four, and many avoid rows whose addresses
-        # differ by a multiple of 4096 bytes, which would push each other out of the processor's cache.
+        # Rows are padded: short ones to whole vectors of four, long ones so that their addresses do not differ by a
+        # multiple of 4096 bytes, which would cause cache-set conflicts.
         self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
         for name, begin in declaration.starts.items():
             self._rows[[model.rows.index(f"{k}_{name}") for k in model.estimates]] = begin
@@ -247,15 +248,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return _model(declaration, form, sizes_by, self._corrects, self._mixes)
 
     def _for_actions(self, corrects: bool, mixes: bool) -> None:
-        """Become a learner of action values, whose steps may bring a factor on λ' and mixtures as x'."""
+        """Become a learner of action values, whose steps may supply a factor on λ' and a mixture as x'."""
         self._corrects, self._mixes, self._kernel, self._one_hot = corrects, mixes, None, False
         self.model = self._modelled()
 
     def _constants(self, start: Floats) -> dict[str, float]:
-        """The numbers that do not change, by name."""
+        """The constants of the model, by name."""
         found: dict[str, float] = {name: getattr(self, name) for name in self._declared.number_names()}
         found |= {} if self.centering is None else {ETA: self.centering}
-        few = self.features.size <= runtime.DENSE_SIZE  # then no trace is dropped, listed or not, that is any number
+        few = self.features.size <= runtime.DENSE_SIZE  # with few features, hardly any trace is dropped
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
         found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
@@ -272,22 +273,22 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def declaration(self) -> type[declare.Algorithm]:
-        """The declaration that this learner runs."""
+        """The declaration that this learner runs, adaptive step sizes and centring included."""
         return self._declaration
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
-        """The declaration of the algorithm itself, without what step sizes that adapt and centring add to it."""
+        """The declaration of the algorithm itself, without adaptive step sizes and centring."""
         return type(self)
 
     @property
     def _beside(self) -> Rule | None:
-        """The rule by which further estimates are learnt."""
+        """A rule that declares further estimates to learn."""
         return self.rule if self.rule.learns() else None
 
     @property
     def module(self) -> ModuleType:
-        """The generated module for this learner alone."""
+        """The generated module that runs this learner."""
         return _module(self.model, self._sparse, None if self._kernel is None else self._kernel.encode)
 
     @property
@@ -296,14 +297,14 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return self._record, self._rows, *(more[name] for name in one.memory(self.model, self._sparse))
 
     def _bind(self) -> None:
-        """Find the machine code at the first update: at half a microsecond an update, looking it up would count."""
+        """Look up the machine code at the first update only: an update takes just half a microsecond."""
         self._update: Callable[..., int] = self._first_update
         self._update_index: Callable[..., int] = self._first_update_index
         self._update_vector: Callable[..., int] = self._first_update_vector
         self._predict_vector: Callable[..., float] = self._first_predict_vector
 
     def _encoding(self) -> tuple[Array, Ints]:
-        """Room for the values of x and x', then the encoder's numbers; and room for their indices."""
+        """Buffers: the values of x and x' followed by the encoder's numbers, and the indices of x and x'."""
         assert self._kernel is not None
         active = self.features.active
         return np.concatenate([np.zeros(2 * active), self._kernel.numbers]), np.zeros((2, active), dtype=np.int64)
@@ -329,7 +330,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return partial(enter, self._lam)
 
     def _corrected(self, rho: float) -> tuple[float, float]:
-        """κ and the cut of λ' for this action."""
+        """The correction κ and the factor on λ' for this action."""
         behavior, self._behavior = self._behavior, None
         kappa, cut = self.correction.factors(rho, behavior)
         return float(kappa), float(cut)
@@ -350,7 +351,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def _numbers_first(self) -> tuple[float, ...]:
-        """What entry points take before a transition: λ', and the cut of it where traces are corrected."""
+        """The leading arguments of entry points: λ', and the factor on it where traces are corrected."""
         return (0.0, 0.0) if self.model.corrected else (0.0,)
 
     def predict(self, obs: Any) -> float:
@@ -366,7 +367,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return super().predict(obs)
 
     def _vector(self, obs: Any) -> Array:
-        """An observation as compiled code may read it."""
+        """An observation in a form that compiled code can read."""
         assert self._kernel is not None
         if type(obs) is _ARRAY and obs.dtype is _SINGLE and obs.ndim == 1:
             return obs.astype(_FLOAT)
@@ -385,7 +386,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     ) -> None:
         """Learn from one transition: see `Learner.update`.
 
-        `behavior` is b(a|s), the behaviour policy's probability of the action, which some corrections need.
+        `behavior` is b(a|s), the behaviour policy's probability of the action taken; some corrections need it.
         """
         ended = 0
         if terminated is not False and flag(terminated, "terminated"):
@@ -395,7 +396,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         try:
             try:
                 plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN
-            except (TypeError, OverflowError):  # text, say, which adds to no number
+            except (TypeError, OverflowError):  # such as text
                 plain_numbers = False
             if not plain_numbers:
                 reward, gamma, rho = check_numbers(reward, gamma, rho)
@@ -404,7 +405,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             if type(obs) is int and type(next_obs) is int and self._one_hot:
                 status = self._update_index(obs, next_obs, reward, gamma, rho, ended)
             elif self._kernel is not None:
-                # compiled code may read just these, of any stride; the length is looked at there
+                # the only arrays that compiled code can read directly; it checks their length
                 if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                     obs = self._vector(obs)
                 if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
@@ -420,15 +421,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                     numbers = (float(reward), float(gamma), kappa, lam, cut)
                 status = self._update(*x, y, yv, z, zv, *numbers, ended)
         except (TypeError, ValueError, OverflowError):
-            self._behavior = None  # it was this transition's
+            self._behavior = None  # it belonged to this transition only
             check_numbers(reward, gamma, rho)
-            self.features.encode(obs), self.features.encode(next_obs)  # an integer too large for a machine
+            self.features.encode(obs), self.features.encode(next_obs)  # an integer beyond 64 bits
             raise
         if status:
             self._refuse(status, obs, reward, next_obs, gamma, rho)
 
     def _learn_many(self, c: Transitions) -> None:
-        self._record["busy"] = 1  # until it is done, `update` refuses other threads
+        self._record["busy"] = 1  # `update` raises in other threads until this is done
         try:
             self._learn_columns(c)
         finally:
@@ -461,7 +462,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
 
     def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = "") -> None:
-        """Raise what a status says."""
+        """Raise the error that a status code stands for."""
         if status == runtime.DIVERGED:
             if self.on_divergence == "raise":
                 raise Diverged(int(self._record["diverged_at"][0]))
@@ -500,7 +501,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return self.rule.values(self._seen(*x, *z))
 
     def _seen(self, x: Ints, xv: Floats, z: Ints, zv: Floats) -> Seen:
-        """What the rule may look at, at some observations."""
+        """The information that a rule may use at some observations."""
         record, model = self._record[0], self.model
         estimates = dict(zip(model.estimates, self._estimates(x, xv), strict=False))
         own = {name: self._own[i] for i, name in enumerate(model.own_rows)}
@@ -508,11 +509,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return Seen(estimates, own, z, zv, numbers, bool(record["steps"] > record["warm_up"]))
 
     def estimates(self, observations: Any) -> Floats:
-        """All that is learnt, [estimate, observation]: V, and what a rule or a variance learner learns beside it.
+        """All estimates [estimate, observation]: V, then those that a rule or a variance learner learns alongside V.
 
-        `td.rules.Greedy`: E[G], Var[G] (or E[G²]). `td.rules.Meta`: E[G], E[G^λ], Var[G^λ].
-        `td.rules.ValueErrorGreedy`: E[G] as it is
-        learnt, and averaged. `td.rules.LambdaMixture`: the values that are mixed before these.
+        These are E[G] and Var[G] (or E[G²]) for `td.rules.Greedy`; E[G], E[G^λ] and Var[G^λ] for `td.rules.Meta`;
+        E[G] as it is learned and its average for `td.rules.ValueErrorGreedy`. `td.rules.LambdaMixture` puts the values
+        that it mixes before those.
         """
         return self._estimates(*self.features.encode_batch(observations))
 
@@ -526,12 +527,12 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
         return self.row(self.model.rows[0])
 
     @property
     def trace(self) -> Array:
-        """The eligibility trace e, as an array that cannot be written; of a mixture, the mixture of its traces."""
+        """The eligibility trace e, as a read-only array; for a mixture, the mixture of its traces."""
         name = words(self.declaration.trace_rows)[0]
         if not self.mixture:
             return self.row(f"V_{name}")
@@ -541,11 +542,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def mixture(self) -> dict[str, float]:
-        """The estimates that V is a mixture of, and their weights (`td.rules.LambdaMixture`); empty for other rules."""
+        """The estimates that V mixes and their weights (`td.rules.LambdaMixture`); empty for other rules."""
         return {k: float(self._record[number][0]) for k, number in self.model.mixture.items()}
 
     def row(self, name: str) -> Array:
-        """A row by its name: "V_w", the value's weights; "V_e", its trace; "u", of the rule. It cannot be written."""
+        """A row by name, read-only: "V_w", the value's weights; "V_e", its trace; "u", the rule's weights."""
         if name in self.model.own_rows:
             view = self._own[self.model.own_rows.index(name)]
         elif name in self.model.rows:
@@ -558,22 +559,21 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def td_error(self) -> float:
-        """δ of the last update."""
+        """The TD error δ of the last update."""
         return float(self._record["td_error"][0])
 
     @property
     def average_reward(self) -> float | None:
-        """r̄, the average reward as learnt so far; None without `centering`.
+        """The current estimate r̄ of the average reward; None without `centering`.
 
-        With it, V is the centred value, the discounted sum of r - r̄, and for a constant γ, V + r̄/(1 - γ) is the
-        discounted value.
+        With centring, V is the discounted sum of r - r̄; for a constant γ, V + r̄/(1 - γ) is the discounted value.
         """
         center = self.declaration.center
         return float(self._record[f"V_{center}"][0]) if center else None
 
     @property
     def trace_decay(self) -> float | None:
-        """γλ of the state just entered, by which the trace will decay; None if the algorithm keeps no such number."""
+        """The factor γλ by which the trace decays at the next update; None if the algorithm does not keep it."""
         if "V_decay" not in self.model.kept:
             return None
         weights = self.mixture or {"V": 1.0}
@@ -581,7 +581,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def steps(self) -> int:
-        """Updates so far."""
+        """Number of updates so far."""
         return int(self._record["steps"][0])
 
     @property
@@ -591,7 +591,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return None if step < 0 else step
 
     def reset(self) -> None:
-        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        """Set the traces to 0, as at the start of an episode; keep the weights."""
         with self._guard:
             traces = words(self.declaration.trace_rows)
             for k in self.model.estimates:
@@ -605,20 +605,20 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                 self._list(live)
 
     def _fading(self) -> Array:
-        """Rows whose features stay live while they are not 0 [row, feature]."""
+        """The rows [row, feature] whose nonzero entries keep a feature live."""
         lasting = one.lasting(self.declaration)
         names = [f"{k}_{r}" for k in self.model.estimates for r in [*words(self.declaration.trace_rows), *lasting]]
         found = [self._rows[self.model.rows.index(name)] for name in names]
         return np.array(found or [np.zeros(self._rows.shape[1])])
 
     def _list(self, live: Ints) -> None:
-        """Let these features be the live ones."""
+        """Make these the live features."""
         self._live[:] = 0
         self._live[0, : live.size], self._live[1, live] = live, 1
         self._record["n_live"] = live.size
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         given = {
             "features": self.features,
             "alpha": self.alpha,
@@ -635,10 +635,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return given | {name: getattr(self, name) for name in further}
 
     def clone(self) -> Self:
-        """A learner in the same state that shares nothing with this one."""
+        """An independent copy of this learner, in the same state."""
         kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
         if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
-            return super().clone()  # what its constructor makes may not be for sharing
+            return super().clone()  # its constructor may create objects that must not be shared
         twin = object.__new__(type(self))
         with self._guard.quiet:
             own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
@@ -673,7 +673,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self._bind()
 
     def _require_sense(self, new: Any, state: dict[str, Array]) -> None:
-        """Refuse other constants, and counts or indices that compiled code would follow out of its arrays."""
+        """Validate a state: its constants must be this learner's, its counts and indices within the arrays."""
         moving = {"most_reward", "most_gamma", "most_rho", "td_error", "last_lam", *self.model.kept}
         counters = {"steps", "under_way", "n_live", "diverged_at", "since", "length", "longest"}
         for name in self._record.dtype.names or ():

@@ -1,18 +1,18 @@
 """The choice of λ by leave-one-trajectory-out cross-validation: ALLSTD, Mann, Penedones, Mannor & Hester (2016).
 
-LSTD(λ) is solved without trajectory i, and its values are held against the returns of i. The λ is taken where the mean
-of
+LSTD(λ) is solved without trajectory i, and its values are compared with the returns of i. The chosen λ minimises the
+mean of
 
     (G_{i,t} - w₋ᵢ·x_{i,t})²          G_t = ρ_t (r_{t+1} + γ_{t+1} G_{t+1})
 
-is least. A trajectory has few rows, so w₋ᵢ need not be solved for anew (Woodbury): with the rows e of trajectory i in
-Eᵢ, its rows x - γ'x' in Yᵢ, its rewards in rᵢ, and B = (A + ridge I)⁻¹ of all trajectories,
+A trajectory has few rows, so w₋ᵢ follows from the solution for all trajectories (Woodbury): with the rows e of
+trajectory i in Eᵢ, its rows x - γ'x' in Yᵢ, its rewards in rᵢ, and B = (A + ridge I)⁻¹ of all trajectories,
 
     w₋ᵢ = [B + B Eᵢᵀ (I - Yᵢ B Eᵢᵀ)⁻¹ Yᵢ B] (b - Eᵢᵀ rᵢ)
 
-E, A, b and B depend on λ. The mean is over all steps; where trajectories are of one length, that is the mean over
-trajectories as well (which of the two the paper means for others was not checked). The paper is on-policy. Off-policy,
-ρ is in e and in G: E[G | x] is the value still, so the loss is a value error and a noise on which λ has no influence.
+E, A, b and B depend on λ. The mean is over all steps; if all trajectories have the same length, it is also the mean
+over trajectories (which of the two the paper means otherwise was not checked). The paper is on-policy. Off-policy, ρ
+enters e and G. E[G | x] is still the value, so the loss is a value error plus noise that λ does not influence.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from tdlambda.mdp import Transitions
 from tdlambda.showing import Table
 
 _GRID = 11
-"""Values of λ tried first; the search goes on between the neighbours of the best of them."""
+"""Values of λ tried first; the search continues between the neighbours of the best one."""
 _PRECISION = 1e-3
-"""Of the λ that is found."""
+"""Precision of the chosen λ."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LambdaChoice(Table):
-    """A λ chosen by `choose_lambda`, and what it was chosen by.
+    """The result of `choose_lambda`: the chosen λ and the losses that decided it.
 
     Attributes
     ----------
     lam
-        The λ with the least loss.
+        The λ with the smallest loss.
     lams, loss
-        All λ that were tried, in order, and the loss of each: the mean squared error of values that were solved for
-        without a trajectory, held against the returns of that trajectory.
+        All λ that were tried, in increasing order, and the loss of each: the mean squared difference between the
+        returns of a trajectory and the values solved without it.
     learner
-        `td.LSTD` with this λ, after all trajectories.
+        `td.LSTD` with the chosen λ, trained on all trajectories.
     episodes
-        How many there were.
+        Number of episodes.
 
     Examples
     --------
@@ -73,22 +73,22 @@ class LambdaChoice(Table):
 def choose_lambda(
     transitions: Transitions, features: Encoder, lams: ArrayLike | None = None, ridge: float = 1e-6
 ) -> LambdaChoice:
-    """Choose the λ of LSTD(λ) by leaving out one trajectory at a time (ALLSTD).
+    """Choose the λ of LSTD(λ) by leave-one-trajectory-out cross-validation (ALLSTD).
 
-    One λ costs O(size³ + steps · size · (size + length)), and O(size³) for each trajectory of more steps than there are
-    features. All traces, steps · size numbers, are held at once.
+    One λ costs O(size³ + steps · size · (size + length)), plus O(size³) for each trajectory with more steps than
+    features. All traces, steps · size numbers, are in memory at once.
 
     Parameters
     ----------
     transitions
-        One stream from the start of an episode; steps after the last end of an episode are left out. A truncated
-        episode has no return: it is learnt from, and not held against anything.
+        One stream that starts with an episode; steps after the last complete episode are ignored. A truncated episode
+        has no return: it is learned from, but not used for the loss.
     features
         Encoder of observations.
     lams
-        The λ to choose from. Without it, 0, 0.1, …, 1, then a search between the neighbours of the best of them.
+        Candidates, in [0, 1]. By default 0, 0.1, …, 1, followed by a search between the neighbours of the best one.
     ridge
-        Of LSTD: added to A's diagonal.
+        Number that LSTD adds to A's diagonal.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def choose_lambda(
 
 @kernel
 def write_traces(E: Floats, X: Floats, decay: Floats, rho: Floats) -> None:
-    """Rows of E: e = ρ (decay e⁻ + x), with decay = γλ of x, and 0 where an episode starts."""
+    """Write the rows of E: e = ρ (decay e⁻ + x), with decay = γλ of x, and 0 where an episode starts."""
     for t in range(rho.size):
         for f in range(X.shape[1]):
             before = decay[t] * E[t - 1, f] if decay[t] != 0 else 0.0
@@ -132,7 +132,7 @@ def write_traces(E: Floats, X: Floats, decay: Floats, rho: Floats) -> None:
 
 @kernel
 def write_returns(G: Floats, reward: Floats, gamma: Floats, rho: Floats, last: Bools) -> None:
-    """G = ρ (r' + γ' G'), with nothing after the last step of an episode."""
+    """Write the returns G = ρ (r' + γ' G'), with G' = 0 after the last step of an episode."""
     after = 0.0
     for t in range(G.size - 1, -1, -1):
         after = rho[t] * (reward[t] + (0.0 if last[t] else gamma[t] * after))
@@ -140,7 +140,7 @@ def write_returns(G: Floats, reward: Floats, gamma: Floats, rho: Floats, last: B
 
 
 class Trajectories:
-    """Complete episodes, as rows over the features, with all that does not depend on λ."""
+    """Complete episodes as rows over the features, with everything that does not depend on λ."""
 
     def __init__(self, transitions: Transitions, features: Encoder, ridge: float) -> None:
         if not isinstance(transitions, Transitions):
@@ -173,13 +173,13 @@ class Trajectories:
         self.scored = scored.tolist()
 
     def traces(self, lam: float) -> Floats:
-        """All rows e."""
+        """The traces e, one row for each step."""
         E = np.empty_like(self.X)
         write_traces(E, self.X, lam * self.before, self.transitions.rho)
         return E
 
     def loss(self, lam: float) -> float:
-        """The mean squared error over steps; infinite where it is no number."""
+        """The mean squared error over steps; infinite if it is not a number."""
         E, reward = self.traces(lam), self.transitions.reward
         eye = np.eye(self.X.shape[1])
         A, b = E.T @ self.Y + self.ridge * eye, E.T @ reward
@@ -211,7 +211,7 @@ class Trajectories:
 
 
 def _dense(features: Encoder, observations: Any) -> Floats:
-    """Rows x(s); equal indices add."""
+    """The feature vectors x(s) as rows; equal indices add."""
     index, value = features.encode_batch(observations)
     X = np.zeros((len(index), features.size))
     np.add.at(X, (np.arange(len(index))[:, None], index), value)

@@ -1,4 +1,4 @@
-"""What every learner offers to its user."""
+"""The interface that all learners share."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 LEARNERS: dict[str, type[Learner]] = {}
-"""Every learner by its name; what may be loaded from a file."""
+"""Every learner class by name; only these can be loaded from a file."""
 
 
 _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 
 
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
-    """The predictions of a learner are beyond its bound, or its weights are no longer numbers.
+    """Raised when a learner's predictions exceed its bound or its weights are no longer finite.
 
     Attributes
     ----------
     step
-        The update, counted from 1, at which it happened.
+        The update, counted from 1, at which the learner diverged.
 
     Examples
     --------
@@ -54,26 +54,26 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
         self.step = step
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: an exception would be built anew from its message."""
+        """Rebuild from the step in pickle and copy, which by default rebuild an exception from its message."""
         return type(self), (self.step,), self.__dict__
 
 
 class Learner(ABC):
-    """A prediction V(s) = w·x(s), learnt from a stream of transitions.
+    """Base class of learners, which learn a prediction V(s) = w·x(s) from a stream of transitions.
 
-    A subclass says how it learns from one checked transition (`_learn`), what its state is (`_state`, `_restore`)
-    and how it forgets an unfinished episode (`reset`).
+    A subclass implements learning from one validated transition (`_learn`), saving and restoring its state (`_state`,
+    `_restore`) and discarding an unfinished episode (`reset`).
 
-    One learner belongs to one thread at a time: while a thread is in `update_many`, calls from another that would
-    change the learner raise RuntimeError, "in use by another thread"; copies wait. Many learners in many threads are
-    safe.
+    Only one thread at a time may change a learner. While one thread is in `update_many`, a call from another thread
+    that would change the learner raises RuntimeError, "in use by another thread"; copying waits. Different learners
+    can run in different threads.
     """
 
     takes_adaptive: ClassVar[bool] = False
-    """Whether λ may be learnt beside the value."""
+    """Whether λ can be learned alongside the value."""
 
     def __init_subclass__(cls, base: bool = False, **options: Any) -> None:
-        """Learners can be loaded by name; a `base` only serves to make other classes."""
+        """Register the class so that it can be loaded by name; `base=True` marks an abstract base class."""
         super().__init_subclass__(**options)
         abstract = any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
         if not abstract and not base:
@@ -88,8 +88,8 @@ class Learner(ABC):
         check_states(self.rule, features)
         if self.rule.learns() and not self.takes_adaptive:
             raise ValueError(
-                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ beside the value, "
-                "step by step; give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
+                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ at every step; "
+                "give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
             )
 
     # ---- what a user calls -----------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Learner(ABC):
         return float(value @ self.weights[index])
 
     def predict_many(self, observations: Any) -> Floats:
-        """V of each observation."""
+        """V(obs) of each observation."""
         index, value = self.features.encode_batch(observations)
         return np.asarray((value * self.weights[index]).sum(axis=1), dtype=np.float64)
 
@@ -121,11 +121,12 @@ class Learner(ABC):
         obs, reward, next_obs
             x_t, R_{t+1}, x_{t+1}.
         gamma
-            γ_{t+1}, the discount on entering `next_obs`; taken as 0 when `terminated`.
+            Discount γ_{t+1} in [0, 1] on entering `next_obs`; treated as 0 when `terminated`.
         rho
-            π(a|s)/b(a|s) of the action taken; 1 on-policy.
+            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0 of the action taken; 1 on-policy.
         terminated, truncated
-            As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
+            As in Gymnasium. After a terminated step the return is 0; after a truncated step the learner bootstraps from
+            `next_obs` and starts a new episode.
         """
         r, g, p = check_numbers(reward, gamma, rho)
         ended, cut = flag(terminated, "terminated"), flag(truncated, "truncated")
@@ -145,9 +146,9 @@ class Learner(ABC):
         truncated: ArrayLike = False,
         behavior: ArrayLike | None = None,
     ) -> None:
-        """Learn from consecutive transitions, columns of equal length (or one number for all), or `Transitions`.
+        """Learn from consecutive transitions: columns of equal length (or one number for all rows), or `Transitions`.
 
-        `behavior` is b(a|s), which some corrections of traces need.
+        `behavior` is b(a|s), which some trace corrections need.
         """
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated, behavior)
         with self._guard:
@@ -160,44 +161,44 @@ class Learner(ABC):
     @property
     @abstractmethod
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Forget the episode under way (traces, stored steps); keep what was learnt."""
+        """Discard the unfinished episode (traces, stored steps); keep the weights."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
 
     def clone(self) -> Self:
-        """A learner in the same state that shares nothing with this one."""
+        """An independent copy of this learner, in the same state."""
         with self._guard.quiet:
             return _in_state(type(self), self.get_params(), self._state())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what `clone` is made of, and not the machine code that a learner has found."""
+        """Support pickle and copy by the same state as `clone`, without the machine code."""
         with self._guard.quiet:
             state = {name: array.copy() for name, array in self._state().items()}
             return _in_state, (type(self), self.get_params(), state)
 
     def save(self, path: str | Path) -> None:
-        """Write everything that `td.load` needs to a file, at once or not at all."""
+        """Write the learner to a file for `td.load`; the file is replaced atomically."""
         from tdlambda.learners.storage import save
 
         with self._guard.quiet:
             save(self, path)
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal learner."""
         return call(self, readable(self.get_params()))
 
     def _lam_at(self, obs: Any) -> float:
-        """λ of one observation, from any rule."""
+        """The rule's λ at one observation."""
         return fraction(self.rule.at(obs), "lam")
 
     def _lam_many(self, observations: Any, n: int) -> Floats:
-        """λ of n observations, from any rule: compiled code reads as many."""
+        """The rule's λ at n observations, validated because compiled code reads n numbers."""
         lam = np.asarray(self.rule.at_many(observations, n))
         if lam.shape != (n,) or lam.dtype.kind not in "fiub":
             raise ValueError(
@@ -216,19 +217,19 @@ class Learner(ABC):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
-        """One transition whose numbers are checked."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it learns, in _learn or in update")
+        """Learn from one transition whose numbers are validated."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _learn or update")
 
     @abstractmethod
     def _state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Arrays that hold everything learned."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Array]) -> None:
-        """Take over such arrays; an error if they do not fit."""
+        """Restore the arrays of `_state`; raise if they do not fit."""
 
     def _learn_many(self, c: Transitions) -> None:
-        """Check all, then learn one by one."""
+        """Validate all rows, then learn from one after another."""
         lam = self._lam_many(c.next_obs, len(c))
         for t in range(len(c)):
             check_numbers(c.reward[t], c.gamma[t], c.rho[t])
@@ -252,7 +253,7 @@ def readable(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_states(rule: Rule, features: Encoder) -> None:
-    """Refuse a table of λ that has not one for each state."""
+    """Validate that a table of λ has one number for each state."""
     if isinstance(rule, PerState) and features.states not in (None, rule.lam.size):
         raise ValueError(
             f"lam must have {features.states} numbers, one for each state of {features!r}; got {rule.lam.size}"
@@ -260,7 +261,7 @@ def check_states(rule: Rule, features: Encoder) -> None:
 
 
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
-    """(reward, γ, ρ) as floats, or an error that names the one that cannot be."""
+    """(reward, γ, ρ) as floats; an error names the invalid one."""
     r = number(reward, "reward")
     if not np.isfinite(r):
         raise ValueError(f"reward must be finite; got {reward}")
@@ -270,10 +271,10 @@ def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, floa
 def columns(
     obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any, behavior: Any = None
 ) -> Transitions:
-    """Columns of equal length from what `update_many` is given."""
+    """Columns of equal length from the arguments of `update_many`."""
     if isinstance(obs, Transitions):
         if reward is not None or next_obs is not None:
-            raise TypeError("reward and next_obs: Transitions bring their own")
+            raise TypeError("reward and next_obs: leave them out; Transitions already has both")
         return obs
     if reward is None or next_obs is None or gamma is None:
         raise TypeError("update_many needs obs, reward, next_obs and gamma, or Transitions")

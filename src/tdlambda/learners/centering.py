@@ -3,8 +3,8 @@
     δ  = r' - r̄ + γ' w·x' - w·x
     r̄ += η α ρ δ
 
-The algorithm learns from r' - r̄ in place of r', with the r̄ of before the step, as in the paper. r̄ starts at 0 and is
-kept over episodes.
+The algorithm learns from r' - r̄ in place of r', with r̄ from before the step, as in the paper. r̄ starts at 0 and
+carries over from one episode to the next.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEP = """def step({arguments}):
 
 
 def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
-    """The declaration of an algorithm with reward centring; TypeError if it learns an average reward itself."""
+    """The declaration of an algorithm with reward centring; TypeError if it already learns an average reward."""
     names = {*base.known_names(), *base.row_names(), *source.returned(base.step)}
     if base.center or {ETA, AVERAGE} & names:
         has = base.center or " and ".join(sorted({ETA, AVERAGE} & names))
@@ -39,7 +39,7 @@ def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
 
 @cache
 def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
-    """The algorithm's own step, and r̄'s; rewards come centred, since the declaration has a `center`."""
+    """The algorithm's own step and the update of r̄; rewards arrive centred, because the declaration has a `center`."""
     first, dots = words(base.weight_rows)[0], dict(base.dots)
     v, v_next = (_dot(dots, f"{first}.{x}", name) for x, name in (("x", "value_here"), ("x'", "value_next")))
     asked, results = source.arguments(base.step), ", ".join(source.returned(base.step))
@@ -64,7 +64,7 @@ def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
 
 
 def _dot(dots: dict[str, str], what: str, name: str) -> str:
-    """The name of a dot product, which is added if there is none."""
+    """The name of a dot product, which is added if it is missing."""
     known = next((own for own, given in dots.items() if given == what), None)
     if known is None:
         dots[name] = what

@@ -1,4 +1,4 @@
-"""The contract that every learner keeps, as a test of any learner, ours or yours."""
+"""The contract of learners, as a test that any learner can be run through, including your own."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ _BAD_NUMBERS = {
 }
 _EPISODE = 20
 _CUT = 55
-"""A step of the first stream in mid-episode, with traces that matter before and after it."""
+"""A step in the middle of an episode of the first stream, where traces matter before and after it."""
 Row = tuple[Any, ...]
 
 
 def check_learner(factory: Callable[[], Any], observations: Sequence[Any] | None = None, seed: int = 0) -> None:
-    """Raise AssertionError at the first thing a learner does that no learner may do.
+    """Check that a learner keeps the contract of learners; raise AssertionError at the first violation.
 
-    Checked, on random streams in which γ and ρ change at every step and episodes terminate or are truncated: the same
-    stream gives the same learner; `predict` changes nothing; `update_many` is many `update`s, in chunks of any size;
-    a clone, and a learner saved and loaded in mid-episode, go on the same and on their own; `reset` keeps what was
-    learnt; `get_params` rebuilds it; λ is in [0, 1]; bad input is refused and leaves no trace; memory stays bounded.
+    The streams are random: γ and ρ change at every step, and episodes terminate or are truncated. The checks: equal
+    streams give equal learners; `predict` changes nothing; `update_many` equals repeated `update`, in chunks of any
+    size; a clone, and a learner saved and loaded in mid-episode, continue identically and independently; `reset` keeps
+    what was learned; `get_params` rebuilds the learner; λ is in [0, 1]; invalid input is rejected and changes nothing;
+    memory stays bounded.
 
     Parameters
     ----------
     factory
-        Makes a fresh learner; each call an equal one. Any object with the methods of `Learner` will do (if it is no
-        `Learner`, it is loaded by its class's own `load(path)`, or not at all).
+        Function that returns a new learner; every call must return an equal one. Any object with the methods of
+        `Learner` works. If it is not a `Learner`, it is loaded by its class's `load(path)`, if that exists.
     observations
-        Observations to draw from; needed unless the learner has `features` of a kind that comes with tdlambda.
+        Observations to draw from; required unless `features` of the learner is an encoder of tdlambda.
     seed
-        Of the random streams.
+        Seed of the random streams.
 
     Examples
     --------
@@ -93,10 +94,10 @@ class _Checks:
             return self.rng.uniform(self.features.low, self.features.high)
         if isinstance(self.features, Dense):
             return self.rng.uniform(-1, 1, self.features.size) / math.sqrt(self.features.size)
-        raise TypeError("observations: pass a list of them, for they cannot be guessed from the learner's features")
+        raise TypeError("observations: pass a list of observations; they cannot be derived from the learner's features")
 
     def states(self) -> int | None:
-        """The number of states, where observations are states."""
+        """The number of states, if observations are states."""
         if isinstance(self.features, OneHot):
             return self.features.size
         if isinstance(self.features, GridTilings):
@@ -119,7 +120,7 @@ class _Checks:
         return rows
 
     def bad_observations(self) -> list[Any]:
-        """What the encoder must refuse."""
+        """Observations that the encoder must reject."""
         if (n := self.states()) is not None:
             return [-1, n, 0.5, np.nan]
         if self.given is not None or not isinstance(self.features, BoxEncoder | Dense):
@@ -131,17 +132,17 @@ class _Checks:
         return bad
 
     def after(self, rows: list[Row]) -> Any:
-        """A fresh learner that has learnt from these."""
+        """A new learner that has learned from these transitions."""
         return _learn(self.make(), rows)
 
     def state(self, learner: Any) -> dict[str, Any]:
-        """Predictions and, if there is more to be seen, copies of that."""
+        """Predictions and, if the learner exposes its state, copies of that."""
         parts = learner._state() if hasattr(learner, "_state") else {}
         seen = {f"arrays {name!r} of the state": np.array(array) for name, array in parts.items()}
         return seen | {"predictions": np.array([learner.predict(obs) for obs in self.probes])}
 
     def same(self, a: Any, b: Any, message: str, tolerance: float = 0.0) -> None:
-        """Raise unless two learners, or what was seen of them, are equal."""
+        """Raise unless two learners, or two recorded states, are equal."""
         left, right = (seen if isinstance(seen, dict) else self.state(seen) for seen in (a, b))
         for name in left | right:
             fits = name in left and name in right and left[name].shape == right[name].shape
@@ -170,7 +171,7 @@ class _Checks:
     def check_update_many(self) -> None:
         whole, chunked, start = self.make(), self.make(), 0
         _learn_many(whole, self.rows)
-        # The same sums may be rounded in another order, but no more than that.
+        # The same sums may be added in another order, so only rounding may differ.
         digits = 1e-5 if np.asarray(getattr(whole, "weights", 0.0)).dtype == np.float32 else 1e-12
         self.same(whole, self.after(self.rows), "update_many must do what update does, step by step", digits)
         for size in (1, 0, 2, 7, 30, 1, len(self.rows)):
@@ -213,7 +214,7 @@ class _Checks:
         learner.reset()
         once = self.state(learner)
         kept = np.array_equal(before["predictions"], once["predictions"])
-        _require(kept, "reset must keep what was learnt: predictions changed")
+        _require(kept, "reset must keep what was learned: predictions changed")
         learner.reset()
         self.same(learner, once, "a second reset must change nothing")
         end = next(t + 1 for t, row in enumerate(self.rows) if row[6] and not row[5])
@@ -225,7 +226,7 @@ class _Checks:
     def check_get_params(self) -> None:
         learner = self.make()
         rebuilt = type(learner)(**self.after(self.rows).get_params())
-        self.same(rebuilt, learner, "get_params must rebuild a fresh learner, without what was learnt")
+        self.same(rebuilt, learner, "get_params must rebuild a fresh learner, without what was learned")
         message = "get_params must have every parameter: the rebuilt learner learns differently"
         self.same(_learn(rebuilt, self.rows), _learn(learner, self.rows), message)
 
@@ -270,7 +271,7 @@ def _require(condition: Any, message: str) -> None:
 
 
 def _refuses(call: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether the call raises what bad input should."""
+    """Whether the call raises an error suited to invalid input."""
     try:
         call(*arguments)
     except (TypeError, ValueError):
@@ -285,13 +286,13 @@ def _learn(learner: Any, rows: list[Row]) -> Any:
 
 
 def _learn_many(learner: Any, rows: list[Row], start: int = 0, stop: int | None = None) -> None:
-    """By columns; cut from arrays, so that no rows at all still have their type."""
+    """Learn by columns; they are slices of arrays, so that even empty ones have a dtype."""
     columns = [np.array(column)[start:stop] for column in zip(*rows, strict=True)]
     learner.update_many(**dict(zip(_NAMES, columns, strict=True)))
 
 
 def _held(value: Any, seen: set[int]) -> int:
-    """How many numbers and other things an object holds, directly or in what it holds."""
+    """The number of numbers and other objects that an object holds, directly or indirectly."""
     if id(value) in seen or isinstance(value, type | ModuleType):
         return 0
     seen.add(id(value))

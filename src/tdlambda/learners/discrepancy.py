@@ -1,9 +1,10 @@
-"""The λ-discrepancy, learnt: Allen, Kirtland, Tao et al. (2024).
+"""The λ-discrepancy, estimated from a stream: Allen, Kirtland, Tao et al. (2024).
 
     ‖v_λ1 - v_λ2‖_d
 
-where v_λ is what TD(λ) converges to with one weight for each observation. If observations are Markov, it is 0 for every
-pair of λ; where it is not, they hide something that matters. `FiniteMDP.lambda_discrepancy` gives it exactly.
+where v_λ is the limit of TD(λ) with one weight for each observation. If observations are Markov, the discrepancy is 0
+for every pair of λ; if it is not 0, observations hide relevant state. `FiniteMDP.lambda_discrepancy` computes it
+exactly.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ from tdlambda.arrays import integer
 from tdlambda.learners.base import Learner, columns
 
 CHUNK = 1000
-"""Transitions between two looks at the predictions in `update_many`."""
+"""Number of transitions between two comparisons of the predictions in `update_many`."""
 
 
 class LambdaDiscrepancy:
-    """Two learners that differ in λ alone, and the root mean square difference of their predictions on the stream.
+    """The λ-discrepancy: root mean square difference of the predictions of two learners that differ only in λ.
 
     Parameters
     ----------
     learner
-        A learner that takes λ, such as `td.TrueOnlineTD(features, alpha)`; both begin anew with its other parameters.
+        A learner that takes λ, such as `td.TrueOnlineTD(features, alpha)`. Both learners start fresh with its other
+        parameters.
     lams
-        The two λ.
+        The two values of λ, in [0, 1].
     window
-        Number of the latest steps over which differences are averaged, about.
+        Approximate number of latest steps over which differences are averaged.
 
     Examples
     --------
@@ -56,13 +58,13 @@ class LambdaDiscrepancy:
         return float(np.sqrt(self._mean))
 
     def update(self, obs: Any, reward: float, next_obs: Any, *rest: Any, **named: Any) -> None:
-        """Both learn from one transition: see `Learner.update`."""
+        """Update both learners with one transition: see `Learner.update`."""
         for one in self.learners:
             one.update(obs, reward, next_obs, *rest, **named)
         self._see(np.array([one.predict(obs) for one in self.learners])[:, None])
 
     def update_many(self, obs: Any, *rest: Any, **named: Any) -> None:
-        """Both learn from consecutive transitions: see `Learner.update_many`."""
+        """Update both learners with consecutive transitions: see `Learner.update_many`."""
         given = columns(obs, *rest, **named) if rest or named else columns(obs, None, None, 1.0, 1.0, False, False)
         for begin in range(0, len(given), CHUNK):
             some = given[begin : begin + CHUNK]

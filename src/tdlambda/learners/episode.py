@@ -1,8 +1,8 @@
-"""What learners share that move w·x_t towards a return G_t once it is known:
+"""Base classes of learners that move w·x_t towards a return G_t once it is known.
 
     w += α (G_t - w·x_t) x_t
 
-One transition is a batch of one: `update` and `update_many` run the same compiled code and give the same bits.
+One transition is a batch of one: `update` and `update_many` run the same compiled code and give identical results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tdlambda.rules import Lam
 
 
 def record(kind: Literal["f8", "i8"], names: str, rows: int = 1) -> Array:
-    """Zeros with names. Compiled code writes `row = array[0]; row.name += 1`, and Python `array["name"] += 1`.
+    """A record of named zeros. Compiled code writes `row = array[0]; row.name += 1`, Python `array["name"] += 1`.
 
     >>> count = record("i8", "seen stored")
     >>> count["seen"] += 3
@@ -45,7 +45,7 @@ def _named(kind: str, names: str) -> Any:
 
 @inlined
 def step_size(c: Any, s: Any, visits: Floats, x: Ints, xv: Floats) -> float:
-    """α of this update. A constant α is a schedule of power 0; visits are counted where there is room for them."""
+    """The step size α of this update; a constant α is a schedule of power 0, and empty `visits` are not counted."""
     n = mean_visits(visits, x, xv) if visits.size else float(c.updates)
     return s.alpha if s.power == 0.0 else scheduled(s.alpha, s.offset, s.power, n)
 
@@ -54,7 +54,7 @@ def step_size(c: Any, s: Any, visits: Floats, x: Ints, xv: Floats) -> float:
 def learn(
     count: Array, number: Array, weights: Floats, visits: Floats, target: float, error: float, x: Ints, xv: Floats
 ) -> bool:  # fmt: skip
-    """W += α error x, with α of this update. Whether w·x is then within what the targets so far allow."""
+    """Apply w += α error x; return whether w·x is then within what the targets so far allow."""
     c, s = count[0], number[0]
     c.updates += 1
     s.most_target = max(s.most_target, abs(target))
@@ -72,7 +72,7 @@ def store(
     count: Array, weights: Floats, X: Ints, Xv: Floats, stored: Array, start: int, stop: int, x: Ints, xv: Floats,
     y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools,
 ) -> None:  # fmt: skip
-    """Keep the transitions start..stop-1. V(x') is taken now: the weights do not move before the episode's end."""
+    """Store the transitions start..stop-1, with V(x') now: the weights do not change before the episode's end."""
     c = count[0]
     for t in range(start, stop):
         step = stored[c.stored]
@@ -85,7 +85,7 @@ def store(
 
 
 class BatchLearner(Learner):
-    """A learner whose one way to learn is from checked columns (`_take`); it counts them and may diverge."""
+    """Base class of learners that learn from validated columns only (`_take`), count them and may diverge."""
 
     counted: ClassVar[str] = "seen diverged_at"
     """Names of its counters: transitions seen, the one at which it diverged (-1: none), then a subclass's own."""
@@ -102,11 +102,11 @@ class BatchLearner(Learner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        """Learn from columns, at least one row; False, at once and with its counter set, where it diverges."""
+        """Learn from columns of at least one row; on divergence set the counter and return False at once."""
 
     @property
     def steps(self) -> int:
-        """Transitions so far."""
+        """Number of transitions so far."""
         return int(self._count["seen"][0])
 
     @property
@@ -135,7 +135,7 @@ class BatchLearner(Learner):
         self._batch(*encoded, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
 
     def _batch(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> None:
-        """Check what an encoder gave; then learn, unless diverged before."""
+        """Validate the encoder's output, then learn, unless the learner has diverged."""
         if not len(x):
             return
         for name, index, value in (("obs", x, xv), ("next_obs", y, yv)):
@@ -149,7 +149,7 @@ class BatchLearner(Learner):
             raise Diverged(int(self._count["diverged_at"][0]))
 
     def _fitted(self, state: dict[str, Array], expected: dict[str, tuple[tuple[int, ...], str]]) -> dict[str, Array]:
-        """Own copies of a state's arrays; an error unless shapes, dtypes and "counts" are such as can be."""
+        """Copies of a state's arrays, after validating their shapes and dtypes and the values of "counts"."""
         if set(state) != set(expected):
             raise ValueError(f"state must have the parts {sorted(expected)}; got {sorted(state)}")
         for name, (shape, dtype) in expected.items():
@@ -169,28 +169,28 @@ largest initial weight (`start`), which with the largest target so far (`most_ta
 
 
 class ReturnLearner(BatchLearner):
-    """W += α (G - w·x) x: weights, a step size, visit counts where it goes by visits, and transitions stored.
+    """Base class of learners from returns, w += α (G - w·x) x: weights, step size, visit counts, stored transitions.
 
     Parameters
     ----------
     features
         Encoder of observations.
     alpha
-        Step size α: a number, or a schedule such as `td.steps.OneOver("visits")`, which counts updates of w.
+        Step size α > 0: a number, or a schedule such as `td.steps.OneOver("visits")`, which counts updates of w.
     initial
-        Weights at the start: one number or one for each feature.
+        Initial weights: one number or one for each feature.
     bound
-        How many times a prediction may exceed the largest return so far; beyond, it is divergence.
+        A prediction diverges when it exceeds `bound` times the largest return so far.
     on_divergence
-        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+        "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype
-        "float64", or "float32" for weights at half the memory.
+        "float64", or "float32", which halves the memory of the weights.
     """
 
     counted: ClassVar[str] = "seen diverged_at updates stored head"
-    """Beside `BatchLearner`'s: updates of w, transitions stored, the place of the oldest of them."""
+    """In addition to `BatchLearner`'s: updates of w, number of stored transitions, position of the oldest."""
     columns: ClassVar[str] = "reward gamma rho"
-    """What is stored of a transition beside its features."""
+    """The columns stored of a transition in addition to its features."""
 
     def __init__(
         self,
@@ -226,23 +226,23 @@ class ReturnLearner(BatchLearner):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
         view = self._weights.view()
         view.flags.writeable = False
         return view
 
     def reset(self) -> None:
-        """Forget the transitions stored; keep what was learnt."""
+        """Discard the stored transitions; keep the weights."""
         with self._guard:
             self._count["stored"] = self._count["head"] = 0
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array, Array, Ints, Floats, Array]:
-        """What its compiled code works on."""
+        """The arrays that its compiled code works on."""
         return (self._count, self._number, self._weights, self._visits, self._X, self._Xv, self._stored)
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         own = {"features": self.features, "alpha": self.alpha, "initial": self.initial.tolist(), "bound": self.bound}
         return own | {"on_divergence": self.on_divergence, "dtype": self.dtype}
 
@@ -281,11 +281,11 @@ class ReturnLearner(BatchLearner):
 
     @abstractmethod
     def _has_room(self, room: int, stored: int, head: int) -> bool:
-        """Whether so many transitions, from `head` on, can be stored in this room."""
+        """Whether the buffer can hold so many transitions from `head` on."""
 
 
 class EpisodeLearner(ReturnLearner):
-    """Stores an episode and learns at its end (`_finish`). Memory grows with the longest episode."""
+    """Base class of learners that store an episode and learn at its end (`_finish`); memory grows with its length."""
 
     columns: ClassVar[str] = "reward gamma rho lam v_next"
 
@@ -306,7 +306,7 @@ class EpisodeLearner(ReturnLearner):
 
     @abstractmethod
     def _finish(self, n: int) -> bool:
-        """Learn from the n transitions stored. Whether the weights are within the bound."""
+        """Learn from the n stored transitions; return whether the weights are within the bound."""
 
     def _take(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
@@ -326,7 +326,7 @@ class EpisodeLearner(ReturnLearner):
         return True
 
     def _store(self, columns: tuple[Any, ...], start: int, stop: int) -> int:
-        """Keep the transitions start..stop-1, where there may have to be more room. How many are kept now."""
+        """Store the transitions start..stop-1, growing the buffer if needed; return how many it now holds."""
         needed, room = int(self._count["stored"][0]) + stop - start, len(self._stored)
         if needed > room:
             parts = (self._X, self._Xv, self._stored)

@@ -5,13 +5,14 @@
     z  = (1-η) Θx + η (γλ ρ⁻ z + x)                           what is credited, with the new Θ
     w += α ρ (r' + γ' w·x' - w·x) z
 
-γ and λ belong to x, ρ to this step, ρ⁻ to the step before; an episode starts with e = z = 0. η = 1 is TD(λ): nothing
-in z is expected. η = 0 is ET(λ): x credits all that usually comes before it, whether or not it came this time. With
-one-hot features and the exact Θ the mean update is TD(λ)'s, for every η, with less variance. With features that states
-share, Θ goes to E[e xᵀ] E[x xᵀ]⁻¹, and the fixed point of ET(λ) is TD(0)'s, not TD(λ)'s.
+γ and λ belong to x, ρ to this step, ρ⁻ to the step before; an episode starts with e = z = 0. η = 1 is TD(λ), which uses
+no expectation. η = 0 is ET(λ): x assigns credit to the states that usually precede it, whether or not they did this
+time. With one-hot features and the exact Θ, the mean update equals that of TD(λ) for every η, with less variance. With
+features shared by several states, Θ converges to E[e xᵀ] E[x xᵀ]⁻¹, and the fixed point of ET(λ) is that of TD(0), not
+of TD(λ).
 
-The paper is on-policy. The ratios are derived here: given x, what came before it is independent of what follows, so
-E[ρδ e | x] = E[ρδ | x] E[e | x] as long as e has no ρ of this step in it. With ρ⁻ in e, as above, it is TD(λ)'s e/ρ.
+The paper is on-policy. The ratios are derived here: given x, the past is independent of the future, so
+E[ρδ e | x] = E[ρδ | x] E[e | x] as long as e does not contain this step's ρ. With ρ⁻ in e, as above, e is TD(λ)'s e/ρ.
 """
 
 from typing import Any, ClassVar, Literal, SupportsIndex
@@ -30,12 +31,12 @@ from tdlambda.rules import Lam
 
 _MOST = LARGEST["float64"]
 _LARGE = 1e100
-"""A trace, expected or not, beyond this is divergence: β |x|² is too large."""
+"""A trace, expected or not, that exceeds this has diverged: β |x|² is too large."""
 
 
 @inlined
 def expect(theta: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """Out = Θ x."""
+    """Write Θ x into `out`."""
     out[:] = 0.0
     for j in range(x.size):
         if xv[j] != 0:
@@ -46,7 +47,7 @@ def expect(theta: Floats, x: Ints, xv: Floats, out: Floats) -> None:
 
 @inlined
 def rate(settings: Floats, visits: Floats, updates: int, x: Ints, xv: Floats) -> float:
-    """The step size of this update: scale / (offset + n)^power; visits are counted where there is room for them."""
+    """The step size of this update, scale / (offset + n)^power; empty `visits` are not counted."""
     n = mean_visits(visits, x, xv) if visits.size else float(updates)
     return settings[0] if settings[2] == 0.0 else scheduled(settings[0], settings[1], settings[2], n)
 
@@ -58,7 +59,7 @@ def learn_rows(
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order. Θ is kept transposed: the active features of x are rows, and no others are touched."""
+    """Learn from transitions in order. Θ is kept transposed, so that only the rows of active features are touched."""
     s, c, active = number[0], count[0], x.shape[1]
     for t in range(reward.size):
         c.seen += 1
@@ -107,33 +108,32 @@ def learn_rows(
 
 
 class ExpectedTrace(MatrixLearner):
-    """TD with expected eligibility traces, ET(λ) and ET(λ, η): credits what usually leads here, not just what did now.
+    """TD with expected traces, ET(λ) and ET(λ, η): assigns credit to the states that usually precede the current one.
 
-    A step costs O(active · size): only what Θ says of the active features is read and written. Θ has size² numbers.
+    Θ has size² numbers. A step costs O(active · size): it reads and writes only the columns of active features.
 
     Parameters
     ----------
     features
         Encoder of observations.
     alpha
-        Step size α of w: a number, or a schedule such as `td.steps.OneOver("visits")`.
+        Step size α > 0 of w: a number, or a schedule such as `td.steps.OneOver("visits")`.
     lam
-        λ: a number, one for each state, or a rule.
+        Trace decay λ: a number in [0, 1], one for each state, or a rule.
     beta
-        Step size β of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features,
-        `td.steps.OneOver("visits")`
-        makes of Θ's columns the averages of the traces met.
+        Step size β of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features and
+        `td.steps.OneOver("visits")`, the columns of Θ are the averages of the observed traces.
     eta
-        η: the share of the trace itself. 0 is ET(λ), 1 is TD(λ).
+        Weight η, in [0, 1], of the actual trace against the expected one: 0 is ET(λ), 1 is TD(λ).
     initial
-        Weights at the start: one number or one for each feature.
+        Initial weights: one number or one for each feature.
     bound
-        How many times a prediction may exceed the largest value that rewards and discounts so far allow; beyond, it is
-        divergence, as it is where β is too large for Θ.
+        A prediction diverges when it exceeds `bound` times the largest value that the rewards and discounts so far
+        allow. Too large a β makes Θ diverge.
     max_size
-        The most features it accepts.
+        Largest number of features accepted.
     on_divergence
-        "raise" `Diverged` once, or "flag" it: see `diverged_at`. Either way the learner then learns no more.
+        "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
 
     Examples
     --------
@@ -184,28 +184,28 @@ class ExpectedTrace(MatrixLearner):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
         return unwritable(self._w)
 
     @property
     def trace(self) -> Array:
-        """What the last step of an episode under way credited, z; it cannot be written."""
+        """The trace z of the last step, read-only; 0 between episodes."""
         return unwritable(self._z)
 
     def expected_trace(self, obs: Any) -> Floats:
-        """Θ x(obs): an estimate of the trace on entering this observation."""
+        """The expected trace Θ x(obs) on entering this observation."""
         index, value = self.features.encode(obs)
         return np.asarray(value @ self._theta[index], dtype=np.float64)
 
     def reset(self) -> None:
-        """Set the traces to 0, as at an episode's start; keep what was learnt."""
+        """Set the traces to 0, as at the start of an episode; keep the weights."""
         super().reset()
         with self._guard:
             self._z[:] = 0.0
             self._number["under_way"] = 0.0
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         own = {"alpha": self.alpha, "beta": self.beta, "eta": self.eta, "initial": self.initial.tolist()}
         return super().get_params() | own
 

@@ -1,13 +1,13 @@
-"""One thread at a time: what a learner does while compiled code runs without the interpreter's lock."""
+"""Mutual exclusion: compiled code runs without the interpreter's lock, so only one thread may change a learner."""
 
 import threading
 from types import TracebackType
 
 
 class Guard:
-    """Entered to change something: refuses a second thread instead of making it wait. The same thread may enter again.
+    """A reentrant lock that raises if another thread holds it, instead of waiting.
 
-    To copy something, enter `quiet`, which waits until it stands still.
+    Enter the guard to change an object. Enter `quiet` to copy the object: it waits until no thread is changing it.
 
     >>> guard = Guard("learner")
     >>> with guard, guard.quiet:
@@ -19,16 +19,16 @@ class Guard:
         self._what, self.quiet = what, threading.RLock()
 
     def __enter__(self) -> None:
-        """Begin, unless another thread is at work."""
+        """Acquire the lock; raise if another thread holds it."""
         if not self.quiet.acquire(blocking=False):
             self.refuse()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         self.quiet.release()
 
     def refuse(self) -> None:
-        """Say that another thread is at work."""
+        """Raise RuntimeError: another thread holds the lock."""
         raise RuntimeError(
             f"this {self._what} is in use by another thread; give each thread one of its own, such as a clone()"
         )

@@ -4,7 +4,7 @@
     w  += α ρ_t (G_t - V(x_t)) x_t           for each t of the episode in order, at its end
 
 V(x) = w₀·x with the weights held during the episode; the last G is one-step, R + γ' V(x'). This is the forward view of
-TD(λ): the same sum of updates as accumulating traces give if their weights are held during the episode.
+TD(λ): accumulating traces give the same sum of updates if the weights are held during the episode.
 """
 
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from tdlambda.rules import Lam
 
 @compiled
 def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floats, rho: Floats) -> Floats:
-    """G_t for each step t of one episode, from V(x_{t+1}), R_{t+1}, γ_{t+1}, λ_{t+1} and ρ_t.
+    """The λ-return G_t of each step t of one episode, from V(x_{t+1}), R_{t+1}, γ_{t+1}, λ_{t+1} and ρ_t.
 
     >>> lambda_returns(np.array([4.0, 0.0]), np.ones(2), np.array([0.5, 0.0]), np.array([0.5, 0.0]), np.ones(2))
     array([2.25, 1.  ])
@@ -35,7 +35,7 @@ def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floa
     G = np.empty(n)
     g, c = 0.0, 0.0
     for t in range(n - 1, -1, -1):
-        # (1-c) V + c g rather than V + c (g - V): exactly g where c is 1, so exactly Monte Carlo at λ = 1
+        # (1-c) V + c g, not V + c (g - V): exactly g where c is 1, so exactly Monte Carlo at λ = 1
         g = reward[t] + gamma[t] * ((1 - c) * V_next[t] + c * g)
         G[t] = g
         c = lam_next[t - 1] * rho[t] if t > 0 else 0.0
@@ -47,7 +47,7 @@ def learn_episode(
     count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
     V: Floats, hold: bool,
 ) -> bool:  # fmt: skip
-    """Updates forward; none after weights leave the bound. `V` is w·x at each step, with the weights held."""
+    """Update forward, until the weights exceed the bound. `V` is w·x at each step, with the weights held."""
     n, within = X.shape[1], True
     for t in range(G.size if hold else 0):
         V[t] = dot(weights, X[t], Xv[t], n)
@@ -59,19 +59,19 @@ def learn_episode(
 
 
 class LambdaReturn(EpisodeLearner):
-    """The offline λ-return algorithm, on- and off-policy: the forward view, to learn with or to judge others by.
+    """The offline λ-return algorithm, on- and off-policy: the forward view, also a reference for other learners.
 
-    It stores the episode, so memory grows with the longest one.
+    It stores each episode, so memory grows with the longest one.
 
     Parameters
     ----------
     features, alpha
         See `ReturnLearner`.
     lam
-        λ: a number, one for each state, or a rule.
+        Trace decay λ: a number in [0, 1], one for each state, or a rule.
     hold
-        Whether errors are taken with the weights held during the episode, or with current ones as each update changes
-        them. The returns always are those of the weights held. Without, λ = 1 on-policy is `MonteCarlo`.
+        Whether errors use the weights from the start of the episode (True) or the current weights (False). The returns
+        always use the weights from the start. With `hold=False`, λ = 1 on-policy equals `MonteCarlo`.
     initial, bound, on_divergence, dtype
         See `ReturnLearner`.
 
@@ -103,7 +103,7 @@ class LambdaReturn(EpisodeLearner):
         self.hold = hold
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         return super().get_params() | {"lam": self.rule, "hold": self.hold}
 
     def _finish(self, n: int) -> bool:

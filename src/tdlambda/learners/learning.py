@@ -28,18 +28,18 @@ _LONG = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningRun(Table):
-    """What happened while a learner was run.
+    """The result of `learn`.
 
     Attributes
     ----------
     steps, episodes
-        Transitions learnt from, and episodes that came to their end.
+        Number of transitions learned from, and of finished episodes.
     episode_returns, episode_lengths
-        Of each finished episode: the sum of its rewards, without discount, and its number of steps.
+        Undiscounted return and number of steps of each finished episode.
     mean_reward
-        Over all steps; NaN if there were none.
+        Mean reward over all steps; NaN if there were none.
     learner
-        The one that was given.
+        The trained learner (the object passed in).
 
     Examples
     --------
@@ -67,31 +67,31 @@ def learn(
     gamma: float | None = None,
     progress: bool | None = None,
 ) -> LearningRun:
-    """Let a learner learn the value of a policy in an environment with discrete actions.
+    """Train a learner to predict the value of a policy in an environment with discrete actions.
 
-    The environment and the learner begin a new episode. At each step an action is drawn from `behavior`, and the
-    learner is given ρ = π(a|s)/b(a|s). Ctrl-C raises `td.Interrupted`, whose `result` is what there is; an error of the
-    environment is passed on. Either way the learner keeps what it has learnt.
+    The environment and the learner start a new episode. At each step an action is drawn from `behavior`, and the
+    learner is updated with ρ = π(a|s)/b(a|s). Ctrl-C raises `td.Interrupted`, whose `result` covers the steps so far.
+    Errors of the environment propagate. In both cases the learner keeps what it has learned.
 
     Parameters
     ----------
     env
         A Gymnasium environment, a `Task`, or the id of one.
     policy
-        π, the policy to predict: a function from an observation to the probability of each action, an array
-        [state, action], or one row of probabilities. None takes the `target` and `behavior` of a `Task`.
+        Target policy π: a function from an observation to the probability of each action, an array [state, action],
+        or one row of probabilities. None uses the `target` and `behavior` of a `Task`.
     learner
         Anything with `update` and `reset`.
     steps
-        Transitions to learn from.
+        Number of transitions to learn from.
     behavior
-        b, the policy that acts; by default `policy`.
+        Behaviour policy b, which chooses the actions; `policy` by default.
     seed
-        Of the environment and of the actions; None for a fresh one.
+        Seed of the environment and of the actions; None draws a new one.
     gamma
-        γ; None takes what the environment reports as `info["discount"]` at each step.
+        Discount γ in [0, 1]; None uses `info["discount"]`, which the environment reports at each step.
     progress
-        Show a progress bar; None shows one for long runs in a terminal.
+        Whether to show a progress bar; None shows one for long runs in a terminal.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def learn(
             _run(world, actor, learner, steps, seed, gamma, tally, show)
     except KeyboardInterrupt as error:
         found = tally.run(learner)
-        raise Interrupted(f"{found.steps} of {steps} steps are learnt from", found) from error
+        raise Interrupted(f"learned from {found.steps} of {steps} steps", found) from error
     finally:
         if own:
             world.close()
@@ -125,7 +125,7 @@ def _run(
     env: gym.Env[Any, Any], actor: _Actor, learner: Any, steps: int, seed: int | None, gamma: float | None,
     tally: _Tally, show: Progress | None,
 ) -> None:  # fmt: skip
-    learner.reset()  # its last episode is not this environment's
+    learner.reset()  # its unfinished episode is from elsewhere
     obs = _held(env.reset(seed=seed)[0])
     for step in range(1, steps + 1):
         action, rho = actor.act(obs)
@@ -144,7 +144,7 @@ def _run(
 
 
 class _Actor:
-    """Draws actions from the behaviour policy and says how likely the target policy was to take them."""
+    """Draws actions from the behaviour policy and computes their importance-sampling ratios."""
 
     def __init__(
         self, env: gym.Env[Any, Any], policy: Policy | None, behavior: Policy | None, seed: int | None
@@ -162,12 +162,12 @@ class _Actor:
         self.on_policy = behavior is None or behavior is policy
         self.target = _as_function(policy, self.n, "policy")
         self.behavior = self.target if behavior is None else _as_function(behavior, self.n, "behavior")
-        # Gymnasium seeds an environment with this very seed: without `spawn`, actions and world would be drawn by the
-        # same random numbers.
+        # Gymnasium seeds the environment with the same seed: without `spawn`, actions and environment would share
+        # their random numbers.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
     def act(self, obs: Any) -> tuple[int, float]:
-        """An action for the environment, and its ρ."""
+        """Draw an action for the environment; return it with its ρ."""
         b = self.behavior(obs)
         sums = np.cumsum(b)
         a = int(np.searchsorted(sums, self.rng.random() * sums[-1], side="right"))  # never one of probability 0
@@ -178,14 +178,14 @@ class _Actor:
             if missed.any():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmax(missed)) + self.start} at observation {obs!r}, but "
-                    "policy does: what it would bring cannot be learnt. Give it some probability"
+                    "policy does, so its value cannot be learned; give the action a positive probability"
                 )
             rho = float(pi[a] / b[a])
         return a + self.start, rho
 
 
 def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:
-    """A policy as a function to checked probabilities."""
+    """A policy as a function that returns validated probabilities."""
 
     def checked(probabilities: Any, where: str) -> Floats:
         row = real(probabilities, f"{name}{where}")
@@ -206,7 +206,7 @@ def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:
 
 
 class _Tally:
-    """Counts as it goes, so that an interrupt loses nothing."""
+    """Running counts, so that an interrupt loses nothing."""
 
     def __init__(self) -> None:
         self.steps, self.total = 0, 0.0
@@ -215,7 +215,7 @@ class _Tally:
         self.lengths: list[int] = []
 
     def add(self, reward: float, ended: bool) -> None:
-        """One step."""
+        """Count one step."""
         self.steps, self.total = self.steps + 1, self.total + reward
         self.sum, self.length = self.sum + reward, self.length + 1
         if ended:
@@ -237,12 +237,12 @@ def _bar(steps: int) -> Progress:
 
 
 def _make(name: str) -> gym.Env[Any, Any]:
-    """A task of ours or an environment of Gymnasium's, by its id."""
+    """A task of this library or a Gymnasium environment, by its id."""
     return make(name) if name in TASKS else gym.make(name)
 
 
 def _held(obs: Any) -> Any:
-    """An observation that an environment cannot change later; a state as a plain int, which is fastest."""
+    """A copy of an observation, which the environment cannot change later; a state becomes an int, the fastest form."""
     if isinstance(obs, np.integer):
         return int(obs)
     return obs.copy() if isinstance(obs, np.ndarray) else obs

@@ -1,6 +1,6 @@
-"""Learn from logged transitions, whatever table they are in.
+"""Learning from logged transitions in any kind of table.
 
-No table library is imported: a table is used by the few methods that polars, pandas and pyarrow have in common.
+No table library is imported: tables are read by the few methods that polars, pandas and pyarrow share.
 """
 
 from __future__ import annotations
@@ -38,31 +38,30 @@ def learn_from_log(
     truncated: str | bool = "truncated",
     chunk: int = 100_000,
 ) -> AnyLearner:
-    """Learn from a table of transitions, one a row, and return the learner.
+    """Learn from a table with one transition per row, and return the learner.
 
-    The rows are one stream in the order of time, as the learner would have met them: after a row that is neither
-    terminated nor truncated, the next row goes on from its `next_obs`. Sort a log that is not in this order first, and
-    mark as truncated the last row of an episode that was cut off.
+    The rows must be in temporal order: after a row that is neither terminated nor truncated, the next row continues
+    from its `next_obs`. Sort the log first if necessary, and mark the last row of an unfinished episode as truncated.
 
-    A table in memory is checked as a whole before the first row is learnt (but for what only the encoder knows of
-    observations, which is checked chunk by chunk); a stream of batches is checked batch by batch.
+    A table in memory is validated as a whole before learning starts, except for observations, which the encoder
+    validates chunk by chunk. A stream of batches is validated batch by batch.
 
     Parameters
     ----------
     table
-        A polars DataFrame or LazyFrame (collected), a pandas DataFrame, a pyarrow Table, RecordBatch or
-        RecordBatchReader (read batch by batch), a dict of arrays, or `Transitions`.
+        A polars DataFrame or LazyFrame (which is collected), a pandas DataFrame, a pyarrow Table, RecordBatch or
+        RecordBatchReader (which is read batch by batch), a dict of arrays, or `Transitions`.
     learner
         Anything with `update_many`.
     obs, next_obs
-        The name of a column of numbers or of lists, or the names of one column for each dimension.
+        Name of a column of numbers or of lists, or a list of names, one column for each dimension.
     reward
-        The name of a column.
+        Name of a column.
     gamma, rho, terminated, truncated
-        The name of a column, or one value for all rows. Columns that are not there: ρ = 1, not terminated, not
-        truncated; γ must be given.
+        Name of a column, or one value for all rows. Where the column is missing, ρ = 1, terminated and truncated are
+        False; γ has no default.
     chunk
-        Rows learnt from at a time.
+        Number of rows learned from at a time.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def learn_from_log(
 
 
 def _batches(table: Any) -> Iterator[Any]:
-    """The table itself, or what a reader reads."""
+    """The table as one batch, or the batches of a reader."""
     if isinstance(table, Transitions):
         yield vars(table)
     elif _has(table, "read_next_batch"):
@@ -97,7 +96,7 @@ def _batches(table: Any) -> Iterator[Any]:
 
 
 def _transitions(table: Any, wanted: dict[str, Any], first: int) -> Transitions:
-    """Checked columns; `first` is the number of the table's first row, for messages."""
+    """Validated columns; `first` is the number of the table's first row, for messages."""
     columns = {field: _values(table, field, wanted[field], first) for field in ("obs", "reward", "next_obs")}
     n = len(columns["reward"])
     for field in ("gamma", "rho", "terminated", "truncated"):
@@ -115,7 +114,7 @@ def _transitions(table: Any, wanted: dict[str, Any], first: int) -> Transitions:
 
 
 def _values(table: Any, field: str, name: Any, first: int) -> Array:
-    """What a field is, as NumPy has it: a column, several side by side, or one value."""
+    """A field as NumPy arrays: one column, several columns side by side, or one value."""
     if field in ("obs", "next_obs") and not isinstance(name, str) and isinstance(name, Sequence):
         return np.column_stack([_column(table, field, part, first) for part in name])
     if isinstance(name, str):
@@ -133,7 +132,7 @@ def _values(table: Any, field: str, name: Any, first: int) -> Array:
 
 
 def _has(table: Any, method: str) -> bool:
-    """Asked of the class: a data frame may have a column of any name as an attribute."""
+    """Whether the class has such a method; an instance may have a column of that name as an attribute."""
     return hasattr(type(table), method)
 
 
@@ -148,7 +147,7 @@ def _names(table: Any) -> list[str]:
 
 
 def _column(table: Any, field: str, name: str, first: int) -> Array:
-    """One column without gaps, in 64 bits whatever the table stores, so that all tables teach the same."""
+    """One column without missing values, always in 64 bits, so that all kinds of tables give equal results."""
     names = _names(table)
     if name not in names:
         raise ValueError(
@@ -175,7 +174,7 @@ def _column(table: Any, field: str, name: str, first: int) -> Array:
 
 
 def _unpack(values: Array, name: str, first: int) -> Array:
-    """Rows that are lists as a matrix; other objects as whatever they are."""
+    """Rows of lists as a matrix; other objects unchanged."""
     _require_none(np.array([value is None for value in values]), name, first)
     if isinstance(values[0], str | bytes) or not hasattr(values[0], "__len__"):
         try:

@@ -6,9 +6,10 @@
     G -= (G x)(G x)ᵀ / (1 + xᵀ G x)           G = (Σ x xᵀ + ridge I)⁻¹
     w += step G (b - A w)
 
-A step projects what TD(λ)'s operator makes of V onto the features, by least squares over the observations so far.
-On-policy that is a contraction, and w goes to the solution of A w = b, as LSTD's does, for any step in (0, 1]. The
-ridge is in G only, so it has no part in where w goes to. Off-policy w may diverge: A need not be positive definite.
+A step applies the operator of TD(λ) to V and projects the result onto the features, by least squares over the
+observations so far. On-policy this is a contraction, and w converges to the solution of A w = b, as in LSTD, for any
+step in (0, 1]. The ridge enters G only, so it does not change the limit of w. Off-policy w may diverge, because A need
+not be positive definite.
 """
 
 from typing import Any, ClassVar, Literal, SupportsIndex
@@ -33,7 +34,7 @@ def learn_rows(
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order. A is kept transposed, as LSTD's is; G is symmetric."""
+    """Learn from transitions in order. A is kept transposed, as in LSTD; G is symmetric."""
     s, c, size = number[0], count[0], e.size
     for t in range(reward.size):
         c.seen += 1
@@ -48,7 +49,7 @@ def learn_rows(
         add_rows(A, e, 1.0, x[t], xv[t])
         add_rows(A, e, -gamma_next, y[t], yv[t])
         move[:] = 0.0
-        for j in range(x.shape[1]):  # G x
+        for j in range(x.shape[1]):  # computes G x
             if xv[t, j] != 0:
                 of_j = G[x[t, j]]
                 for f in range(size):
@@ -62,7 +63,7 @@ def learn_rows(
                     of_j[f] -= by * move[f]
         for f in range(size):
             gap[f] = b[f]
-        for j in range(size):  # b - A w
+        for j in range(size):  # computes b - A w
             if w[j] != 0:
                 of_j = A[j]
                 for f in range(size):
@@ -85,30 +86,30 @@ def learn_rows(
 
 
 class LSPE(MatrixLearner):
-    """Least-squares policy evaluation, LSPE(λ): for each transition a step of projected value iteration over all data.
+    """Least-squares policy evaluation, LSPE(λ): one step of projected value iteration over all data per transition.
 
-    It goes where LSTD(λ) goes, from `initial` weights rather than from nothing, and its weights change little from one
-    step to the next even where LSTD's matrix is hardly invertible. A step costs O(size²); it holds two matrices.
+    It converges to the same weights as LSTD(λ), starting from `initial`. Its weights change little from one step to the
+    next even where LSTD's matrix is nearly singular. A step costs O(size²), and the learner keeps two matrices.
 
     Parameters
     ----------
     features
         Encoder of observations.
     lam
-        λ: a number, one for each state, or a rule.
+        Trace decay λ: a number in [0, 1], one for each state, or a rule.
     step
-        Step size, 1 as published; smaller ones are safer off-policy.
+        Step size; 1 as published. Smaller ones are safer off-policy.
     ridge
-        Positive: G before the first step is I / ridge.
+        Number > 0; G before the first step is I / ridge.
     initial
-        Weights at the start: one number or one for each feature.
+        Initial weights: one number or one for each feature.
     max_size
-        The largest number of features it accepts.
+        Largest number of features accepted.
     bound
-        Divergence is a weight, a trace, or a term of A or b, beyond this.
+        The learner diverges when a weight, a trace, or a term of A or b exceeds this.
     on_divergence
-        "raise" `Diverged` once, or "flag" it in `diverged_at`. Either way the last weights stay, and learning
-        stops.
+        "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the last weights are kept and
+        learning stops.
 
     Examples
     --------
@@ -146,11 +147,11 @@ class LSPE(MatrixLearner):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
         return unwritable(self._w)
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         own = {"step": self.step, "ridge": self.ridge, "initial": self.initial.tolist()}
         return super().get_params() | own
 

@@ -5,7 +5,7 @@
     b  = μ b + e r'
     w  = (A + ridge I)⁻¹ b
 
-γ and λ belong to x, ρ to this step. Without forgetting, μ = 1, A and b are sums over the stream, so the ridge matters
+γ and λ belong to x, ρ to this step. Without forgetting (μ = 1), A and b are sums over the stream, so the ridge matters
 less with every step.
 """
 
@@ -21,7 +21,7 @@ from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest,
 
 _RANK_TOLERANCE = 1e-10
 _SMALL = 1e-30
-"""What A and b have in common (μ to the number of steps) is put back into them when it is below this."""
+"""The common factor of A and b, μ to the number of steps, is multiplied into them when it falls below this."""
 
 
 @kernel
@@ -30,7 +30,7 @@ def learn_rows(
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order. A is kept transposed: each active feature adds a multiple of e to a row, not a column."""
+    """Learn from transitions in order. A is kept transposed: each active feature adds a multiple of e to a row."""
     s, c = number[0], count[0]
     for t in range(reward.size):
         c.seen += 1
@@ -64,7 +64,7 @@ def learn_rows(
 
 
 def solve(A: Floats, b: Floats, exact: bool) -> Floats:
-    """W with A w = b; the least of those that come nearest where A is singular or not `exact`."""
+    """The solution w of A w = b; the minimum-norm least-squares solution if A is singular or not `exact`."""
     if exact:
         try:
             return np.asarray(np.linalg.solve(A, b), dtype=np.float64)
@@ -74,19 +74,19 @@ def solve(A: Floats, b: Floats, exact: bool) -> Floats:
 
 
 class LSTD(LeastSquares):
-    """Least-squares TD(λ), on- and off-policy: the fixed point of TD(λ) for the data so far, with no step size.
+    """Least-squares TD(λ), on- and off-policy: computes the fixed point of TD(λ) for the data so far; no step size.
 
-    A is a dense matrix of size² numbers. A step costs O(active · size), O(size²) with dense features. Weights are
-    solved for when they are asked for, at O(size³), and kept until the next step: learn many, then predict. Where
-    weights are needed after each step, take `RecursiveLSTD`.
+    A is a dense matrix of size² numbers. A step costs O(active · size), or O(size²) with dense features. The weights
+    are solved for when they are read, at O(size³), and cached until the next step, so learn from many transitions
+    between predictions. If you need weights after every step, use `RecursiveLSTD`.
 
     Parameters
     ----------
     features, lam, forgetting, emphatic, interest, max_size, bound, on_divergence
         See `LeastSquares`.
     ridge
-        Added to A's diagonal. With 0, or where the system is singular all the same, w is the least of the
-        least-squares solutions.
+        Number ≥ 0 added to A's diagonal. If the system is singular, as it may be with 0, w is the minimum-norm
+        least-squares solution.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class LSTD(LeastSquares):
 
     parts: ClassVar[str] = "A b e"
     numbers: ClassVar[str] = f"{LeastSquares.numbers} scale"
-    """A and b are kept divided by `scale`, so that to forget does not cost O(size²) a step."""
+    """A and b are stored divided by `scale`, so that forgetting does not cost O(size²) per step."""
 
     def _allocate(self, size: int) -> None:
         self._A: Floats = np.zeros((size, size))
@@ -110,7 +110,7 @@ class LSTD(LeastSquares):
 
     @property
     def weights(self) -> Array:
-        """The weights w, solved for if there was a step since they were asked for last; they cannot be written."""
+        """The weights w, read-only; solved for if there was a step since they were last read."""
         w = self._w
         if w is None:
             with self._guard.quiet:

@@ -1,4 +1,4 @@
-"""What learners share that keep a matrix over the features: a limit to its size, traces, emphasis, their state.
+"""What learners with a matrix over the features share: a size limit, traces, emphasis, state.
 
     e = ρ (γλ e + M x)                                        the trace, with M = 1 unless it is emphatic
     F = ρ⁻ γ F⁻ + i,   M = λ i + (1-λ) F                      emphatic: Sutton, Mahmood & White (2016)
@@ -22,14 +22,14 @@ from tdlambda.learners.episode import BatchLearner, record
 from tdlambda.rules import Lam
 
 TINY = 1e-200
-"""A trace below this is 0: numbers so small that the processor keeps them with fewer digits are very slow."""
+"""Smaller traces are set to 0: arithmetic with subnormal numbers is very slow."""
 MOST = 1e300
-"""A follow-on trace stays below this: (1-λ) F must be a number where λ = 1."""
+"""Cap on the follow-on trace F, because (1-λ) F must be finite at λ = 1."""
 
 
 @inlined
 def largest(start: float, values: Floats) -> float:
-    """The largest of `start` and |values|; NaN where one of them is."""
+    """The largest of `start` and |values|; NaN if any of them is NaN."""
     for j in range(values.size):
         size = abs(values[j])
         if not size <= start:
@@ -41,7 +41,7 @@ def largest(start: float, values: Floats) -> float:
 
 @inlined
 def add_rows(A: Floats, e: Floats, factor: float, index: Ints, value: Floats) -> None:
-    """A += factor x eᵀ, for x given by its active features."""
+    """Compute A += factor x eᵀ, for x given by its active features."""
     for j in range(index.size):
         by = factor * value[j]
         if by != 0:
@@ -52,7 +52,7 @@ def add_rows(A: Floats, e: Floats, factor: float, index: Ints, value: Floats) ->
 
 @inlined
 def fade(e: Floats, keep: float) -> None:
-    """E *= keep."""
+    """Compute e *= keep."""
     for f in range(e.size):
         decayed = e[f] * keep
         e[f] = decayed if abs(decayed) > TINY else 0.0
@@ -60,7 +60,7 @@ def fade(e: Floats, keep: float) -> None:
 
 @inlined
 def step_trace(e: Floats, keep: float, new: float, x: Ints, xv: Floats) -> None:
-    """E = keep e + new x."""
+    """Compute e = keep e + new x."""
     fade(e, keep)
     for j in range(x.size):
         e[x[j]] += new * xv[j]
@@ -68,15 +68,15 @@ def step_trace(e: Floats, keep: float, new: float, x: Ints, xv: Floats) -> None:
 
 @inlined
 def follow_on(keep: float, F: float, interest: float) -> float:
-    """F = keep F⁻ + i, with keep = ρ⁻γ."""
+    """The follow-on trace F = keep F⁻ + i, with keep = ρ⁻γ."""
     return min(keep * F + interest, MOST)
 
 
 class MatrixLearner(BatchLearner):
-    """A learner with a dense matrix over its features: size² numbers, and a limit to how many features there may be."""
+    """Base class of learners with a dense matrix over the features: size² numbers, and a limit on `size`."""
 
     state_power: ClassVar[int] = 2
-    """The state grows with the square of the features."""
+    """The state grows with the square of the number of features."""
     numbers: ClassVar[str] = "gamma lam rho follow_on"
     """Names of its numbers, none of them negative; γ, λ and ρ of the last step first."""
     parts: ClassVar[str]
@@ -96,18 +96,18 @@ class MatrixLearner(BatchLearner):
         if size > self.max_size:
             raise ValueError(
                 f"features: {type(self).__name__} keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB); "
-                f"it accepts {self.max_size} features. Take fewer, another learner, or a larger max_size"
+                f"it accepts {self.max_size} features. Use fewer features, another learner, or a larger max_size"
             )
         self._e: Floats = np.zeros(size)
         self._number = record("f8", self.numbers)
 
     @property
     def trace(self) -> Array:
-        """The eligibility trace e, as a view that cannot be written."""
+        """The eligibility trace e, as a read-only view."""
         return unwritable(self._e)
 
     def reset(self) -> None:
-        """Set the trace to 0, as at an episode's start; keep what was learnt."""
+        """Set the trace to 0, as at the start of an episode; keep everything learned."""
         with self._guard:
             self._e[:] = 0.0
             self._number["follow_on"] = 0.0
@@ -135,30 +135,32 @@ class MatrixLearner(BatchLearner):
 
 
 class LeastSquares(MatrixLearner):
-    """A `MatrixLearner` for the linear system of TD(λ) or ETD(λ): ridge, forgetting, emphasis.
+    """Base class of learners of the linear system of TD(λ) or ETD(λ): ridge, forgetting, emphasis.
 
     Parameters
     ----------
     features
         Encoder of observations.
     lam
-        λ: a number, one for each state, or a rule.
+        Trace decay λ: a number in [0, 1], one for each state, or a rule.
     ridge
-        Added to A's diagonal.
+        Number added to A's diagonal.
     forgetting
-        μ: at each step, what the steps before weigh is multiplied by μ. 1 forgets nothing; μ < 1 remembers about
-        1/(1-μ) steps, for a target that moves.
+        Factor μ, in (0, 1], on the weight of all earlier data at each step. 1 forgets nothing; μ < 1 remembers about
+        1/(1-μ) steps and tracks a moving target.
     emphatic
-        Whether the trace is emphatic: the fixed point is ETD(λ)'s, not TD(λ)'s.
+        Whether the trace is emphatic: the fixed point is then that of ETD(λ), not of TD(λ).
     interest
-        i, if emphatic: one number for all observations, or one for each feature, i(x) = interest·x (with one-hot
-        features one for each state). Not negative.
+        Interest i ≥ 0 of an emphatic learner: one number for all observations, or one for each feature,
+        i(x) = interest·x (with one-hot features, one for each state).
     max_size
-        The largest number of features it accepts.
+        Largest number of features accepted.
     bound
-        Divergence is a trace, or a term of A or b, beyond this (off-policy, traces may grow without limit).
+        The learner diverges when a trace, or a term of A or b, exceeds this. Off-policy, traces may grow without
+        bound.
     on_divergence
-        "raise" `Diverged` once, or "flag" it in `diverged_at`. Either way A and b stay, and learning stops.
+        "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases A and b are kept and learning
+        stops.
     """
 
     def __init__(
@@ -191,7 +193,7 @@ class LeastSquares(MatrixLearner):
 
     @abstractmethod
     def _allocate(self, size: int) -> None:
-        """Make its other arrays, as they are before the first step."""
+        """Allocate the further arrays, as they are before the first step."""
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -199,7 +201,7 @@ class LeastSquares(MatrixLearner):
         return super().get_params() | own | {"interest": self.interest.tolist()}
 
     def _interests(self, x: Ints, xv: Floats) -> Floats:
-        """I(x) of each row if emphatic, else nothing; an error where it is negative."""
+        """The interest i(x) of each row, validated; empty if not emphatic."""
         if not self.emphatic:
             return np.empty(0)
         if self.interest.ndim == 0:
@@ -212,7 +214,7 @@ class LeastSquares(MatrixLearner):
 
 
 def unwritable(array: Floats) -> Array:
-    """A view that cannot be written."""
+    """A read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -3,10 +3,10 @@
     G_t = ρ_t (R_{t+1} + γ_{t+1} G_{t+1})
     w  += α (G_t - w·x_t) x_t                for each t of the episode in order, at its end
 
-G after the last step is 0 where the episode terminated, and V(x') with the weights at that time where it was cut.
-The update is the gradient of ½ (G_t - w·x_t)², so w goes to the least mean squared error that features allow, with no
-bootstrapping: the solution of E[x xᵀ] w = E[x v(s)]. On-policy and with every visit, each terminated episode leaves
-the weights where true online TD(1) leaves them.
+G after the last step is 0 if the episode terminated, and V(x') with the weights at that time if it was truncated.
+The update follows the gradient of ½ (G_t - w·x_t)², so w converges, without bootstrapping, to the smallest mean squared
+error that the features allow: the solution of E[x xᵀ] w = E[x v(s)]. On-policy and with every visit, the weights after
+each terminated episode equal those of true online TD(1).
 """
 
 from typing import Any, Literal
@@ -28,7 +28,7 @@ def learn_episode(
     count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
     chosen: Bools,
 ) -> bool:  # fmt: skip
-    """Returns backward, into G; then updates forward at the steps chosen, none after weights leave the bound."""
+    """Compute returns backward into G, then update forward at the chosen steps, until weights exceed the bound."""
     g = stored[chosen.size - 1].v_next
     for t in range(chosen.size - 1, -1, -1):
         g = stored[t].rho * (stored[t].reward + stored[t].gamma * g)
@@ -42,7 +42,7 @@ def learn_episode(
 
 
 def first_visits(X: Ints, Xv: Floats) -> Bools:
-    """Where a feature vector occurs for the first time, whatever the order of its active features.
+    """A mask of the rows whose feature vector occurs for the first time; the order of active features is ignored.
 
     >>> first_visits(np.array([[1, 2], [2, 1], [1, 2]]), np.array([[0.5, 1.0], [1.0, 0.5], [1.0, 1.0]]))
     array([ True, False,  True])
@@ -56,18 +56,18 @@ def first_visits(X: Ints, Xv: Floats) -> Bools:
 
 
 class MonteCarlo(EpisodeLearner):
-    """Gradient Monte Carlo prediction: learns at an episode's end, from the returns that followed.
+    """Gradient Monte Carlo prediction: learns from returns at the end of each episode.
 
-    It stores the episode, so memory grows with the longest one. With one-hot features and `OneOver("visits")` the
-    value of a state is the average of the returns from it. There is no λ; `lambda_at` is 1, what true online TD(λ)
-    needs to agree with it.
+    It stores each episode, so memory grows with the longest one. With one-hot features and `OneOver("visits")`, the
+    value of a state is the average of the returns from it. It has no λ; `lambda_at` is 1, the λ at which true online
+    TD(λ) agrees with it.
 
     Parameters
     ----------
     features, alpha
         See `ReturnLearner`.
     visit
-        "every", or "first": an update only where a feature vector occurs for the first time in the episode.
+        "every" updates at each step; "first" only where a feature vector occurs for the first time in the episode.
     initial, bound, on_divergence, dtype
         See `ReturnLearner`.
 
@@ -99,7 +99,7 @@ class MonteCarlo(EpisodeLearner):
         self.visit = visit
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         return super().get_params() | {"visit": self.visit}
 
     def _finish(self, n: int) -> bool:

@@ -3,8 +3,8 @@
     G_{t:h} = ρ_t (R_{t+1} + γ_{t+1} G_{t+1:h}),    G_{h:h} = w·x_h  (0 where the episode terminated)
     w += α (G_{τ:τ+n} - w·x_τ) x_τ,    τ = t - n + 1,    at step t, with the weights of that moment
 
-At an episode's end, terminated or truncated, the steps that remain are updated in order, with the return up to it.
-Truncated, they all bootstrap from w·x' as it was before the first of these updates.
+At the end of an episode, the remaining steps are updated in order, with the return up to the end. If it was truncated,
+they all bootstrap from w·x' as it was before the first of these updates.
 """
 
 from typing import Any, Literal, SupportsIndex
@@ -27,7 +27,7 @@ def learn_rows(
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
     terminated: Bools, truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order, kept in a ring of n: `count.stored` of them from the oldest, `count.head`, on."""
+    """Learn from transitions in order; a ring buffer holds `count.stored` of the last n, the oldest at `count.head`."""
     c, n = count[0], len(stored)
     for t in range(reward.size):
         ended = terminated[t] or truncated[t]
@@ -62,18 +62,18 @@ def learn_rows(
 
 
 class NStepTD(ReturnLearner):
-    """n-step TD, on- and off-policy: from TD(0) at n = 1 to Monte Carlo at n beyond an episode's length.
+    """n-step TD, on- and off-policy: TD(0) at n = 1, Monte Carlo once n exceeds the episode length.
 
-    Memory is that of n transitions, and a step costs O(n). No λ is used (`lambda_at` is 0). Off-policy, ρ multiplies
-    the whole return, w += α (ρ (r' + γ' w·x') - w·x) x at n = 1, where `TD` multiplies the error, w += α ρ (r' + γ'
-    w·x' - w·x) x (ρ as a control variate): the same on average where E[ρ] = 1, with more variance here.
+    It stores n transitions, and a step costs O(n). It has no λ; `lambda_at` is 0. Off-policy, ρ multiplies the return,
+    w += α (ρ (r' + γ' w·x') - w·x) x at n = 1, while in `TD` ρ multiplies the error, w += α ρ (r' + γ' w·x' - w·x) x
+    (a control variate). The mean is the same where E[ρ] = 1, but the variance is larger here.
 
     Parameters
     ----------
     features, alpha
         See `ReturnLearner`.
     n
-        Steps before bootstrapping, at least 1.
+        Number of steps before bootstrapping, at least 1.
     initial, bound, on_divergence, dtype
         See `ReturnLearner`.
 
@@ -106,10 +106,10 @@ class NStepTD(ReturnLearner):
         super().__init__(
             features, alpha, 0.0, self.n, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
         )
-        self._G: Floats = np.empty(self.n)  # room for returns, nothing to remember
+        self._G: Floats = np.empty(self.n)  # a work buffer, not part of the state
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """The constructor's arguments, by name."""
         return super().get_params() | {"n": self.n}
 
     def _take(

@@ -6,19 +6,19 @@
     w += k (r' + γ' w·x' - w·x)
     B  = (B - k yᵀ B) / μ                     B = I / ridge before the first step
 
-B is the inverse of S = μ S + e yᵀ (Sherman & Morrison 1950), and w = B b with b = μ b + e r': without forgetting,
-μ = 1, exactly (A + ridge I)⁻¹ b. With μ < 1 the ridge would fade with the rest, and B would grow without limit where
-features are not seen any more. So at each step one feature f, in turn, has its ridge renewed, a rank-one change too:
+B is the inverse of S = μ S + e yᵀ (Sherman & Morrison 1950), and w = B b with b = μ b + e r'. Without forgetting
+(μ = 1), w is exactly (A + ridge I)⁻¹ b. With μ < 1 the ridge would fade with the data, and B would grow without bound
+for features that are no longer active. So each step renews the ridge of one feature f, in turn, by a rank-one update:
 
     S_ff += ridge (1 - μ^n)                   n = size, or fewer in the first turn: steps since f's ridge was whole
 
 which keeps that feature's ridge between ridge μ^size and ridge.
 
-S is not symmetric, and its determinant is multiplied by (μ + yᵀBe) μ^(size-1), so where the denominator passes 0, S is
-singular: the data so far have no fixed point there, or one very far away. Near 0 the formula is right but loses digits
-that never come back, and so does the step that leads away from there. S and b are therefore kept as well, and B and w
-are computed from them anew, at O(size³), where more than four digits would be lost; again size steps after such a loss;
-and after size, 2 size, 4 size, … steps in any case. Where S cannot be inverted, w stays as it was until it can.
+S is not symmetric, and each step multiplies its determinant by (μ + yᵀBe) μ^(size-1). Where this denominator passes 0,
+S is singular: the data so far have no fixed point, or a very distant one. Near 0 the formula permanently loses digits,
+and so does the next step. Therefore S and b are kept as well. B and w are recomputed from them, at O(size³), when more
+than four digits would be lost, again `size` steps after such a loss, and in any case after size, 2 size, 4 size, …
+steps. While S cannot be inverted, w does not change.
 """
 
 from typing import Any, ClassVar
@@ -32,17 +32,20 @@ from tdlambda.learners.base import Array
 from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace, unwritable
 
 _CANCELLED = 1e-4
-"""A denominator this small beside what it is the sum of has lost too many digits."""
+"""A denominator this small relative to its terms has lost too many digits."""
 _RESIDUAL = 1e-6
-"""An inverse B of S is used if no entry of SB - I is larger."""
+"""An inverse B of S is accepted if no entry of SB - I is larger than this."""
 _SELDOM = 10**6
-"""Steps between two computations of B from S, at most."""
+"""Largest number of steps between two computations of B from S."""
 _MOST = LARGEST["float64"]
 
 
 @inlined
 def deflate(Q: Floats, w: Floats, row: Floats, gain: Floats, whole: float, part: float, error: float) -> bool:
-    """W += k error and Q = (Q - row kᵀ) / whole, k = gain / (whole + part); False, and nothing, if digits are lost."""
+    """Update w += k error, Q = (Q - row kᵀ) / whole, k = gain / (whole + part); change nothing if digits are lost.
+
+    Return whether the update was made.
+    """
     denominator = whole + part
     if not (abs(denominator) > _CANCELLED * (whole + abs(part)) and abs(denominator) < _MOST):
         return False
@@ -62,7 +65,7 @@ def deflate(Q: Floats, w: Floats, row: Floats, gain: Floats, whole: float, part:
 
 @inlined
 def direct(Q: Floats, e: Floats, gain: Floats) -> None:
-    """Gain = Qᵀ e."""
+    """Compute gain = Qᵀ e."""
     gain[:] = 0.0
     for j in range(e.size):
         if e[j] != 0:
@@ -73,7 +76,7 @@ def direct(Q: Floats, e: Floats, gain: Floats) -> None:
 
 @inlined
 def add_product(row: Floats, Q: Floats, factor: float, index: Ints, value: Floats) -> None:
-    """Row += factor Q x, for x given by its active features."""
+    """Compute row += factor Q x, for x given by its active features."""
     for j in range(row.size):
         row[j] += factor * dot(Q[j], index, value, index.size)
 
@@ -85,9 +88,10 @@ def learn_rows(
     x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
     terminated: Bools, truncated: Bools,
 ) -> int:  # fmt: skip
-    """Transitions from `start` on, up to one after which Q has to be computed from S (`due`); the row after it.
+    """Learn from `start` up to a transition after which Q must be recomputed from S (`due`); return the next row.
 
-    S and Q = S⁻¹ are kept transposed: active features add multiples of e to rows of S, and so do rows of Q to the gain.
+    S and Q = S⁻¹ are kept transposed, so that active features add multiples of e to rows of S, and rows of Q to the
+    gain.
     """
     s, c, size = number[0], count[0], e.size
     for t in range(start, reward.size):
@@ -145,17 +149,17 @@ def learn_rows(
 
 
 class RecursiveLSTD(LeastSquares):
-    """LSTD(λ) with weights at hand after every step, at O(size²) a step: `LSTD` would solve anew for them, at O(size³).
+    """Recursive LSTD(λ): updates the weights at every step in O(size²), where `LSTD` would solve in O(size³).
 
-    It agrees with `LSTD` step by step (without forgetting), to rounding. It holds three matrices of size² numbers.
-    With forgetting it follows a target that moves; the ridge is then kept up feature by feature, see the module.
+    Without forgetting, it agrees with `LSTD` at every step, up to rounding. It keeps three matrices of size² numbers.
+    With forgetting it tracks a moving target; the ridge is then renewed feature by feature, as the module explains.
 
     Parameters
     ----------
     features, lam, forgetting, emphatic, interest, max_size, bound, on_divergence
         See `LeastSquares`.
     ridge
-        Added to A's diagonal; positive.
+        Number > 0 added to A's diagonal.
 
     Examples
     --------
@@ -172,8 +176,8 @@ class RecursiveLSTD(LeastSquares):
 
     parts: ClassVar[str] = "S Q b w e"
     counted: ClassVar[str] = "seen diverged_at due renewal solves"
-    """Beside `BatchLearner`'s: whether Q is to be computed from S; at which step it will be in any case; how often it
-    was."""
+    """In addition to `BatchLearner`'s: whether Q must be recomputed from S; the step at which it is in any case; how
+    often it was."""
 
     def _allocate(self, size: int) -> None:
         positive(self.ridge, "ridge")
@@ -186,17 +190,17 @@ class RecursiveLSTD(LeastSquares):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a view that cannot be written."""
+        """The weights w, as a read-only view."""
         return unwritable(self._w)
 
     @property
     def singular(self) -> bool:
-        """Whether the system has no solution that can be computed at the moment."""
+        """Whether the system is currently singular, so that the weights cannot be computed."""
         return bool(self._count["due"][0])
 
     @property
     def solves(self) -> int:
-        """How often the inverse was computed from the whole matrix."""
+        """How often the inverse was computed from the full matrix."""
         return int(self._count["solves"][0])
 
     def _take(
@@ -217,7 +221,7 @@ class RecursiveLSTD(LeastSquares):
         return True
 
     def _invert(self) -> None:
-        """Q and w from S and b, if they can be computed."""
+        """Compute Q and w from S and b, if S can be inverted."""
         self._count["solves"] += 1
         self._count["due"] = 1
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What a learner starts with: step sizes, a number or one that falls with what has been seen; and weights."""
+"""Step sizes, constant, scheduled or adaptive, and initial weights."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tdlambda.showing import call
 
 
 class StepSize:
-    """Step sizes that adapt as an algorithm learns: one for all features, or one for each.
+    """Base class of adaptive step sizes, one for all features or one per feature.
 
-    A subclass names the declarations of the algorithms that it is defined for.
+    A subclass lists the algorithms it is defined for, each with its declaration (`forms`).
     """
 
     forms: ClassVar[dict[type[declare.Algorithm], type[declare.Algorithm]]] = {}
     """Algorithm → the declaration of the algorithm with these step sizes."""
     alpha: float
-    """The step size that learning begins with."""
+    """The initial step size."""
 
     def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
-        """The declaration of an algorithm with these step sizes; TypeError where they are not defined for it."""
+        """The declaration of an algorithm with these step sizes; TypeError if they are not defined for it."""
         if algorithm not in self.forms:
             known = ", ".join(kind.__name__ for kind in self.forms)
             raise TypeError(f"alpha: {type(self).__name__} is defined for {known}, not for {algorithm.__name__}")
@@ -48,7 +48,7 @@ class StepSize:
         return hash((type(self), tuple(self.get_params().values())))
 
     def __repr__(self) -> str:
-        """How to build it: what differs from the defaults."""
+        """The call that builds an equal object; arguments that equal their defaults are left out."""
         return call(self, self.get_params())
 
 
@@ -61,9 +61,9 @@ class OneOver:
     Parameters
     ----------
     by
-        What is counted: "visits" or "steps".
+        What n counts: "visits" or "steps".
     scale, offset, power
-        As in the formula; a power in (½, 1] makes TD converge.
+        Constants of the formula; TD converges with a power in (½, 1].
 
     Examples
     --------
@@ -96,16 +96,16 @@ class OneOver:
         return hash(tuple(self.get_params().values()))
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal object."""
         return call(self, self.get_params())
 
 
 Alpha: TypeAlias = float | OneOver | StepSize
-"""What α may be: a number, a schedule, or step sizes that adapt."""
+"""Type of α: a number, a schedule, or an adaptive step size."""
 
 
 def initial_weights(initial: ArrayLike, size: int, dtype: str) -> Floats:
-    """Weights at the start, one number or one for each feature, or an error that says what they must be."""
+    """Validated initial weights from one number or one for each feature."""
     start = real(initial, "initial")
     most = LARGEST[dtype]
     if start.shape not in ((), (size,)) or not (abs(start) <= most).all():

@@ -4,7 +4,7 @@
     <name>.npy    one for each array of the learner's state, as `numpy.savez` writes them
 
 Classes are looked up by name among the registered learners and among the encoders and rules that `tdlambda.features`
-and `tdlambda.rules` export. A file's claims are held against its own size before anything of that size is made.
+and `tdlambda.rules` export. The sizes that a file claims are checked against its own size before memory is allocated.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from tdlambda.rules import Rule
 FORMAT = 3
 _HEADER = "header.json"
 _LEAST_ALLOWANCE = 2**22
-"""Numbers that parameters may ask for however small the file is: some encoders hold more than a learner's weights."""
+"""Numbers that parameters may allocate however small the file is: some encoders hold more than a learner's weights."""
 _ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
     "Fourier": lambda p: (min(p["order"], 2**40) + 1) ** min(np.size(p["low"]), 64) * np.size(p["low"]),
     "GridTilings": lambda p: sum(p["shape"]) * len(p["cuts"]),
     "TileCoder": lambda p: (p["hash_size"] or 0) + p["tilings"] * (np.size(p["low"]) + 1),
 }
-"""Numbers that an encoder's constructor makes room for; by default the sum of the integers it is given."""
+"""Numbers that an encoder's constructor allocates; by default the sum of its integer arguments."""
 
 
 def save(learner: Learner, path: str | Path) -> None:
-    """Write a learner to exactly this path: everything, or on any failure nothing (an old file then stays).
+    """Write a learner to exactly this path; if it fails, an existing file is left unchanged.
 
     Parameters
     ----------
     learner
-        Of a registered class, with features that are plain data (not `Custom`).
+        A learner of a registered class, whose features are plain data (not `Custom`).
     path
-        Any name; no suffix is added.
+        Path of the file; no suffix is added.
 
     Examples
     --------
@@ -67,12 +67,12 @@ def save(learner: Learner, path: str | Path) -> None:
     _require_registered(learner)
     header, state = _plain("learner", learner), learner._state()
     _require_finite(learner, state)
-    _build(header, state)  # what could not be loaded is not written
+    _build(header, state)  # do not write what could not be loaded
     write(path, header, state)
 
 
 def read(header: dict[str, Any], state: dict[str, Array]) -> Learner:
-    """A learner from what `save` wrote."""
+    """Read a learner from a file that `save` wrote."""
     learner = _build(header, state)
     learner._restore(state)
     _require_finite(learner, state)
@@ -86,11 +86,11 @@ def _require_registered(learner: Any) -> None:
 
 
 _PARTS = (Encoder, Rule, OneOver, StepSize, TraceCorrection)
-"""What a parameter may be beside plain data."""
+"""Types that a parameter may have besides plain data."""
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON can hold it."""
+    """A parameter in a form that JSON can hold."""
     if isinstance(value, _PARTS):
         if _part_named(type(value).__name__) is not type(value):
             raise TypeError(
@@ -115,7 +115,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _parts() -> dict[str, Any]:
-    """What a parameter may be made of, by name."""
+    """The classes that parameters may be instances of, by name."""
     exported = [getattr(module, name) for module in (features, rules) for name in module.__all__]
     kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
     encoders = [kind for kind in kinds if issubclass(kind, Encoder) and kind is not Custom]
@@ -124,7 +124,7 @@ def _parts() -> dict[str, Any]:
 
 
 def _part_named(name: Any) -> Any:
-    """Such a part; also step sizes, and what remakes the thesis' numbers, imported only for those who use them."""
+    """Such a class by name; step sizes and the agent that reproduces Zhao (2020) are imported only when used."""
     if not isinstance(name, str):
         return None
     kind = _parts().get(name) or _exported(name, "steps") or _exported(name, "reproduction")
@@ -137,10 +137,10 @@ def _exported(name: str, folder: str) -> Any:
 
 
 def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays, taken from memory no larger than the file."""
+    """The header and the arrays of a file, read with no more memory than the file's size."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        # Stored, not compressed, and no larger together than the file: there is nothing to blow up.
+        # Uncompressed, and together no larger than the file: this rules out zip bombs.
         if any(m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size for m in members):
             raise ValueError("its parts must be stored, not compressed")
         if sum(m.file_size for m in members) > os.fstat(file.fileno()).st_size:
@@ -172,7 +172,7 @@ def _no_constant(text: str) -> None:
 
 
 def _array(name: str, data: bytes) -> Array:
-    """One array, only of the size that its bytes have."""
+    """One array, whose claimed size must match its bytes."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
     if not name.endswith(".npy") or version != (1, 0):
@@ -187,13 +187,13 @@ def _array(name: str, data: bytes) -> Array:
 
 
 def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
-    """A new learner as the header says, if the state is as large as such a learner's must be."""
+    """Build the learner that the header describes, if the state has the size that such a learner needs."""
     kind = _learner_named(header.get("learner"))
     held = sum(array.nbytes for array in state.values())
     allowance = max(_LEAST_ALLOWANCE, held)
     params = {name: _part(value, allowance) for name, value in header["params"].items()}
     for encoder in (value for value in params.values() if isinstance(value, Encoder)):
-        # Weights take at least 4 bytes a feature; `state_power` is 2 where the state is a matrix over the features.
+        # Weights take at least 4 bytes per feature; `state_power` is 2 where the state is a matrix over the features.
         if 4 * encoder.size ** getattr(kind, "state_power", 1) > held:
             raise ValueError(f"its parameters ask for {encoder.size} features, its arrays have {held} bytes in all")
         if encoder.active * _integers(params) > allowance:
@@ -208,7 +208,7 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
 
 
 def _learner_named(name: Any) -> type[Learner]:
-    if isinstance(name, str) and name not in LEARNERS:  # imports it, if it is ours
+    if isinstance(name, str) and name not in LEARNERS:  # import it, if it is part of tdlambda
         getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
     kind = LEARNERS.get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
@@ -233,7 +233,7 @@ def _part(value: Any, allowance: int) -> Any:
 
 
 def _integers(value: Any) -> int:
-    """The sum of all integers in plain data. A seed or a limit makes room for nothing."""
+    """The sum of all integers in plain data, except seeds and limits, which allocate nothing."""
     if isinstance(value, dict):
         value = [inner for name, inner in value.items() if name != "seed" and not name.startswith("max_")]
     if isinstance(value, list):
@@ -242,14 +242,14 @@ def _integers(value: Any) -> int:
 
 
 def _require_finite(learner: Learner, state: dict[str, Array]) -> None:
-    """Only a learner that has diverged may hold infinities."""
+    """Validate that numbers are finite, unless the learner has diverged."""
     for name, array in state.items():
         if getattr(learner, "diverged_at", None) is None and not np.isfinite(array).all():
             raise ValueError(f"array {name!r} has numbers that are not finite, in a learner that has not diverged")
 
 
 def write(path: str | Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write a header and arrays to exactly this path: everything, or on any failure nothing."""
+    """Write a header and arrays to exactly this path; if it fails, an existing file is left unchanged."""
     header = {"format": FORMAT, "tdlambda": tdlambda.__version__} | header
     members = {_HEADER: json.dumps(header, allow_nan=False).encode()}
     for name, array in arrays.items():
@@ -260,13 +260,13 @@ def write(path: str | Path, header: dict[str, Any], arrays: Mapping[str, Array])
 
 
 def _replace(path: Path, members: dict[str, bytes]) -> None:
-    """Write beside the old file, then take its place."""
+    """Write to a temporary file in the same folder, then move it to the path."""
     beside = path.with_name(f".tdlambda-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as file:
             with zipfile.ZipFile(file, "w") as archive:
                 for name, data in members.items():
-                    archive.writestr(zipfile.ZipInfo(name), data)  # of 1980: equal learners, equal files
+                    archive.writestr(zipfile.ZipInfo(name), data)  # dated 1980, so that equal learners give equal files
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)

@@ -1,4 +1,4 @@
-"""A finite MDP, and all that can be computed from one exactly."""
+"""Finite MDPs and their exact solutions."""
 
 from tdlambda.mdp.average import AverageReward, DifferentialFixedPoint
 from tdlambda.mdp.corrections import TraceCorrection

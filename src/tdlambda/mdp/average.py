@@ -2,8 +2,7 @@
 
     g + v(s) = r_π(s) + Σ P_π(s,s') v(s'),    d·v = 0        (Puterman 1994, section 8.2; Sutton & Barto 2018, 10.3)
 
-The discount of the model plays no part. An episode that ends starts again from d₀ at once: a terminal state takes no
-time.
+The discount of the model is not used. An episode that ends restarts from d₀ at once: a terminal state takes no time.
 
 Differential TD(λ) with ratios (Wan, Naik & Sutton 2021),
 
@@ -42,11 +41,11 @@ class AverageReward(Table):
     Attributes
     ----------
     gain
-        g, the average reward of a step.
+        Average reward g per step.
     bias
-        v(s), the differential values, with d·v = 0. That of a terminal state is that of the start that follows.
+        Differential values v(s), with d·v = 0. A terminal state has the value of the restart that follows it.
     distribution
-        d, the share of steps taken from each state.
+        Distribution d: the fraction of steps taken from each state.
 
     Examples
     --------
@@ -64,7 +63,7 @@ class AverageReward(Table):
 
 @dataclass(frozen=True, repr=False)
 class DifferentialFixedPoint(Table):
-    """Where differential TD(λ) is at rest: the weights of features, and the average reward it estimates."""
+    """The fixed point of differential TD(λ): weights and estimated average reward."""
 
     weights: Floats
     gain: float
@@ -72,9 +71,9 @@ class DifferentialFixedPoint(Table):
 
 @quiet
 def average_reward(mdp: FiniteMDP, pi: Floats) -> AverageReward:
-    """Gain and bias, by the sum of r - g up to the next visit of one recurrent state; the policy must be unichain."""
+    """Gain and bias, from the sum of r - g up to the next visit to one recurrent state; the policy must be unichain."""
     P, r = transition_matrix(mdp, pi), expected_reward(mdp, pi)
-    if mdp.terminal.any() and not cannot_reach(P, mdp.terminal).size:  # episodes end: their ends are that state
+    if mdp.terminal.any() and not cannot_reach(P, mdp.terminal).size:  # the terminal states serve as that state
         d, until = visited(mdp, pi), P
     else:
         P = _restarted(mdp, pi)
@@ -92,7 +91,7 @@ def average_reward(mdp: FiniteMDP, pi: Floats) -> AverageReward:
 
 
 def _recurrent(P: Matrix) -> Ints:
-    """The states of the only closed class of a chain; an error if there are several."""
+    """The states of the only closed class of a chain; raise if there are several."""
     classes = closed_classes(P)
     if len(classes) > 1:
         one, two = classes[0][0], classes[1][0]
@@ -105,7 +104,7 @@ def _recurrent(P: Matrix) -> Ints:
 
 @quiet
 def differential_fixed_point(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats, b: Floats) -> DifferentialFixedPoint:
-    """The least weights, and r̄, at which the mean updates of both are 0."""
+    """The minimum-norm weights and r̄ at which both mean updates are 0."""
     if X.ndim != 2:
         raise ValueError(f"features must have shape ({mdp.n_states}, number of features); got {X.shape}")
     P, steps = _restarted(mdp, pi), np.where(mdp.terminal, 0.0, 1.0)
@@ -135,7 +134,7 @@ def _restarted(mdp: FiniteMDP, pi: Floats) -> Matrix:
 
 
 def _entered(mdp: FiniteMDP, X: Floats) -> Floats:
-    """The features met on entering a state: on average those of a start where it is terminal."""
+    """The features on entering a state; for a terminal state, the mean features of the restart."""
     entered = X.copy()
     entered[mdp.terminal] = mdp.start @ X
     return entered

@@ -1,10 +1,10 @@
-"""Trace coefficients: how far a trace survives an action that the target policy would take less often.
+"""Trace coefficients, which cut traces at actions that the target policy would take less often.
 
 For state values, c is the coefficient of the previous action and κ corrects the error of this one:
 
     e = γλ c⁻ e + x,    w += α κ δ e            the same as  e = κ (γλ (c⁻/κ⁻) e + x),  w += α δ e
 
-so c/κ is a factor on λ' that depends on the action. For action values, c is that of this action, and no error is
+so c/κ is a factor on λ' that depends on the action. For action values, c belongs to this action, and the error is not
 corrected:
 
     δ = r' + γ' Σ_a π(a|s') q(s',a) - q(s,a),    e = γλ c e + x(s,a),    w += α δ e
@@ -60,7 +60,7 @@ def tree(rho: Any, pi: Any, b: Any, c_bar: float, rho_bar: float, psi: float) ->
 
 
 def abtd(rho: Any, pi: Any, b: Any, c_bar: float, rho_bar: float, psi: float) -> tuple[Any, Any]:
-    """c = π(a|s) min(ψ, 1/max(π, b)), κ = ρ; ψ is what `abtd_psi` makes of ζ."""
+    """c = π(a|s) min(ψ, 1/max(π, b)), κ = ρ; `abtd_psi` computes ψ from ζ."""
     return pi * np.minimum(psi, 1 / np.maximum(pi, b)), rho
 
 
@@ -76,28 +76,28 @@ CORRECTIONS: dict[str, Coefficients] = {
 def abtd_psi(zeta: float, psi_0: float, psi_max: float) -> float:
     """ψ = 2ζψ₀ + max(0, 2ζ-1)(ψ_max - 2ψ₀): 0 at ζ = 0, ψ₀ at ½, ψ_max at 1.
 
-    ψ₀ and ψ_max are 1 over the largest and the least max(π, b) of any state and action.
+    ψ₀ and ψ_max are 1 over the largest and over the smallest max(π, b) of any state and action.
     """
     return 2 * zeta * psi_0 + max(0.0, 2 * zeta - 1) * (psi_max - 2 * psi_0)
 
 
 @dataclass(frozen=True, repr=False)
 class TraceCorrection:
-    """A trace coefficient with its options; the name alone stands for the defaults.
+    """A trace coefficient with its options; where the defaults suffice, pass its name instead.
 
     Parameters
     ----------
     name
         "importance", "retrace", "vtrace", "tree" or "abtd": see `tdlambda.mdp.corrections`.
     c_bar
-        c̄, the largest coefficient of "retrace" and "vtrace".
+        Largest coefficient c̄ of "retrace" and "vtrace".
     rho_bar
-        ρ̄, the largest correction of "vtrace", at least c̄.
+        Largest correction ρ̄ of "vtrace", at least c̄.
     zeta
-        ζ in [0, 1] of "abtd", which takes the place of λ: use it with λ = 1.
+        Parameter ζ in [0, 1] of "abtd", which replaces λ: use it with λ = 1.
     psi_0, psi_max
-        1 over the largest and over the least max(π(a|s), b(a|s)) of any state and action, for "abtd" in a learner;
-        `FiniteMDP` computes them from its policies.
+        1 over the largest and over the smallest max(π(a|s), b(a|s)) of any state and action. "abtd" in a learner
+        needs them; `FiniteMDP` computes them from its policies.
 
     Examples
     --------
@@ -126,13 +126,13 @@ class TraceCorrection:
 
     @classmethod
     def named(cls, correction: Any) -> TraceCorrection:
-        """A correction, or the one of this name with its defaults."""
+        """The correction itself, or the one of this name with default options."""
         if isinstance(correction, cls):
             return correction
         return cls(choice(correction, "correction", *CORRECTIONS))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal correction."""
         return call(self, self.get_params())
 
     def get_params(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class TraceCorrection:
         return asdict(self)
 
     def factors(self, rho: Any, behavior: Any) -> tuple[Any, Any]:
-        """κ, and c/κ, the factor on λ', of actions with these ratios and behaviour probabilities."""
+        """The correction κ and the factor c/κ on λ' of actions with these ratios and behaviour probabilities."""
         psi, b = 0.0, np.asarray(1.0 if behavior is None or np.size(behavior) == 0 else behavior, dtype=np.float64)
         if self.name in ("tree", "abtd"):
             if behavior is None or np.size(behavior) == 0:
@@ -164,7 +164,7 @@ class TraceCorrection:
         return kappa, np.divide(c, kappa, out=np.zeros(kappa.shape), where=kappa > 0)
 
     def tables(self, pi: Floats, b: Floats, terminal: Bools) -> tuple[Floats, Floats]:
-        """c and κ of each state and action; 0 where the behaviour policy never goes."""
+        """The tables c and κ [state, action]; 0 for actions that the behaviour policy never takes."""
         taken = (b > 0) & ~terminal[:, None]
         pi_taken, b_taken = pi[taken], b[taken]
         largest = np.maximum(pi_taken, b_taken)
@@ -178,11 +178,11 @@ class TraceCorrection:
 
 
 Correction = str | TraceCorrection | ArrayLike
-"""A name, a `TraceCorrection`, or a table c[state, action] of the user's own (κ is then ρ)."""
+"""Type of a correction: a name, a `TraceCorrection`, or your own table c[state, action], with κ = ρ."""
 
 
 def coefficient_tables(correction: Correction, pi: Floats, b: Floats, terminal: Bools) -> tuple[Floats, Floats]:
-    """c and κ of each state and action."""
+    """The tables c and κ [state, action] of any correction."""
     if isinstance(correction, str):
         correction = TraceCorrection.named(correction)
     if isinstance(correction, TraceCorrection):
@@ -204,7 +204,7 @@ def is_importance(correction: Correction) -> bool:
 
 
 def ratio_table(pi: Floats, b: Floats) -> Floats:
-    """ρ(s,a) = π(a|s)/b(a|s); 0 for what the behaviour policy never does."""
+    """The ratios ρ(s,a) = π(a|s)/b(a|s); 0 for actions that the behaviour policy never takes."""
     with np.errstate(over="ignore"):
         rho = np.divide(pi, b, out=np.zeros_like(b), where=b > 0)
     return in_range(rho, "ρ", "give behavior larger probabilities")

@@ -1,4 +1,4 @@
-"""Where a policy spends its time (thesis chapter 2, "DP for State Distribution")."""
+"""State distributions of a policy (Zhao 2020, chapter 2, "DP for State Distribution")."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class DistributionMismatch(Table):
-    """The true on-policy distribution beside the one that literature often assumes.
+    """The true on-policy distribution, and the one that is often assumed in the literature.
 
     Attributes
     ----------
     true
-        d with dᵀP̃ = dᵀ: an agent that starts again from d₀ after each episode.
+        d with dᵀP̃ = dᵀ, the distribution of an agent that restarts from d₀ after each episode.
     assumed
-        A solution of dᵀP_π = dᵀ with absorbing terminal states: where an agent that starts once ends up.
+        A solution of dᵀP_π = dᵀ with absorbing terminal states, the limit for an agent that starts once.
     total_variation
-        ½ Σ |true - assumed|. In an episodic task the assumed one sits on the terminal states alone.
+        ½ Σ |true - assumed|. In an episodic task, `assumed` is concentrated on the terminal states.
     residual
-        Σ |dᵀP_π - dᵀ| of the true one: 0 only in a continuing task.
+        Σ |dᵀP_π - dᵀ| of `true`; 0 only in a continuing task.
     """
 
     true: Floats
@@ -40,11 +40,11 @@ class DistributionMismatch(Table):
 
 
 def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterative"], theta: float) -> Floats:
-    """The share of time an agent spends in each state, restarted from d₀ when an episode ends.
+    """The fraction of time that an agent spends in each state, with restarts from d₀ when an episode ends.
 
-    In an episodic task this is the expected number of visits in an episode, y = d₀ + P_πᵀ y, scaled to sum to 1,
-    which solves dᵀP̃ = dᵀ without forming P̃. Where episodes may fail to end, all time is spent in the closed
-    classes, each weighted by the chance to be caught in it.
+    In an episodic task this is the expected number of visits in an episode, y = d₀ + P_πᵀ y, normalised to sum to 1,
+    which solves dᵀP̃ = dᵀ without forming P̃. If episodes may fail to end, all time is spent in the closed classes,
+    each weighted by the probability of being absorbed in it.
     """
     choice(method, "method", "direct", "iterative")
     P = _chain(mdp, pi)
@@ -52,17 +52,17 @@ def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "it
     if not classes:
         return _normalized(_visits(P, mdp.start, method, theta))
     if method == "iterative":
-        raise ValueError('method: "iterative" counts visits until an episode ends, and here some never do')
+        raise ValueError('method: "iterative" counts visits until an episode ends, but some never end; use "direct"')
     return _normalized(np.where(mdp.terminal, 0.0, _one_episode_ends(mdp, P, classes)))
 
 
 def visited(mdp: FiniteMDP, b: Floats) -> Floats:
-    """D: the share of its steps that a learner under policy b takes from each state; 0 for terminal ones."""
+    """The fraction of steps that a learner under policy b takes from each state; 0 for terminal states."""
     return _normalized(np.where(mdp.terminal, 0.0, state_distribution(mdp, b, "direct", 1.0)))
 
 
 def _one_episode_ends(mdp: FiniteMDP, P: Matrix, classes: list[Ints]) -> Floats:
-    """Where one episode ends up: its chance of each terminal state, and the long run of each closed class."""
+    """The limit of one episode: probability of each terminal state, and long-run distribution of each closed class."""
     caught = np.zeros(mdp.n_states, dtype=bool)
     caught[[state for members in classes for state in members]] = True
     free = np.flatnonzero(~caught)
@@ -93,7 +93,7 @@ def _visits(Q: Matrix, start: Floats, method: Literal["direct", "iterative"], th
 
 
 def stationary(P: Matrix) -> Floats:
-    """d with dᵀP = dᵀ of an irreducible chain, from the visits between two returns to its first state."""
+    """The d with dᵀP = dᵀ of an irreducible chain, from the visits between two returns to its first state."""
     d = np.ones(P.shape[0])
     if d.size > 1:
         d[1:] = Resolvent(P[1:][:, 1:]).solve_transposed(P[[0]][:, 1:].toarray().ravel())
@@ -101,7 +101,7 @@ def stationary(P: Matrix) -> Floats:
 
 
 def _chain(mdp: FiniteMDP, pi: Floats) -> Matrix:
-    """P_π with the rows of states that no episode reaches emptied."""
+    """P_π, with empty rows for states that no episode reaches."""
     P = transition_matrix(mdp, pi)
     reached = np.ones(mdp.n_states)
     reached[cannot_reach(P.T.tocsr(), mdp.start > 0)] = 0
@@ -111,7 +111,7 @@ def _chain(mdp: FiniteMDP, pi: Floats) -> Matrix:
 
 
 def _closed_classes(mdp: FiniteMDP, P: Matrix) -> list[Ints]:
-    """The sets of states that an agent may enter and never leaves, and that hold no terminal state."""
+    """The sets of non-terminal states that an agent may enter but never leaves."""
     stuck = cannot_reach(P, mdp.terminal)
     if not stuck.size:
         return []

@@ -1,4 +1,4 @@
-"""The four-argument dynamics p(s', r | s, a), as a list of outcomes: one for each (s, a, s', r) that can happen."""
+"""The four-argument dynamics p(s', r | s, a) as a list of outcomes, one for each possible (s, a, s', r)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from tdlambda.mdp.overflow import in_range, quiet
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 """A Gymnasium toy-text table: P[s][a] = [(probability, s', reward, terminated), ...]."""
 _SUM_TOLERANCE = 1e-6
-"""How far a row may be from 1 (single precision input) before it is refused; it is then scaled to 1."""
+"""Tolerance on the sum of a row (for single-precision input); within it, the row is scaled to 1."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What can happen: from `state`, `action` leads to `next_state` with `reward`, with `probability`.
+    """The possible outcomes: from `state`, `action` leads to `next_state` with `reward` and `probability`.
 
     Sorted by (state, action); the outcomes of the pair (s, a) are `indptr[s * n_actions + a]` to the next.
     Terminal states have none.
@@ -53,7 +53,7 @@ class Outcomes:
 
 
 def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Bools) -> Outcomes:
-    """Check, drop what starts in a terminal state, merge equal outcomes (their probabilities add), sort."""
+    """Validate outcomes, drop those of terminal states, merge equal ones (their probabilities add), and sort."""
     s, a, n = (np.asarray(x, dtype=np.int64) for x in columns[:3])
     r, p = (np.asarray(x, dtype=np.float64) for x in columns[3:])
 
@@ -97,8 +97,8 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
 def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[int, int, tuple[Any, ...]]:
     """Outcome columns from p(s'|s,a), E[r|s,a,s'] and, for random rewards, E[r²|s,a,s'].
 
-    Of a random reward only two moments are given, and only two are used: it becomes mean ± standard deviation,
-    with equal probability.
+    A random reward is given by two moments, and no more are used: it becomes mean ± standard deviation, with equal
+    probability.
     """
     matrices = _by_action(transitions)
     n_states, n_actions = matrices[0].shape[0], len(matrices)
@@ -140,9 +140,9 @@ def from_rows(rows: Iterable[Sequence[float]]) -> tuple[Any, ...]:
 def from_table(table: Table) -> tuple[int, int, tuple[Any, ...], Ints]:
     """Outcome columns and terminal states from a Gymnasium toy-text table, P[s][a] = [(p, s', r, terminated)].
 
-    A state is terminal when each entry into it from another state says `terminated`; one that no other state enters,
-    when all it does is to stay and say so. Other entries that say `terminated` go to one more state, added behind the
-    others.
+    A state is terminal if every transition into it from another state is marked `terminated`. A state that no other
+    state enters is terminal if all its own transitions stay there and are marked so. Other transitions marked
+    `terminated` lead to one additional state, appended to the others.
     """
     _check_table(table)
     n_states, n_actions = len(table), len(table[0])
@@ -218,7 +218,7 @@ def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, 
         if given.shape != (n_states, n_states):
             raise ValueError(f"{name} of action {action} must have shape {(n_states,) * 2}; got {given.shape}")
         picked = scipy.sparse.csr_array(given)[s, n]
-        dense = picked.toarray() if scipy.sparse.issparse(picked) else picked  # SciPy has changed its mind on this
+        dense = picked.toarray() if scipy.sparse.issparse(picked) else picked  # depends on SciPy's version
         return np.asarray(dense, dtype=np.float64).ravel()
     array = np.asarray(given, dtype=np.float64)
     if array.shape == (n_states, n_states) and n_actions == 1:

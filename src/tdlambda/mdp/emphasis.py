@@ -1,4 +1,4 @@
-"""Emphatic TD: how much each state matters when those that bootstrap from it matter (Sutton, Mahmood & White 2016).
+"""Emphasis of emphatic TD: the interest in a state and in those that bootstrap from it (Sutton et al. 2016).
 
     F = ρ⁻ γ F⁻ + i,    M = λ i + (1-λ) F,    e = ρ (γλ e + M x)
 
@@ -38,7 +38,7 @@ class Emphasis(Table):
 
 @quiet
 def emphasis(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, interest: Floats, beta: Floats | None) -> Emphasis:
-    """f and m; `beta` is 0 where the discount is."""
+    """Follow-on f and emphasis m; `beta` is 0 where the discount is."""
     P = transition_matrix(mdp, pi)
     keep = mdp.discount if beta is None else np.where(mdp.discount > 0, beta, 0.0)
     follow = Resolvent(scipy.sparse.csr_array(P.multiply(keep)))

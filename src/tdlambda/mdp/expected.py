@@ -1,4 +1,4 @@
-"""The expected update of a learner with traces, before features: one row for each state, or each state-action pair.
+"""The expected update of a learner with traces, before features: one row per state or per state-action pair.
 
 With m the weights of the rows, M the trace's decay, k the correction's mean, N the discounted correction and r the
 corrected reward, all expectations under the behaviour policy b, the update of V = X w is on average
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 _LARGEST = 5000
-"""Rows of a dense matrix that is asked for as such: 200 MB."""
+"""Largest number of rows of a dense matrix: 200 MB."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ExpectedUpdate:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def require_traces(self, mdp: FiniteMDP, pi: Floats) -> Self:
-        """Refuse traces whose expectation has no finite value, or none that double precision could tell."""
+        """Validate that the expected trace is finite and can be computed in double precision."""
         if not self._resolvent.converges():
             require_proper(mdp, transition_matrix(mdp, pi))
             self._resolvent.require_accurate()
@@ -75,11 +75,11 @@ class ExpectedUpdate:
 
     @quiet
     def without_bootstrap(self, X: Floats) -> Floats:
-        """(diag(k) - N) X: what is left of a value after what follows it is taken off, E[κ(x - γ'x') | s]."""
+        """(diag(k) - N) X = E[κ(x - γ'x') | s]."""
         return self.kept[:, None] * X - self.following @ X
 
     def fixed_point(self) -> Floats:
-        """The values v with k v = r + N v, where a table converges."""
+        """The values v with k v = r + N v, the limit of tabular learning."""
         share = 1 / self.kept
         resolvent = Resolvent(scipy.sparse.csr_array(self.following.multiply(share[:, None])))
         resolvent.require_accurate()
@@ -96,7 +96,7 @@ class ExpectedUpdate:
 
 
 def require_small(rows: int) -> None:
-    """Refuse to build a dense matrix of more rows than memory should hold."""
+    """Validate that a dense matrix of so many rows fits in memory."""
     if rows > _LARGEST:
         raise ValueError(f"a dense matrix of {rows} rows is too large: there may be {_LARGEST} states or pairs at most")
 
@@ -104,7 +104,7 @@ def require_small(rows: int) -> None:
 def state_update(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> ExpectedUpdate:
     """The expected update of state values, weighted by the behaviour policy's d."""
     o = mdp.outcomes
-    if is_importance(correction):  # b ρ is π: nothing is lost to rounding
+    if is_importance(correction):  # b ρ is π, without rounding
         traced = corrected = transition_matrix(mdp, pi)
         kept, reward = np.ones(mdp.n_states), expected_reward(mdp, pi)
     else:

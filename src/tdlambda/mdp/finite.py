@@ -1,4 +1,4 @@
-"""`FiniteMDP`: the model, checked once; each family of exact answers is a module beside this one."""
+"""`FiniteMDP`: the validated model. Each family of exact solutions is a module of its own in this package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tdlambda.mdp.view import PolicyView
 
 
 class FiniteMDP:
-    """A finite Markov decision process with state-based discount, and exact answers to questions about it.
+    """A finite Markov decision process with state-dependent discount, and its exact solutions.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class FiniteMDP:
     rewards
         E[r|s,a,s'] in the same form, or [state, action], or [state].
     squared_rewards
-        E[r²|s,a,s'] where rewards are random; without it they are certain.
+        E[r²|s,a,s'] if rewards are random; by default they are deterministic.
     discount
-        γ(s'), the discount on *entering* a state: one number or one for each state. Terminal states have 0.
+        Discount γ(s') in [0, 1] on *entering* a state: one number or one for each state. It is 0 for terminal states.
     terminal
         The states that end an episode (indices or a boolean mask). Their rows of `transitions` are ignored.
     start
-        d₀: a state, or a distribution over states. Uniform over non-terminal states by default.
+        Start distribution d₀: a state, or a distribution over states. Uniform over non-terminal states by default.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class FiniteMDP:
         terminal: ArrayLike = (),
         start: ArrayLike | None = None,
     ) -> Self:
-        """Row by row: (state, action, next state, reward, probability); equal rows add.
+        """Build the model from rows (state, action, next state, reward, probability); equal rows add.
 
         >>> mdp = FiniteMDP.from_rows([(0, 0, 0, 1.0, 0.5), (0, 0, 1, 0.0, 0.5)], terminal=[1])
         >>> mdp.v()
@@ -99,9 +99,9 @@ class FiniteMDP:
         discount: ArrayLike = 1.0,
         start: ArrayLike | None = None,
     ) -> Self:
-        """From a Gymnasium toy-text environment, or its table `env.unwrapped.P`.
+        """Build the model from a Gymnasium toy-text environment or its table `env.unwrapped.P`.
 
-        Probabilities of equal successors add. From an environment, `start` is what the environment says.
+        Probabilities of equal successors add. With an environment, `start` is the environment's start distribution.
 
         >>> import gymnasium as gym
         >>> mdp = FiniteMDP.from_table(gym.make("FrozenLake-v1"), discount=0.95)
@@ -161,12 +161,12 @@ class FiniteMDP:
 
     @cached_property
     def transition_graph(self) -> Matrix:
-        """Which state can follow which, under any action."""
+        """The graph of possible transitions between states, under any action."""
         return self.outcomes.matrix(np.ones(self.outcomes.state.size))
 
     @quiet
     def transition_moments(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """Each transition that can happen: (s, a, s') in rows, p(s'|s,a), E[r|s,a,s'] and E[r²|s,a,s']."""
+        """All possible transitions: rows (s, a, s'), p(s'|s,a), E[r|s,a,s'] and E[r²|s,a,s']."""
         o = self.outcomes
         triples, inverse = np.unique(np.stack((o.state, o.action, o.next_state), 1), axis=0, return_inverse=True)
         p, r, r2 = np.zeros((3, len(triples)))
@@ -175,7 +175,7 @@ class FiniteMDP:
         return triples, p, r / p, in_range(r2, "a squared reward") / p
 
     def policy(self, policy: Policy | None = None, name: str = "policy") -> Floats:
-        """The table [state, action] of a policy, checked; uniform when none is given."""
+        """The validated table [state, action] of a policy; uniform by default."""
         if policy is None:
             return np.full((self.n_states, self.n_actions), 1 / self.n_actions)
         return policy_table(policy, self.n_states, self.n_actions, name)
@@ -183,14 +183,15 @@ class FiniteMDP:
     # ---- answers ---------------------------------------------------------------------------------------------
 
     def under(self, policy: Policy | None = None, behavior: Policy | None = None) -> PolicyView:
-        """Exact answers for a target policy π, and a behaviour policy b that acts (π itself by default).
+        """A view with exact solutions for a target policy π and a behaviour policy b (π by default).
 
         Parameters
         ----------
         policy
-            π: a table [state, action], one row for every state, or one action per state; uniform by default.
+            Target policy π: a table [state, action], one row for all states, or one action per state; uniform by
+            default.
         behavior
-            b, in the same forms; it must give probability to every action that π takes.
+            Behaviour policy b, in the same forms; it must give positive probability to every action that π takes.
 
         Examples
         --------
@@ -222,7 +223,7 @@ class FiniteMDP:
         return self.under(policy).q(method=method, theta=theta)
 
     def optimal(self) -> values.Optimum:
-        """Optimal policy (deterministic), v* and q*, by policy iteration."""
+        """A deterministic optimal policy, v* and q*, by policy iteration."""
         return values.policy_iteration(self)
 
 
@@ -242,7 +243,7 @@ def _mask(states: ArrayLike, n_states: int) -> Bools:
 
 
 def _start(start: ArrayLike | None, terminal: Bools) -> Floats:
-    """The start distribution d₀ from a state, a distribution, or nothing."""
+    """The start distribution d₀ from a state, a distribution, or None."""
     n_states = terminal.size
     if terminal.all():
         raise ValueError("terminal: every state is terminal, there is nothing to predict")

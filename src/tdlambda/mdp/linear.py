@@ -1,4 +1,4 @@
-"""Linear features on a finite MDP: what TD(λ), ETD(λ) and the gradient methods converge to, and whether they do.
+"""Linear features on a finite MDP: fixed points and stability of TD(λ), ETD(λ) and gradient methods.
 
 With D the behaviour policy's distribution over non-terminal states, X the features [state, feature], and Γ, Λ the
 discount and λ on entering a state, the expected update of TD(λ) with per-decision importance sampling is b - A w:
@@ -6,7 +6,7 @@ discount and λ on entering a state, the expected update of TD(λ) with per-deci
     A = Xᵀ D (I - P_π Γ Λ)⁻¹ (I - P_π Γ) X,    b = Xᵀ D (I - P_π Γ Λ)⁻¹ r_π,    C = Xᵀ D X
     MSPBE(w) = (b - A w)ᵀ C⁻¹ (b - A w)        (Maei 2011; Sutton & Barto 2018, section 11.7)
 
-ETD(λ) has the emphasis diag(m) in place of D (`mdp.emphasis`), other trace coefficients and action values have other
+ETD(λ) has the emphasis diag(m) in place of D (`mdp.emphasis`). Other trace coefficients and action values have other
 matrices in place of P_π (`mdp.expected`).
 """
 
@@ -71,7 +71,7 @@ class LinearSystem(Table):
 
     @quiet
     def td_fixed_point(self) -> Floats:
-        """The least w with A w = b; an error where there is none (features that depend on each other, off-policy)."""
+        """The minimum-norm w with A w = b; raise if none exists (possible off-policy with dependent features)."""
         A, b, s = self._scaled()
         w = _least_squares(A, b, s)
         if not np.allclose(A @ (w / s), b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(b).max()))):
@@ -81,14 +81,14 @@ class LinearSystem(Table):
 
     @quiet
     def gtd_fixed_point(self) -> Floats:
-        """The least w among those of least MSPBE."""
+        """The minimum-norm w among those that minimise the MSPBE."""
         A, b, s = self._scaled()
         root = self._root_of_inverse_covariance()
         return in_range(_least_squares(root @ A, root @ b, s), "a weight")
 
     @quiet
     def mspbe(self, w: Floats) -> float:
-        """(b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse where features depend on each other."""
+        """The MSPBE (b - A w)ᵀ C⁻¹ (b - A w), with the pseudo-inverse if features are linearly dependent."""
         w = np.asarray(w, dtype=np.float64)
         if w.shape != self.b.shape:
             raise ValueError(f"weights must have shape {self.b.shape}, one for each feature; got {w.shape}")
@@ -99,13 +99,13 @@ class LinearSystem(Table):
         return in_range(float(residual @ residual), "the MSPBE")
 
     def key_matrix(self) -> Floats:
-        """K with A = Xᵀ K X, one row for each state, or for each state-action pair: diag(m) H (I - P_π Γ)."""
+        """The key matrix K = diag(m) H (I - P_π Γ), with A = Xᵀ K X; one row per state or state-action pair."""
         return self.expected().key_matrix()
 
     def is_positive_definite(self, of: Literal["A", "K"] = "A") -> bool:
-        """Whether wᵀAw > 0 for all weights that features tell from 0, or vᵀKv > 0 for all values of visited states.
+        """Whether wᵀAw > 0 for all w with Xw ≠ 0 in visited states, or vᵀKv > 0 for all values v of visited states.
 
-        Either makes the expected update converge at a small enough step size; K does so whatever the features are.
+        Either makes the expected update converge at a small enough step size; K does so for any features.
         """
         choice(of, "of", "A", "K")
         if of == "K":
@@ -116,16 +116,17 @@ class LinearSystem(Table):
     def growth_rate(self, algorithm: stability.Algorithm = "td", *, ratio: float = 1.0, reg: float = 1.0) -> float:
         """The largest real part of the expected update's eigenvalues: errors grow if it is positive, else shrink.
 
-        Weights that features do not tell from 0 never change, and are left out.
+        Directions of w that do not affect the values of visited states never change and are ignored.
 
         Parameters
         ----------
         algorithm
-            "td" for b - A w itself (ETD's, if the system is), "gtd" (also "tdc"), "gtd2", "tdrc" or "htd".
+            "td" for the update b - A w itself (that of ETD in a system of method="etd"), "gtd" (also "tdc"), "gtd2",
+            "tdrc" or "htd".
         ratio
-            β/α, the second step size over the first one.
+            Ratio β/α of the two step sizes.
         reg
-            TDRC's regularisation.
+            Regularisation of TDRC.
         """
         choice(algorithm, "algorithm", *stability.ALGORITHMS)
         if algorithm != "td" and self.method == "etd":
@@ -148,12 +149,12 @@ class LinearSystem(Table):
         return self.update
 
     def projected(self) -> tuple[Floats, Floats]:
-        """M and c with MSPBE(w) = ‖c - M w‖²: M = C^{-½} A and c = C^{-½} b, a row for each independent feature."""
+        """The M = C^{-½} A and c = C^{-½} b with MSPBE(w) = ‖c - M w‖², one row per independent feature."""
         root = self._root_of_inverse_covariance() * self._scale()
         return root @ self.A, root @ self.b
 
     def _scale(self) -> Floats:
-        """1 over each feature's root mean square: what counts as rank must not depend on a feature's unit."""
+        """1 over each feature's root mean square, so that numerical rank does not depend on the features' units."""
         size = np.sqrt(np.diag(self.C))
         return np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
 
@@ -162,7 +163,7 @@ class LinearSystem(Table):
         return s[:, None] * self.A * s, s * self.b, s
 
     def _spectrum(self) -> tuple[Floats, Floats]:
-        """The eigenvalues of the scaled C that are not 0, and their vectors."""
+        """The nonzero eigenvalues of the scaled C, and their eigenvectors."""
         s = self._scale()
         eigenvalues, vectors = scipy.linalg.eigh(s[:, None] * self.C * s)
         kept = eigenvalues > _RANK_TOLERANCE * eigenvalues.max()
@@ -174,14 +175,14 @@ class LinearSystem(Table):
         return root
 
     def _seen(self) -> Floats:
-        """An orthonormal basis of the weights that make a difference to the value of a visited state."""
+        """An orthonormal basis of the weights that affect the value of a visited state."""
         basis: Floats = scipy.linalg.qr(self._spectrum()[1] / self._scale()[:, None], mode="economic")[0]
         return basis
 
 
 @dataclass(frozen=True)
 class Emphatic:
-    """What ETD(λ) adds to TD(λ): the interest in each state, and β in place of γ in the follow-on trace."""
+    """The further parameters of ETD(λ): the interest in each state, and β in place of γ in the follow-on trace."""
 
     interest: Floats
     beta: Floats | None
@@ -260,9 +261,9 @@ def feature_table(mdp: FiniteMDP, features: object) -> Floats:
 
 
 def _least_squares(A: Floats, b: Floats, s: Floats) -> Floats:
-    """The least w = s u among those whose u solves A u = b best."""
+    """The minimum-norm w = s u among the least-squares solutions u of A u = b."""
     left, singular, right = scipy.linalg.svd(A, full_matrices=True)
     rank = int((singular > _RANK_TOLERANCE * singular.max(initial=0.0)).sum())
     w: Floats = s * (right[:rank].T @ ((left.T @ b)[:rank] / singular[:rank]))
-    free = scipy.linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the directions of w that A does not see
+    free = scipy.linalg.qr(s[:, None] * right[rank:].T, mode="economic")[0]  # the null space of A
     return w - free @ (free.T @ w)

@@ -1,11 +1,11 @@
-"""The overall target error J(λ), its gradients and its minimisers (thesis chapter 4).
+"""The overall target error J(λ), its gradients and its minimisers (Zhao 2020, chapter 4).
 
 With w the weights of states (the ½ of the definition included in them) and m, Var as in `mdp.returns`:
 
     J(λ) = Σ w(s) [ (m(s) - v(s))² + Var(s) ]
 
-λ(k) enters where k is the next state: a and c change by ∓ργ'V(k) and ργ', so m(s) by E[ργ'(m(k) - V(k))]. What a change
-of m and Var at one state does upstream is collected by two adjoint systems, whatever the number of states:
+λ(k) enters where k is the next state: a and c change by ∓ργ'V(k) and ργ', so m(s) by E[ργ'(m(k) - V(k))]. Two adjoint
+systems collect the upstream effect of changes of m and Var, for any number of states:
 
     y₂ = w + E[c²]ᵀ y₂                          what Var(s) is worth
     y₁ = 2w (m - v) + E[c]ᵀ y₁ + 2 E[δc]ᵀ y₂    what m(s) is worth
@@ -36,7 +36,7 @@ GradientKind = Literal["full", "derived", "printed"]
 
 @dataclass(frozen=True)
 class Problem:
-    """J as a function of λ: the λ-return, the truth it is measured against, and the weights (with the ½ or not)."""
+    """J as a function of λ: the λ-return, the true values, and the weights of states (with or without the ½)."""
 
     G: Recursion
     v: Floats
@@ -80,7 +80,7 @@ def target_error(problem: Problem) -> float:
 
 @quiet
 def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Floats:
-    """∇J(λ): full or to a horizon, or one of the thesis' one-step forms."""
+    """∇J(λ): full, up to a horizon, or in one of the one-step forms of Zhao (2020)."""
     choice(kind, "kind", "full", "derived", "printed")
     G = problem.G
     diverges = G.diverges & problem.matters
@@ -89,7 +89,7 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
         raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
     if kind != "full":
         if horizon not in (None, 1):
-            raise ValueError(f'horizon: the thesis\' "{kind}" form looks one step ahead; got {horizon}')
+            raise ValueError(f'horizon: the "{kind}" form looks one step ahead only, horizon=1 or None; got {horizon}')
         return _thesis(problem, 1.0 if kind == "printed" else -1.0)
     mdp, o = G.mdp, G.mdp.outcomes
     y1, y2 = _adjoints(problem, horizon)
@@ -137,7 +137,7 @@ def _into_states(problem: Problem, entries: Floats) -> Floats:
 
 @quiet
 def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
-    """(V-L)(V-M) / ((V-L)² + Var), 0 for 0/0: nothing to gain from any λ, so no trace."""
+    """(V-L)(V-M) / ((V-L)² + Var); 0 for 0/0, where no λ reduces the error."""
     above, square = in_range((V - L) * (V - M), "(V-L)(V-M)"), in_range((V - L) ** 2, "(V-L)²")
     below = square + variance
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
@@ -145,7 +145,7 @@ def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
 
 @quiet
 def best_lambda(problem: Problem) -> BestLambda:
-    """Minimise J over [0, 1] for each state by L-BFGS-B with the exact gradient, from four starts."""
+    """Minimise J over λ(s) in [0, 1] by L-BFGS-B with the exact gradient, from four starting points."""
     n = problem.w.size
     half = problem.at(np.full(n, 0.5))
     greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)

@@ -30,11 +30,11 @@ class TraceOperator(Table):
     Attributes
     ----------
     Z
-        One row for each state, or for each pair in the order of (state, action).
+        Matrix with one row for each state, or for each pair in the order of (state, action).
     fixed_point
-        v, shape [state] or [state, action].
+        Fixed point v, shape [state] or [state, action].
     truncation
-        What paths that were left out may add to the norm; 0 where Z has a closed form.
+        Bound on what the omitted paths add to the norm; 0 where Z has a closed form.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class TraceOperator(Table):
     truncation: float = 0.0
 
     def __call__(self, values: ArrayLike) -> Floats:
-        """The table after the mean update of all its entries at once, with step size 1."""
+        """The table after one mean update of all entries, with step size 1."""
         V = real(values, "values")
         if V.shape != self.fixed_point.shape:
             raise ValueError(f"values must have shape {self.fixed_point.shape}; got {V.shape}")
@@ -59,7 +59,7 @@ class TraceOperator(Table):
 
     @cached_property
     def norm(self) -> float:
-        """‖Z‖∞: below 1, no error of a table is ever worse after the update."""
+        """The norm ‖Z‖∞; below 1, an update reduces the largest error of a table."""
         return float(np.abs(self.Z).sum(axis=1).max())
 
     @cached_property

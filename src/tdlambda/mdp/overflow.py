@@ -1,4 +1,4 @@
-"""Answers beyond the range of double precision: an error that says so, never NaN or a false infinity."""
+"""Results beyond the range of double precision raise an error, instead of NaN or a spurious infinity."""
 
 import sys
 from typing import TypeVar
@@ -10,11 +10,11 @@ from tdlambda.arrays import Floats
 _Answer = TypeVar("_Answer", float, Floats)
 
 quiet = np.errstate(over="ignore", invalid="ignore")
-"""A decorator for functions whose results go through `in_range`: NumPy need not warn as well."""
+"""A decorator for functions whose results go through `in_range`; it silences NumPy's warnings."""
 
 
 def in_range(answer: _Answer, what: str, remedy: str = "scale down rewards, V and features") -> _Answer:
-    """The answer itself if all of it is finite.
+    """The result itself if it is finite; otherwise raise OverflowError.
 
     >>> in_range(np.array([1.0, np.inf]), "v")
     Traceback (most recent call last):

@@ -9,7 +9,7 @@ from tdlambda.arrays import Floats
 
 
 class TabularPolicy:
-    """π(a|s) as a table: call it with a state, or pass it wherever an array [state, action] is wanted.
+    """A policy π(a|s) as a table: call it with a state, or pass it wherever an array [state, action] is expected.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class TabularPolicy:
 
 
 Policy = ArrayLike | TabularPolicy
-"""A table [state, action], one row for every state, or one integer action for each state."""
+"""Type of a policy: a table [state, action], one row for all states, or one integer action for each state."""
 
 
 def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: int, name: str = "policy") -> Floats:
-    """The [state, action] table of a policy, checked.
+    """The validated [state, action] table of a policy.
 
-    Accepts the table itself, one row that holds in every state, or one action for each state (integers: with as many
-    states as actions, `[1, 0]` are actions and `[1.0, 0.0]` is a row).
+    Accepts the table itself, one row for all states, or one integer action for each state. With as many states as
+    actions, `[1, 0]` are actions and `[1.0, 0.0]` is a row.
     """
     array = np.asarray(policy)
     if array.shape == (n_states,) and np.issubdtype(array.dtype, np.integer):
@@ -74,7 +74,7 @@ def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: in
             f"got {array.shape}"
         )
     bad = ~(np.isfinite(array) & (array >= 0)).all(axis=1)
-    bad |= np.abs(array.sum(axis=1) - 1) > 1e-6  # single precision will do
+    bad |= np.abs(array.sum(axis=1) - 1) > 1e-6  # allow single precision
     if bad.any():
         state = int(np.argmax(bad))
         raise ValueError(f"{name} of state {state} is {array[state].tolist()}, not a distribution over actions")

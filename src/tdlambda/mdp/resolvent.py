@@ -10,22 +10,23 @@ from tdlambda.arrays import Bools, Floats, Ints, Matrix
 from tdlambda.mdp.overflow import in_range, quiet
 
 _DENSE_BELOW = 300
-"""States below which a dense factorisation is the faster one (benchmarks/solve.py)."""
+"""Number of states below which a dense factorisation is faster (benchmarks/solve.py)."""
 _BANDED_BELOW = 2000
-"""Bandwidth above which a sparse factorisation would fill up: walks and grids are far below, random graphs above."""
+"""Bandwidth above which a sparse factorisation fills in: walks and grids are far below, random graphs above."""
 
 
 _LONGEST = 1e10
-"""Expected discounted steps beyond which rounding would show in the sixth digit."""
+"""Expected number of discounted steps beyond which rounding affects the sixth digit."""
 _SUM = "a sum over futures (a value, a mean or a variance)"
 
 
 class Resolvent:
-    """Solves with I - M for M ≥ 0: `solve` gives (I - M)⁻¹ b, `solve_transposed` (I - Mᵀ)⁻¹ b.
+    """A solver for I - M with M ≥ 0: `solve` computes (I - M)⁻¹ b, `solve_transposed` (I - Mᵀ)⁻¹ b.
 
-    Dense LU for small or full matrices; SuperLU, factorised once, for large sparse ones with some order to them (walks,
-    grids, chains); BiCGSTAB with refinement for large graphs without any, which factors would fill, or LU if that
-    does not converge. Memory is proportional to the non-zeros of M, up to a fill-in of about log n on grids.
+    It uses dense LU for small or full matrices; SuperLU, factorised once, for large sparse ones with local structure
+    (walks, grids, chains); BiCGSTAB with refinement for large graphs without such structure, whose factors would fill
+    in, or LU if that does not converge. Memory is proportional to the non-zeros of M, up to a fill-in of about log n
+    on grids.
     """
 
     def __init__(self, matrix: Matrix) -> None:
@@ -60,7 +61,7 @@ class Resolvent:
         return x
 
     def require_accurate(self) -> None:
-        """Refuse what double precision cannot solve: futures so long that rounding decides (I - M)⁻¹."""
+        """Validate that double precision suffices: with very long futures, rounding would dominate (I - M)⁻¹."""
         with np.errstate(all="ignore"):
             try:
                 lasting = self._solve(np.ones(self.n), "N")
@@ -69,13 +70,13 @@ class Resolvent:
         bad = ~((lasting >= 1 - 1e-6) & (lasting < _LONGEST))
         if bad.any():
             raise ValueError(
-                f"state {int(np.argmax(bad))}: what follows lasts more than {_LONGEST:.0e} discounted steps on average "
+                f"state {int(np.argmax(bad))}: the future lasts more than {_LONGEST:.0e} discounted steps on average "
                 "under this policy, too long for an exact answer in double precision"
             )
 
     @cached_property
     def method(self) -> Literal["dense", "sparse", "krylov"]:
-        """Which of the three solvers serves this matrix."""
+        """The solver used for this matrix, one of three."""
         if self.n <= _DENSE_BELOW or self.matrix.nnz > 0.1 * self.n**2:
             return "dense"
         both_ways = scipy.sparse.csr_array(self.matrix + self.matrix.T)
@@ -105,7 +106,7 @@ class Resolvent:
 
     @property
     def stored(self) -> int:
-        """Numbers kept by the solver."""
+        """Number of numbers that the solver stores."""
         if self.method == "krylov":
             return int(self.matrix.nnz)
         return int(self.n**2) if self.method == "dense" else int(self._sparse.nnz)
@@ -113,7 +114,7 @@ class Resolvent:
     def converges(self) -> bool:
         """Whether ΣMᵏ is finite: the spectral radius of M is below 1.
 
-        For M ≥ 0 that is so exactly when x = (I - M)⁻¹ 1 exists and x ≥ 1 (I - M is then an M-matrix).
+        For M ≥ 0 this holds if and only if x = (I - M)⁻¹ 1 exists and x ≥ 1 (I - M is then an M-matrix).
         """
         with np.errstate(all="ignore"):
             try:
@@ -162,7 +163,7 @@ def diverging(matrix: Matrix) -> Bools:
     if Resolvent(matrix).converges():
         return np.zeros(matrix.shape[0], dtype=bool)
     _, label = scipy.sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
-    bad = matrix.diagonal() >= 1  # all there is to say of a class of one state
+    bad = matrix.diagonal() >= 1  # the spectral radius of a class of one state
     size = np.bincount(label)
     classes = np.split(np.argsort(label, kind="stable"), np.cumsum(size)[:-1])
     for members in (classes[k] for k in np.flatnonzero(size > 1)):

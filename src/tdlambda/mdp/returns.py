@@ -13,9 +13,9 @@ and at every V if λ = 1; on-policy (ρ = 1) they are the same. With expectation
     m(s)   = E[ a + c m(s') ]
     Var(s) = E[ (a + c m(s') - m(s))² + c² Var(s') ]
 
-which are two sparse linear systems. The second is the Bellman equation of direct VTD (Sherstan et al. 2018); a sum of
-squares, it loses no digits, as m₂ - m² would. Where E[c²] does not contract and something random follows, there is no
-finite solution: Var is inf.
+which are two sparse linear systems. The second is the Bellman equation of direct VTD (Sherstan et al. 2018). As a sum
+of squares it loses no digits, unlike m₂ - m². Where E[c²] does not contract and the future is random, there is no
+finite solution, and Var is inf.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 Correction = Literal["per-decision", "control-variate"]
 _ROUNDING = 1e-12
-"""A return that differs from its mean by no more than this share of its parts is certain."""
+"""A return counts as deterministic if it differs from its mean by no more than this fraction of its terms."""
 
 
 @dataclass(frozen=True, repr=False)
 class LambdaMoments(Table):
-    """The λ-return from each state: E[G^λ|s] and Var[G^λ|s].
+    """Mean E[G^λ|s] and variance Var[G^λ|s] of the λ-return from each state.
 
     >>> import tdlambda as td
     >>> td.make("TwoState-v0").mdp.under().lambda_return(V=0.0, lam=0.5).mean.round(3)
@@ -81,12 +81,12 @@ class Recursion:
 
     @cached_property
     def first(self) -> Resolvent:
-        """(I - E[c])⁻¹, which carries means."""
+        """The resolvent (I - E[c])⁻¹ of the mean."""
         return Resolvent(self.expected(self.c))
 
     @cached_property
     def second(self) -> Resolvent:
-        """(I - E[c²])⁻¹, which carries variances."""
+        """The resolvent (I - E[c²])⁻¹ of the variance."""
         return Resolvent(self.expected(self.c**2))
 
     @cached_property
@@ -104,7 +104,7 @@ class Recursion:
 
     @cached_property
     def diverges(self) -> Bools:
-        """The states from which E[c²] does not contract: where a variance, if there is any, grows without end."""
+        """The states from which E[c²] does not contract, so that any variance is infinite."""
         return diverging(self.second.matrix)
 
     @cached_property

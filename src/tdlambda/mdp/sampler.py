@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Transitions(Table):
-    """Consecutive steps of one stream, as columns; named as a learner's `update` names them.
+    """Consecutive transitions of one stream, as columns named like the arguments of a learner's `update`.
 
-    `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ended an episode, the next
-    step's `obs` is a new start. Columns have one row for each step; what is no such column is refused, and a list
-    becomes one. `action` may be empty: learners do not look at it. So may `behavior`, b(a|s), which some corrections of
-    traces need.
+    `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ends an episode, the next
+    step's `obs` is a new start. Every column has one row for each step; lists are converted to arrays. `action` may be
+    empty, because learners do not use it. `behavior`, b(a|s), may be empty too; some trace corrections need it.
 
     >>> import tdlambda as td
     >>> steps = td.make("TwoState-v0").sampler(seed=1).take(4)
@@ -43,7 +42,7 @@ class Transitions(Table):
     behavior: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        """Columns of one length, as compiled code reads them."""
+        """Validate the columns and convert them to arrays that compiled code can read."""
         reward = column(self.reward, "reward")
         n = reward.size
         checked: dict[str, Any] = {"reward": reward}
@@ -61,7 +60,7 @@ class Transitions(Table):
             object.__setattr__(self, name, array)
 
     def __getitem__(self, some: slice) -> Transitions:
-        """A stretch of the steps."""
+        """A slice of the steps."""
         return Transitions(*(getattr(self, column.name)[some] for column in fields(self)))
 
     def __len__(self) -> int:
@@ -70,7 +69,7 @@ class Transitions(Table):
 
 
 class TableSampler:
-    """A stream of transitions under a behaviour policy, with importance ratios towards a target policy.
+    """A stream of transitions under a behaviour policy, with importance-sampling ratios towards a target policy.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether expected updates converge: the eigenvalues of the matrix that moves w, and h where there are second weights.
+"""Stability of expected updates, from the eigenvalues of the update matrix of w, or of (w, h) with second weights.
 
 With A, b, C of `mdp.linear`, A_b the matrix A of on-policy TD(λ) under the behaviour policy and η = β/α, the mean
 updates are
@@ -9,9 +9,9 @@ updates are
     TDRC      w: as TDC                    h: η (b - A w - (C + reg I) h)        (Ghiassian et al. 2020)
     HTD       w: b - A w + (A - A_b)ᵀ h    h: η (b - A w - A_bᵀ h)               (White & White 2016)
 
-The update of (w, h) is linear; errors shrink at small step sizes if all eigenvalues of its matrix have negative real
-parts. GTD and GTD2 are meant as the gradient of the MSPBE: for V-trace, whose κ is not ρ, forms of their updates that
-agree elsewhere have different means.
+The update of (w, h) is linear; at small step sizes, errors shrink if all eigenvalues of its matrix have negative real
+parts. GTD and GTD2 are taken in the form of the MSPBE's gradient: for V-trace, whose κ is not ρ, forms of their updates
+that otherwise agree have different means.
 """
 
 from typing import Literal
@@ -26,7 +26,7 @@ _ROUNDING = 1e-10
 
 
 def growth_rate(algorithm: Algorithm, A: Floats, C: Floats, A_b: Floats | None, ratio: float, reg: float) -> float:
-    """The largest real part of the eigenvalues of the matrix that moves (w, h)."""
+    """The largest real part of the eigenvalues of the update matrix of (w, h)."""
     if not A.size:
         raise ValueError("features are 0 in every state that is visited")
     return float(np.linalg.eigvals(joint_matrix(algorithm, A, C, A_b, ratio, reg)).real.max())

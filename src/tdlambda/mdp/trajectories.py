@@ -11,11 +11,12 @@ with products over the pairs since the first. With B_t(x,y) = Σ Πγ Pr_b β_t 
 
     Z = Σ_{t≥1} (B_{t-1} P_π Γ - B_t),    M Q - q_π = Z (Q - q_π)
 
-‖Z‖∞ ≤ γ if β_t ≤ ρ_t β_{t-1}, which holds for all but "truncated-is". Paths that agree in their last pair and in all
-that β still depends on are one; paths are left out when together they can add no more than a tolerance to ‖Z‖∞.
+‖Z‖∞ ≤ γ if β_t ≤ ρ_t β_{t-1}, which holds for all but "truncated-is". Paths that agree in their last pair and in
+everything that β still depends on are merged. Paths are omitted when together they can add at most a tolerance to
+‖Z‖∞.
 """
 
-# ruff: noqa: ARG001 (traces share one signature, with what only some of them look at)
+# ruff: noqa: ARG001 (traces share one signature, and some ignore part of it)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 Memory = tuple[Floats, ...]
-"""What β depends on, for each of many paths; β itself comes first."""
+"""The memory that β depends on, for each of many paths; β itself comes first."""
 Trace = Callable[[Memory, Floats, Floats, Ints, Ints], tuple[Any, ...]]
 TraceName = Literal["retrace", "truncated-is", "recursive-retrace", "rbis"]
 _MOST = 20_000_000
@@ -71,7 +72,7 @@ def _rbis(memory: Memory, rho: Floats, lam: Floats, state: Ints, action: Ints) -
     return np.minimum(decay * lam, rho * beta), decay * lam
 
 
-_KINDS: dict[str, _Kind] = {  # of all four, a β of 0 stays 0
+_KINDS: dict[str, _Kind] = {  # in all four, a β of 0 stays 0
     "retrace": _Kind(_retrace, (1.0,), lambda memory: memory[0]),
     "truncated-is": _Kind(_truncated, (1.0, 1.0, 1.0), lambda memory: memory[1] * (memory[0] > 0)),
     "recursive-retrace": _Kind(_recursive, (1.0,), lambda memory: np.where(memory[0] > 0, 1.0, 0.0)),
@@ -88,7 +89,7 @@ def trajectory_operator(
     memory: Sequence[float],
     tolerance: float,
 ) -> TraceOperator:
-    """Z and q_π; what is left out adds at most `tolerance` to ‖Z‖∞."""
+    """The operator with Z and q_π; omitted paths add at most `tolerance` to ‖Z‖∞."""
     budget = positive(tolerance, "tolerance")
     kind = _kind(trace, memory)
     n = mdp.n_states * mdp.n_actions
@@ -110,7 +111,7 @@ def trajectory_operator(
         Z += (target.T @ before - after).T
         before, reach, was_ahead = after, 2 * lasting[paths.pair] * kind.bound(paths.memory), ahead
         ahead = float((reach @ paths.weight).max(initial=0.0))
-        # half of the tolerance is spent on the way, as the sum shrinks; the rest ends it
+        # half of the tolerance goes to paths omitted along the way, the rest to ending the sum
         spend = min(budget / 2 * max(0.0, was_ahead - ahead) / first, max(0.0, budget / 2 - left_out))
         paths, lost = paths.without_least(reach, budget - left_out if ahead <= budget - left_out else spend)
         left_out += lost
@@ -125,7 +126,7 @@ def trajectory_operator(
 
 @dataclass(frozen=True)
 class _Steps:
-    """Each path by one step: where it came from, with which probability and discount, and where it is now."""
+    """One step of each path: its origin, probability, discount and new pair."""
 
     origin: Ints
     pair: Ints
@@ -161,7 +162,7 @@ class _Paths:
         return scipy.sparse.csr_array((entries, (self.pair, columns)), shape=(n, columns.size)) @ self.weight
 
     def without_least(self, reach: Floats, budget: float) -> tuple[_Paths, float]:
-        """Those that remain when the least are left out, and what these could have added to the norm."""
+        """The paths without the smallest ones, and what those could have added to the norm."""
         share = reach[:, None] * self.weight
         order = np.argsort(share.max(axis=1))
         total = share[order].cumsum(axis=0).max(axis=1)
@@ -205,6 +206,6 @@ def _discounted_steps(mdp: FiniteMDP, b: Floats) -> Floats:
 
 
 def _rounded(x: Floats) -> Floats:
-    """To 44 bits, so that products in another order are equal."""
+    """Values rounded to 44 bits, so that products in a different order are equal."""
     mantissa, exponent = np.frexp(x)
     return np.ldexp(np.round(np.ldexp(mantissa, 44)), exponent - 44)

@@ -1,4 +1,4 @@
-"""Values of a policy and the best policy: dynamic programming (thesis chapter 2)."""
+"""Values of a policy, and the optimal policy, by dynamic programming (Zhao 2020, chapter 2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def expected_reward(mdp: FiniteMDP, pi: Floats) -> Floats:
 
 
 def require_proper(mdp: FiniteMDP, P: Matrix) -> None:
-    """Refuse a policy whose return from some state is a sum without end."""
+    """Validate that the policy is proper: its return from every state must be finite."""
     stuck = cannot_reach(P, mdp.discount < 1)
     if stuck.size:
         raise ValueError(
@@ -88,9 +88,9 @@ def action_values(mdp: FiniteMDP, v: Floats) -> Floats:
 
 
 def policy_iteration(mdp: FiniteMDP) -> Optimum:
-    """Howard's policy iteration from a proper policy, changing an action only for a better one.
+    """Howard's policy iteration from a proper policy; an action changes only to a strictly better one.
 
-    Keeping the old action in a tie is what keeps every policy proper when γ = 1 and a cycle pays nothing.
+    Keeping the old action in a tie keeps every policy proper when γ = 1 and a cycle has reward 0.
     """
     policy = _proper_policy(mdp)
     rows = np.arange(mdp.n_states)
@@ -108,15 +108,15 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
 
 
 def _proper_policy(mdp: FiniteMDP) -> Ints:
-    """In each state the action most likely to bring a terminal or discounting state one step closer."""
+    """A proper policy: each action is the one most likely to lead a step closer to a terminal or discounting state."""
     o, n = mdp.outcomes, mdp.n_states
     goals = np.flatnonzero(mdp.discount < 1)
-    # search backwards from one extra node that precedes every goal; who finds a state is its successor on the way there
+    # search backwards from one extra node that precedes every goal; the finder of a state is its successor on that path
     rows, columns = np.concatenate((o.next_state, np.full(goals.size, n))), np.concatenate((o.state, goals))
     backwards = scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
     _, closer = scipy.sparse.csgraph.breadth_first_order(backwards, n)
     policy = np.zeros(n, dtype=np.int64)
     on_the_way = np.flatnonzero(o.next_state == closer[o.state])
-    on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # the likeliest last, so it stays
+    on_the_way = on_the_way[np.argsort(o.probability[on_the_way], kind="stable")]  # most likely last: it is kept
     policy[o.state[on_the_way]] = o.action[on_the_way]
     return policy

@@ -1,4 +1,4 @@
-"""`FiniteMDP.under(policy, behavior)`: exact answers for one pair of policies."""
+"""`FiniteMDP.under(policy, behavior)`: exact solutions for one pair of policies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class PolicyView:
-    """A `FiniteMDP` under a target policy π and a behaviour policy b; what `FiniteMDP.under` returns.
+    """Exact solutions of a `FiniteMDP` under a target policy π and a behaviour policy b, from `FiniteMDP.under`.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class PolicyView:
         return values.transition_matrix(self.mdp, self.policy)
 
     def sampler(self, seed: int = 0) -> TableSampler:
-        """Transitions drawn under `behavior` (by default `policy` itself), with their importance ratios."""
+        """A stream of transitions under `behavior` (`policy` by default), with their importance-sampling ratios."""
         return TableSampler(self.mdp, self.policy, self.behavior, seed)
 
     # ---- values ----------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class PolicyView:
         method: Literal["direct", "iterative"] = "direct",
         theta: float = 1e-12,
     ) -> Floats:
-        """State values: v = r_π + P_π Γ v, by a linear solve or by sweeps until no value changes by more than θ."""
+        """State values v = r_π + P_π Γ v, by a linear solve, or by sweeps until no value changes by more than θ."""
         return values.state_values(self.mdp, self.policy, method, theta)
 
     def q(
@@ -98,11 +98,11 @@ class PolicyView:
         method: Literal["direct", "iterative"] = "direct",
         theta: float = 1e-12,
     ) -> Floats:
-        """Action values: q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action]."""
+        """Action values q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action]."""
         return values.action_values(self.mdp, self.v(method=method, theta=theta))
 
     def return_variance(self) -> Floats:
-        """Var[G|s] of the return; with `behavior`, of the importance-corrected one."""
+        """Variance Var[G|s] of the return; with `behavior`, of the importance-corrected return."""
         return self.lambda_return(0.0, 1.0).variance
 
     # ---- where the policy goes -------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class PolicyView:
         return distribution.mismatch(self.mdp, self.policy)
 
     def error_weights(self) -> Floats:
-        """The thesis' weights: d over all states, with the entries of terminal states set to 0 afterwards."""
+        """The error weights of Zhao (2020): d over all states, with the entries of terminal states then set to 0."""
         return self._error_weights.copy()
 
     # ---- λ-returns and their errors --------------------------------------------------------------------------
@@ -177,10 +177,10 @@ class PolicyView:
         """∇J(λ), one entry for each state.
 
         kind
-            "full": the exact gradient (two adjoint solves), or with `horizon=n` the part that reaches the next
-            n states, what lies beyond held fixed; `horizon=1` is the exact one-step partial.
-            "derived": the thesis' one-step semi-gradient with the sign its own proof needs.
-            "printed": the same as the thesis prints it, with the wrong sign in one term.
+            "full": the exact gradient (two adjoint solves). With `horizon=n`, the part that reaches the next n states,
+            with everything beyond held fixed; `horizon=1` is the exact one-step partial derivative.
+            "derived": the one-step semi-gradient of Zhao (2020), with the sign that its proof requires.
+            "printed": the same as printed there, with the wrong sign in one term.
         """
         problem = self._problem(V, lam, correction, weights, half)
         if horizon is not None:
@@ -210,7 +210,7 @@ class PolicyView:
         weights: ArrayLike | None = None,
         half: bool = True,
     ) -> objective.BestLambda:
-        """The λ(s) in [0, 1] with the least J(λ) for this `V`, by bounded optimisation from several starts."""
+        """The λ(s) in [0, 1] that minimise J(λ) for this `V`, by bounded optimisation from several starting points."""
         return objective.best_lambda(self._problem(V, 0.0, correction, weights, half))
 
     # ---- linear features -------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class PolicyView:
         method
             "td", or "etd" for emphatic TD(λ).
         interest, beta
-            Of "etd": i(s), and β(s) in place of γ(s) in the follow-on trace (ETD(λ, β); 0 where γ is).
+            For "etd": interest i(s), and β(s) in place of γ(s) in the follow-on trace (ETD(λ, β); 0 where γ is 0).
         correction
             The trace coefficient: a name, a `TraceCorrection`, or a table c[state, action].
         """
@@ -248,7 +248,7 @@ class PolicyView:
         features: ArrayLike,
         lam: ArrayLike,
     ) -> Floats:
-        """The weights w with A w = b, where TD(λ) converges if it does (the least such w if there are many)."""
+        """The weights w with A w = b, the only possible limit of TD(λ) (the minimum-norm w if there are many)."""
         return self.linear_system(features, lam).td_fixed_point()
 
     def gtd_fixed_point(
@@ -256,7 +256,7 @@ class PolicyView:
         features: ArrayLike,
         lam: ArrayLike,
     ) -> Floats:
-        """The weights of least MSPBE, where GTD(λ) converges (the least such w if there are many)."""
+        """The weights that minimise the MSPBE, the limit of GTD(λ) (the minimum-norm w if there are many)."""
         return self.linear_system(features, lam).gtd_fixed_point()
 
     def etd_fixed_point(
@@ -267,7 +267,7 @@ class PolicyView:
         interest: ArrayLike = 1.0,
         beta: ArrayLike | None = None,
     ) -> Floats:
-        """The weights where emphatic TD(λ) converges (the least such w if there are many)."""
+        """The limit of emphatic TD(λ) (the minimum-norm w if there are many)."""
         system = self.linear_system(features, lam, method="etd", interest=interest, beta=beta)
         return system.td_fixed_point()
 
@@ -299,7 +299,7 @@ class PolicyView:
     ) -> Floats:
         """z(s) = E[e|s] of the trace e = γλ c⁻ e + x, [state, feature]; 0 where the behaviour policy never goes.
 
-        What expected traces, ET(λ), estimate (van Hasselt et al. 2021): D z = D X + ΓΛ P_πᵀ D z.
+        ET(λ) estimates it (van Hasselt et al. 2021): D z = D X + ΓΛ P_πᵀ D z.
         """
         X = linear.feature_table(self.mdp, features)
         return linear.expected_trace(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction)
@@ -312,7 +312,7 @@ class PolicyView:
     ) -> float:
         """‖v_λ - v_λ'‖_d of the fixed points of TD(λ) and TD(λ') on-policy (Allen et al. 2024).
 
-        `features` are often observations, an integer for each state. Where they are Markov it is 0 for any two λ.
+        `features` are often observations, one integer for each state. If they are Markov, it is 0 for any two λ.
         """
         X = linear.feature_table(self.mdp, features)
         return linear.discrepancy(self.mdp, X, self._lam(lam), self._lam(other), self.policy)
@@ -346,9 +346,9 @@ class PolicyView:
             `trace(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
             arrays, β first.
         memory
-            The memory of your own function at the start, β first.
+            Initial memory of your own function, β first.
         tolerance
-            What the paths that are left out may add to ‖Z‖∞.
+            Bound on what the omitted paths may add to ‖Z‖∞.
         """
         return trajectories.trajectory_operator(
             self.mdp, self._lam(lam), self.policy, self.behavior, trace, memory, tolerance
@@ -357,7 +357,7 @@ class PolicyView:
     # ---- average reward --------------------------------------------------------------------------------------
 
     def average_reward(self) -> average.AverageReward:
-        """Gain and bias of a policy, without discount; an episode that ends starts again at once."""
+        """Gain and bias of the policy, without discount; an episode that ends restarts at once."""
         return average.average_reward(self.mdp, self.policy)
 
     def differential_fixed_point(
@@ -365,7 +365,7 @@ class PolicyView:
         features: ArrayLike,
         lam: ArrayLike,
     ) -> average.DifferentialFixedPoint:
-        """Where differential TD(λ) converges if it does: weights (the least of many) and average reward."""
+        """The fixed point of differential TD(λ): weights (of minimum norm if there are many) and average reward."""
         X = linear.feature_table(self.mdp, features)
         return average.differential_fixed_point(self.mdp, X, self._lam(lam), self.policy, self.behavior)
 

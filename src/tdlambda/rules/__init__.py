@@ -1,4 +1,4 @@
-"""Where λ comes from: a number, a table over states, or a rule that learns it."""
+"""Rules for λ: a constant, a table over states, or a rule that learns λ alongside the value."""
 
 from tdlambda.rules.base import Adaptive, Rule, Seen, WithEstimates
 from tdlambda.rules.counting import Counting

@@ -1,4 +1,4 @@
-"""What every rule for λ offers: its declaration, its parameters, and λ at an observation."""
+"""The interface of rules for λ: declaration, parameters, and λ at an observation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tdlambda.showing import call
 
 @dataclass(frozen=True)
 class Seen:
-    """What a learner knows at some observations, for a rule to say λ there."""
+    """A learner's estimates at some observations, from which a rule computes λ there."""
 
     estimates: Mapping[str, Floats]
     """Predictions [observation] of each estimate."""
@@ -26,7 +26,7 @@ class Seen:
     """The rule's own rows."""
     index: Ints
     value: Floats
-    """λ's features [observation, active]."""
+    """Features of λ [observation, active]."""
     numbers: Mapping[str, float]
     """Parameters and kept numbers, by name."""
     ready: bool
@@ -34,10 +34,10 @@ class Seen:
 
 
 class Rule(declare.Rule):
-    """Where λ comes from: `td.rules.Fixed`, `td.rules.PerState`, or a rule that learns λ beside the value.
+    """Base class of rules for λ, such as `td.rules.Fixed`, `td.rules.PerState` and rules that learn λ.
 
-    A rule of your own that does not learn says λ at an observation (`at`, `at_many`). One that learns is a declaration:
-    further estimates, dot products, and `step`, a pure function that returns λ': see `td.rules.Meta`.
+    A rule that does not learn implements `at` or `at_many`, which return λ at observations. A rule that learns is a
+    declaration: further estimates, dot products, and `step`, a pure function that returns λ'. See `td.rules.Meta`.
 
     Examples
     --------
@@ -60,12 +60,12 @@ class Rule(declare.Rule):
     """
 
     features: Encoder | None = None
-    """Encoder that λ is a function of; the learner's own if None."""
+    """Encoder of the features that λ depends on; None for the learner's own."""
     warm_up_steps: int = 0
-    """Updates before λ first moves."""
+    """Number of updates before λ first changes."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Show the declaration's numbers in the signature."""
+        """List the declaration's numbers in the signature of the class."""
         super().__init_subclass__(**options)
         if cls.__init__ is Rule.__init__:
             kind, names = inspect.Parameter.KEYWORD_ONLY, [*words(cls.parameters), *words(cls.shared)]
@@ -84,25 +84,25 @@ class Rule(declare.Rule):
 
     @classmethod
     def is_complete(cls) -> bool:
-        """Whether the class says where λ comes from: by `step`, by `at` or by `at_many`."""
+        """Whether the class defines λ, by `step`, `at` or `at_many`."""
         return cls.learns() or cls.at is not Rule.at or cls.at_many is not Rule.at_many
 
     def at(self, obs: Any) -> float:  # noqa: ARG002
-        """λ at one observation, of a rule that does not learn."""
-        raise TypeError("lam: this rule learns with a learner; ask the learner's lambda_at")
+        """The λ at one observation, for a rule that does not learn."""
+        raise TypeError("lam: this rule learns as part of a learner; use the learner's lambda_at")
 
     def at_many(self, observations: Any, n: int) -> Floats:
-        """λ at n observations, of a rule that does not learn."""
+        """The λ at n observations, for a rule that does not learn."""
         if self.learns():
             return np.ones(n)  # placeholders: compiled code computes λ
         return np.array([self.at(observation) for observation in observations])
 
     def values(self, seen: Seen) -> Floats:
-        """λ at observations, of a rule that learns: by default what `step` would say on staying there for nothing."""
+        """The λ at observations, for a rule that learns; by default that of `step` for a self-transition."""
         return np.array([self._peek(seen, k) for k in range(len(seen.index))])
 
     def _peek(self, seen: Seen, k: int) -> float:
-        """λ' of a transition from the k-th observation to itself, with reward 0, γ' = 1 and ρ = 1."""
+        """The λ' of a transition from the k-th observation to itself, with reward 0, γ' = 1 and ρ = 1."""
         index, value = seen.index[k], seen.value[k]
         known: dict[str, Any] = dict(seen.numbers) | dict.fromkeys(("gamma_next", "rho", "one"), 1.0)
         known |= {"reward": 0.0, "ready": seen.ready, "xx": float(value @ value), "zz": float(value @ value)}
@@ -129,7 +129,7 @@ class Rule(declare.Rule):
         return {k: v for k, v in self.constants().items() if k in inspect.signature(function).parameters}
 
     def numbers(self, alpha: float | None) -> dict[str, float]:  # noqa: ARG002
-        """The parameters by name; α is the value's step size, None with a schedule."""
+        """The parameters by name; α is the value's step size, or None with a schedule."""
         return {name: getattr(self, name) for name in [*words(self.parameters), *words(self.shared)]}
 
     def get_params(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Rule(declare.Rule):
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal rule."""
         return call(self, self.get_params())
 
 
@@ -161,14 +161,14 @@ def _gather(known: dict[str, Any], rule: Rule, name: str, result: Any, summed: b
 
 
 class Adaptive(Rule):
-    """A rule that learns, with a warm-up.
+    """Base class of rules that learn λ after a warm-up.
 
     Parameters
     ----------
     warm_up
-        Updates before λ first moves from 1: a number of steps or, with `length` given, a fraction of it.
+        Updates before λ first changes from 1: a number of steps or, with `length`, a fraction of it in [0, 1).
     length
-        The number of updates to come, if it is known.
+        Total number of updates, if it is known.
     """
 
     def __init__(self, warm_up: float = 0, length: int | None = None) -> None:
@@ -185,21 +185,21 @@ class Adaptive(Rule):
 
 
 class WithEstimates(Adaptive):
-    """An adaptive rule that needs the mean and the variance of a return, learnt beside the value.
+    """Base class of adaptive rules that need the mean and the variance of a return, learned alongside the value.
 
-    The auxiliary learners are of the value learner's own kind, on its features.
+    The auxiliary learners use the value learner's algorithm and features.
 
     Parameters
     ----------
     ratio
-        Step size of the auxiliary learners, as a multiple of the value learner's; not used with `aux_alpha`.
+        Step size of the auxiliary learners as a multiple of the value learner's; ignored with `aux_alpha`.
     aux_alpha
-        Step size of the auxiliary learners, as a number of its own. In gradient methods their β is then
-        β · aux_alpha / α: just `aux_alpha` where β is α. Needs a constant α.
+        Step size of the auxiliary learners as an absolute number; requires a constant α. In gradient methods their β
+        is β · aux_alpha / α, which is `aux_alpha` where β = α.
     trace_lam
-        λ of the auxiliary learners' own traces.
+        Trace decay λ of the auxiliary learners, in [0, 1].
     of
-        Off-policy: the variance that the return has under the "target" policy, or the "corrected" return's.
+        Variance to learn off-policy: that of the return under the "target" policy, or that of the "corrected" return.
     warm_up, length
         See `Adaptive`.
     """
@@ -231,7 +231,7 @@ class WithEstimates(Adaptive):
     def numbers(self, alpha: float | None) -> dict[str, float]:
         """The parameters by name."""
         if self.aux_alpha is not None and alpha is None:
-            raise ValueError("aux_alpha: beside a schedule for alpha give ratio, a factor on it, instead")
+            raise ValueError("aux_alpha needs a constant alpha; with a schedule give ratio, a factor on alpha, instead")
         pace = self.ratio if self.aux_alpha is None or alpha is None else self.aux_alpha / alpha
         rest = [name for name in words(self.parameters) if name != "pace"]
         return {"pace": pace} | {name: getattr(self, name) for name in rest}

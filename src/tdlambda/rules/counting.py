@@ -7,12 +7,12 @@ from tdlambda.rules.base import Adaptive, Seen
 
 
 class Counting(Adaptive):
-    """λ = patience / (patience + visits): trust returns in a state seen seldom, and V in one seen often.
+    """λ = patience / (patience + visits): relies on returns in rarely visited states, on V in frequently visited ones.
 
     Parameters
     ----------
     patience
-        Visits after which λ is ½.
+        Number of visits after which λ is ½.
     warm_up, length
         See `Adaptive`.
 
@@ -42,7 +42,7 @@ class Counting(Adaptive):
 
     @staticmethod
     def step(seen, visit_count, patience, ready):
-        """λ' = patience / (patience + n), n the mean count of the features of x'."""
+        """λ' = patience / (patience + n), where n is the mean count of the features of x'."""
         lam_next = patience / (patience + seen / visit_count) if ready and visit_count > 0 else 1.0
         return lam_next
 

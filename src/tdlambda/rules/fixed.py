@@ -20,11 +20,11 @@ class Fixed(Rule):
         self.lam = float(per_state(lam, 1, "lam", 0, 1)[0])
 
     def at(self, obs: Any) -> float:  # noqa: ARG002, the same everywhere
-        """λ."""
+        """The same λ at every observation."""
         return self.lam
 
     def at_many(self, observations: Any, n: int) -> Floats:  # noqa: ARG002
-        """λ, n times."""
+        """An array of n times λ."""
         return np.full(n, self.lam)
 
     def get_params(self) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Fixed(Rule):
 
 
 class PerState(Rule):
-    """A λ for each state; observations are the states' numbers.
+    """One λ for each state; observations are state numbers.
 
     >>> PerState([1.0, 0.5, 0.0]).at(1)
     0.5
@@ -44,11 +44,11 @@ class PerState(Rule):
         self.lam = per_state(array, array.size, "lam", 0, 1)
 
     def at(self, obs: Any) -> float:
-        """λ of this state."""
+        """The λ of this state."""
         return float(self.lam[integer(obs, "obs (of a λ for each state)", 0, self.lam.size - 1)])
 
     def at_many(self, observations: Any, n: int) -> Floats:
-        """λ of these states."""
+        """The λ of each of these states."""
         states = np.asarray(observations) if n else np.zeros(0, dtype=np.int64)
         if not np.issubdtype(states.dtype, np.integer) or states.shape != (n,):
             raise TypeError(f"obs: a λ for each state needs integer states; got {states.dtype} of shape {states.shape}")

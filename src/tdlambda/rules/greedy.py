@@ -1,13 +1,13 @@
-"""λ-greedy (White & White 2016): the λ that would be best for the next target if the full return followed it.
+"""λ-greedy (White & White 2016): the best λ for the next target if the full return followed it.
 
     λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
 
-M is learnt as a value of its own. The variance is learnt by direct VTD from M's errors,
+M is learned as a value of its own. The variance is learned by direct VTD from M's errors,
 
     Var:  reward (r' + γ' M(x') - M(x))²,  discount γ'²
 
 or by VTD as a second moment, reward r'² + 2 γ' r' M(x'), discount γ'², less M². Off-policy, `of="corrected"` is the
-variance of the return with its importance ratios: see `td.DirectVTD`.
+variance of the return with its importance-sampling ratios: see `td.DirectVTD`.
 
 Martha White & Adam White (2016), "A greedy approach to adapting the trace parameter for temporal difference learning".
 """
@@ -22,12 +22,12 @@ from tdlambda.rules.moments import of_second_moment, of_variance
 
 
 class Greedy(WithEstimates):
-    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learnt beside the value.
+    """λ-greedy: λ* = (V - E[G])² / ((V - E[G])² + Var[G]), from two estimates learned alongside the value.
 
     Parameters
     ----------
     variance
-        "direct" (direct VTD) or "vtd" (the second moment).
+        How the variance is learned: "direct" (direct VTD) or "vtd" (from the second moment).
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
 
@@ -72,7 +72,7 @@ class Greedy(WithEstimates):
 
     @staticmethod
     def step(v_next, m, m_next, s_next, reward, gamma_next, rho, ready, corrected, variance):
-        """λ' from estimates of before this step; 1 for 0/0: where nothing is known, V is not to be trusted."""
+        """λ' from the estimates before this step; 1 for 0/0, because V cannot be trusted before anything is known."""
         spread = s_next
         if variance == "vtd":
             spread = s_next - m_next**2

@@ -1,19 +1,19 @@
-"""META: λ(x) by gradient descent on the overall target error : Zhao (2020), chapter 4.
+"""META: λ(x) by gradient descent on the overall target error: Zhao (2020), chapter 4.
 
-With V, L = E[G^λ], M = E[G] and S = Var[G^λ] at x', estimated by learners that run beside the value learner, the
-partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' = λ(x') is, what lies further ahead held fixed,
+Auxiliary learners estimate L = E[G^λ], M = E[G] and S = Var[G^λ] at x' alongside V. With everything further ahead held
+fixed, the partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' = λ(x') is
 
     exact    γ' { (L-V) (r' + γ'V - M(x)) + γ'λ' [(L-V)² + S] }        M(x) stands for v(s_t), the reward for its mean
-    derived  γ'² [ λ' ((V-L)² + S) - (V-L) (V-M) ]                     the thesis' objective: target against r' + γ'M
+    derived  γ'² [ λ' ((V-L)² + S) - (V-L) (V-M) ]                     as in Zhao (2020): target against r' + γ'M
 
 λ(x) = 1 - u·z, clipped to [0, 1], with u = 0 at the start. One step is, with ρ_acc = ρ₀⋯ρ_t since the episode began,
 
     gradient  λ' -= κ ρ_acc · derivative
     newton    λ' += κ (λ* - λ'),  λ* the zero of the derivative, clipped to [0, 1]; κ has no unit
 
-The exact derivative can also reach further: λ' matters to the λ-returns of all states before it. Cut the adjoint series
-of `FiniteMDP.target_error_gradient` to one path, and the adjoints of the mean and the variance at x_t are two numbers
-that are carried along like a trace,
+The exact derivative can also reach further, because λ' affects the λ-returns of all earlier states. Restricted to one
+path, the adjoint series of `FiniteMDP.target_error_gradient` becomes two numbers, the adjoints of the mean and the
+variance at x_t, which are updated like a trace:
 
     y₂ = 1 + c² y₂,   y₁ = 2 (L(x) - M(x)) + c y₁ + 2 δ c y₂,    c = γλ of x_t, δ of the step into x_t
     derivative = ½ y₁ γ'(L-V) + y₂ [ δ γ'(L-V) + γ'²λ' S ]
@@ -33,30 +33,31 @@ from tdlambda.rules.moments import of_mean, of_variance
 
 
 def clip(lam: float) -> float:
-    """λ into [0, 1]."""
+    """λ clipped to [0, 1]."""
     return min(max(lam, 0.0), 1.0)
 
 
 def encoder_or_none(features: Any) -> Encoder | None:
-    """Validate λ's features."""
+    """Validate the features of λ."""
     if features is not None and not isinstance(features, Encoder):
         raise TypeError(f"features must be an encoder or None; got {features!r}")
     return features
 
 
 class Meta(WithEstimates):
-    """META: λ(x) that descends the overall target error, online.
+    """META: adapts λ(x) online by gradient descent on the overall target error.
 
     Parameters
     ----------
     kappa
-        Step size of λ: without a unit for "newton", that of 1/value² for "gradient".
+        Step size κ of λ: dimensionless for "newton", in units of 1/value² for "gradient".
     gradient
         "exact" or "derived": see `rules.meta`.
     step
-        "newton" (a share κ of the way to the minimiser) or "gradient" (the thesis' step, with ρ_acc).
+        "newton" moves λ by a fraction κ of the distance to the minimiser; "gradient" is the step of Zhao (2020), with
+        ρ_acc.
     features
-        What λ is a function of: the learner's own features (None), or another encoder, such as one-hot states.
+        Features that λ depends on: the learner's own (None), or another encoder, such as one-hot states.
     horizon
         Number of steps over which the meta-gradient is propagated (more than 1 needs the "exact" gradient).
     trace
@@ -64,11 +65,11 @@ class Meta(WithEstimates):
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
     floor
-        Leave λ where the estimated variance is not above this times the square of the largest reward so far.
+        λ does not change where the estimated variance is at most `floor` times the square of the largest reward so far.
     rho_clip
-        A bound on ρ_acc, or None.
+        Upper bound on ρ_acc, or None.
     in_range
-        Keep 1 - u·z itself in [0, 1] where it is moved; else only its value is clipped.
+        Whether each update keeps 1 - u·z itself in [0, 1]; otherwise only λ is clipped.
 
     Examples
     --------
@@ -142,7 +143,7 @@ class Meta(WithEstimates):
 
     @classmethod
     def thesis(cls, kappa: float, **options: Any) -> Self:
-        """As the thesis describes it, with the right sign: gradient steps, ρ_acc, weights that are not clipped."""
+        """META as in Zhao (2020), with the sign corrected: gradient steps, ρ_acc, unclipped weights."""
         return cls(kappa, "derived", "gradient", in_range=False, **options)
 
     def constants(self) -> dict[str, Any]:
@@ -158,7 +159,7 @@ class Meta(WithEstimates):
         return super().numbers(alpha) | {"rho_clip": float(clip)}
 
     def function(self, name: str) -> Any:
-        """One of the phases' functions: for a horizon, `carry` is written out for each of its steps."""
+        """The function of one phase; for a horizon, `carry` is unrolled over its steps."""
         return self._carry() if name == "carry" else super().function(name)
 
     def _carry(self) -> str:
@@ -180,7 +181,7 @@ class Meta(WithEstimates):
         most_reward, rho_acc, worth, spread, c, delta, older_worth, older_spread,
         corrected, gradient, newton, reach, in_range,
     ):  # fmt: skip
-        """Move λ' by estimates of before this step, then say what the estimates learn."""
+        """Update λ' from the estimates before this step, then return the rewards and discounts that they learn from."""
         rho_acc = min(rho_acc * rho, rho_clip)
         if reach == "trace":
             worth, spread = 2 * (l - m) + (c * worth + 2 * delta * c * spread), 1.0 + c**2 * spread
@@ -217,7 +218,7 @@ class Meta(WithEstimates):
         return lam_next, change, ahead, kept, square, shrink, rho_acc, worth, spread, c, delta
 
     def values(self, seen: Seen) -> Floats:
-        """1 - u·z, clipped."""
+        """λ = 1 - u·z, clipped to [0, 1]."""
         return np.clip(1 - (seen.value * seen.rows["u"][seen.index]).sum(axis=1), 0, 1)
 
     def get_params(self) -> dict[str, Any]:

@@ -1,18 +1,18 @@
-"""A mixture of λ at one step size: learners with fixed λ and one by value-error greedy, weighed by how near the mean.
+"""A mixture over λ at one step size: estimates with fixed λ and one with value-error greedy, weighted by accuracy.
 
-Six estimates learn from the same stream at the learner's own α: V₀ … V₄ with fixed λ, the first of them 0, and V₅ with
-the λ of value-error greedy. The prediction is V = Σ p_k V_k. Which of them is best at this α and at this time depends
-on the features, the ratios and the noise; the mean M of value-error greedy, which does not depend on α, tells:
+Six estimates learn from the same stream at the learner's own α: V₀ … V₄ with fixed λ (0 for V₀), and V₅ with the λ of
+value-error greedy. The prediction is V = Σ p_k V_k. Which estimate is best depends on α, the time, the features, the
+ratios and the noise. The mean M of value-error greedy, which does not depend on α, is the reference:
 
     R_k += η ( min[ (V_k(x) - M(x))², 10⁴ (d₀ + R₀) ] - R_k ),   η = max(8/t, 10⁻³ α|x|²),   d₀ = (V₀(x) - M(x))²
     p_k  ∝ exp( -sharpness R_k / min_j R_j )                     every 100 steps, or as many as there are features
 
-R_k is the error of V_k as the visited states show it, if M is right. Where M is still wrong by more than the estimates
-differ, all ratios are near 1 and the weights near even. The limit on one difference lets a burst be forgotten.
+R_k is the error of V_k in the visited states, if M is right. While M is wrong by more than the estimates differ, all
+ratios are near 1 and the weights are nearly equal. The limit on a single difference keeps bursts from dominating.
 
-The safeguard: λ = 0 is always among the estimates, with a trace that no product of ratios can blow up. Another estimate
-whose prediction at x or x', after the update, is more than twice the largest value that rewards and discounts allow
-takes over the weights of V₀ and begins again. So V is a mixture of estimates within those bounds and of V₀, and the
+The safeguard: V₀, with λ = 0, is always among the estimates, and no product of ratios can make its trace explode. If
+the prediction of another estimate at x or x', after the update, exceeds twice the largest value that the rewards and
+discounts allow, that estimate restarts from the weights of V₀. So V is a mixture of bounded estimates and V₀, and the
 learner diverges only if the same learner with λ = 0 does.
 """
 
@@ -26,23 +26,23 @@ from tdlambda.rules.value_error_greedy import ValueErrorGreedy
 
 LAMBDAS = (0.0, 0.4, 0.8, 0.95, 1.0)
 LATELY, SLOWEST, MOST = 8.0, 1e-3, 1e4
-"""The last 1/LATELY of the stream counts; the least rate, in units of α|x|²; how far one difference may stand out."""
+"""The last 1/LATELY of the stream counts; smallest rate, in units of α|x|²; limit on a single difference."""
 
 
 class LambdaMixture(ValueErrorGreedy):
-    """λ for any step size and any features: a mixture of learners that differ in λ. `lam="auto"` is this rule.
+    """A mixture of estimates with different λ, for any step size and any features; `lam="auto"` selects this rule.
 
-    It diverges only where λ = 0 does at the same α. On tables it follows `ValueErrorGreedy`, which is one of the
-    learners mixed; where states share features, a fixed λ often serves better, and it follows that one.
+    It diverges only where λ = 0 diverges at the same α. With one-hot features it follows `ValueErrorGreedy`, which is
+    one of the estimates. Where states share features, a fixed λ is often better, and the mixture follows that one.
 
     Parameters
     ----------
     lams
-        The five fixed λ, the first of them 0.
+        Five fixed λ in [0, 1], the first of them 0.
     sharpness
-        How fast the weight of a learner falls with its error, relative to the least.
+        How fast the weight of an estimate decreases with its error relative to the smallest error.
     options
-        Those of `ValueErrorGreedy`.
+        Parameters of `ValueErrorGreedy`.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class LambdaMixture(ValueErrorGreedy):
 
     @staticmethod
     def judge(v0, v1, v2, v3, v4, v, mu, r0, r1, r2, r3, r4, r5, age, alpha, xx, lam_next):
-        """How far each estimate is from the mean; `step` has said the λ' of the greedy one."""
+        """Update the distance of each estimate from the mean; `step` has computed λ' of the greedy estimate."""
         age, greedy_lam = age + 1, lam_next
         by = max(min(1.0, LATELY / age), SLOWEST * min(1.0, alpha * xx))
         near = (v0 - mu) ** 2
@@ -103,7 +103,7 @@ class LambdaMixture(ValueErrorGreedy):
 
     @staticmethod
     def weigh(turning, r0, r1, r2, r3, r4, r5, p0, p1, p2, p3, p4, p5, sharpness):
-        """The weights of the estimates, even where nothing is known."""
+        """The weights of the estimates; equal where nothing is known."""
         if turning:
             least = min(r0, r1, r2, r3, r4, r5)
             sharp = sharpness / least if least > 0 else 0.0
@@ -115,12 +115,12 @@ class LambdaMixture(ValueErrorGreedy):
 
     @staticmethod
     def mix(p0, p1, p2, p3, p4, p5, lam0, lam1, lam2, lam3, lam4, greedy_lam):
-        """λ' of the mixture."""
+        """The λ' of the mixture."""
         lam_next = p0 * lam0 + p1 * lam1 + p2 * lam2 + p3 * lam3 + p4 * lam4 + p5 * greedy_lam
         return lam_next
 
     def values(self, seen: Seen) -> Floats:
-        """λ of the mixture, from the estimates and averages so far."""
+        """The λ of the mixture, from the current estimates and averages."""
         greedy = super().values(replace(seen, estimates={**seen.estimates, "V": seen.estimates["L5"]}))
         p = [seen.numbers[number] for number in self.mixture.values()]
         return np.dot(p[:-1], self.lams) + p[-1] * greedy

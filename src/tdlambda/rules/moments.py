@@ -1,4 +1,4 @@
-"""How the moments of a return are learnt as values: the reward and the discount that make each a TD problem.
+"""The moments of a return as TD problems: the reward and discount with which each is learned.
 
 J = E[G^λ] is the mean of the λ-return that bootstraps from V; with λ = 1 it is E[G]. With δᴶ the error of J,
 
@@ -7,9 +7,10 @@ J = E[G^λ] is the mean of the λ-return that bootstraps from V; with λ = 1 it 
     Var:   reward δᴶ²,                           discount (γ'λ')²        direct VTD (Sherstan et al. 2018)
     E[G²]: reward Ḡ² + 2 γ'λ' Ḡ J(x'),           discount (γ'λ')²        VTD (White & White 2016); Ḡ the reward of J
 
-These are moments under the target policy, corrected by ρ like any value. Of the importance-corrected return
-ρ (r' + γ' [...]), "corrected", the variance has reward (ρ δᴶ + (ρ-1) J(x))², the second moment ρ² times its reward,
-both the discount (ρ γ'λ')², and no further correction: they are expectations under the behaviour policy.
+These are moments under the target policy, corrected by ρ like any value. For the importance-corrected return
+ρ (r' + γ' [...]) ("corrected"), the variance has reward (ρ δᴶ + (ρ-1) J(x))², the second moment has ρ² times its
+reward, and both have discount (ρ γ'λ')². They are expectations under the behaviour policy and need no further
+correction.
 """
 
 # Plain functions of numbers: their source is copied into generated modules.

@@ -1,4 +1,4 @@
-"""λ as a user writes it: a number, one for each state, a rule, or the name of one."""
+"""The argument `lam`: a number, one number for each state, a rule, or the name of a rule."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tdlambda.rules.meta import Meta
 from tdlambda.rules.mixture import LambdaMixture
 
 NAMED: dict[str, type[Rule]] = {"auto": LambdaMixture, "meta": Meta, "greedy": Greedy}
-"""Rules that can be given by name, with their default settings."""
+"""Rules available by name, with their default parameters."""
 
 
 Lam: TypeAlias = float | Rule | Literal["auto", "meta", "greedy"] | Sequence[float] | NDArray[Any]
-"""What λ may be: a number in [0, 1], the name of a rule, a rule, or one number per state."""
+"""Type of `lam`: a number in [0, 1], one number for each state, a rule, or the name of a rule."""
 
 
 def as_rule(lam: Lam) -> Rule:
-    """A rule from a rule, its name, a number, or a number for each state.
+    """The rule for a rule, the name of a rule, a number, or one number for each state.
 
     >>> as_rule(0.9), as_rule("auto") == LambdaMixture()
     (Fixed(lam=0.9), True)
@@ -35,7 +35,7 @@ def as_rule(lam: Lam) -> Rule:
     """
     if isinstance(lam, Rule):
         if not lam.is_complete():
-            raise TypeError(f"lam: {type(lam).__name__} says no λ; a rule has at(obs), or a step that learns it")
+            raise TypeError(f"lam: {type(lam).__name__} defines no λ; a rule needs at(obs), or a step that learns λ")
         return lam
     if isinstance(lam, str):
         if lam in NAMED:

@@ -1,4 +1,4 @@
-"""META offline: λ by the whole gradient of the target error over stored episodes; see `rules.stored_episodes`."""
+"""Offline META: λ by the full gradient of the target error over stored episodes; see `rules.stored_episodes`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tdlambda.showing import Table
 
 @dataclass(frozen=True, repr=False)
 class OfflineMeta(Table):
-    """λ(x) = 1 - w·x, clipped to [0, 1], as `offline_meta` found it.
+    """The result of `offline_meta`: λ(x) = 1 - w·x, clipped to [0, 1].
 
     Attributes
     ----------
     features, weights
-        What λ is a function of, and w.
+        Encoder of the features that λ depends on, and w.
     gradient
-        Σ ∂J/∂λ(x_k) x_k in the end, an episode's mean: of one-hot states, ∂J/∂λ(s).
+        Final Σ ∂J/∂λ(x_k) x_k, averaged over episodes; with one-hot states this is ∂J/∂λ(s).
     target_error
         J at the start, and after each sweep that lowered it.
     episodes
-        How many there were.
+        Number of episodes.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class OfflineMeta(Table):
     episodes: int
 
     def lambdas(self, observations: Any) -> Floats:
-        """λ at each of these observations."""
+        """The λ at each of these observations."""
         index, value = self.features.encode_batch(observations)
         return np.clip(1 - (value * self.weights[index]).sum(axis=1), 0, 1)
 
     def lambda_at(self, obs: Any) -> float:
-        """λ at this observation."""
+        """The λ at this observation."""
         index, value = self.features.encode(obs)
         return float(np.clip(1 - value @ self.weights[index], 0, 1))
 
@@ -69,33 +69,33 @@ def offline_meta(
     kappa: float | None = None,
     sweeps: int = 200,
 ) -> OfflineMeta:
-    """Descend the target error of stored episodes by its whole gradient, or with `sweeps=0` compute both where λ is.
+    """Minimise the target error of stored episodes over λ by its full gradient; `sweeps=0` only computes the two.
 
     Parameters
     ----------
     transitions
-        One stream from the start of an episode; steps after the last end of an episode are left out. A truncated
-        episode bootstraps from V.
+        One stream that starts with an episode; steps after the last complete episode are ignored. A truncated episode
+        bootstraps from V.
     features
         Encoder of observations.
     V
-        What λ-returns bootstrap from: weights over `features`, a function of observations, or a learner.
+        Values that λ-returns bootstrap from: weights over `features`, a function of observations, or a learner.
     mean
-        M, in the same forms. Without it, the mean of returns (least squares over `features`), that of even episodes
-        fitted to the odd ones and the reverse, so that no λ-return is held against its own return.
+        Estimate M of the values, in the same forms. By default a least-squares fit of the returns over `features`: the
+        fit to odd episodes is used for even ones and the reverse, so that no λ-return is compared with its own return.
     lam_features
-        What λ is a function of: `features` by default.
+        Encoder of the features that λ depends on; `features` by default.
     initial
-        Its weights w at the start, a number or one for each feature: 0 is λ = 1.
+        Initial weights w of λ, one number or one for each feature; 0 gives λ = 1.
     of
-        Which λ-return's error, off-policy: see `rules.stored_episodes`.
+        The λ-return whose error is minimised off-policy: see `rules.stored_episodes`.
     rho_acc
-        Weigh states as the target policy visits them (by ρ₀⋯ρ_{t-1}), not as they were visited.
+        Whether to weight states as the target policy visits them (by ρ₀⋯ρ_{t-1}) rather than as they were visited.
     kappa
-        Step size of plain gradient descent. Without it each sweep takes its step from the curvature along the last one
-        (Barzilai & Borwein 1988), λ moves by 0.2 at most, and a step that would raise J is not taken.
+        Step size > 0 of plain gradient descent. By default each sweep takes its step size from the curvature along the
+        last step (Barzilai & Borwein 1988), λ changes by at most 0.2, and steps that would raise J are rejected.
     sweeps
-        Passes over the episodes.
+        Number of passes over the episodes.
 
     Examples
     --------

@@ -1,24 +1,24 @@
-"""The target error of stored episodes, and its whole gradient (thesis chapter 4: "if the algorithm runs offline").
+"""The target error of stored episodes and its full gradient (Zhao 2020, chapter 4: "if the algorithm runs offline").
 
-Over complete episodes, with M an estimate of v that does not know the λ-returns it is held against,
+Over complete episodes, with M an estimate of v that is independent of the λ-returns it is compared with,
 
     J(λ) = ½ Σ_t ω_t (G_t - M(s_t))²,   averaged over episodes,   ω_t = ρ₀⋯ρ_{t-1}
 
 Every λ-return is differentiated with respect to every later λ. Since G_t = a_t + c_t G_{t+1}, with D = G - M and
-e = a + c M' - M, one pass back and one pass forth suffice, whatever the length of the episode:
+e = a + c M' - M, one backward and one forward pass suffice for an episode of any length:
 
     back    d_t = p (e + c d'),   q_t = p (e² + 2 e c d' + c² q')             estimates of D and of D²;  J = ½ Σ ω q
     forth   y₂ = ½ ω + p c² y₂⁻,  y₁ = p c y₁⁻ + 2 p e c y₂⁻                  what q_t and d_t are worth to J
     ∂J/∂λ' = p k γ' { y₁ (G'-V') + 2 y₂ [ e (G'-V') + c ((M'-V') d' + q') ] }    G'-V' standing for M' + d' - V'
 
-Off-policy there are three λ-returns whose error can be asked for (`of`); on-policy, ρ = 1, they are the same:
+Off-policy there are three λ-returns to choose from (`of`); on-policy (ρ = 1) they are the same:
 
     "target"           a = r' + γ'(1-λ')V',    c = γ'λ',   p = ρ, k = 1    as it is under the target policy
     "per-decision"     a = ρ (r' + γ'(1-λ')V'), c = ργ'λ',  p = 1, k = ρ    importance-corrected: see `mdp.returns`
     "control-variate"  the same with a + (1-ρ) V(s)
 
-The gradient is unbiased if M is v, or independent of the episode. The return of the episode itself is neither: it would
-be fitted best by λ = 1, whatever V is.
+The gradient is unbiased if M is v or is independent of the episode. The return of the episode itself is neither: λ = 1
+would always fit it best, whatever V is.
 """
 
 from typing import Any, TypeAlias
@@ -32,9 +32,9 @@ from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
 
 Values: TypeAlias = Any
-"""Weights over features, a function from observations to values, or a learner (anything with `predict_many`)."""
+"""Type of values: weights over features, a function of observations, or a learner (anything with `predict_many`)."""
 _MOST = 5000
-"""Features for which a mean is fitted by a dense solve."""
+"""Largest number of features for which a mean is fitted by a dense solve."""
 
 
 @compiled
@@ -42,7 +42,7 @@ def differentiate(
     a: Floats, c: Floats, p: Floats, change: Floats, V_next: Floats, M: Floats, M_next: Floats, weight: Floats,
     end: Bools,
 ) -> tuple[float, Floats, Floats]:  # fmt: skip
-    """J, ∂J/∂λ_{t+1} for each step, and the returns d + M. `change` is kγ'; where an episode ends, G' is V'."""
+    """J, ∂J/∂λ_{t+1} of each step, and the returns d + M. `change` is kγ'; at the end of an episode, G' is V'."""
     n = a.size
     d, q, slope = np.empty(n), np.empty(n), np.empty(n)
     J, y1, y2, d_next, q_next = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -69,7 +69,7 @@ def differentiate(
 
 @compiled
 def keep_in_range(w: Floats, index: Ints, value: Floats) -> Floats:
-    """W += (excess of 1 - w·x over [0, 1]) x / |x|², for each row x in order."""
+    """Apply w += (excess of 1 - w·x over [0, 1]) x / |x|² for each row x in order."""
     for t in range(index.shape[0]):
         lam, norm = 1.0, 0.0
         for j in range(index.shape[1]):
@@ -83,7 +83,7 @@ def keep_in_range(w: Floats, index: Ints, value: Floats) -> Floats:
 
 
 class StoredEpisodes:
-    """Complete episodes, with all that does not depend on λ."""
+    """Complete episodes, with everything that does not depend on λ."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class StoredEpisodes:
         ends = np.flatnonzero(c.terminated | c.truncated)
         self.n, n = len(ends), int(ends[-1]) + 1 if len(ends) else 0
         if not n:
-            raise ValueError("transitions: there is no complete episode, none is terminated or truncated")
+            raise ValueError("transitions: there is no complete episode; no row is terminated or truncated")
         obs, next_obs, over = c.obs[:n], c.next_obs[:n], c.terminated[:n]
         rho: Floats = np.ascontiguousarray(c.rho[:n], dtype=np.float64)
         self.end: Bools = (c.terminated | c.truncated)[:n]
@@ -129,7 +129,7 @@ class StoredEpisodes:
         self.size = encoder.size
 
     def _fitted(self, x: Any, y: Any, rho: Floats, fold: Any) -> tuple[Floats, Floats]:
-        """M at x and x': for each half of the episodes from the other half, and where that never was, from both."""
+        """M at x and x', for each half of the episodes fitted to the other half, or to both where that has no data."""
         size, zeros, ones = int(max(x[0].max(), y[0].max())) + 1, np.zeros(len(rho)), np.ones(len(rho))
         if size > _MOST:
             raise ValueError(f"mean: too many features ({size}) to fit one; give it, such as a learner's")
@@ -157,17 +157,17 @@ class StoredEpisodes:
         return J / self.n, np.bincount(self.index.ravel(), spread, self.size) / self.n
 
     def within(self, w: Floats) -> Floats:
-        """W with 1 - w·x' drawn back into [0, 1], step after step: exactly where no two states share a feature."""
+        """The weights w with 1 - w·x' moved into [0, 1] step by step; exact where no two states share a feature."""
         return keep_in_range(w.copy(), self.index, self.value)
 
     def along(self, w: Floats) -> Floats:
-        """w·x' at each step."""
+        """The product w·x' at each step."""
         product: Floats = (self.value * w[self.index]).sum(axis=1)
         return product
 
 
 def _least_squares(X: Any, y: Floats) -> Floats:
-    """W with least |Xw - y|, and the least such w."""
+    """The minimum-norm w that minimises |Xw - y|."""
     w: Floats = scipy.linalg.lstsq((X.T @ X).toarray(), X.T @ y, cond=1e-10)[0]
     return w
 

@@ -1,36 +1,36 @@
-"""Value-error greedy: the λ that leaves the value, not its target, with the smallest error after the update.
+"""Value-error greedy: the λ that minimises the error of the value, not of its target, after the update.
 
-With e the eligibility trace just after x was added to it (step size and ρ included), all that is still to come of the
-λ-return adds γ'λ'Y e to the weights, where Y is the corrected λ-return of x' less V(x'): E[Y] = L' - V', and Y has the
-return's variance. So one update from now, at x,
+Let e be the eligibility trace just after x was added to it (step size and ρ included). The rest of the λ-return will
+add γ'λ'Y e to the weights, where Y is the corrected λ-return of x' less V(x'): E[Y] = L' - V', and Y has the variance
+of the return. So after the update, at x,
 
-    V⁺ - v = (V - v) + g γ'λ' Y,        g = e·x                           what an error of 1 moves V(x) by
+    V⁺ - v = (V - v) + g γ'λ' Y,        g = e·x                           an error of 1 moves V(x) by g
     E[(V⁺ - v)²] = (V - v)² + 2 c λ' (V - v) (L' - V') + (c λ')² [ (L' - V')² + Var' ],        c = γ' g
 
-least at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). λ' belongs to x' and has many predecessors: the best for
-all of them weighs each by c², and so is, with A[·] an average over visits,
+which is smallest at λ' = (V - v) (V' - L') / ( c [ (V' - L')² + Var' ] ). x' has many predecessors, and the best λ' for
+all of them weights each by c². With A[·] an average over visits, it is
 
     λ' = ( A[ c (V - v) (V' - v') ] - doubt · A[c²] Var' ) / ( A[c²] [ (V' - v')² + Var' ] ),      clipped to [0, 1]
 
-where v and L', which are not known, are both the mean M: that of full returns, learnt beside the value. Steps of size c
-keep up a variance of c Var' / 2 in V itself. Noise that V and V' share is not bias, so a larger λ cannot remove it:
-doubt = ½ takes it away from what counts as a common error. (The part of this update that does not wait for λ', g δ,
-would belong to V - v. It is left out: λ' would follow the noise of a single reward, which costs more than the term of
-order α is worth.)
+where the unknown v and L' are both replaced by M, the mean of full returns, learned alongside the value. Steps of size
+c sustain a variance of c Var' / 2 in V itself. Noise that V and V' share is not bias, so a larger λ cannot remove it:
+doubt = ½ subtracts it from the common error. (The part of this update that does not wait for λ', g δ, would belong to
+V - v. It is left out: with it, λ' would follow the noise of a single reward, which costs more than the term of order α
+is worth.)
 
-    m    the value again, by the learner's own algorithm (of a gradient method without the correction: TD, which is
-         faster and here safe, because traces are cut), with a step size of its own after n visits,
-         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): importance ratios are cut, as in V-trace
-    M    its average: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the features i that are active
+    m    a second estimate of the value, by the learner's own algorithm (for a gradient method without the correction:
+         TD, which is faster, and safe here because traces are cut), with its own step size after n visits,
+         max(α|x|²/10, ½/√(1 + n/2)) / |x|², and λ' = trace_lam · min(1, 1/ρ): the ratios are cut, as in V-trace
+    M    the average of m: M_i += max(3/(n+3), α|x|²/memory) (m_i - M_i) for the active features i
     Var  u += δᴹ ē with ē = ρ (γλ ē + x), summed over a stretch of the stream, is the noise of the λ-return in each
-         weight; Σ u_i² over the visits of i in those stretches counts each visit with all that it has in common with
-         others. A stretch ends with an episode (of one that is shorter than there are features, with a later one), or
-         after `stretch` steps: nothing here needs episodes.
+         weight; Σ u_i² over the visits to i in those stretches includes the correlation between visits. A stretch
+         ends with an episode (with a later one if it has fewer steps than there are features), or after `stretch`
+         steps, so episodes are not required.
 
-Were M right, u would have mean 0. If over the last stretches it surely has not, the target has moved: the visits of
-that feature count from 0 again, so that m and M learn as at the start.
+If M is right, u has mean 0. If the mean of u over the last stretches differs significantly from 0, the target has
+moved: the visit count of that feature restarts at 0, so that m and M learn as quickly as at the start.
 
-Where to look for the reasons of each number: docs/how-we-chose.md.
+docs/how-we-chose.md gives the reason for each number.
 """
 
 import numpy as np
@@ -40,30 +40,30 @@ from tdlambda.rules.base import Adaptive, Seen
 from tdlambda.rules.meta import clip
 
 RECENT, SURE = 0.02, 5.0
-"""Weight of a stretch in the last two; standard errors from 0 at which the mean of u says that M is wrong."""
+"""Weight of the latest stretch in the last two means; standard errors from 0 at which the mean of u says M is wrong."""
 
 
 class ValueErrorGreedy(Adaptive):
-    """λ that makes the value's own error smallest, one update ahead; nothing to tune, whatever α is.
+    """Value-error greedy: the λ that minimises the value error after the next update; needs no tuning at any α.
 
-    λ is high where V and the mean of the returns differ, in the same direction at a state and after it, by more than
-    noise would add, and low where they agree. It is one of the estimates that `lam="auto"`, `td.rules.LambdaMixture`,
-    mixes.
+    λ is high where V differs from the mean of the returns by more than noise explains, in the same direction at a
+    state and at its successor. It is low where they agree. `lam="auto"` (`td.rules.LambdaMixture`) uses this rule for
+    one of its estimates.
 
     Parameters
     ----------
     doubt
-        How much of the error that a value and the next have in common is put down to noise, in units of what one
-        update's noise adds to the variance: ½ is what updates keep up in the long run, 0 looks one update ahead only.
+        Share of the common error of V and V' attributed to noise, in units of the variance that the noise of one
+        update adds. ½ is the variance that updates sustain in the long run; 0 looks one update ahead only.
     memory
-        How many visits the mean of the returns remembers, in units of 1/(α|x|²), the value's own memory: where the
-        target moves, fewer.
+        Number of visits over which the mean of the returns is averaged, in units of 1/(α|x|²), the value's own
+        memory. Use a smaller one where the target moves.
     rate
-        Weight of the last visit in A[·].
+        Weight of the latest visit in the averages A[·], in (0, 1].
     trace_lam
-        λ of the mean's own traces, before importance ratios are cut.
+        Trace decay λ of the mean, in [0, 1], before the importance-sampling ratios are cut.
     stretch
-        The most steps that noise is summed over, where episodes are longer or never end.
+        Largest number of steps over which noise is summed, for long or endless episodes.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class ValueErrorGreedy(Adaptive):
     weight_rows = "mean noise visits seen squares counted aim weight drift power"
     trace_rows = "trace"
     reported = ("mean",)
-    row_bound = 1e140  # its square, and sums of it, are numbers too
+    row_bound = 1e140  # so that its square, and sums of squares, stay finite
     parameters = "rate doubt trace_lam forgetting"
     shared = "stretch"
     dots = {
@@ -142,7 +142,7 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def step(above, total, variance, meet_count, v_next, mu, mu_next, decay, doubt, trace_lam, reward, gamma_next, rho):
-        """λ' from the averages; 1 for 0/0: where nothing is known, V is not to be trusted."""
+        """λ' from the averages; 1 for 0/0, because V cannot be trusted before anything is known."""
         spread = variance / meet_count if meet_count > 0 else 0.0
         gap = v_next - mu_next
         below = total * (gap * gap + spread)
@@ -153,13 +153,13 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def leave(mean, m_w, visits, alpha, xx, forgetting):
-        """Average m at a feature of x, after it has learnt."""
+        """Average m at a feature of x, after m has learned."""
         mean = mean + max(3 / (visits + 3), forgetting * min(1.0, alpha * xx)) * (m_w - mean)
         return mean
 
     @staticmethod
     def close(squares, counted, noise, seen, drift, power, visits):
-        """The end of a stretch: its noise joins the sums; if its mean is surely not 0, visits count from 0 again."""
+        """End a stretch: add its noise to the sums; if its mean is significantly not 0, restart the visit count."""
         squares, counted = squares + noise**2, counted + seen
         if seen > 0:
             drift, power = drift + RECENT * (noise - drift), power + RECENT * (noise**2 - power)

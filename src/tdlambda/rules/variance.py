@@ -1,4 +1,4 @@
-"""The moments of a λ-return as estimates beside its value: what `td.VTD` and `td.DirectVTD` learn."""
+"""The moments of a λ-return, which `td.VTD` and `td.DirectVTD` learn alongside the value."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ from tdlambda.rules.moments import of_mean, of_second_moment, of_variance
 
 
 class Moments(Rule):
-    """J = E[G^λ] and its variance (or second moment S), beside V; λ' is given.
+    """J = E[G^λ] and its variance (or second moment S), learned alongside V; λ' is given.
 
     Parameters
     ----------
     variance
         "direct": S is the variance (direct VTD); "vtd": the second moment.
     of
-        Off-policy: of the return under the "target" policy, or of the "corrected" return.
+        Off-policy: moments of the return under the "target" policy, or of the "corrected" return.
     trace_lam
-        λ of the traces of J and S.
+        Trace decay λ of J and S, in [0, 1].
     """
 
     estimates = {

@@ -1,4 +1,4 @@
-"""Where α comes from: schedules, and step sizes that adapt, one for all features or one for each."""
+"""Step sizes α: schedules, and adaptive step sizes, one for all features or one per feature."""
 
 from tdlambda.learners.step_size import OneOver, StepSize
 from tdlambda.steps.adagrad import AdaGrad

@@ -1,10 +1,10 @@
-"""AdaGrad: Duchi, Hazan & Singer (2011). A step size for each weight that falls with its gradients so far.
+"""AdaGrad: Duchi, Hazan & Singer (2011). One step size per weight, which decreases with its past gradients.
 
     G_i += g_i²,    w_i += α g_i / √G_i
 
-g is the change of w that the algorithm's own equations give at α = 1; second weights h likewise, with αβ in place of α.
-It is defined for algorithms whose traces carry no step size and whose changes are linear in it; their declarations with
-AdaGrad are made from their equations.
+g is the change of w that the algorithm's own equations give at α = 1. Second weights h are treated alike, with αβ in
+place of α. AdaGrad is defined for algorithms whose traces carry no step size and whose updates are linear in it; their
+declarations with AdaGrad are generated from their equations.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tdlambda.learners.step_size import StepSize
 
 
 class AdaGrad(StepSize):
-    """A step size for each weight, α over the root of the sum of its squared gradients.
+    """AdaGrad: one step size per weight, α divided by the root of the sum of its squared gradients.
 
     Parameters
     ----------
     alpha
-        α, the size of each weight's first step.
+        Step size α > 0: the size of each weight's first step.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class AdaGrad(StepSize):
         self.alpha = positive(alpha, "alpha")
 
     def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
-        """The algorithm with AdaGrad; TypeError if its update is no equation, or not linear in α."""
+        """The declaration of the algorithm with AdaGrad; TypeError unless its update is an equation linear in α."""
         if algorithm.feature is not None or algorithm.trace_scale or not _linear(algorithm):  # type: ignore[arg-type]
             raise TypeError(
                 f"alpha: AdaGrad is defined for equations that are linear in α, without α in traces, "
@@ -55,7 +55,7 @@ class AdaGrad(StepSize):
 
 @cache
 def _linear(base: type[declare.Algorithm]) -> bool:
-    """Whether changes of weights are in proportion to step sizes, and all else is independent of them."""
+    """Whether weight updates are proportional to the step sizes, and everything else is independent of them."""
     sizes, asked, lines = words(base.sizes), source.arguments(base.step), parse(base.updates, base.row_names())
     given = dict(zip(asked, np.random.default_rng(0).uniform(0.1, 0.9, len(asked)).tolist(), strict=True))
     found = []
@@ -70,7 +70,7 @@ def _linear(base: type[declare.Algorithm]) -> bool:
 
 @cache
 def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
-    """The declaration: `step` at step sizes of 1, and the equations at one feature."""
+    """The declaration: `step` with step sizes of 1, and the equations written for one feature."""
     weights, sizes, title = words(base.weight_rows), words(base.sizes), f"AdaGrad of {base.__name__}"
     step = ast.unparse(ast.fix_missing_locations(source.tree(base.step, dict.fromkeys(sizes, 1.0))))
     members: dict[str, Any] = {
@@ -94,7 +94,7 @@ def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
 
 
 def _feature(base: type[declare.Algorithm]) -> str:
-    """The source of the update at one feature."""
+    """The source of the update of one feature."""
     rows, weights, sizes = base.row_names(), words(base.weight_rows), words(base.sizes)
     lines = parse(base.updates, rows)
     body, out = [], []
@@ -116,7 +116,7 @@ def _feature(base: type[declare.Algorithm]) -> str:
 
 
 def _right(line: Line, own: str) -> str:
-    """The right side of an equation at one feature; `own` is the row's own factor, "" for 1 and "0" for none."""
+    """The right-hand side of an equation at one feature; `own` is the row's own factor, "" for 1 and "0" for none."""
     vectors = {"x'": "x_next"}
     parts = [] if own == "0" else [("+", f"{own} * {line.row}" if own else line.row)]
     for term in line.terms:

@@ -8,8 +8,9 @@
     w_i += α_i δ e_i
     H_i = H_i [1 - α_i y_i e_i]⁺ + α_i δ e_i
 
-ν makes it independent of the unit of rewards, and M bounds the step. e is the new trace everywhere; a transcription of
-the paper has the old one in ν and M, so that the bound misses this step. M divides the step sizes that are in the sum.
+ν makes the step sizes independent of the unit of rewards, and M bounds the step. e is the new trace everywhere; a
+transcription of the paper has the old trace in ν and M, so that its bound ignores the current step. M divides the step
+sizes that appear in the sum.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class AutostepTD(declare.Algorithm):
 
     @staticmethod
     def before(a, h, nu, e, x, x_next, v, v_next, decay, alpha, theta, tau, reward, gamma_next, rho):
-        """ν and α of one feature, and what it adds to M."""
+        """The ν and α of one feature, and its contribution to M."""
         y = x - gamma_next * x_next
         after = rho * (decay * e + x)
         push = (reward + gamma_next * v_next - v) * y * h
@@ -52,7 +53,7 @@ class AutostepTD(declare.Algorithm):
 
     @staticmethod
     def feature(w, a, h, e, x, x_next, keep, rho, delta, shrink, alpha, gamma_next):
-        """One feature."""
+        """The update of one feature."""
         y = x - gamma_next * x_next
         if y != 0:
             a = a * shrink
@@ -62,16 +63,16 @@ class AutostepTD(declare.Algorithm):
 
 
 class Autostep(StepSize):
-    """A step size for each feature, by normalised meta-gradients, with a bound on the whole step.
+    """Autostep: one step size per feature, adapted by normalised meta-gradients, with a bound on the total step.
 
     Parameters
     ----------
     alpha
-        The step size that every feature begins with.
+        Initial step size of every feature, positive.
     theta
         Meta step size θ ≥ 0; 0.01 in the paper.
     tau
-        Time scale τ of the normaliser, in steps.
+        Time scale τ > 0 of the normaliser, in steps.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class Autostep(StepSize):
     >>> walk = td.make("RandomWalk-v0")
     >>> v = td.TD(walk.features, alpha=td.steps.Autostep(), lam=0.9)
     >>> v.update_many(walk.sampler(seed=1).take(2_000))
-    >>> bool(v.row("V_a").min() < 1 < v.row("V_a").max())          # α_i over the first α
+    >>> bool(v.row("V_a").min() < 1 < v.row("V_a").max())          # α_i relative to the initial α
     True
     """
 

@@ -4,7 +4,7 @@
     w += α / (1 + α |e|² / ρ) δ e
 
 On-policy this solves w⁺ = w + α (r' + γ' w·x' + γλ e⁻·w - e·w⁺) e for the new weights w⁺. The form for ρ ≠ 1 is derived
-here: with λ = 0 it solves w⁺ = w + αρ (r' + γ' w·x' - w⁺·x) x. A step with ρ = 0 changes nothing.
+here: with λ = 0 it solves w⁺ = w + αρ (r' + γ' w·x' - w⁺·x) x. A step with ρ = 0 leaves w unchanged.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class ImplicitTD(declare.Algorithm):
 
 
 class Implicit(StepSize):
-    """Implicit steps: α shrinks where the trace is long, so that no α makes V(x) overshoot its own target.
+    """Implicit steps: α shrinks where the trace is long, so that V(x) never overshoots its target.
 
     Parameters
     ----------
     alpha
-        α > 0, however large.
+        Step size α > 0; it may be arbitrarily large.
 
     Examples
     --------

@@ -4,8 +4,8 @@
     s  = g s + (1 - g) |x|²,    n = g n + (1 - g)            a running mean of |x|², s/n
     w += η / √(|e|² s/n) δ e
 
-g is γ'λ', the mean's forgetting factor; a terminal state keeps the last one. With λ = 0, V(x) moves by exactly η δ.
-s and n are kept over episodes.
+g = γ'λ' is the forgetting factor of the mean; at a terminal state the previous factor is used. With λ = 0, V(x) moves
+by exactly η δ. s and n carry over from one episode to the next.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class IntentionalTD(declare.Algorithm):
 
 
 class Intentional(StepSize):
-    """Intentional steps: each update moves V(x) by about a set fraction of its error, whatever the unit of x.
+    """Intentional steps: each update moves V(x) by about a fixed fraction of its error, whatever the unit of x.
 
     Parameters
     ----------
     alpha
-        The fraction η in (0, 1].
+        The fraction η, in (0, 1].
 
     Examples
     --------

@@ -4,7 +4,7 @@
     M  = α κ max(|δ|, 1) Σ|e|
     w += α / max(1, M) δ e
 
-So Σ|Δw| ≤ min(|δ|, 1)/κ at every step. It prevents overshooting where |x_i| ≤ 1: normalise features.
+Hence Σ|Δw| ≤ min(|δ|, 1)/κ at every step. This prevents overshooting if |x_i| ≤ 1, so normalise the features.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ObGDTD(declare.Algorithm):
 
     @staticmethod
     def before(e, x, decay, rho):
-        """Σ|e| with the new trace."""
+        """The feature's share of Σ|e|, with the new trace."""
         size = abs(rho * (decay * e + x))
         return size
 
@@ -39,21 +39,21 @@ class ObGDTD(declare.Algorithm):
 
     @staticmethod
     def feature(w, e, x, keep, rho, along):
-        """One feature."""
+        """The update of one feature."""
         e = keep * e + rho * x
         w = w + along * e
         return w, e
 
 
 class ObGD(StepSize):
-    """Steps bounded so that an update does not overshoot (for features within ±1).
+    """ObGD: bounds each step so that the update does not overshoot, for features in [-1, 1].
 
     Parameters
     ----------
     alpha
-        The step size where the bound is not met.
+        Step size α > 0 where the bound is not active.
     kappa
-        κ > 1: the larger, the smaller the steps.
+        κ > 1; a larger κ gives smaller steps.
 
     Examples
     --------

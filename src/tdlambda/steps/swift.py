@@ -8,12 +8,12 @@
     α  = min(α exp(θ δ p / α), η), and not below η_min
     h⁻ = h,    h = ĥ + D ē - a Δ
 
-Products are elementwise. w, α, h and h⁻ are kept over episodes; traces and Δ start at 0. With θ = 0 and η = ∞ this is
-true online TD(λ). The authors' sparse code zeroes h, h⁻ and ē before they are used, as here; their dense code does so
-afterwards, for all features. Their code also compares α with ln η_min, so that it has no lower bound. Published
-on-policy; ρ enters e and Δ as in true online TD(λ).
+Products are elementwise. w, α, h and h⁻ carry over from one episode to the next; traces and Δ start at 0. With θ = 0
+and η = ∞ this is true online TD(λ). The authors' sparse code sets h, h⁻ and ē to 0 before they are used, as here; their
+dense code does so afterwards, for all features. Their code also compares α with ln η_min, so that α has no lower bound.
+SwiftTD was published on-policy; here ρ enters e and Δ as in true online TD(λ).
 
-a is α_i over the α that learning began with, g is h - h⁻.
+a is α_i relative to the initial α, and g is h - h⁻.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SwiftTD(declare.Algorithm):
 
     @staticmethod
     def before(a, x, alpha):
-        """Τ, the step that the step sizes would take."""
+        """The feature's share of Τ, the step that the step sizes would take."""
         tau = alpha * a * x * x
         return tau
 
@@ -56,7 +56,7 @@ class SwiftTD(declare.Algorithm):
 
     @staticmethod
     def feature(w, a, h, g, e, eb, p, x, keep, over, bounded, ease, gap, whole, push, most, least, rho, alpha, epsilon):
-        """One feature; exp only where p is not 0."""
+        """The update of one feature; exp is computed only where p is not 0."""
         e, eb, p, old = keep * e, keep * eb, keep * p, h - g
         after, by = h, 0.0
         if x != 0:
@@ -82,20 +82,20 @@ class SwiftTD(declare.Algorithm):
 
 
 class Swift(StepSize):
-    """SwiftTD: a step size for each feature, by meta-gradient descent, with a bound on the whole step.
+    """SwiftTD: one step size per feature, adapted by meta-gradient descent, with a bound on the total step.
 
     Parameters
     ----------
     alpha
-        The step size that every feature begins with, at most `eta`.
+        Initial step size of every feature, from `eta_min` to `eta`.
     eta
-        η, the most that one update may move V(x), as a fraction of its error; also the largest step size.
+        Bound η > 0 on how far one update moves V(x), as a fraction of its error; also the largest step size.
     theta
         Meta step size θ ≥ 0.
     epsilon
-        ε in (0, 1]: how much the step sizes of active features fall when their step is over the bound.
+        Factor ε in (0, 1] on the step sizes of active features when their total step exceeds the bound.
     eta_min
-        The least step size.
+        Smallest step size, positive.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Swift(StepSize):
     >>> walk = td.make("RandomWalk-v0")
     >>> v = td.TrueOnlineTD(walk.features, alpha=td.steps.Swift(), lam=0.9)
     >>> v.update_many(walk.sampler(seed=1).take(2_000))
-    >>> bool(v.row("V_a").max() > 1)                                # α_i over the first α
+    >>> bool(v.row("V_a").max() > 1)                                # α_i relative to the initial α
     True
     """
 

@@ -1,4 +1,4 @@
-"""TIDBD(λ), a step size for each feature by meta-gradient descent: Kearney, Veeriah, Travnik, Sutton & Pilarski (2018).
+"""TIDBD(λ), one step size per feature by meta-gradient descent: Kearney, Veeriah, Travnik, Sutton & Pilarski (2018).
 
     y   = x (semi-gradient)  or  x - γ' x' (ordinary gradient)
     α_i = α_i exp(θ δ y_i H_i)
@@ -6,8 +6,9 @@
     w_i += α_i δ e_i
     H_i = H_i [1 - α_i y_i e_i]⁺ + α_i δ e_i
 
-a_i is α_i over the initial α. H is kept over episodes. Published on-policy; ρ enters the trace as in TD(λ). θ depends
-on the units of rewards and features (`Autostep`'s does not), and too large a θ diverges.
+a_i is α_i relative to the initial α. H carries over from one episode to the next. TIDBD was published on-policy; here ρ
+enters the trace as in TD(λ). A good θ depends on the units of rewards and features (in `Autostep` it does not), and
+learning diverges if θ is too large.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from tdlambda.core import declare
 from tdlambda.learners.step_size import StepSize
 
 MOST = 20.0
-"""The most that ln α_i changes in one step: a step size driven to ∞ is noticed as divergence before it is no number."""
+"""Largest change of ln α_i in one step, so that a growing step size is reported as divergence before it overflows."""
 
 
 def grown(z):
-    """exp(z), at most e^20 and at least e^-20; by its series where z is small, which costs half as much."""
+    """exp(z), clipped to [e^-20, e^20]; for small z by its series, at half the cost."""
     if abs(z) < 0.01:
         out = 1 + z * (1 + z * (1 / 2 + z * (1 / 6 + z * (1 / 24 + z * (1 / 120 + z * (1 / 720))))))
     else:
@@ -33,7 +34,7 @@ def grown(z):
 
 
 def moved(w, h, size, delta, e, y):
-    """A weight and its meta trace after a step of this size."""
+    """A weight and its meta-gradient trace after a step of this size."""
     by = size * delta * e
     return w + by, h * max(0.0, 1 - size * y * e) + by
 
@@ -55,7 +56,7 @@ class SemiTIDBD(declare.Algorithm):
 
     @staticmethod
     def feature(w, a, h, e, x, keep, rho, delta, alpha, theta):
-        """One feature; exp only where the exponent is not 0."""
+        """The update of one feature; exp is computed only where the exponent is not 0."""
         push = theta * delta * x * h
         if push != 0:
             a = a * grown(push)
@@ -69,7 +70,7 @@ class OrdinaryTIDBD(SemiTIDBD):
 
     @staticmethod
     def feature(w, a, h, e, x, x_next, keep, rho, delta, alpha, theta, gamma_next):
-        """One feature; exp only where the exponent is not 0."""
+        """The update of one feature; exp is computed only where the exponent is not 0."""
         y = x - gamma_next * x_next
         push = theta * delta * y * h
         if push != 0:
@@ -80,16 +81,16 @@ class OrdinaryTIDBD(SemiTIDBD):
 
 
 class TIDBD(StepSize):
-    """A step size for each feature, by meta-gradient descent on the squared TD error.
+    """TIDBD: one step size per feature, adapted by meta-gradient descent on the squared TD error.
 
     Parameters
     ----------
     alpha
-        The step size that every feature begins with.
+        Initial step size of every feature, positive.
     theta
-        Meta step size θ ≥ 0; 0 is TD(λ).
+        Meta step size θ ≥ 0; 0 gives TD(λ).
     gradient
-        "ordinary" or "semi".
+        Gradient of the TD error: "ordinary" or "semi".
 
     Examples
     --------
@@ -97,7 +98,7 @@ class TIDBD(StepSize):
     >>> walk = td.make("RandomWalk-v0")
     >>> v = td.TD(walk.features, alpha=td.steps.TIDBD(0.05, theta=0.01), lam=0.9)
     >>> v.update_many(walk.sampler(seed=1).take(2_000))
-    >>> bool(v.row("V_a").min() < 1 < v.row("V_a").max())          # α_i over the first α
+    >>> bool(v.row("V_a").min() < 1 < v.row("V_a").max())          # α_i relative to the initial α
     True
     """
 
@@ -107,5 +108,5 @@ class TIDBD(StepSize):
 
     @property
     def forms(self) -> dict[type[declare.Algorithm], type[declare.Algorithm]]:
-        """By the kind of gradient."""
+        """The declaration for the chosen kind of gradient."""
         return {TD: OrdinaryTIDBD if self.gradient == "ordinary" else SemiTIDBD}

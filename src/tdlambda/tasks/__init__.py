@@ -1,4 +1,4 @@
-"""One file a task: environment, policies, features and truth. `make` builds one, `TASKS` lists them."""
+"""Tasks, one per file: environment, policies, features and exact values. `make` builds one, `TASKS` lists them."""
 
 from tdlambda.randomness import uniform
 from tdlambda.tasks import (

@@ -1,4 +1,4 @@
-"""Two states that look alike: where TD(λ) depends on λ although features are one-hot (Allen et al. 2024)."""
+"""A task with aliased states, where TD(λ) depends on λ although features are one-hot (Allen et al. 2024)."""
 
 import numpy as np
 
@@ -10,11 +10,12 @@ from tdlambda.tasks.registry import register
 
 @register("Aliased-v0")
 class Aliased(TabularTask):
-    """From A or B, ½ each, through a middle state that looks the same, to +1 if it began in A and to -1 if in B.
+    """Episodes start in A or B (½ each) and pass an aliased middle state; the reward is +1 after A and -1 after B.
 
-    States 0 and 1 are A and B, 2 and 3 the middle after each, 4 the end; γ = 1. The features are one-hot observations
-    A, B, m, with states 2 and 3 both m. TD(λ) converges to v(A) = λ, v(B) = -λ, v(m) = 0: λ = 1 is right about A and B,
-    λ = 0 cannot be. The λ-discrepancy between the two, ‖v₁ - v₀‖ with weight ¼ for each state, is √½.
+    States 0 and 1 are A and B, states 2 and 3 the middle after each, state 4 is terminal; γ = 1. The features are
+    one-hot observations A, B, m; states 2 and 3 are both observed as m. TD(λ) converges to v(A) = λ, v(B) = -λ,
+    v(m) = 0: λ = 1 is right about A and B, λ = 0 is not. The λ-discrepancy between λ = 1 and λ = 0, ‖v₁ - v₀‖ with
+    weight ¼ for each state, is √½.
 
     Examples
     --------

@@ -10,19 +10,19 @@ from tdlambda.tasks.registry import register
 
 @register("Baird-v0", {"uniform": {}, "seventh": {"start": 6}})
 class Baird(TabularTask):
-    """Seven states, eight features, no reward: off-policy TD with linear features diverges, gradient TD does not.
+    """Baird's counterexample: seven states, eight features, no reward; off-policy TD diverges, gradient TD does not.
 
     Action 0 ("dashed") leads to one of the states 0 to 5, action 1 ("solid") to state 6. The target policy always
-    takes the solid one, the behaviour policy takes it once in seven times. The task goes on for ever, γ = 0.99.
-    `initial_weights` is where the counterexample starts from. The preset "seventh" starts in state 6, as in the runs of
-    Ghiassian et al. (2020); the state distribution, 1/7 each, is the same.
+    takes the solid action, the behaviour policy takes it with probability 1/7. The task is continuing, γ = 0.99.
+    `initial_weights` are the weights that the counterexample starts from. The preset "seventh" starts in state 6, as
+    in Ghiassian et al. (2020); the state distribution, 1/7 each, is the same.
 
     Parameters
     ----------
     discount
-        γ.
+        Discount γ.
     start
-        The first state; any of the seven by default.
+        Initial state; uniform over the seven by default.
 
     Examples
     --------

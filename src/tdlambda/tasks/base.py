@@ -1,4 +1,4 @@
-"""What every task offers: a Gymnasium environment with its policies, features, truth and compiled sampler."""
+"""The interface of tasks: a Gymnasium environment with policies, features, exact values and a compiled sampler."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -18,25 +18,25 @@ Obs = TypeVar("Obs")
 
 
 class Sampler(Protocol):
-    """A stream of transitions, taken in chunks."""
+    """A stream of transitions, drawn in chunks."""
 
     def take(self, steps: int) -> Transitions:
         """The next `steps` transitions."""
 
 
 class Task(gym.Env[Obs, Any]):
-    """An environment with what prediction needs to know about it.
+    """A Gymnasium environment with the policies, features and exact model of a prediction problem.
 
     Attributes
     ----------
     target, behavior
-        Policies: called with an observation they give the probability of each action.
+        Target and behaviour policy: functions from an observation to the probability of each action.
     features
         The default encoder of observations.
     mdp
-        The exact model where states are finite, else None.
+        The exact model if the task has finitely many states, else None.
     exact
-        Its exact answers for these policies, `mdp.under(target, behavior)`, else None.
+        The exact solutions for these policies, `mdp.under(target, behavior)`, or None.
 
     `step` reports γ_{t+1} as `info["discount"]`.
     """
@@ -52,12 +52,12 @@ class Task(gym.Env[Obs, Any]):
 
     @property
     def on_policy(self) -> bool:
-        """Whether behaviour and target are the same policy."""
+        """Whether the behaviour policy is the target policy."""
         return self.behavior is self.target
 
     @abstractmethod
     def sampler(self, seed: int = 0) -> Sampler:
-        """A compiled stream of transitions under the behaviour policy; the same seed, the same stream, everywhere."""
+        """A compiled stream of transitions under the behaviour policy, the same on every machine for a given seed."""
 
     def __str__(self) -> str:
         """The id and the sizes."""
@@ -69,16 +69,16 @@ class Task(gym.Env[Obs, Any]):
 
 
 class TabularTask(Task[int]):
-    """A task whose dynamics are a `FiniteMDP`; the environment draws from the very table that the truth is solved on.
+    """A task whose dynamics are a `FiniteMDP`; environment and exact solutions use the same table.
 
     Parameters
     ----------
     mdp
         The model.
     target
-        The policy to be predicted.
+        The policy to evaluate.
     behavior
-        The policy that acts; the target policy itself by default.
+        The policy that chooses actions; the target policy by default.
     features
         The default encoder of states.
 
@@ -116,7 +116,7 @@ class TabularTask(Task[int]):
         self._state = -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Start an episode from d₀."""
+        """Start an episode in a state drawn from d₀."""
         super().reset(seed=seed, options=options)
         self._state = pick(self._start_sums, 0, self.mdp.n_states, self.np_random.random())
         return self._state, {}
@@ -134,9 +134,9 @@ class TabularTask(Task[int]):
         return state, float(o.reward[k]), terminated, False, {"discount": float(mdp.discount[state])}
 
     def world(self) -> World:
-        """The table, for compiled code."""
+        """The task as a compiled world."""
         return table_world(self.mdp)
 
     def sampler(self, seed: int = 0) -> TableSampler:
-        """Transitions of the table under the behaviour policy, compiled."""
+        """A compiled stream of transitions under the behaviour policy."""
         return self.exact.sampler(seed)

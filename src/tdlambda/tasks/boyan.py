@@ -11,21 +11,21 @@ from tdlambda.tasks.registry import register
 
 @register("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}, "13, no last jump": {"n": 13, "last_jump": False}})
 class BoyanChain(TabularTask):
-    """From state n-1 down to 0 by one or two, -3 a step and -2 for the last; v(s) = -2s, linear in the features.
+    """Boyan's chain: from state n-1 down to 0 by one or two states, reward -3 per step, -2 for the last; v(s) = -2s.
 
-    Features interpolate between anchors that stand four states apart, the first at state n-1.
+    The values are linear in the features, which interpolate between anchors four states apart, the first at state n-1.
 
     Ghiassian et al. (2020) use the chain of 13 states. The public program of that paper simulates a chain whose state 2
-    (10 in their order, which counts up) goes to 1 for certain: that is `last_jump=False`, where v(2) = -5 and values
-    are no longer linear. The model its errors are computed from is neither chain: the same row goes to 1 with
-    probability 1 *and* to 0 with ½ (a sum of 1.5) with reward -2, and all 13 states, the terminal one with its features
-    included, have equal weight. That model's fixed point is Boyan's (-24, -16, -8, 0), where learners on the simulated
-    chain do not go: TD(0)'s is (-24.667, -16.667, -8.680, -0.256), and has an RMSPBE of 0.0825 in that model.
+    (10 in their order, which counts up) always moves to state 1. That is `last_jump=False`, where v(2) = -5 and values
+    are no longer linear. The program computes errors from a third model: the same row moves to 1 with probability 1
+    *and* to 0 with ½ (a sum of 1.5) with reward -2, and all 13 states, including the terminal one with its features,
+    have equal weight. The fixed point of that model is Boyan's (-24, -16, -8, 0), to which learners on the simulated
+    chain do not converge: TD(0) converges to (-24.667, -16.667, -8.680, -0.256), whose RMSPBE in that model is 0.0825.
 
     Parameters
     ----------
     n
-        States; n - 1 is a multiple of 4. State 0 is terminal.
+        Number of states; n - 1 must be a multiple of 4. State 0 is terminal.
     last_jump
         Whether state 2 may jump over state 1.
 

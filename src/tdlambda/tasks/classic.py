@@ -1,4 +1,4 @@
-"""CartPole-v1 and Acrobot-v1 of Gymnasium as compiled worlds: the same dynamics, rewards, starts and limits.
+"""Gymnasium's CartPole-v1 and Acrobot-v1 as compiled worlds, with the same dynamics, rewards, starts and limits.
 
 CartPole: Barto, Sutton & Anderson (1983). Acrobot: Sutton (1996), the equations of Sutton & Barto's book.
 """
@@ -19,7 +19,7 @@ PI = math.pi
 
 
 def cart_pole(limit: int = 500, discount: float = 1.0) -> World:
-    """CartPole-v1: 1 a step until the pole falls or the cart leaves.
+    """CartPole-v1: reward 1 per step until the pole falls or the cart leaves the track.
 
     >>> cart_pole().env().reset(seed=0)[0].shape
     (4,)
@@ -40,7 +40,7 @@ def cart_pole(limit: int = 500, discount: float = 1.0) -> World:
 
 
 def balancing(angle: float, speed: float) -> tuple[float, float, float, float]:
-    """What CartPole shows of the pole while the cart is in the middle and at rest."""
+    """The observation of a pole while the cart is at rest in the centre."""
     return 0.0, 0.0, angle, speed
 
 
@@ -65,7 +65,7 @@ def move_cart(numbers: Floats, state: Floats, action: int, random: NDArray[np.ui
 
 
 def acrobot(limit: int = 500, discount: float = 1.0) -> World:
-    """Acrobot-v1: -1 a step until the tip is above the line.
+    """Acrobot-v1: reward -1 per step until the tip is above the line.
 
     >>> acrobot().env().reset(seed=0)[0].shape
     (6,)
@@ -78,7 +78,7 @@ def acrobot(limit: int = 500, discount: float = 1.0) -> World:
 
 
 def swinging(angle: float, speed: float) -> tuple[float, float, float, float, float, float]:
-    """What Acrobot shows while both links are in line and turn together."""
+    """The observation while both links are aligned and turn together."""
     return math.cos(angle), math.sin(angle), 1.0, 0.0, speed, 0.0
 
 

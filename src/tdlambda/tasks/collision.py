@@ -1,4 +1,4 @@
-"""The Collision task (Ghiassian & Sutton 2021, arXiv 2106.00922): a comparison of off-policy prediction algorithms."""
+"""Collision, a task for comparing off-policy prediction algorithms (Ghiassian & Sutton 2021, arXiv 2106.00922)."""
 
 import numpy as np
 
@@ -14,20 +14,21 @@ STATES, FEATURES, ONES = 8, 6, 3
 
 @register("Collision-v0")
 class Collision(TabularTask):
-    """Drive forward through eight states to a reward of 1; from state 4 on the behaviour turns away half of the time.
+    """Collision: drive forward through eight states to a reward of 1; from state 4 on, the behaviour may turn away.
 
-    Episodes start in one of the states 0 to 3. Action 0 ("forward") leads to the next state, from state 7 to the end
-    with reward 1; action 1 ("turn") ends the episode with 0. The target policy always goes forward, the behaviour
-    policy does so in states 0 to 3 and turns with ½ elsewhere: ρ is 1 there, 2 or 0 here. With γ = 0.9,
-    v(s) = 0.9^(7-s); the behaviour spends (2, 4, 6, 8, 8, 4, 2, 1)/35 of its time in the states. State 8 is terminal.
+    Episodes start in one of the states 0 to 3. Action 0 ("forward") leads to the next state, and from state 7 to the
+    end with reward 1. Action 1 ("turn") ends the episode with reward 0. The target policy always goes forward. The
+    behaviour policy goes forward in states 0 to 3, where ρ = 1, and turns with probability ½ elsewhere, where ρ is 2
+    or 0. With γ = 0.9, v(s) = 0.9^(7-s). The behaviour policy spends (2, 4, 6, 8, 8, 4, 2, 1)/35 of its time in the
+    states. State 8 is terminal.
 
-    Each state has three ones in six places, drawn uniformly; features of two states may agree, and in about a third of
-    the draws their rank is below 6.
+    Each state has six binary features, three of them 1, drawn uniformly. Two states may have equal features, and in
+    about a third of the draws the rank of the features is below 6.
 
     Parameters
     ----------
     features_seed
-        Which draw of the features; the same everywhere. The paper has a new one for each run.
+        Seed of the features, which are the same on every machine. The paper draws new features for each run.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""FrozenLake without a time limit, predicted off-policy with few features (thesis chapter 5)."""
+"""FrozenLake without a time limit, for off-policy prediction with few features (Zhao 2020, chapter 5)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -26,21 +26,21 @@ TARGET = (0.2, 0.3, 0.3, 0.2)
     },
 )
 class FrozenLake(TabularTask):
-    """A slippery lake with holes: reward 1 at the goal; holes and the goal end an episode, nothing else does.
+    """FrozenLake, a slippery lake with holes: reward 1 at the goal; only holes and the goal end an episode.
 
     Parameters
     ----------
     map
         "4x4", "8x8", or rows of letters S(tart), F(rozen), H(ole), G(oal).
     slippery
-        Whether a move goes to either side with probability 1/3 each.
+        Whether a move slips to either side with probability 1/3 each.
     discount
-        γ.
+        Discount γ.
     target, behavior
-        Policies: probabilities of left, down, right and up.
+        Target and behaviour policy: probabilities of left, down, right and up.
     features
-        "tilings": the 12 binary features, 4 of them active, of the thesis (a 4x4 map only), or "one-hot".
-        By default tilings where they fit.
+        "tilings", the 12 binary features of Zhao (2020), 4 of them active (4x4 maps only), or "one-hot". By default
+        tilings on 4x4 maps, else one-hot.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class FrozenLake(TabularTask):
 
 
 def map_of(lake: FrozenLakeEnv) -> tuple[str, ...]:
-    """Its map, rows of letters."""
+    """The map as rows of letters, validated."""
     return tuple("".join(row) for row in np.asarray(lake.desc).astype(str))
 
 

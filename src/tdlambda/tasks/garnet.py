@@ -14,22 +14,22 @@ from tdlambda.tasks.registry import register
     "Garnet-v0", {"continuing": {}, "episodic": {"terminal": 2, "discount": 1.0}, "on-policy": {"on_policy": True}}
 )
 class Garnet(TabularTask):
-    """A random MDP by seed: each action leads to `branching` random states; random rewards and policies.
+    """A random "Garnet" MDP: each action leads to `branching` random states; rewards and policies are random.
 
     Parameters
     ----------
     seed
-        Which one; the same everywhere.
+        Seed of the MDP, which is the same on every machine.
     n, actions, branching
-        States, actions, and successors of each pair.
+        Number of states, of actions, and of successors of each state-action pair.
     discount
-        γ.
+        Discount γ.
     terminal
-        How many states (the last ones) end an episode; 0 for a task that goes on.
+        Number of terminal states (the last ones); 0 for a continuing task.
     features
         Number of random binary features, about half of them active in each state; one-hot by default.
     on_policy
-        Whether the target policy acts.
+        Whether the behaviour policy is the target policy.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Garnet(TabularTask):
         return np.array([uniform(self._rng) for _ in range(count)])
 
     def _policy(self, n: int, actions: int) -> Floats:
-        """Each action at least a tenth of its fair share, so that no importance ratio is extreme."""
+        """A random policy in which each action has at least a tenth of 1/actions, so that no ratio is extreme."""
         p = 0.1 + self._random(n * actions).reshape(n, actions)
         return p / p.sum(axis=1, keepdims=True)
 

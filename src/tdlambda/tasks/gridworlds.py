@@ -23,7 +23,7 @@ _GRIDS = {
 
 
 class Gridworld(TabularTask):
-    """A rectangle of cells with moves up, right, down and left; the target policy is the uniform one.
+    """Base class of gridworlds: a rectangle of cells, actions up, right, down and left, uniform target policy.
 
     Attributes
     ----------
@@ -44,20 +44,20 @@ class Gridworld(TabularTask):
 
 
 def _moved(row: int, column: int, move: tuple[int, int], height: int, width: int) -> tuple[int, int]:
-    """Where a move leads within the rectangle."""
+    """The cell that a move leads to, within the rectangle."""
     return min(max(row + move[0], 0), height - 1), min(max(column + move[1], 0), width - 1)
 
 
 @register("CliffWalking-v0")
 class CliffWalking(Gridworld):
-    """Along a cliff from S to G (Sutton & Barto 2018, example 6.6): -1 a step, -100 and back to S for the cliff.
+    """Cliff walking (Sutton & Barto 2018, example 6.6): reward -1 per step, -100 and back to S for the cliff.
 
-    The same as Gymnasium's CliffWalking, with 4 × 12 cells.
+    It has 4 × 12 cells and equals Gymnasium's CliffWalking.
 
     Parameters
     ----------
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class CliffWalking(Gridworld):
 
 @register("WindyGridworld-v0")
 class WindyGridworld(Gridworld):
-    """A grid with an upward wind in its middle columns (Sutton & Barto 2018, example 6.5): -1 a step.
+    """Windy gridworld (Sutton & Barto 2018, example 6.5): upward wind in the middle columns, reward -1 per step.
 
     Parameters
     ----------
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class WindyGridworld(Gridworld):
 
 @register("Bifurcation-v0", {str(k): {"grid": k} for k in _GRIDS})
 class Bifurcation(Gridworld):
-    """A gridworld in which paths fork (Daley, White, Amato & Machado 2023): any action in a goal pays 1 and ends.
+    """Bifurcation gridworld, with forking paths (Daley et al. 2023): any action in a goal gives reward 1 and ends.
 
     Parameters
     ----------
     grid
-        Which of the four, 1 to 4.
+        Number of the gridworld, 1 to 4.
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------

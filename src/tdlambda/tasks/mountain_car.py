@@ -1,4 +1,4 @@
-"""Noisy MountainCar without a time limit (thesis chapter 5; the dynamics of Sutton & Barto 2018, example 10.1)."""
+"""Noisy MountainCar without a time limit (Zhao 2020, chapter 5; dynamics of Sutton & Barto 2018, example 10.1)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _FORCE, _GRAVITY = 0.001, 0.0025
 
 
 class PumpPolicy:
-    """Push the way the car moves, or with probability `epsilon` any way: it always gets there in the end.
+    """A policy that pushes in the direction of motion, or with probability `epsilon` at random; it reaches the goal.
 
     >>> PumpPolicy(0.3)(np.array([-0.5, 0.01]))
     array([0.1, 0.1, 0.8])
@@ -32,11 +32,11 @@ class PumpPolicy:
         self.epsilon = float(epsilon)
 
     def __call__(self, obs: Floats) -> Floats:
-        """The probability of left, nothing and right."""
+        """The probabilities of left, no push and right."""
         return np.array([_pump(self.epsilon, obs[1], action) for action in range(3)])
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds an equal policy."""
         return f"PumpPolicy({self.epsilon:g})"
 
 
@@ -50,25 +50,24 @@ class PumpPolicy:
     },
 )
 class MountainCar(Task[Floats]):
-    """A weak car in a valley, its actions at times replaced by chance; -1 a step, 0 for the one that reaches the goal.
+    """Noisy MountainCar: a weak car in a valley, with random actions at times; reward -1 per step, 0 for the last.
 
-    Starts at rest anywhere on the slope; the preset "gymnasium" is Gymnasium's MountainCar-v0.
-    γ = 1, and an episode has no limit unless one is given; reaching a limit is
-    a truncation, not an end. Position and speed are drawn and moved by the same compiled code in the environment and
-    in the sampler, without a library's cosine, so that trajectories are the same on every machine.
+    Episodes start at rest anywhere on the slope, and γ = 1. They have no step limit unless one is given; reaching the
+    limit truncates the episode. The preset "gymnasium" is Gymnasium's MountainCar-v0. Environment and sampler run the
+    same compiled code, with its own cosine, so that trajectories are the same on every machine.
 
     Parameters
     ----------
     noise
-        The probability that the action is replaced by a uniform one.
+        Probability that the action is replaced by a uniformly random one.
     limit
-        Steps after which an episode is truncated, or None.
+        Number of steps after which an episode is truncated, or None.
     target_epsilon, behavior_epsilon
-        Of the `PumpPolicy` to predict and the one that acts; the same by default.
+        `epsilon` of the target and the behaviour `PumpPolicy`; equal by default.
     start
-        Where episodes begin: a position uniform between these two.
+        Lower and upper end of the uniform distribution of initial positions.
     arrival
-        The reward of the step that reaches the goal.
+        Reward of the step that reaches the goal.
 
     Examples
     --------
@@ -110,13 +109,13 @@ class MountainCar(Task[Floats]):
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """At rest, anywhere."""
+        """Start an episode at rest, at a random position."""
         super().reset(seed=seed, options=options)
         self._car, self._steps = np.array([start(*self.start, self.np_random.random()), 0.0]), 0
         return self._car.copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """One push, if chance lets it."""
+        """Take one step with this action, or with a random one by the noise."""
         if self._car is None:
             raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
         action = integer(action, "action", 0, 2)
@@ -131,11 +130,11 @@ class MountainCar(Task[Floats]):
         return obs.copy(), reward, terminated, truncated, {"discount": 0.0 if terminated else 1.0}
 
     def sampler(self, seed: int = 0) -> "CarSampler":
-        """Transitions under the behaviour policy, compiled."""
+        """A compiled stream of transitions under the behaviour policy."""
         return CarSampler(self, seed)
 
     def world(self) -> World:
-        """The dynamics, for compiled code."""
+        """The task as a compiled world."""
         numbers = [self.noise, *self.start, self.arrival]
         space, names = self.observation_space, self.action_names
         return World(_begin, _act, numbers, 2, 3, self.limit or 0, space=space, plane=self.plane, action_names=names)
@@ -164,7 +163,7 @@ class CarSampler:
 
 @compiled
 def start(low: float, high: float, u: float) -> float:
-    """A position uniform over a part of the slope."""
+    """A position drawn uniformly from the starting range."""
     return low + (high - low) * u
 
 
@@ -200,7 +199,7 @@ def _act(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]
 
 @compiled
 def _cosine(x: float) -> float:
-    """Cos x for |x| ≤ 3.6, by its Taylor series in plain arithmetic: C libraries differ in the last bit."""
+    """cos x for |x| ≤ 3.6 by its Taylor series, because C libraries differ in the last bit."""
     z = x * x
     total = 1.0
     for k in range(17, 0, -1):
@@ -240,7 +239,7 @@ def _drive(
         while a < 2 and u >= _pump(behavior, velocity, a):
             u -= _pump(behavior, velocity, a)
             a += 1
-        if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not choose what has probability 0
+        if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not select an action of probability 0
             a = 0
         rho[t] = _pump(target, velocity, a) / _pump(behavior, velocity, a)
         obs[t, 0], obs[t, 1], action[t] = position, velocity, a

@@ -1,7 +1,7 @@
 """The random Markov reward processes of van Seijen et al. (2016), "True online temporal-difference learning".
 
-Drawn as the paper's public program draws them, from NumPy's legacy generator, which gives the same numbers everywhere
-and always: single numbers of theirs come out to all their digits.
+They are drawn as in the paper's public program, from NumPy's legacy generator, which gives the same numbers on every
+machine and in every version: individual numbers of that program are reproduced to all digits.
 """
 
 import numpy as np
@@ -26,29 +26,29 @@ _PRESETS = {
 
 @register("RandomMRP-v0", _PRESETS)
 class RandomMRP(TabularTask):
-    """A random Markov reward process: `branching` successors of each state, normal rewards, no actions, no end.
+    """A random Markov reward process: `branching` successors per state, normal rewards, no actions, continuing.
 
-    In this order, from `numpy.random.RandomState(seed)`: n² uniform numbers that are not used; for each state its
-    successors, `choice(range(n), branching, replace=False)`, then branching - 1 uniform numbers that cut [0, 1] into
-    their probabilities; n² standard normal rewards r(s, s'); n uniform numbers that are not used; for normal features,
-    their n × `size` entries. The paper's runs start in state 0, and last 100 steps (small) or 1,000. Its error is that
-    of the values against the least-squares fit of the true ones, relative to the error of w = 0.
+    Numbers are drawn from `numpy.random.RandomState(seed)` in this order: n² uniform numbers that are not used; for
+    each state its successors, `choice(range(n), branching, replace=False)`, then branching - 1 uniform numbers that cut
+    [0, 1] into their probabilities; n² standard normal rewards r(s, s'); n uniform numbers that are not used; for
+    normal features, their n × `size` entries. The paper's runs start in state 0 and last 100 steps (small) or 1,000.
+    Its error compares the values with the least-squares fit of the true ones, relative to the error of w = 0.
 
     Parameters
     ----------
     seed
-        Which process; 1000 is the paper's.
+        Seed of the process; the paper uses 1000.
     n, branching
-        States, and successors of each.
+        Number of states, and of successors of each.
     noise
-        Standard deviation of what is added to each reward. A finite MDP has finitely many rewards, so it is ± noise,
-        with probability ½ each, in place of the paper's normal noise: mean and variance are the same.
+        Standard deviation of the noise added to each reward. A finite MDP has finitely many rewards, so the noise is
+        ± `noise` with probability ½ each, in place of the paper's normal noise: mean and variance are the same.
     features
         "one-hot"; "binary", the digits of s + 1; or "normal", `size` standard normal numbers. Rows have norm 1.
     size
         Number of normal features.
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------

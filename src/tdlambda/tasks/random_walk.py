@@ -22,22 +22,23 @@ _OFF_POLICY = {"n": 5, "target_left": 0.4, "behavior_left": 0.5}
     },
 )
 class RandomWalk(TabularTask):
-    """A walk over n states between two terminal ones, γ = 1: -1 on the left, +1 on the right; symmetric by default.
+    """Random walk over n states between two terminal ones, γ = 1: reward -1 at the left end, +1 at the right end.
 
     The presets "tabular", "inverted" and "dependent" are the three off-policy walks of Ghiassian et al. (2020),
-    "Gradient temporal-difference learning with regularized corrections": five states, a symmetric behaviour, and a
-    target that goes left with 0.4; the behaviour spends (1, 2, 3, 2, 1)/9 of its time in them.
+    "Gradient temporal-difference learning with regularized corrections": five states, a symmetric behaviour policy,
+    and a target policy that goes left with probability 0.4. The behaviour policy spends (1, 2, 3, 2, 1)/9 of its time
+    in the states.
 
     Parameters
     ----------
     n
-        Non-terminal states, odd; the terminal ones are 0 and n + 1.
+        Number of non-terminal states, odd; the terminal states are 0 and n + 1.
     left_reward, right_reward
-        Rewards on leaving at either end.
+        Rewards on reaching either end.
     target_left, behavior_left
-        The probability to go left under the target and the behaviour policy; the same by default.
+        Probability of going left under the target and the behaviour policy; equal by default.
     features
-        "one-hot"; "inverted", ½ for every state but its own; or "dependent", (n + 1)/2 features of which neighbours
+        "one-hot"; "inverted", ½ for every state but its own; or "dependent", (n + 1)/2 features, of which neighbours
         share all but one: for n = 5 (1,0,0), (1,1,0), (1,1,1), (0,1,1), (0,0,1), each divided by its norm.
 
     Examples
@@ -58,7 +59,7 @@ class RandomWalk(TabularTask):
         features: str = "one-hot",
     ) -> None:
         if integer(n, "n", 1) % 2 == 0:
-            raise ValueError(f"n must be odd, the walk starts in the middle; got {n}")
+            raise ValueError(f"n must be odd, because the walk starts in the middle; got {n}")
         choice(features, "features", "one-hot", "inverted", "dependent")
         mdp = chain(n + 2, left_reward, right_reward, discount=1.0)
         behavior = None if behavior_left is None else left(behavior_left, "behavior_left")

@@ -1,4 +1,4 @@
-"""Where tasks are found by their versioned id. The version changes when results would."""
+"""The registry of tasks by versioned id. The version changes whenever results change."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NAMESPACE = "tdlambda"
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """A registered task: how to build it, and the options that have a name."""
+    """A registered task: how to build it, and its presets."""
 
     id: str
     build: type[Task[Any]]
@@ -29,18 +29,18 @@ class TaskEntry:
 
 
 TASKS: dict[str, TaskEntry] = {}
-"""Every task by its id, in the order they were registered."""
+"""Every task by id, in the order of registration."""
 
 
 def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) -> Callable[[_AnyTask], _AnyTask]:
-    """Register a class as a task, with us and with Gymnasium (as "tdlambda/" + name); the first preset is the default.
+    """Register a class as a task, here and with Gymnasium (as "tdlambda/" + name); the first preset is the default.
 
     Parameters
     ----------
     name
-        A versioned id such as "RingWorld-v0".
+        Versioned id, such as "RingWorld-v0".
     presets
-        Names for sets of constructor arguments.
+        Constructor arguments of each preset, by its name.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) 
             raise ValueError(f"name: a task {name!r} is registered already")
         build.id = name
         TASKS[name] = TaskEntry(name, build, dict(presets or {}))
-        if f"{NAMESPACE}/{name}" not in gym.registry:  # ours are registered already, before their modules are imported
+        if f"{NAMESPACE}/{name}" not in gym.registry:  # those of tdlambda already are, before import
             gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
         return build
 
@@ -68,7 +68,7 @@ def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) 
 
 
 def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # noqa: A002, Gymnasium's own name for it
-    """Build a task, by default with its first preset; `options` go before what the preset says.
+    """Build a task, by default with its first preset; `options` override the preset.
 
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", preset="0.3/0.25")

@@ -1,4 +1,4 @@
-"""RingWorld: a chain with a loss at one end and a win at the other (White & White 2016; thesis chapter 5)."""
+"""RingWorld: a chain with a loss at one end and a win at the other (White & White 2016; Zhao 2020, chapter 5)."""
 
 import numpy as np
 
@@ -16,19 +16,19 @@ _PRESETS = {f"{b:g}/{t:g}": {"behavior_left": b, "target_left": t} for b, t in _
 
 @register("RingWorld-v0", _PRESETS)
 class RingWorld(TabularTask):
-    """A chain of n states from its middle: left (0) or right (1), -1 at the left end, +1 at the right one.
+    """RingWorld: a chain of n states, started in the middle; reward -1 at the left end, +1 at the right end.
 
-    Presets are named behaviour/target, the probability to go left: three off-policy pairs and, with the same
-    targets, three on-policy ones.
+    The actions are left (0) and right (1). Presets are named behaviour/target, after the probabilities of going left:
+    three off-policy pairs and three on-policy ones with the same target policies.
 
     Parameters
     ----------
     n
-        States, both ends included; odd.
+        Number of states, both ends included; odd.
     target_left, behavior_left
-        The probability to go left, under the target and the behaviour policy.
+        Probability of going left under the target and the behaviour policy.
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class RingWorld(TabularTask):
         self, n: int = 11, target_left: float = 0.35, behavior_left: float | None = None, discount: float = 0.95
     ) -> None:
         if integer(n, "n", 3) % 2 == 0:
-            raise ValueError(f"n must be odd, the walk starts in the middle; got {n}")
+            raise ValueError(f"n must be odd, because the walk starts in the middle; got {n}")
         behavior_left = target_left if behavior_left is None else behavior_left
         target, behavior = left(target_left, "target_left"), left(behavior_left, "behavior_left")
         mdp = chain(n, left=-1.0, right=1.0, discount=discount)

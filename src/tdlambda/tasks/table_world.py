@@ -1,4 +1,4 @@
-"""A finite MDP as a compiled world: its tables lie one after another in the numbers of the world."""
+"""A finite MDP as a compiled world, whose `numbers` hold its tables one after another."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tdlambda.randomness import pick, running_sums, uniform
 from tdlambda.tasks.world import World, states
 
 HEAD = 8
-"""Numbers before the tables: actions, then where each table begins."""
+"""Number of entries before the tables: the number of actions, then the offset of each table."""
 
 
 def table_world(mdp: FiniteMDP, limit: int = 0) -> World:
-    """The world of a finite MDP; observations are its states.
+    """The compiled world of a finite MDP; observations are states.
 
     >>> import tdlambda as td
     >>> table_world(td.make("RingWorld-v0").mdp).env().reset(seed=0)[0]
@@ -35,12 +35,12 @@ def table_world(mdp: FiniteMDP, limit: int = 0) -> World:
 
 
 def begin(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:
-    """A state from d₀."""
+    """Draw a state from d₀."""
     state[0] = pick(numbers, HEAD, int(numbers[1]), uniform(random)) - HEAD
 
 
 def move(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:
-    """(s', r) from p(·|s, a)."""
+    """Draw (s', r) from p(·|s, a)."""
     sums, rows, to = int(numbers[1]), int(numbers[2]), int(numbers[3])
     reward, discount, terminal = int(numbers[4]), int(numbers[5]), int(numbers[6])
     pair = rows + int(state[0]) * int(numbers[0]) + action

@@ -8,17 +8,17 @@ from tdlambda.tasks.registry import register
 
 @register("TwoChoice-v0")
 class TwoChoice(TabularTask):
-    """Two loops of five steps from state 0: through 1 to 4, which pays 1 at once, or 5 to 8, which pays 2 at the end.
+    """Two-choice MDP: two loops of five steps from state 0; one pays 1 at its start, the other 2 at its end.
 
-    Both actions are equally likely. The average reward is 0.3 a step, and state 0 takes 0.2 of the time, each other
-    0.1. The differential values with mean 0 are (-.2, -1.4, -1.1, -.8, -.5, .6, .9, 1.2, 1.5): they, and the average,
-    do not depend on the discount, which is there because discounted values need one below 1. Differential learners
-    leave it out.
+    The first loop passes states 1 to 4, the second states 5 to 8. Both actions are equally likely. The average reward
+    is 0.3 per step; state 0 takes 0.2 of the time, each other state 0.1. The differential values with mean 0 are
+    (-.2, -1.4, -1.1, -.8, -.5, .6, .9, 1.2, 1.5). These values and the average reward do not depend on the discount,
+    which only discounted values need; differential learners ignore it.
 
     Parameters
     ----------
     discount
-        γ of the discounted values.
+        Discount γ < 1 of the discounted values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two states and an end: small enough to do by hand."""
+"""Two states and a terminal one: small enough to solve by hand."""
 
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
@@ -8,16 +8,16 @@ from tdlambda.tasks.registry import register
 
 @register("TwoState-v0", {"on-policy": {}, "off-policy": {"behavior_end": 0.25}})
 class TwoState(TabularTask):
-    """A goes to B; B goes back to A (action 0, nothing) or to the end (action 1, reward 1). By hand: v(A) = γ v(B).
+    """Two states: A leads to B; B leads back to A (action 0, reward 0) or to the end (action 1, reward 1).
 
-    With p the probability to end, v(B) = p + (1-p) γ v(A), so v(B) = p / (1 - (1-p) γ²).
+    With p the probability of action 1, v(A) = γ v(B) and v(B) = p + (1-p) γ v(A), so v(B) = p / (1 - (1-p) γ²).
 
     Parameters
     ----------
     end, behavior_end
-        The probability of action 1 under the target and the behaviour policy.
+        Probability of action 1 under the target and the behaviour policy.
     discount
-        γ.
+        Discount γ.
 
     Examples
     --------

@@ -22,16 +22,16 @@ def _itself(x: float, y: float) -> Sequence[float]:
 
 @dataclass(frozen=True)
 class Plane:
-    """Two dimensions of a world, over which λ and the policy are shown.
+    """Two dimensions of a world, over which charts show λ and the policy.
 
     Attributes
     ----------
     axes
-        What the dimensions are.
+        Names of the two dimensions.
     low, high
-        Where each begins and ends.
+        Lower and upper end of each dimension.
     observation
-        The observation at two numbers; by default it is these two.
+        Function from a point to its observation; by default the point itself is the observation.
 
     Examples
     --------
@@ -45,32 +45,31 @@ class Plane:
     observation: Callable[[float, float], Sequence[float]] = _itself
 
     def points(self, n: int) -> Floats:
-        """A grid with n values along each dimension, the second first to change [point, 2]."""
+        """The points [point, 2] of a grid with n values along each dimension; the second dimension varies fastest."""
         axes = [np.linspace(low, high, n) for low, high in zip(self.low, self.high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def observations(self, n: int) -> Floats:
-        """The observations at these points."""
+        """The observation of each of these points."""
         return np.array([self.observation(*point) for point in self.points(n)], dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class World:
-    """An environment as plain functions of numbers; a task that offers `world()` runs in `td.control.run`.
+    """An environment as plain functions of numbers, for compiled code; a task with `world()` runs in `td.control.run`.
 
-    The functions must be such that Numba can compile them without making an array; their source is copied into
-    generated code, with the functions and numbers of their module that they use. Random numbers come from
-    `td.tasks.uniform(random)`, uniform on [0, 1). A `move` should draw as many at every step: then all agents on a
-    seed meet
-    the same chance.
+    Numba must be able to compile the functions, and they must not create arrays. Their source is copied into generated
+    code, together with the functions and numbers of their module that they use. Random numbers come from
+    `td.tasks.uniform(random)`, uniform on [0, 1). `move` should draw equally many at every step, so that all agents
+    with the same seed face the same random numbers.
 
     Attributes
     ----------
     begin
-        ``begin(numbers, state, random)`` puts the state at the start of an episode.
+        ``begin(numbers, state, random)`` sets the state to the start of an episode.
     move
-        ``move(numbers, state, action, random)`` makes one step: the state becomes the next one. It returns the reward,
-        γ' and whether the episode has terminated.
+        ``move(numbers, state, action, random)`` takes one step: it sets the state to the next one and returns the
+        reward, γ' and whether the episode has terminated.
     numbers
         Constants of the dynamics.
     size
@@ -78,15 +77,15 @@ class World:
     actions
         Number of actions.
     limit
-        Steps after which an episode is truncated; 0 for none.
+        Number of steps after which an episode is truncated; 0 for no limit.
     observe
-        ``observe(numbers, state, out)`` writes the observation; None if it is the state itself.
+        ``observe(numbers, state, out)`` writes the observation; None if the observation is the state.
     space
-        Space of the observations: a `Box` of vectors, or `Discrete` where the observation is one whole number.
+        Space of the observations: a `Box` of vectors, or `Discrete` if an observation is one integer.
     plane
-        Where λ and the policy are shown, a `td.tasks.Plane`; a bounded box of two dimensions needs none.
+        The `td.tasks.Plane` over which charts show λ and the policy; a bounded box of two dimensions needs none.
     action_names
-        What the actions are called in charts; by default their numbers.
+        Names of the actions in charts; by default their numbers.
 
     Examples
     --------
@@ -126,16 +125,16 @@ class World:
 
     @property
     def discrete(self) -> bool:
-        """Whether an observation is one whole number."""
+        """Whether an observation is one integer."""
         return isinstance(self.space, gym.spaces.Discrete)
 
     @property
     def width(self) -> int:
-        """Length of an observation as compiled code has it."""
+        """Length of an observation in compiled code."""
         return 1 if self.discrete else int(np.prod(self.space.shape))
 
     def env(self) -> WorldEnv:
-        """A Gymnasium environment that makes the same steps."""
+        """A Gymnasium environment with the same dynamics."""
         return WorldEnv(self)
 
 
@@ -153,7 +152,7 @@ class WorldEnv(gym.Env[Any, Any]):
         self._state, self._random, self._steps = np.zeros(world.size), stream(0), -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode."""
+        """Start a new episode."""
         super().reset(seed=seed, options=options)
         if seed is not None or self._steps < 0:
             self._random = stream(int(self.np_random.integers(2**63)))
@@ -162,7 +161,7 @@ class WorldEnv(gym.Env[Any, Any]):
         return self._seen(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         if self._steps < 0:
             raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
         w, action = self.world, integer(action, "action", 0, self.world.actions - 1)
@@ -183,7 +182,7 @@ class WorldEnv(gym.Env[Any, Any]):
 
 
 def states(n: int) -> Any:
-    """The space of observations that are the whole numbers from 0 to n - 1.
+    """The space of integer observations from 0 to n - 1.
 
     >>> states(3)
     Discrete(3)
