@@ -120,7 +120,7 @@ def flag(value: Any, name: str) -> bool:
 def unmasked(given: Any, name: str) -> Any:
     """What was given, unless it is a masked array of which something is masked."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        raise ValueError(f"{name}: masked values cannot be learnt from; drop or fill them first")
+        raise ValueError(f"{name}: masked values cannot be learned from; drop or fill them first")
     return given
 
 

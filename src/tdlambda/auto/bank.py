@@ -10,7 +10,7 @@ The first part is observed. The second follows from the mixture's own TD errors 
 
     Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        without v, and without bias
 
-The bank takes ẑ(s_t) = E[z_t | s_t] for z_t, learnt on the features from ẑ itself, one step back (after "expected
+The bank takes ẑ(s_t) = E[z_t | s_t] for z_t, learned on the features from ẑ itself, one step back (after "expected
 eligibility traces", van Hasselt et al. 2021): the same mean for a table, and a variance without products of ρ.
 
 The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by

@@ -7,7 +7,7 @@ For each reading v, with m its running mean, M the largest deviation so far and 
 An outlier is cut to 1.5 times the largest deviation so far. Where several follow one another closely, M grows by 1.5
 with each: a true change of scale is accepted after a few repeats, one outlier in a hundred never is. A
 coordinate is (m + e - c)/s, and 0 for a reading that has never moved. c and s change at t = 8, 16, 32, … only, and what
-was learnt is carried over exactly, since the features contain a constant.
+was learned is carried over exactly, since the features contain a constant.
 """
 
 from __future__ import annotations

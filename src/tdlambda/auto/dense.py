@@ -35,7 +35,7 @@ _CONSTANT = ("lam", "window", "mean_window", "pace", "prior", "room", "value", "
 
 
 def memory(d: int, own: int = 0) -> Memory:
-    """The arrays of experts that have learnt nothing."""
+    """The arrays of experts that have learned nothing."""
     D, every = d + 1, d <= FEW
     lam = LAMBDAS if every else (0.8,) if d <= MANY else ()
     window = [w * D for w in (WINDOWS if every else WINDOWS[:1])] if lam else []
@@ -192,7 +192,7 @@ class Squares:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Arrays that hold everything learned."""
         kept = {name: getattr(self.memory, name) for name in Memory._fields if name not in _CONSTANT}
         return kept | {"number": self.memory.number.view(np.float64)}
 

@@ -297,7 +297,7 @@ def note_size(s: Any, change: float) -> None:
 
 @part
 def change_coordinates(m: Any) -> None:
-    """Move to the present means and deviations, and carry over what was learnt: A, b and z are linear in x."""
+    """Move to the present means and deviations, and carry over what was learned: A, b and z are linear in x."""
     d = m.z.shape[1] - 1
     for i in range(d):
         factor, shift = moved(m.front, i)
@@ -515,7 +515,7 @@ def take_medians(m: Any) -> None:
 def take(
     m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
 ) -> None:  # fmt: skip
-    """One transition: held back at first, with the others; then learnt from."""
+    """One transition: held back at first, with the others; then learned from."""
     s, d = m.number[0], X.size
     held = int(s.held)
     h = m.held[held if held < HELD else 0]

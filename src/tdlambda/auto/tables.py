@@ -200,7 +200,7 @@ class Learners:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Arrays that hold everything learned."""
         m = self.memory
         arrays = (
             "F",
@@ -256,7 +256,7 @@ class Learners:
 
 @cache
 def _first_state() -> Array:
-    """The record of a bank that has learnt nothing."""
+    """The record of a bank that has learned nothing."""
     state = layout.record(layout.STATE)
     state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
     return state

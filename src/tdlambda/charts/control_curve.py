@@ -1,4 +1,4 @@
-"""What an agent earned as it learnt: episodes, their running mean, and evaluations."""
+"""What an agent earned as it learned: episodes, their running mean, and evaluations."""
 
 from __future__ import annotations
 

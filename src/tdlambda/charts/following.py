@@ -56,14 +56,14 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
         Width and height, in pixels.
     """
     some = [row | {"x": row["step"]} for row in records(rows)]
-    learnt = [row | {"width": 1.6} for row in some]
+    learned = [row | {"width": 1.6} for row in some]
     order = list(dict.fromkeys(row["series"] for row in some))
     exact = [
         row | {"colour": looks(order.index(row["series"]), "")["colour"], "series": f"{row['series']}, exact",
                "label": "", "mean": row["exact"], "width": 1, "dash": [4, 3]}
         for row in some if row.get("exact") is not None
     ]  # fmt: skip
-    return lines([*learnt, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
+    return lines([*learned, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
 
 
 def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:

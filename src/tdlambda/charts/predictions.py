@@ -12,7 +12,7 @@ HAPPENED, PREDICTED = "what happened", "predicted"
 
 
 def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> Any:
-    """What was predicted, each before it was learnt from, and what then happened.
+    """What was predicted, each before it was learned from, and what then happened.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def run(
     agents
         Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
         or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
-        learnt; features have a compiled form: `td.features.TileCoder`, `td.features.Fourier`, `td.features.Dense`,
+        learned; features have a compiled form: `td.features.TileCoder`, `td.features.Fourier`, `td.features.Dense`,
         `td.features.OneHot`.
     seeds
         How many, numbered from `seed`; or their numbers.

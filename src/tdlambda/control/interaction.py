@@ -55,7 +55,7 @@ def interact(
 
     `features` are the encoder's numbers and two feature vectors; x is kept between calls. When code is generated it is
     decided whether the actor's trace decays by the critic's γλ (`shared`), and whether δ is of `after` the critic has
-    learnt; and sizes (`modules.Sizes`).
+    learned; and sizes (`modules.Sizes`).
     """
     state, rows, own, live = critic
     actor_state, theta, actor_live, out = actor
@@ -128,7 +128,7 @@ def interact_values(
 ) -> tuple[int, int]:  # fmt: skip
     """The same for an agent with action values. λ' is that of the next pair where there is one for each.
 
-    The next action is chosen before the step is learnt from, by the values of then.
+    The next action is chosen before the step is learned from, by the values of then.
     """
     state, rows, own, live = learner
     q, pi, b, xv, yv, pyv, x, y, px, pz, py = room

@@ -40,7 +40,7 @@ class PolicyKernel:
 
 
 class Policy(ABC):
-    """A policy's form. What it has learnt, θ [row, feature], is kept by the agent.
+    """A policy's form. What it has learned, θ [row, feature], is kept by the agent.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ class Softmax(Policy):
             if not row.all():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
-                    "does: what it would bring cannot be learnt. Give it some probability"
+                    "does: what it would bring cannot be learned. Give it some probability"
                 )
             return row
 

@@ -23,7 +23,7 @@ OUTER_DOTS = ("x.x", "x.x'", "x'.x'")
 """Dot products of what a transition brings: they are the same for all estimates."""
 PHASES = ("", "x", "x'", "z", "after x", "all")
 """Where a rule's function is called: once; at every active feature of x, of x', of λ's features at x'; at those of x
-after all estimates have learnt; at every feature when `closes` says so."""
+after all estimates have learned; at every feature when `closes` says so."""
 
 
 class Declaration:
@@ -244,7 +244,7 @@ class Estimate(NamedTuple):
 
 
 class Rule(Declaration):
-    """Where λ' comes from: further estimates, learnt by the value's own algorithm, and functions of their predictions.
+    """Where λ' comes from: further estimates, learned by the value's own algorithm, and functions of their predictions.
 
     `dots` are "estimate.x", "estimate.x'" (predictions), "estimate.row.x", "estimate.kept" (a kept number, before the
     step), and "row.x", "row.x'" or "row.z" of the rule's own rows.
@@ -293,7 +293,7 @@ class Rule(Declaration):
 
     @classmethod
     def learns(cls) -> bool:
-        """Whether λ is learnt: whether there is a `step`."""
+        """Whether λ is learned: whether there is a `step`."""
         return hasattr(cls, "step")
 
     @classmethod

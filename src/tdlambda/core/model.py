@@ -152,11 +152,11 @@ class Model:
         return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
 
     def independent(self) -> tuple[str, ...]:
-        """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
+        """Estimates beside the value that learn alike whatever the rule does: they may be learned apart."""
         if self.mixture:
             return ()  # they take over the weights of another
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
-        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learnt
+        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learned
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:

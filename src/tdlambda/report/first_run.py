@@ -87,7 +87,7 @@ def predicted(y: Floats) -> tuple[Floats, Floats]:
     X, made = readings(y), np.zeros(y.size)
     v = AutoTD(Dense(X.shape[1]))
     for t in range(y.size - 1):
-        made[t] = v.predict(X[t])  # before it is learnt from
+        made[t] = v.predict(X[t])  # before it is learned from
         v.update(X[t], y[t + 1], X[t + 1], GAMMA)
     made[-1] = v.predict(X[-1])
     G, total = np.zeros(y.size), y[-1] / (1 - GAMMA)

@@ -35,7 +35,7 @@ class History(Table):
     error
         Σ d(s) (V(s) - v(s))², the value error without its ½, [moment].
     estimates
-        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.rules.Meta` E[G],
+        What is learned beside V, [moment, estimate, state]; `names` says what each is. With `td.rules.Meta` E[G],
         E[G^λ] and
         Var[G^λ]; with `td.rules.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
 
@@ -146,7 +146,7 @@ class History(Table):
                 for s in chosen.tolist()
                 for k in later
             ]
-            parts[f"{name}: learnt, and exact (dashed)"] = over_time(rows, "")
+            parts[f"{name}: learned, and exact (dashed)"] = over_time(rows, "")
         return followed(parts)
 
 

@@ -3,7 +3,7 @@
 The numbers differ from what the thesis describes in a few ways that nobody else should meet. They live here:
 
 - the meta-gradient has the sign that the thesis prints, + for - before (V-L)(V-M);
-- the variance is learnt from V's own errors, by a trace that decays by ρ alone;
+- the variance is learned from V's own errors, by a trace that decays by ρ alone;
 - META acts where the estimated variance exceeds a floor that does not know the unit of rewards;
 - on FrozenLake, the gradient correction and META take γ' = 0.95 on termination, at the features of the last state.
 """

@@ -1,4 +1,4 @@
-"""How good predictions are: each made before it is learnt from, and scored once what then happened is known."""
+"""How good predictions are: each made before it is learned from, and scored once what then happened is known."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Seen:
         self.every: float | None = None
 
     def record(self, rows: Batch, X: Array, s: Steps, t: int, v: Floats, after: Floats) -> None:
-        """Note a transition before it is learnt."""
+        """Note a transition before it is learned."""
         work, at = self.horde._at_work("prequential"), int(s.at[t])
         if self.every is None:
             self.every = work.following.every(rows)

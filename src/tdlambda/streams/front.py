@@ -33,7 +33,7 @@ LARGEST = 1e150
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
-    "change": "its level or unit has changed; its scale was learnt anew",
+    "change": "its level or unit has changed; its scale was learned anew",
     "diverged": "the learner diverged and learns no more",
 }
 

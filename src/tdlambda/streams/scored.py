@@ -17,7 +17,7 @@ SLACK = 0.05
 
 @dataclass
 class Scored:
-    """One question: predictions, what then happened, and scores. Arrays are over the steps that it learnt from."""
+    """One question: predictions, what then happened, and scores. Arrays are over the steps that it learned from."""
 
     name: str
     rows: Ints
@@ -25,12 +25,12 @@ class Scored:
     prediction: Floats
     realised: Realised
     delta: Floats
-    """TD errors, before each step was learnt."""
+    """TD errors, before each step was learned."""
     squares: Floats
     """Σ γ^2k δ² of the errors that followed."""
     baselines: dict[str, Floats]
     deviation: Floats | None
-    """Of the return, as it was learnt."""
+    """Of the return, as it was learned."""
     level: float
     off_policy: bool
     samples: list[tuple[int, dict[str, float], float]]
@@ -93,7 +93,7 @@ class Scored:
 
     @property
     def coverage(self) -> float:
-        """How many of the returns of the second half lie within the learnt interval; NaN without one."""
+        """How many of the returns of the second half lie within the learned interval; NaN without one."""
         some = self.known & self._halves()[1]
         if self.deviation is None or not some.any():
             return np.nan
@@ -130,7 +130,7 @@ class Scored:
         elif not np.isfinite(self.interval()["r2"][0]):
             said.append(f"returns reach {self.overlap} steps: too few independent stretches for an interval")
         if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:
-            why = "errors are not normal, or their variance is not learnt yet"
+            why = "errors are not normal, or their variance is not learned yet"
             if self.repeated > 0.2:
                 why = f"TD errors follow each other ({self.repeated:.0%} of the error), so the features are no state"
             said.append(
