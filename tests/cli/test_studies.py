@@ -142,7 +142,7 @@ def test_ctrl_c_is_told_with_what_is_kept(
     def run_study(*_: Any, **__: Any) -> None:
         raise stopped
 
-    monkeypatch.setattr(td, "run_study", run_study)
+    monkeypatch.setattr(td.studies, "run_study", run_study)
     arguments = [str(study)] if command == "run" else ["frozenlake"]
     found = CliRunner().invoke(app, [command, *arguments])
     assert (found.exit_code, found.stdout) == (130, "")
