@@ -1,8 +1,8 @@
-"""Estimates that learn alike in many lanes of a block are learned once.
+"""Estimates that are the same in many lanes of a block are learned once.
 
-META's E[G] depends on α and its own λ, not on κ: of lanes that differ in κ only, one learns it for all. It is a plain
-learner with a given λ, so it runs in a block of such learners, in step with the others, and its predictions are spread
-to the lanes that need them.
+META's E[G] depends on α and its own λ, not on κ, so that lanes that differ only in κ can share it. It is a plain
+learner with a given λ; it runs in a block of such learners, in step with the others, and its predictions are copied to
+the lanes that need them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Sharing:
 
 
 def found(group: Group) -> Sharing | None:
-    """What a group's learners can share: an estimate that at most half as many different learners learn."""
+    """Return an estimate that a group can share: one with at most half as many distinct learners as lanes."""
     first = group.learners[0]
     model, rule = first.model, first.model.rule
     if rule is None or model.corrected or model.sizes_by != "constant" or first.features.size > DENSE_SIZE:
