@@ -1,4 +1,4 @@
-"""What a learner believed on the way, beside the truth: λ and V by state, the error, and its estimates over time."""
+"""The history of a learner: λ and V by state, the error, and its estimates over time, with exact values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOK: dict[str, Any] = {"width": 1.6, "shape": "circle"}
 
 
 def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
-    """A line over the states for each of a few moments, the later the darker; in black what is exact.
+    """Plot a line over the states for each of a few moments, darker for later ones; exact values are black.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tup
 
 
 def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
-    """A few lines over the steps, and dashed what each should be.
+    """Plot a few lines over time, with their exact values dashed.
 
     Parameters
     ----------
@@ -67,6 +67,6 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
 
 
 def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:
-    """Charts side by side, each under what it shows."""
+    """Place charts side by side, each with its title."""
     titled = [part.properties(title=name) for name, part in parts.items()]
     return finished(alt.concat(*titled, columns=columns))

@@ -1,4 +1,4 @@
-"""The agent of the thesis' control experiment as its published numbers were made."""
+"""The agent behind the published numbers of the thesis' control experiment."""
 
 from tdlambda.algorithms import TrueOnlineGTD
 from tdlambda.arrays import integer
