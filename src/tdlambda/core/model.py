@@ -1,4 +1,4 @@
-"""An algorithm with a rule for λ and a schedule of step sizes: what the schedules of loops generate code from."""
+"""A model: an algorithm with a rule for λ and a schedule of step sizes, from which code is generated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Phase(NamedTuple):
 
 
 class Model:
-    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes: all that a schedule of loops needs."""
+    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes; the input of code generation."""
 
     def __init__(
         self,
