@@ -1,4 +1,4 @@
-"""Array types, and the checks that turn a user's input into one of them or say what is wrong with it."""
+"""Array types, and functions that validate and convert the user's input."""
 
 import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +16,7 @@ Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
 
 def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
-    """A number for each of `n` states from one number or `n` of them; finite and within [low, high].
+    """Return `n` numbers, one for each state, from one number or `n` of them; finite and within [low, high].
 
     >>> per_state(0.5, 3, "lam", 0, 1)
     array([0.5, 0.5, 0.5])
@@ -34,7 +34,7 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
 
 
 def integer(value: object, name: str, low: int, high: int | None = None) -> int:
-    """A Python int within [low, high] from anything that is exactly an integer, or an error that says so."""
+    """Return a Python int within [low, high] from anything that is exactly an integer; raise an error otherwise."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # the error is the point
     except TypeError:
@@ -48,7 +48,7 @@ def integer(value: object, name: str, low: int, high: int | None = None) -> int:
 
 
 def number(value: Any, name: str) -> float:
-    """A float from one number; text, arrays and masked values are none.
+    """Return a float from one number; text, arrays and masked values raise an error.
 
     >>> number("0.5", "reward")
     Traceback (most recent call last):
@@ -67,7 +67,7 @@ def number(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """A positive finite number, or an error that names the argument."""
+    """Validate a positive finite number; errors name the argument."""
     size = number(value, name)
     if not 0 < size < np.inf:
         raise ValueError(f"{name} must be positive and finite; got {value}")
@@ -75,7 +75,7 @@ def positive(value: Any, name: str) -> float:
 
 
 def not_negative(value: Any, name: str) -> float:
-    """A finite number of at least 0, or an error that names the argument."""
+    """Validate a finite number ≥ 0; errors name the argument."""
     size = number(value, name)
     if not 0 <= size < np.inf:
         raise ValueError(f"{name} must be finite and not negative; got {value}")
@@ -83,7 +83,7 @@ def not_negative(value: Any, name: str) -> float:
 
 
 def fraction(value: Any, name: str) -> float:
-    """A number in [0, 1], or an error that names the argument."""
+    """Validate a number in [0, 1]; errors name the argument."""
     size = number(value, name)
     if not 0 <= size <= 1:
         raise ValueError(f"{name} must be in [0, 1]; got {value}")
@@ -91,7 +91,7 @@ def fraction(value: Any, name: str) -> float:
 
 
 def choice(value: Any, name: str, *options: str) -> str:
-    """One of some words, or an error that lists them.
+    """Validate that a value is one of some words; the error lists them.
 
     >>> choice("all", "visit", "every", "first")
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def choice(value: Any, name: str, *options: str) -> str:
 
 
 def flag(value: Any, name: str) -> bool:
-    """True or False from one of them, or from 1 or 0; text is neither.
+    """Return a bool from True, False, 1 or 0; text raises an error.
 
     >>> flag("False", "terminated")
     Traceback (most recent call last):
@@ -118,14 +118,14 @@ def flag(value: Any, name: str) -> bool:
 
 
 def unmasked(given: Any, name: str) -> Any:
-    """What was given, unless it is a masked array of which something is masked."""
+    """Return the argument; raise an error if it is a masked array with masked values."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        raise ValueError(f"{name}: masked values cannot be learnt from; drop or fill them first")
+        raise ValueError(f"{name}: masked values cannot be learned from; drop or fill them first")
     return given
 
 
 def rows(given: Any, name: str) -> NDArray[Any]:
-    """An array of what was given, unless it is ragged or something in it is masked."""
+    """Convert to an array; raise an error if it is ragged or has masked values."""
     given = unmasked(given, name)
     try:
         return np.asarray(given)
@@ -134,7 +134,7 @@ def rows(given: Any, name: str) -> NDArray[Any]:
 
 
 def real(given: Any, name: str) -> Floats:
-    """An array of float64 from numbers; text that reads like one is none."""
+    """Convert numbers to a float64 array; text raises an error, even if it looks like a number."""
     array = rows(given, name)
     if array.dtype == object:
         array = np.array([number(value, name) for value in array.flat]).reshape(array.shape)
@@ -144,7 +144,7 @@ def real(given: Any, name: str) -> Floats:
 
 
 def column(given: Any, name: str, n: int | None = None) -> Floats:
-    """A column of float64 from numbers, one for each of `n` rows.
+    """Convert `n` numbers, one for each row, to a float64 column.
 
     >>> column([1, 2], "gamma", 3)
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ def column(given: Any, name: str, n: int | None = None) -> Floats:
 
 
 def flags(given: Any, name: str, n: int | None = None) -> Bools:
-    """A column of True and False, or of 1 and 0, one for each of `n` rows."""
+    """Convert `n` values True, False, 1 or 0, one for each row, to a bool column."""
     array = rows(given, name)
     if array.dtype.kind not in "fiub" and array.size:
         raise TypeError(f"{name} must be a column of True and False; got {array.dtype} of shape {array.shape}")
@@ -170,7 +170,7 @@ def flags(given: Any, name: str, n: int | None = None) -> Bools:
 
 
 def plain(array: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """The array, or a copy, as compiled code wants all arrays: one type, so that it is compiled once."""
+    """Return the array, or a copy, in the one memory layout that compiled code is compiled for."""
     return np.require(array, dtype, ["C", "W"])
 
 

@@ -1,4 +1,4 @@
-"""A line on standard error when compiling makes somebody wait."""
+"""A message on standard error when compilation takes long."""
 
 import os
 import sys
@@ -10,9 +10,9 @@ from numba.core import event
 
 
 class CompileNotice(event.Listener):
-    """Says, once in a process, that the package's kernels are being compiled: when that has taken `after` seconds.
+    """Prints a message, once per process, when compiling the package's kernels has taken `after` seconds.
 
-    Numba reports a compilation, never a hit of the cache. `TDLAMBDA_QUIET=1` in the environment switches the line off.
+    Numba reports compilations but not cache hits. `TDLAMBDA_QUIET=1` in the environment switches the message off.
     """
 
     def __init__(self, after: float = 1.0) -> None:
@@ -23,7 +23,7 @@ class CompileNotice(event.Listener):
         self._said = False
 
     def on_start(self, compiling: Any) -> None:
-        """A kernel is going to be compiled."""
+        """Note that the compilation of a kernel starts."""
         dispatcher = compiling.data["dispatcher"]
         if not _ours(dispatcher):
             return
@@ -35,7 +35,7 @@ class CompileNotice(event.Listener):
             self._timer.start()
 
     def on_end(self, compiling: Any) -> None:
-        """It is compiled, or could not be."""
+        """Note that the compilation of a kernel ended."""
         if not _ours(compiling.data["dispatcher"]):
             return
         self._depth -= 1

@@ -1,4 +1,4 @@
-"""The one place where Python functions become machine code."""
+"""Compilation of Python functions to machine code, with Numba."""
 
 import ctypes
 import hashlib
@@ -23,9 +23,9 @@ numba: Any = _numba  # its types know neither `_nrt` nor `config`
 event.register("numba:compile", CompileNotice())
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 IS_COMPILED = not numba.config.DISABLE_JIT
-"""Whether functions become machine code at all: not with NUMBA_DISABLE_JIT=1."""
+"""Whether functions are compiled at all; False with NUMBA_DISABLE_JIT=1."""
 GENERATED = "tdlambda.generated."
-"""Modules that hold the source of all they call and are named after a digest of it: they are never stale."""
+"""Modules that contain the source of everything they call and are named by its digest, so that they never get stale."""
 
 
 def compiled(function: _Function) -> _Function:
@@ -38,30 +38,30 @@ def compiled(function: _Function) -> _Function:
 
 
 def kernel(function: _Function) -> _Function:
-    """Compile without reference counts: for code that makes no array. It runs several times faster on small views."""
+    """Compile without reference counting, for code that allocates no arrays; several times faster on small views."""
     return _compile(function, _nrt=False)
 
 
 def brief(function: _Function) -> _Function:
-    """A kernel that keeps the GIL: to let it go and take it again costs more than one update."""
+    """Compile a kernel that keeps the GIL; releasing and reacquiring it would cost more than one update."""
     return _compile(function, _nrt=False, nogil=False)
 
 
 def inlined(function: _Function) -> _Function:
-    """A kernel compiled into its callers: a call with a few arrays costs more than a short kernel does.
+    """Compile a kernel into its callers; a call with a few arrays costs more than a short kernel.
 
-    Compiled code alone can call it: without a door for Python it compiles twice as fast.
+    Only compiled code can call it. Omitting the CPython wrapper halves the compile time.
     """
     return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True)
 
 
 def part(function: _Function) -> _Function:
-    """An inlined kernel of a few callers: only their machine code is made and cached, which compiles much faster."""
+    """Compile an inlined kernel with few callers: only the callers' machine code is cached, which is much faster."""
     return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, part=True)
 
 
 def lanewise(function: _Function) -> _Function:
-    """An inlined kernel whose arrays never overlap; the compiler is told, and lets its loops run as vectors."""
+    """Compile an inlined kernel whose arrays never overlap, so that the compiler can vectorise its loops."""
     dispatcher: Any = inlined(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._compiler._customize_flags = _without_overlap
@@ -70,9 +70,10 @@ def lanewise(function: _Function) -> _Function:
 
 
 def loop(function: _Function) -> _Function:
-    """A kernel that steps through time and whose arrays never overlap: numbers stay in registers while arrays change.
+    """Compile a loop over time whose arrays never overlap, so that numbers stay in registers while arrays change.
 
-    Its loops along a few active features stay scalar, which is faster than gathering vectors; `lanewise` parts do not.
+    Its loops over a few active features stay scalar, which is faster than gathering vectors; `lanewise` parts are
+    vectorised.
     """
     dispatcher: Any = _compile(function, _nrt=False, pipeline_class=_Loop)
     if not numba.config.DISABLE_JIT:
@@ -81,7 +82,7 @@ def loop(function: _Function) -> _Function:
 
 
 class _Flags(Flags):
-    """Flags with a hash of their own: Numba's all hash alike, so a cache keyed by them compares every entry."""
+    """Flags with a proper hash; Numba's all have the same hash, so that a cache keyed by them compares every entry."""
 
     def __eq__(self, other: object) -> bool:
         return self._values == other._values if isinstance(other, _Flags) else bool(super().__eq__(other))
@@ -97,9 +98,9 @@ def _without_overlap(flags: Any) -> Any:
 
 
 def entry(function: _Function, *examples: Any) -> _Function:
-    """The machine code itself for arguments of these types, without the search for it that each call would begin with.
+    """Return the machine code for arguments of these types, without Numba's dispatch at each call.
 
-    It takes whatever converts: an int for a float is fine. So the arrays must be the caller's own, of just these types.
+    Scalars are converted (an int for a float is fine). Arrays are not checked, so they must have exactly these types.
     """
     if numba.config.DISABLE_JIT:
         return function
@@ -110,7 +111,7 @@ def entry(function: _Function, *examples: Any) -> _Function:
 
 
 def called(function: int, argument: int) -> float:
-    """The number that a function of C gives for one pointer; function and pointer are addresses."""
+    """Call a C function of one pointer and return its number; function and pointer are addresses."""
     return float(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument))
 
 
@@ -145,10 +146,10 @@ def _compile(function: _Function, **options: Any) -> _Function:
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """Machine code without reference counts: LLVM optimises it once, not before and after they are removed."""
+    """Machine code without reference counting; LLVM optimises it once, not before and after their removal."""
 
     vectors = True
-    """Whether loops become vectors."""
+    """Whether loops are vectorised."""
 
     def _optimize_final_module(self) -> None:
         passes, builder = self._codegen._module_pass_manager(loop_vectorize=self.vectors)
@@ -156,13 +157,13 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 class _LoopLibrary(_KernelLibrary):
-    """A loop through time: see `loop`."""
+    """A loop over time: see `loop`."""
 
     vectors = False
 
 
 class _PartLibrary(_KernelLibrary):
-    """Code to be linked into that of callers, who optimise it; no machine code is made of it."""
+    """Code that is linked into its callers and optimised there; it has no machine code of its own."""
 
     vectorised = False
 
@@ -176,7 +177,7 @@ class _PartLibrary(_KernelLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
-        """There is none."""
+        """Return no address."""
         return 0
 
     @property
@@ -199,18 +200,18 @@ class _Kernel(Compiler):
 
 
 class _Loop(_Kernel):
-    """Compiles a loop through time."""
+    """Compiles a loop over time."""
 
     library = _LoopLibrary
 
 
 class _Part(_Kernel):
-    """Compiles what other compiled functions alone call: half of the work is saved."""
+    """Compiles functions that only compiled functions call, with half of the work."""
 
     library = _PartLibrary
 
     def define_pipelines(self) -> Any:
-        """Numba's; loops along lanes are vectorised at once, where it is known that nothing overlaps."""
+        """Return Numba's pipelines, but vectorise loops over lanes early, while it is known that nothing overlaps."""
         if self.state.library is not None:
             self.state.library.vectorised = self.state.flags.noalias
         return super().define_pipelines()
@@ -250,14 +251,14 @@ def _warn_that_nothing_is_cached() -> None:
 
 
 class _CacheFile(IndexDataCacheFile):
-    """A kernel's machine code on disk, for processes that compile at once.
+    """A kernel's machine code on disk, safe for processes that compile concurrently.
 
-    Numba writes the index first and numbers the data files 1, 2, 3: who reads in between gets the old source's code,
-    and of two who write, one may get the other's. Here a data file is named after what is in it, and written first.
+    Numba writes the index first and numbers the data files 1, 2, 3. A reader in between gets code of the old source,
+    and of two writers one may get the other's code. Here a data file is named by its content and written first.
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep one, if the disk takes it."""
+        """Save machine code, if the disk allows it."""
         try:
             self._save(key, data)
         except OSError:
@@ -270,13 +271,13 @@ class _CacheFile(IndexDataCacheFile):
         index = self._load_index() | {key: name}
         self._save_index(index)
         for old in Path(self._cache_path).glob(f"{escape(self._index_name.removesuffix('.nbi'))}.*.nbc"):
-            if old.name not in index.values():  # of an older source; who misses it compiles again
+            if old.name not in index.values():  # of an older source; a process that misses it compiles again
                 old.unlink(missing_ok=True)
 
 
 @cache
 def _package_stamp() -> tuple[int, int]:
-    """Changes when any source file that holds kernels does."""
+    """Return a stamp that changes when any source file with kernels changes."""
     every = sorted(Path(__file__).parent.rglob("*.py"))
     sources = [file for file in every if b"tdlambda.compiled import" in file.read_bytes()]
     files = [file.stat() for file in [Path(__file__), *sources]]

@@ -1,4 +1,4 @@
-"""Packages that not everybody needs: what each extra brings, and how to get one that is missing."""
+"""Optional dependencies: the modules of each extra, and how to install a missing one."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ EXTRAS = {
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """A package that comes with an extra of tdlambda is needed, and not installed."""
+    """A package of one of tdlambda's extras is needed but not installed."""
 
 
 def missing(*names: str) -> dict[str, str]:
-    """The modules that are not installed, of extras or named themselves; each with the extra that brings it."""
+    """Return the modules that are not installed, each with its extra; `names` are extras or modules."""
     wanted = {module for name in names for module in EXTRAS.get(name, (name,))}
     every = {module: extra for extra, modules in EXTRAS.items() for module in modules if module in wanted}
     return {module: extra for module, extra in every.items() if find_spec(module) is None}
 
 
 def need(what: str, *names: str) -> None:
-    """Raise `MissingExtraError`, which has the command to write, if something is not installed.
+    """Raise `MissingExtraError`, with the command that installs it, if something is not installed.
 
     Parameters
     ----------
     what
-        That which needs it: the subject of a sentence, in the plural.
+        What needs it: a plural noun, the subject of the message.
     names
-        Of extras, or of single modules of one.
+        Names of extras, or of single modules.
     """
     if absent := missing(*names):
         command = f'pip install "tdlambda[{",".join(dict.fromkeys(absent.values()))}]"'
@@ -42,7 +42,7 @@ def need(what: str, *names: str) -> None:
 
 
 def bar_wanted(progress: bool | None, long: bool = True) -> bool:
-    """Whether to show a progress bar; by default if the work is long and a terminal is there, and Rich."""
+    """Return whether to show a progress bar; by default if the work is long, in a terminal, with Rich installed."""
     if progress is None:
         return long and sys.stderr.isatty() and not missing("rich")
     if progress:

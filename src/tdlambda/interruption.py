@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop soon, not as an exception in the middle of something."""
+"""Ctrl-C as a request to stop soon, instead of an exception at an arbitrary point."""
 
 import signal
 import threading
@@ -9,11 +9,10 @@ from typing import Any
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a run before its end; what was finished by then is its `result`, which nobody takes for the whole.
+    """Ctrl-C ended a run early; `result` holds what was finished.
 
-    Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.learn` and `td.studies.run_study`. Where nobody
-    catches it,
-    the program ends; in a notebook, the result is in `sys.last_value.result` one cell later.
+    Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.learn` and `td.studies.run_study`. If it is not caught,
+    the program ends; in a notebook, the next cell finds the result in `sys.last_value.result`.
 
     Examples
     --------
@@ -34,7 +33,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set `stop`, and a second one do what it did before; but not outside the main thread."""
+    """Let the first Ctrl-C set `stop`; a second one has its usual effect. Only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

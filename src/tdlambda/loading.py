@@ -1,4 +1,4 @@
-"""Files of learners, agents, Hordes and learning curves: one function reads them all."""
+"""Loading of saved learners, agents, Hordes and learning curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(path: str | Path) -> Any: ...
 @overload
 def load(path: str | Path, kind: type[_Saved]) -> _Saved: ...
 def load(path: str | Path, kind: type[Any] | None = None) -> Any:
-    """Load what `save` wrote: a learner, a control agent, a Horde or a learning curve. It continues where it was.
+    """Load a saved learner, control agent, Horde or learning curve, in the state in which it was saved.
 
     The file need not be trusted: it holds plain data. A file that is damaged, forged or written by a newer version
     raises ValueError. Import the module of a learner class of your own first.
@@ -50,7 +50,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
 
 
 def _reader(header: dict[str, Any]) -> Any:
-    """What reads a file with this header; modules are imported when a file needs them."""
+    """Return the function that reads a file with this header; its module is imported on demand."""
     if "learner" in header:
         return storage.read
     if "horde" in header:

@@ -1,7 +1,7 @@
 """Random numbers inside compiled code: xoshiro256++ (Blackman & Vigna 2021).
 
-Integer arithmetic only, so the same seed gives the same numbers on every machine; one small state array for
-each stream, so the number of threads does not matter.
+It uses integer arithmetic only, so that a seed gives the same numbers on every machine. Each stream has its own state,
+so that the number of threads does not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TO_UNIT = 2.0**-53
 
 
 def stream(seed: int) -> NDArray[np.uint64]:
-    """The state of a new random stream. Streams of different seeds are independent for all purposes.
+    """Return the state of a new random stream; streams of different seeds are statistically independent.
 
     >>> stream(7).dtype, stream(7).shape
     (dtype('uint64'), (4,))
@@ -29,17 +29,17 @@ def stream(seed: int) -> NDArray[np.uint64]:
 
 
 class Drawing(NamedTuple):
-    """Where compiled code finds `random()` of a NumPy generator, for `called`: from Python it costs half a choice."""
+    """Addresses of a NumPy generator's `random()`, for `called`; a call from Python would be much slower."""
 
     rng: np.random.Generator | None
     function: int
     state: int
     interface: Any = None
-    """Held, with the generator: as long as they are there, the addresses are good."""
+    """Kept alive, like the generator, so that the addresses stay valid."""
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> Drawing:
-        """That of a generator."""
+        """Return the addresses for a generator."""
         interface: Any = rng.bit_generator.ctypes
         function: Any = ctypes.cast(interface.next_double, ctypes.c_void_p).value
         return cls(rng, function, interface.state_address, interface)
@@ -52,7 +52,7 @@ def _rotate(x: np.uint64, k: int) -> np.uint64:
 
 @compiled
 def uniform(s: NDArray[np.uint64]) -> float:
-    """The next number of the stream `s`, uniform on [0, 1); for compiled code, such as a `td.tasks.World` of your own.
+    """Return the next number of the stream `s`, uniform on [0, 1); for compiled code such as a `td.tasks.World`.
 
     >>> import tdlambda as td
     >>> random = td.randomness.stream(7)
@@ -72,9 +72,10 @@ def uniform(s: NDArray[np.uint64]) -> float:
 
 @compiled
 def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row `indptr[i]:indptr[i+1]`, the running sums of its probabilities; exactly 1 from the last positive.
+    """Return the running sums of the probabilities of each row `indptr[i]:indptr[i+1]`.
 
-    So that no rounding lets `pick` choose what has probability 0.
+    They are exactly 1 from the last positive probability on, so that rounding never lets `pick` choose an index of
+    probability 0.
     """
     sums = np.empty_like(probability)
     for row in range(indptr.size - 1):
@@ -90,7 +91,7 @@ def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) ->
 
 @compiled
 def pick(sums: NDArray[np.float64], first: int, last: int, u: float) -> int:
-    """The index in [first, last) whose share of the row `sums[first:last]` holds `u`: the first with u < sum."""
+    """Return the first index in [first, last) with u < sums[index]."""
     while first < last - 1:
         middle = (first + last - 1) // 2
         if u < sums[middle]:

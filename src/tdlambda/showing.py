@@ -1,4 +1,4 @@
-"""How objects are printed: what is built from arguments by those that differ, results as a small table."""
+"""`repr` of objects (arguments that differ from the defaults) and of results (a small table)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
-    """The call that builds an equal object: required arguments and those that differ from their defaults, by name."""
+    """Return the call that builds an equal object: required arguments and those that differ from the defaults."""
     defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
     differ = {k: v for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))}
     shown = (f"{k}={v.__name__ if isinstance(v, type) else repr(v)}" for k, v in differ.items())
@@ -24,13 +24,13 @@ def _same(value: Any, default: Any) -> bool:
 
 
 class Table:
-    """A result that prints as a table, one field a line: numbers as they are, arrays by their shape and range.
+    """A dataclass that prints as a table, one field per line; arrays are shown by shape and range.
 
-    For dataclasses, with `repr=False`.
+    Declare the dataclass with `repr=False`.
     """
 
     def __repr__(self) -> str:
-        """The table."""
+        """Return the table."""
         rows = [(f.name, _summary(getattr(self, f.name))) for f in fields(self) if f.repr]  # type: ignore[arg-type]
         width = max(len(name) for name, _ in rows)
         return "\n".join([type(self).__name__, *(f"  {name:{width}}  {text}".rstrip() for name, text in rows)])

@@ -52,7 +52,7 @@ def test_scores_a_page_and_a_horde_that_goes_on(file: Path) -> None:
 def test_what_is_wrong_is_said(file: Path) -> None:
     for arguments, said in (
         ((file, "--predict", "flwo"), "did you mean 'flow'?"),
-        ((file,), "--predict: name a column"),
+        ((file,), "--predict is missing"),
         ((file.parent / "none.csv", "--predict", "flow"), "there is no file"),
         ((file, "--predict", "flow", "--horizon", "0.5"), "horizon must be at least 1"),
     ):

@@ -146,7 +146,7 @@ def test_ctrl_c_is_told_with_what_is_kept(
     arguments = [str(study)] if command == "run" else ["frozenlake"]
     found = CliRunner().invoke(app, [command, *arguments])
     assert (found.exit_code, found.stdout) == (130, "")
-    assert found.stderr == f"interrupted: {said}; the same command goes on where it was\n"
+    assert found.stderr == f"interrupted: {said}; the same command resumes the run\n"
     if command == "run" and isinstance(stopped, td.Interrupted):
         plain = CliRunner().invoke(app, ["run", str(study), "--json"])
         assert plain.exit_code == 130
@@ -165,7 +165,7 @@ def test_ctrl_c_and_again(study: Path) -> None:
     os.kill(going.pid, signal.SIGINT)
     _, err = going.communicate(timeout=60)
     assert going.returncode == 130, err
-    assert re.search(r"interrupted: \d+ units were done and are kept, \d+ are left; the same command goes on", err)
+    assert re.search(r"interrupted: \d+ units were done and are kept, \d+ are left; the same command resumes", err)
     before = {path: path.stat().st_mtime_ns for path in units.glob("*/*.parquet")}
     assert 2 <= len(before) < 24
     run(here, *options)

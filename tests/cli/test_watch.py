@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said(small: Path) -> None:
     text = shown(small)
     assert f"damaged: {unit}" in text
     assert "5 of 6 units" in text
-    assert "nobody is at work here" in text
+    assert "no process is running this study" in text
     failed = tdlambda("watch", str(small.parent), expect=2)
     assert f"did you mean {small}?" in failed.stderr.replace("\n", "")
     assert "Traceback" not in failed.stderr
@@ -119,7 +119,7 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
 def test_ctrl_c_leaves_quietly(small: Path) -> None:
     min(small.glob("units/*/*.parquet")).unlink()
     watching, ours = in_terminal(str(small))
-    text = until_closed(ours, "nobody is at work")
+    text = until_closed(ours, "no process is running")
     watching.send_signal(signal.SIGINT)
     text += until_closed(ours)
     os.close(ours)

@@ -202,7 +202,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         (lambda: sarsa(correction="vtrace"), 'take "retrace"'),
         (lambda: sarsa(algorithm="TD"), "algorithm must be a class"),
         (lambda: td.Sarsa(td.features.OneHot(5), 2, 0.1, [0.1, 0.2]), "lam must have 5 numbers"),
-        (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "λ must not be learnt"),
+        (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "λ must not be learned"),
         (lambda: td.Sarsa(td.features.OneHot(5), 0, 0.1), "actions must be"),
     ],
 )

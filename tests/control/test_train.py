@@ -103,7 +103,7 @@ def test_an_environment_that_raises_loses_nothing() -> None:
 
 def test_an_interrupt_is_passed_on_with_what_there_is() -> None:
     a = agent()
-    with pytest.raises(td.Interrupted, match="149 steps are learnt from") as stopped:
+    with pytest.raises(td.Interrupted, match="149 steps are learned from") as stopped:
         td.train(Corridor(at=150, what=KeyboardInterrupt()), a, steps=500, seed=0)
     curve = stopped.value.result
     assert curve.interrupted

@@ -96,7 +96,7 @@ def test_the_page_shows_the_action_of_most_seeds(cliff: Path, view: Overview) ->
 
 def test_it_is_on_the_page_and_among_the_figures(view: Overview, tmp_path: Path) -> None:
     assert 'id="policy"' in page(view)
-    assert "without exploring" in page_data(view)["groups"][0]["found"]["tail"]["words"]["policy-hint"]
+    assert "greedy action" in page_data(view)["groups"][0]["found"]["tail"]["words"]["policy-hint"]
     path = charts.save(chart(view, "policy"), tmp_path / "policy.svg")
     arrows = [char for char in path.read_text(encoding="utf-8") if char in "↑→↓←"]
     assert len(arrows) >= 2 * 37

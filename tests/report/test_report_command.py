@@ -57,7 +57,7 @@ def test_the_page_is_opened_where_there_is_a_screen(
         monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
         monkeypatch.setattr("sys.platform", "linux")
         said = invoked(ring, "--out", tmp_path / "page.html", "--open")
-        assert ("no screen" in said) == (not display)
+        assert ("no display" in said) == (not display)
     assert opened == [(tmp_path / "page.html").as_uri()]
 
 

@@ -1,4 +1,4 @@
-"""Prediction without a step size or λ to choose: a bank of learners that is mixed by what it sees of their errors."""
+"""Prediction without choosing a step size or λ: a bank of learners, mixed by their estimated errors."""
 
 from tdlambda.auto.auto_td import AutoTD
 from tdlambda.auto.explanation import Expert, Explanation

@@ -1,4 +1,4 @@
-"""The predictor a user holds."""
+"""AutoTD: prediction without a step size or λ to choose."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ _NONE = np.zeros(0)
 
 
 class AutoTD(BatchLearner):
-    """A prediction that needs neither α nor λ, on- or off-policy, in episodes or without end.
+    """Value prediction without choosing α or λ: on- or off-policy, episodic or continuing.
 
-    It runs several experts side by side and predicts by a mixture of them. The weights follow an estimate of each
-    expert's value error that needs no true values. Predictions are kept within what rewards and
-    discounts so far allow.
+    AutoTD runs several experts side by side and predicts with a weighted mixture of them. The weights follow an
+    estimate of each expert's value error, which needs no true values. Predictions are clipped to the range that the
+    rewards and discounts seen so far allow.
 
-    Where features are sparse, the experts are 24 learners (6 step sizes × 4 λ), their averages over time, and up to 256
-    features 12 by least squares (3 λ × 4 degrees of regularisation). When a short window surely contradicts the long
-    one, what was observed before it is forgotten. Step sizes are for |x|² = 1: they are divided by the largest |x|² so
-    far; where most of the weight stands at one end of them, they move on in that direction. A learner that diverges is
-    dropped; only if no expert is left does it raise `Diverged`. A step costs in proportion to the active features and
-    those with a live trace; with least squares, to the active features times all.
+    With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies; up to 256
+    features, 12 least-squares experts (3 λ × 4 degrees of regularisation) join them. When a short window significantly
+    contradicts the long one, older data is forgotten. Step sizes are normalised: each is divided by the largest |x|²
+    so far. If most of the weight is at one end of the range of step sizes, the range moves in that direction. A
+    learner that diverges is dropped; `Diverged` is raised only if no expert is left. The cost of a step is proportional
+    to the number of active features and live features; with least squares, to the active features times all features.
 
     For vectors of readings (`td.features.Dense`), the experts are LSTD(λ) with several λ and windows, running means,
-    and 0; with
-    more than 64 readings fewer of them, and learners whose step sizes are normalised; with more than 256 those alone.
-    Neither units nor offsets of readings and rewards matter, one outlier is cut to 1.5 times the largest deviation so
-    far, and the first 32 transitions are held back. A step costs in proportion to the square of the number of readings.
+    and the constant 0. With more than 64 readings there are fewer of these, plus learners with normalised step sizes;
+    with more than 256 only the latter remain. Units and offsets of readings and rewards do not matter, an outlier is
+    clipped to 1.5 times the largest deviation so far, and the first 32 transitions are held back. The cost of a step
+    is proportional to the square of the number of readings.
 
     Parameters
     ----------
     features
         Encoder of observations.
     algorithm
-        How each learner learns: a class such as `td.TD`, or one of your own (`td.Algorithm`), or the name of one. Its
-        further step sizes, such as β, equal α; its parameters are attributes of the class. None is `td.TrueOnlineTD`,
-        or least squares for vectors of readings.
+        The learning algorithm: a class such as `td.TD` or your own `td.Algorithm`, or its name. Secondary step sizes
+        such as β equal α; other parameters are attributes of the class. None means `td.TrueOnlineTD`, or least squares
+        for vectors of readings.
     experts
-        Learners of your own beside these, with the same features. They are copied; each learns from every transition,
-        through its own `update`, and one that diverges is left out.
+        Additional learners of your own, with the same features. They are copied; each learns from every transition
+        through its own `update`. One that diverges is left out.
 
     Examples
     --------
@@ -93,12 +93,12 @@ class AutoTD(BatchLearner):
     # ---- predictions ------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
-        """V(obs)."""
+        """Return V(obs)."""
         index, value = self.features.encode(obs)
         return float(self._experts.predict(index, value, self._own_at(obs)))
 
     def predict_many(self, observations: Any) -> Floats:
-        """V of each observation."""
+        """Return V of each observation."""
         index, value = self.features.encode_batch(observations)
         own = np.zeros((len(index), len(self.experts)))
         for i, e in enumerate(self.experts):
@@ -107,14 +107,14 @@ class AutoTD(BatchLearner):
         return found
 
     def _own_at(self, obs: Any) -> Floats:
-        """What the user's own experts predict."""
+        """Return the predictions of the user's own experts."""
         return np.array([e.predict(obs) for e in self.experts], dtype=np.float64) if self.experts else _NONE
 
     @property
     def weights(self) -> Array:
-        """The weights Σ p w of the mixture: predictions are w·x wherever none had to be limited.
+        """The weights Σ p w of the mixture; predictions are w·x wherever none was clipped.
 
-        For vectors of readings, the slope of the prediction in each, within what was seen so far.
+        For vectors of readings: the slope of the prediction in each reading, within the range seen so far.
         """
         found = self._experts.coefficients
         for share, e in zip(self._experts.own_weights, self.experts, strict=True):
@@ -123,38 +123,38 @@ class AutoTD(BatchLearner):
         return found
 
     def lambda_at(self, obs: Any) -> float:
-        """The mean λ of the experts, by weight; the same everywhere."""
+        """Return the weighted mean λ of the experts; it is the same for every observation."""
         return float(self.lambdas([obs])[0])
 
     def lambdas(self, observations: Any) -> Floats:
-        """The same for each of these observations."""
+        """Return `lambda_at` for each observation."""
         return np.full(len(observations), min(1.0, self._experts.lam))
 
     # ---- what it believes -------------------------------------------------------------------------------------
 
     def expert_weights(self) -> dict[str, float]:
-        """Each expert's share p in the prediction, by its name; largest first, and they add up to 1."""
+        """Return each expert's weight p in the prediction, by name, largest first; the weights sum to 1."""
         return {e.name: e.weight for e in self._experts.experts()}
 
     def explain(self) -> Explanation:
-        """Which experts carry the weight now, how sure that is, and how far off predictions are."""
+        """Explain which experts have the weight now, how certain that is, and how large the errors are."""
         return self._experts.explain(self.steps)
 
     def interval(
         self, obs: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> tuple[float, float]:  # fmt: skip
-        """An interval for v(obs), or for the return that follows.
+        """Return an interval for v(obs), or for the return from obs.
 
         Parameters
         ----------
         obs
             An observation.
         coverage
-            The share of such intervals that should hold what they are for, in (0, 1). How many do was measured: see the
-            documentation of AutoTD.
+            Nominal coverage, in (0, 1). The AutoTD page of the documentation reports the measured coverage.
         of
-            "value": what least squares leave open, and where experts differ. It knows nothing of values that no weights
-            of the features can give. "return": on-policy alone, and as wide everywhere.
+            "value": combines the least-squares uncertainty with the disagreement of the experts; it does not include
+            the error of approximating v by a linear function of the features. "return": on-policy only, and equally
+            wide everywhere.
         """
         low, high = self.interval_many([obs], coverage, of)[0]
         return float(low), float(high)
@@ -162,7 +162,7 @@ class AutoTD(BatchLearner):
     def interval_many(
         self, observations: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> Floats:  # fmt: skip
-        """The same for each of these observations: [observation, low and high]."""
+        """Return `interval` for each observation, [observation, (low, high)]."""
         choice(of, "of", "value", "return")
         if not 0 < fraction(coverage, "coverage") < 1:
             raise ValueError(f"coverage must be in (0, 1), such as 0.9; got {coverage}")
@@ -173,8 +173,8 @@ class AutoTD(BatchLearner):
             deviation = self._experts.return_error
             if deviation is None:
                 raise ValueError(
-                    "of: there is no interval for the return before anything was learnt, nor off-policy, where returns "
-                    "are those of another policy; take of='value'"
+                    "of: there is no interval for the return before the first update, nor off-policy, where returns "
+                    "are those of another policy; use of='value'"
                 )
         half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
         return np.column_stack([middle - half, middle + half])
@@ -182,14 +182,14 @@ class AutoTD(BatchLearner):
     # ---- the contract of a learner ----------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget the episode under way; keep what was learnt."""
+        """Discard the current episode; keep what was learned."""
         with self._guard:
             self._experts.end()
             for e in self.experts:
                 e.reset()
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments; the algorithm by its name, unless it is the default."""
+        """Return the constructor's arguments; the algorithm by name, unless it is the default."""
         params: dict[str, Any] = {"features": self.features}
         own = self.algorithm
         if own is not None and (own is not TrueOnlineTD or isinstance(self.features, Dense)):
@@ -197,7 +197,7 @@ class AutoTD(BatchLearner):
         return params | ({"experts": list(self.experts)} if self.experts else {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: with the class of the algorithm, which another process can import."""
+        """Support pickle and copy; the algorithm's class is included, so that another process can import it."""
         make, (kind, params, state) = super().__reduce__()
         return make, (kind, params | {"algorithm": self.algorithm}, state)
 
@@ -223,9 +223,9 @@ class AutoTD(BatchLearner):
             with self._guard:
                 if self._experts.enter(obs, next_obs, reward, gamma, rho, terminated, truncated) > 0:
                     return
-        super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # says what is wrong, if it is
+        super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # raises the error for invalid input
         for e in self.experts:
-            with suppress(Diverged):  # it predicts what it did, and loses its weight
+            with suppress(Diverged):  # its predictions stay as they were, and it loses its weight
                 e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
 
     def _learn_many(self, c: Transitions) -> None:
@@ -255,7 +255,7 @@ class AutoTD(BatchLearner):
         status = -1
         if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,):
             status = self._experts.learn(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
-        if status < 0:  # says what is wrong
+        if status < 0:  # raises the error for invalid input
             super()._learn(x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
         elif status == 0:
             raise Diverged(self.steps)
@@ -288,7 +288,7 @@ class AutoTD(BatchLearner):
 
 
 def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...]:
-    """The user's own experts."""
+    """Validate and copy the user's own experts."""
     if isinstance(experts, Learner) or not all(isinstance(e, Learner) for e in experts):
         raise TypeError(f"experts must be a list of learners, such as [td.LSTD(features, 0.9)]; got {experts!r}")
     for e in experts:
@@ -298,13 +298,13 @@ def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...
 
 
 def _known() -> dict[str, type[declare.Algorithm]]:
-    """Algorithms by name."""
+    """Return the declared algorithms by name."""
     kinds: dict[str, Any] = {name: kind for name, kind in LEARNERS.items() if hasattr(kind, "step")}
     return {name: kind for name, kind in kinds.items() if issubclass(kind, declare.Algorithm)}
 
 
 def _declared(algorithm: Any) -> type[declare.Algorithm]:
-    """The declaration that `algorithm` means."""
+    """Return the declaration that `algorithm` refers to."""
     if isinstance(algorithm, str) and algorithm not in _known():
         raise ValueError(f"algorithm must be one of {', '.join(_known())}, or a class; got {algorithm!r}")
     found = _known()[algorithm] if isinstance(algorithm, str) else algorithm

@@ -1,6 +1,6 @@
-"""One transition for a bank of learners, and the signal by which they are mixed.
+"""One transition of a bank of learners, and the signal that determines the weights of the mixture.
 
-With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, the expert's value error less the
+With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, the expert's value error minus the
 mixture's is
 
     E[(V - v)² - (u - v)²] = E[ c² - 2 c (v - u) ]
@@ -10,14 +10,15 @@ The first part is observed. The second follows from the mixture's own TD errors 
 
     Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        without v, and without bias
 
-The bank takes ẑ(s_t) = E[z_t | s_t] for z_t, learnt on the features from ẑ itself, one step back (after "expected
-eligibility traces", van Hasselt et al. 2021): the same mean for a table, and a variance without products of ρ.
+In place of z_t the bank uses ẑ(s_t) = E[z_t | s_t], learned on the features by bootstrapping from ẑ one step back
+("expected eligibility traces", van Hasselt et al. 2021). For a table this has the same mean, and its variance contains
+no products of ρ.
 
 The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
 products of ratios. λ may depend on the step taken: what a table converges to stays v.
 
-Plain functions: `auto.modules` puts them into a generated module, beside the learners' own `learn` and `clear`, the
-numbers that depend on the algorithm, and the runtime. `m` is `layout.Memory`, `s` its record of the bank.
+These are plain functions. `auto.modules` puts them into a generated module with the learners' own `learn` and `clear`,
+the numbers that depend on the algorithm, and the runtime. `m` is `layout.Memory`, `s` its record of the bank.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _Function = TypeVar("_Function")
 
 
 def lanewise(function: _Function) -> _Function:
-    """Say that a function's rows never overlap, so that its loop may run as vectors: see `compiled.lanewise`."""
+    """Declare that a function's rows never overlap, so that its loop can be vectorised: see `compiled.lanewise`."""
     function.lanewise = True  # type: ignore[attr-defined]
     return function
 
@@ -55,13 +56,13 @@ def lanewise(function: _Function) -> _Function:
 
 
 def largest_value(s: Any) -> float:
-    """The largest value that rewards and discounts so far allow."""
+    """Return the largest value that the rewards and discounts so far allow."""
     return s.most_reward * horizon(s.most_gamma, s.longest)
 
 
 @lanewise
 def mix(value: Floats, weight: Floats, limit: float) -> float:
-    """Σ p V, each V first brought within ±limit (NaN to 0)."""
+    """Return Σ p V, with each V clipped to ±limit (NaN to 0)."""
     u = 0.0
     for l in range(value.size):
         v = value[l]
@@ -72,7 +73,7 @@ def mix(value: Floats, weight: Floats, limit: float) -> float:
 
 
 def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int, own: Floats) -> float:
-    """Each expert's prediction at x, those of `own` as given, and the mixture's."""
+    """Compute each expert's prediction at x, those of `own` as given, and the mixture's."""
     lanes, first_own = s.age.size, m.value.size - own.size
     for j in range(n):
         sync(m, s, x[j])
@@ -86,7 +87,7 @@ def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int, own: Floats) -> float:
 
 
 def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> float:
-    """The mixture at an observation. Nothing is changed, so copies are averaged up to now on the way."""
+    """Predict at an observation without changing any state; averaged copies are brought up to date on the fly."""
     s = m.bank[0]
     lanes, first_own = s.age.size, scratch.size - own.size
     scratch[:] = 0.0
@@ -105,7 +106,7 @@ def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> fl
 
 
 def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> None:
-    """The mixture at each observation."""
+    """Predict at each observation."""
     for t in range(out.size):
         out[t] = predict_row(m, scratch, x[t], xv[t], own[t])
 
@@ -124,7 +125,7 @@ def add_signal(gain: Floats, noise: Floats, z: Floats, delta: float) -> None:
 
 @lanewise
 def add_distance(energy: Floats, value: Floats, z: Floats, u: float, keep: float) -> None:
-    """Put c = V - u in V's place and z = keep ẑ + c in ẑ's place; and Σ c²."""
+    """Replace V by c = V - u and ẑ by z = keep ẑ + c; add up Σ c²."""
     for l in range(energy.size):
         c = value[l] - u
         energy[l] += c * c
@@ -140,7 +141,7 @@ def subtract_from(row: Floats, total: Floats) -> None:
 
 
 def expect(m: Any, x: Ints, xv: Floats, norm: float) -> None:
-    """Move ẑ(x) towards z, and put it in z's place."""
+    """Move ẑ(x) towards z, and replace z by it."""
     n, error = len(x), m.value
     if norm == 0.0:
         fill(m.z, 0.0)
@@ -156,7 +157,7 @@ def expect(m: Any, x: Ints, xv: Floats, norm: float) -> None:
 
 
 def close(m: Any, s: Any, u_next: float) -> None:
-    """The mixture's TD error of the last step, and what it says of each expert."""
+    """Compute the mixture's TD error of the last step and its contribution to each expert's loss."""
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
     note_moment(m.systems, ERROR, error * error, m.counts[0].seen)
@@ -173,7 +174,7 @@ def larger(a: float, b: float) -> float:
 
 
 def take_tops(m: Any, lane: int) -> float:
-    """Set the bounds on a learner's weights and traces to the largest of each; that of the weights."""
+    """Set the bounds on a learner's weights and traces to the largest of each; return that of the weights."""
     weight, trace = 0.0, 0.0
     for f in range(m.F.shape[0]):
         for row in range(m.F.shape[1]):
@@ -189,7 +190,7 @@ def take_tops(m: Any, lane: int) -> float:
 
 
 def drop(m: Any) -> int:
-    """Take out learners beyond the bound, with their averaged copies. 0 if none is left."""
+    """Drop learners beyond the bound, with their averaged copies; return 0 if none is left."""
     s, lanes = m.bank[0], m.bank[0].age.size
     for k in range(lanes):
         if not take_tops(m, k) <= BOUND:
@@ -210,7 +211,7 @@ def drop(m: Any) -> int:
 
 
 def is_left(m: Any, s: Any) -> bool:
-    """Whether there is an expert."""
+    """Return whether any expert is left."""
     return s.drops < s.age.size or m.systems.b.shape[0] > 0
 
 
@@ -218,9 +219,10 @@ def advance(
     m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma_next: float, rho: float,
     terminated: bool, truncated: bool, checked: bool,
 ) -> int:  # fmt: skip
-    """One transition: 1, or 0 if it dropped the last learner.
+    """Learn from one transition; return 1, or 0 if it dropped the last learner.
 
-    Unless it is `checked` before: -1, with nothing done, for features out of range or if no learner was left.
+    Unless the transition was `checked` before, return -1 without any change if features are out of range or no learner
+    is left.
     """
     s, lanes, count, left = m.bank[0], m.state[0], m.counts[0], 1
     if not checked and (
@@ -279,7 +281,7 @@ def learn_rows(
     m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
     truncated: Bools,
 ) -> bool:  # fmt: skip
-    """Transitions in order, until the last learner is dropped. Whether any is left."""
+    """Learn from transitions in order, until the last learner is dropped; return whether any is left."""
     for t in range(reward.size):
         if not advance_(m, x[t], xv[t], y[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t]):
             return False
@@ -287,7 +289,7 @@ def learn_rows(
 
 
 def end(m: Any) -> None:
-    """Forget the episode: all traces."""
+    """End the episode: reset all traces."""
     clear(m.F, m.N, m.U, m.order, m.listed, m.state)
     fill(m.z, 0.0)
     m.errors[TRACE] = 0.0

@@ -1,13 +1,13 @@
-"""Robust coordinates of raw readings, which the least-squares experts work in: no unit, no offset, no outlier.
+"""Robust coordinates of raw readings for the least-squares experts: free of units, offsets and outliers.
 
 For each reading v, with m its running mean, M the largest deviation so far and q the second moment of deviations:
 
     e = clip(v - m, ±1.5 M),    M = max(M, |e|) unless clipped,    m += η e,    q += η (e² - q),    η = max(1/t, 10⁻³)
 
-An outlier is cut to 1.5 times the largest deviation so far. Where several follow one another closely, M grows by 1.5
-with each: a true change of scale is accepted after a few repeats, one outlier in a hundred never is. A
-coordinate is (m + e - c)/s, and 0 for a reading that has never moved. c and s change at t = 8, 16, 32, … only, and what
-was learnt is carried over exactly, since the features contain a constant.
+An outlier is clipped to 1.5 times the largest deviation so far. If several follow closely, M grows by 1.5 with each: a
+real change of scale is accepted after a few repetitions, one outlier in a hundred never is. A coordinate is
+(m + e - c)/s, and 0 for a reading that has never changed. c and s change only at t = 8, 16, 32, …; what was learned is
+then carried over exactly, since the features contain a constant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tdlambda.arrays import Floats
 from tdlambda.compiled import part
 
 CLIP = 1.5
-"""How far beyond the largest deviation so far a reading may be."""
+"""Largest allowed reading, relative to the largest deviation so far."""
 STREAK_KEPT, REPEATED = 0.8, 2.0
 """Readings beyond that are counted, the count fading by the first at every other reading; above the second, the largest
 deviation grows."""
@@ -27,19 +27,19 @@ LEAST_RATE = 1e-3
 MEAN, LARGEST, SQUARE, CENTER, SCALE, STREAK, ROWS = range(7)
 """Rows of the array `front`; its columns are the readings, the reward last."""
 TINY = 1e-12
-"""A deviation below this share of the reading is no motion."""
+"""A deviation below this share of the reading does not count as a change."""
 
 
 @part
 def clipped(front: Floats, i: int, v: float) -> float:
-    """A reading, brought within what was seen so far."""
+    """Return a reading, clipped to the range seen so far."""
     m, most = front[MEAN, i], CLIP * front[LARGEST, i]
     return min(max(v, m - most), m + most) if most > 0.0 else v
 
 
 @part
 def observe(front: Floats, i: int, v: float, t: float) -> float:
-    """Let a reading count; what it is after clipping."""
+    """Update the moments with a reading; return it after clipping."""
     deviation, most, seen = v - front[MEAN, i], front[LARGEST, i], v
     if front[SCALE, i] == 0.0 and abs(deviation) > TINY * abs(v):  # it moves: a first scale
         front[CENTER, i], front[SCALE, i] = front[MEAN, i], abs(deviation)
@@ -63,7 +63,7 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
 
 @part
 def place(front: Floats, x: Floats, out: Floats) -> None:
-    """The coordinates of an observation; the last is the constant 1."""
+    """Compute the coordinates of an observation; the last is the constant 1."""
     d = x.size
     for i in range(d):
         scale = front[SCALE, i]
@@ -73,7 +73,7 @@ def place(front: Floats, x: Floats, out: Floats) -> None:
 
 @part
 def moved(front: Floats, i: int) -> tuple[float, float]:
-    """The change of a coordinate to its present mean and deviation: new = factor old + shift; factor 0: none."""
+    """Return the change of a coordinate to its current mean and deviation, new = factor old + shift; factor 0: none."""
     center, scale = front[MEAN, i], math.sqrt(front[SQUARE, i])
     if not (front[SCALE, i] > 0.0 and scale > TINY * abs(center)):
         return 0.0, 0.0

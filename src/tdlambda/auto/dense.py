@@ -1,4 +1,4 @@
-"""The experts of `AutoTD` for observations that are vectors of readings: least squares and running means."""
+"""The experts of `AutoTD` for vectors of readings: least squares and running means."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CONSTANT = ("lam", "window", "mean_window", "pace", "prior", "room", "value", "
 
 
 def memory(d: int, own: int = 0) -> Memory:
-    """The arrays of experts that have learnt nothing."""
+    """Return the arrays of untrained experts."""
     D, every = d + 1, d <= FEW
     lam = LAMBDAS if every else (0.8,) if d <= MANY else ()
     window = [w * D for w in (WINDOWS if every else WINDOWS[:1])] if lam else []
@@ -63,23 +63,23 @@ def memory(d: int, own: int = 0) -> Memory:
 
 
 class Squares:
-    """Least squares with several λ and windows, running means, and 0: see `squares`."""
+    """Least squares with several λ and windows, running means, and the constant 0: see `squares`."""
 
     def __init__(self, features: Encoder, counts: Array, own: Sequence[str] = ()) -> None:
         self.memory, self.counts, self.own_names = memory(features.size, len(own)), counts, own
 
     @property
     def own(self) -> Floats:
-        """Predictions of the user's own experts at x and x', to be set before each transition."""
+        """Predictions of the user's own experts at x and x'; set them before each transition."""
         return self.memory.own
 
     @property
     def own_weights(self) -> Floats:
-        """Their shares in the mixture."""
+        """Weights of the user's own experts in the mixture."""
         return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
 
     def predict(self, index: Ints, value: Floats, own: Floats) -> float:  # noqa: ARG002, all features are active
-        """The mixture at an observation, where the user's own experts predict `own`."""
+        """Return the mixture's prediction at an observation, where the user's own experts predict `own`."""
         return self._predict_row(value, np.empty(self.memory.room.shape[1]), np.empty(self.memory.weight.size), own)
 
     @cached_property
@@ -88,18 +88,18 @@ class Squares:
         return partial(entry(squares.predict_row, self.memory, *given), self.memory)
 
     def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:  # noqa: ARG002
-        """The mixture at each observation."""
+        """Return the mixture's prediction at each observation."""
         return self.each(value, own)[0]
 
     def each(self, X: Floats, own: Floats) -> tuple[Floats, Floats]:
-        """The mixture and every expert [observation, expert]."""
+        """Return the predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.zeros(len(X)), np.zeros((len(X), self.memory.weight.size))
         squares.predict_rows(self.memory, np.ascontiguousarray(X), np.empty(self.memory.room.shape[1]), out, each, own)
         return out, each
 
     @property
     def coefficients(self) -> Array:
-        """The slope of the prediction in each feature, within what was seen so far."""
+        """The slope of the prediction in each feature, within the range seen so far."""
         m = self.memory
         n, scale = m.lam.size * m.window.size, m.front[SCALE, :-1]
         w = np.vstack([m.w.reshape(n, scale.size + 1), *m.gradient[::2]])[:, :-1]
@@ -108,20 +108,20 @@ class Squares:
         return np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0)
 
     def variance(self, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
-        """Of v about the prediction, at each observation: what least squares leave open, and where experts differ."""
+        """Return the variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
         out, each = self.each(value, np.tile(self.own[:1], (len(value), 1)))
         found: Floats = ((each - out[:, None]) ** 2) @ self.memory.weight
         return found + self._left_open(np.array([self._place(row) for row in value]))
 
     def _place(self, row: Floats) -> Floats:
-        """The coordinates of an observation."""
+        """Return the coordinates of an observation."""
         f = self.memory.front[:, :-1]
         limit = np.where(f[LARGEST] > 0, CLIP * f[LARGEST], np.inf)
         moved = np.clip(row, f[MEAN] - limit, f[MEAN] + limit) - f[CENTER]
         return np.append(np.divide(moved, f[SCALE], out=np.zeros(len(row)), where=f[SCALE] > 0), 1.0)
 
     def _left_open(self, X: Floats) -> Floats:
-        """The variance of w·x in these coordinates, of LSTD with the λ in the middle."""
+        """Return the variance of w·x in these coordinates, from LSTD with the middle λ."""
         m, middle = self.memory, self.memory.lam.size // 2
         if not m.number[0]["ready"] or not m.lam.size:
             return np.zeros(len(X))
@@ -139,18 +139,18 @@ class Squares:
 
     @property
     def value_error(self) -> float | None:
-        """√E[(v - u)²] at recent observations, as far as it can be estimated: what least squares leave open."""
+        """Least-squares estimate of √E[(v - u)²] at recent observations."""
         if self.memory.number[0]["steps"] < errors.RECENT * errors.SKIPPED or not self.memory.lam.size:
             return None
         return float(np.sqrt(self._left_open(self.memory.recent).mean()))
 
     @property
     def lam(self) -> float:
-        """The mean λ, by weight."""
+        """Weighted mean λ."""
         return mean_lam(self.experts())
 
     def experts(self) -> tuple[Expert, ...]:
-        """All of them, by weight."""
+        """Return all experts, sorted by weight."""
         m, s = self.memory, self.memory.number[0]
         kinds: list[Any] = [{"lam": float(lam), "kind": "LSTD", "window": float(w)} for lam in m.lam for w in m.window]
         kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in m.mean_window]
@@ -164,43 +164,43 @@ class Squares:
         return tuple(sorted(found, key=lambda e: -e.weight))
 
     def explain(self, steps: int) -> Explanation:
-        """Which experts carry the weight now."""
+        """Return an explanation of the current weights."""
         return Explanation(
             self.experts(), steps, steps, 0, 0, 0, clipped=int(self.memory.number[0]["clips"]),
             value_error=self.value_error, return_error=self.return_error,
         )  # fmt: skip
 
     def end(self) -> None:
-        """Forget the episode under way."""
+        """Discard the current episode."""
         squares.end(self.memory)
 
     def learn(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *numbers: Any) -> int:
-        """One transition: 1; -1, with nothing done, if its features are no good."""
+        """Learn from one transition; return 1, or -1 without any change if its features are invalid."""
         return self.enter(xv, yv, *numbers) if x.shape == y.shape else -1
 
     @cached_property
     def enter(self) -> Callable[..., int]:
-        """The machine code of one transition between vectors of any stride, with the memory bound to it."""
+        """Machine code of one transition between vectors of any stride, with the memory bound to it."""
         given = (_ANY, _ANY, 0.0, 0.0, 0.0, False, False)
         return partial(entry(squares.learn_row, self.memory, self.counts, *given), self.memory, self.counts)
 
     def learn_many(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> bool:  # noqa: ARG002
-        """Transitions in order; True: it never diverges."""
+        """Learn from transitions in order; return True, because it never diverges."""
         squares.learn_rows(self.memory, self.counts, *map(np.ascontiguousarray, (xv, yv, *columns)))
         return True
 
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Return the arrays of the state."""
         kept = {name: getattr(self.memory, name) for name in Memory._fields if name not in _CONSTANT}
         return kept | {"number": self.memory.number.view(np.float64)}
 
     def restored(self, seen: int) -> None:
-        """Nothing follows from them."""
+        """Do nothing: no state is derived from the arrays."""
 
     def require_sense(self, new: dict[str, Array]) -> None:
-        """Refuse what cannot have come about."""
+        """Validate a restored state."""
         s, seen = new["number"].view(squares.NUMBERS)[0], int(new["counts"][0])
         good = s["held"] == min(HELD, seen) and s["steps"] == (seen if seen >= HELD else 0)
         shares = bool((new["weight"] >= 0).all()) and abs(new["weight"].sum() - 1) < 1e-6

@@ -1,4 +1,4 @@
-"""Solves the small systems of equations of the least-squares experts."""
+"""Solver for the small linear systems of the least-squares experts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tdlambda.compiled import part
 
 @part
 def eliminate(L: Floats, w: Floats) -> bool:
-    """Put L⁻¹ w in w's place, by elimination with pivots; whether there is such a w. L is lost."""
+    """Replace w by L⁻¹ w, by elimination with pivoting; return whether it exists. L is overwritten."""
     n = w.size
     for k in range(n):
         pivot = k

@@ -1,4 +1,4 @@
-"""What an `AutoTD` believes, in numbers and in words."""
+"""The state of an `AutoTD`, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Expert:
-    """One expert: a learner or its average over time; or least squares, a running mean, or 0."""
+    """One expert: a learner or its averaged copy, a least-squares solution, a running mean, or the constant 0."""
 
     weight: float
-    """Its share in the prediction."""
+    """Its weight in the prediction, in [0, 1]."""
     error: float
-    """An estimate of its mean squared value error less that of the mixture."""
+    """Estimated mean squared value error, minus that of the mixture."""
     standard_error: float
-    """Of that estimate."""
+    """Standard error of `error`."""
     lam: float = math.nan
-    """λ; not a number where it is not known."""
+    """λ; NaN where it is unknown."""
     alpha: float | None = None
-    """Step size, of |x|² = 1; None where there is none."""
+    """Step size for |x|² = 1; None if the expert has none."""
     averaged: bool = False
     kind: str = "TD"
-    """"TD", "LSTD", "mean", "zero", or the name of one of your own."""
+    """"TD", "LSTD", "mean", "zero", or the name of your own expert."""
     window: float = math.inf
-    """Steps that it remembers."""
+    """Length of its memory, in steps."""
     ridge: float = 1.0
-    """κ, how strongly its weights are drawn to 0, where that is estimated: 1 is as estimated."""
+    """κ, the regularisation relative to the estimated one; 1 means as estimated."""
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """The expert's name in words."""
         last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
         return {
             "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
@@ -42,61 +42,61 @@ class Expert:
 
 
 def mean_lam(experts: Sequence[Expert]) -> float:
-    """The mean λ of experts, by weight."""
+    """Return the weighted mean λ of the experts."""
     known = [e for e in experts if not math.isnan(e.lam)]
     return sum(e.weight * e.lam for e in known) / max(sum(e.weight for e in known), 1e-300)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which α and λ carry the weight now, and how sure that is.
+    """The α and λ that have the weight now, and how certain that is.
 
-    Printed, it is a table of the experts with the most weight.
+    It prints as a table of the experts with the largest weights.
     """
 
     experts: tuple[Expert, ...]
-    """By weight, largest first; without those that diverged."""
+    """Experts that have not diverged, sorted by weight, largest first."""
     steps: int
     window: int
-    """Steps since the last change that was noticed; all if there was none."""
+    """Steps since the last detected change; all steps if there was none."""
     changes: int
     restarts: int
-    """Averaged copies that restarted because their learner was surely better, and systems of equations that forgot."""
+    """Averaged copies that restarted because their learner was significantly better, and least-squares resets."""
     diverged: int
-    """Learners that were dropped."""
+    """Number of learners that diverged and were dropped."""
     moves: int = 0
-    """How often the step sizes moved on, because most of the weight stood at one end of them."""
+    """How often the range of step sizes moved, because most of the weight was at one end."""
     clipped: int = 0
-    """Readings and rewards that were cut to 1.5 times the largest deviation so far."""
+    """Number of readings and rewards clipped to 1.5 times the largest deviation so far."""
     value_error: float | None = None
-    """An estimate of √E[(v - V)²] at recent observations: of what least squares leave open. None without them."""
+    """Least-squares estimate of √E[(v - V)²] at recent observations; None without least squares."""
     return_error: float | None = None
-    """An estimate of √E[(G - V)²] of recent predictions, G what followed. None off-policy."""
+    """Estimate of √E[(G - V)²] for recent predictions, G the observed return; None off-policy."""
 
     @property
     def effective(self) -> float:
-        """How many experts share the weight: 1 / Σ p²."""
+        """Effective number of experts, 1 / Σ p²."""
         return 1.0 / sum(e.weight**2 for e in self.experts) if self.experts else 0.0
 
     @property
     def averaged(self) -> float:
-        """The weight of averaged copies; it is small where the target moves."""
+        """Total weight of the averaged copies; it is small where the target changes over time."""
         return sum(e.weight for e in self.experts if e.averaged)
 
     @property
     def lam(self) -> float:
-        """The mean λ."""
+        """Weighted mean λ."""
         return mean_lam(self.experts)
 
     @property
     def thin(self) -> bool:
-        """Whether evidence is thin: not even half of the experts are surely worse than the mixture, by 2 errors."""
+        """Whether the evidence is thin: fewer than half of the experts are worse than the mixture by 2 errors."""
         worse = [e for e in self.experts if e.error > 2 * e.standard_error]
         return 2 * len(worse) < len(self.experts)
 
     @property
     def edge(self) -> str:
-        """ "smallest" or "largest", if the leading expert has the smallest or largest step size there is; else ""."""
+        """ "smallest" or "largest" if the leading expert has the smallest or largest step size; otherwise ""."""
         sizes = [e.alpha for e in self.experts if e.alpha is not None]
         leader = self.experts[0].alpha if self.experts else None
         if leader is None or len(set(sizes)) < 2:
@@ -104,7 +104,7 @@ class Explanation:
         return "smallest" if leader == min(sizes) else "largest" if leader == max(sizes) else ""
 
     def __str__(self) -> str:
-        """The table, and what there is to say of it."""
+        """Return the table, followed by remarks."""
         of_one_kind = f", the last {self.window:,} of one kind" if self.window < self.steps else ""
         shown = [e for e in self.experts if e.weight > 0.01]
         width = max((len(e.name) for e in shown), default=0)

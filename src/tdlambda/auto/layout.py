@@ -1,4 +1,4 @@
-"""The constants that the bank was settled with (docs/how-we-chose.md), and the names of all that it remembers.
+"""The constants of the bank (docs/how-we-chose.md), and the names of its state.
 
 A *lane* is one learner of the bank. Each has an *averaged copy*, its weights averaged over time. Both are *experts*: in
 rows of experts all learners come first, then all copies.
@@ -15,7 +15,7 @@ from tdlambda.compiled import numba
 from tdlambda.learners.base import Array
 
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-"""Step sizes, of |x|² = 1."""
+"""Step sizes for |x|² = 1."""
 BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
 """The grid moves by this factor, within these."""
 LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05
@@ -29,7 +29,7 @@ EXPERTS = 2 * LANES
 EVERY = 100
 """Steps between weight updates."""
 WINDOW = 4.0
-"""What was observed at step s weighs (s/t)^WINDOW at step t."""
+"""At step t, an observation of step s has the weight (s/t)^WINDOW."""
 SURE = 6.0
 """Standard errors at which an averaged copy restarts, or a short window replaces the long one."""
 SCALES = 6
@@ -37,7 +37,7 @@ SCALES = 6
 FIRST_SCALE, SCALE_RATIO = 5, 4
 """Lengths of the short windows in weight updates: 5, 20, 80, …"""
 LEAST_STEP = 0.1
-"""Least step size of the regression of z on the features."""
+"""Smallest step size of the regression of z on the features."""
 BEST_LAMBDA, BEST_ALPHA, PACE = 0.4, 0.1, 2.0
 """Preferred, other things equal: an averaged copy, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
 RAW, FAR_ALPHA, FAR_LAMBDA = 2.0, 2.0, 8.0

@@ -1,6 +1,6 @@
-"""A weight update of the mixture: what was observed since the last one joins the windows and decides the weights.
+"""A weight update of the mixture: new observations are added to the windows, which determine the weights.
 
-Plain functions: `auto.modules` puts them into generated modules. `m` is `layout.Memory`, `s` its record of the bank.
+These are plain functions; `auto.modules` puts them into generated modules. `m` is `layout.Memory`, `s` its record.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ if TYPE_CHECKING:  # what the generated module has besides
 
 
 def join(total: Floats, new: Floats, keep: float) -> None:
-    """Total = keep total + new, of sums over a window."""
+    """Update sums over a window: total = keep total + new."""
     for row in range(total.shape[0]):
         for l in range(total.shape[1]):
             total[row, l] = keep * total[row, l] + new[row, l]
 
 
 def inherit(sums: Floats, to: int, of: Floats, l: int) -> None:
-    """Let one expert have the sums of another, or of another window."""
+    """Copy the sums of another expert, or of another window, to an expert."""
     for row in range(sums.shape[0]):
         sums[row, to] = of[row, l]
 
 
 def loss(sums: Floats, l: int) -> float:
-    """Σ c² - 2 Σ δẑ: an estimate of an expert's squared error less that of the mixture."""
+    """Return Σ c² - 2 Σ δẑ, an estimate of an expert's squared error minus that of the mixture."""
     return sums[ENERGY, l] - 2 * sums[GAIN, l]
 
 
 def takes_part(s: Any, l: int) -> bool:
-    """Whether an expert was not dropped."""
+    """Return whether an expert is still in use."""
     return l >= 2 * s.age.size or s.dropped[l % s.age.size] == 0
 
 
 def gather(m: Any, s: Any) -> None:
-    """Let what was observed since the last weight update join every window."""
+    """Add the observations since the last weight update to every window."""
     finite = True
     for row in range(m.since.shape[0]):
         for l in range(m.since.shape[1]):
             finite &= abs(m.since[row, l]) < math.inf
-    if not finite:  # numbers beyond all bounds say nothing
+    if not finite:  # numbers that are not finite carry no information
         m.since[:, :] = 0.0
     s.window += EVERY
     keep = (1.0 - EVERY / s.window) ** WINDOW
@@ -83,9 +83,9 @@ def gather(m: Any, s: Any) -> None:
 
 
 def notice_change(m: Any, s: Any) -> None:
-    """The shortest window in which some expert surely beats the mixture replaces the long one.
+    """Replace the long window by the shortest one in which some expert significantly beats the mixture.
 
-    Before a change the mixture is about the best; so if it is surely beaten, what was observed long ago misleads.
+    Without a change the mixture is about the best; if it is significantly beaten, old observations mislead.
     """
     for i in range(SCALES):
         beaten = False
@@ -102,7 +102,7 @@ def notice_change(m: Any, s: Any) -> None:
 
 
 def surely_worse(m: Any, s: Any, l: int, other: int, age: float) -> bool:
-    """Whether an expert is surely worse than another in some window that is shorter than `age`."""
+    """Return whether an expert is significantly worse than another in some window shorter than `age`."""
     worse = False
     for i in range(SCALES):
         now = m.short[i]
@@ -112,7 +112,7 @@ def surely_worse(m: Any, s: Any, l: int, other: int, age: float) -> bool:
 
 
 def begin_as(m: Any, l: int, other: int) -> None:
-    """Let an expert have the evidence of another, whose weights it has taken over."""
+    """Copy the evidence of another expert, whose weights were copied too."""
     m.z[l] = m.z[other]
     inherit(m.long, l, m.long, other)
     for i in range(SCALES):
@@ -122,7 +122,7 @@ def begin_as(m: Any, l: int, other: int) -> None:
 
 
 def restart_copies(m: Any, s: Any) -> None:
-    """An averaged copy that is surely worse than its learner, in some window within its life, restarts from there."""
+    """Restart averaged copies that are significantly worse than their learner in some window within their life."""
     lanes = s.age.size
     for k in range(lanes):
         if surely_worse(m, s, lanes + k, k, EVERY * s.age[k]):
@@ -133,7 +133,7 @@ def restart_copies(m: Any, s: Any) -> None:
 
 
 def move_grid(m: Any, s: Any) -> None:
-    """If most of the learners' weight is at an end of the step sizes, those of the other end go beyond it."""
+    """Move the range of step sizes if most of the learners' weight is at one end."""
     lanes, low, high, at_low, at_high, total = s.age.size, math.inf, 0.0, 0.0, 0.0, 0.0
     for k in range(lanes):
         if s.dropped[k] == 0:
@@ -156,7 +156,7 @@ def move_grid(m: Any, s: Any) -> None:
 
 
 def move_lane(m: Any, s: Any, k: int, other: int) -> None:
-    """Let a learner and its averaged copy go on as another's."""
+    """Copy another learner and its averaged copy into a lane."""
     lanes = s.age.size
     for f in range(m.synced.size):
         sync(m, s, f)
@@ -171,7 +171,7 @@ def move_lane(m: Any, s: Any, k: int, other: int) -> None:
 
 
 def restart_systems(m: Any, s: Any) -> None:
-    """A system whose experts are all surely worse than the mixture, in a window much shorter than its life, forgets."""
+    """Reset a system if all its experts are significantly worse than the mixture in a much shorter window."""
     q = m.systems
     for l in range(q.lam.size):
         first = 2 * s.age.size + l * q.ridge.size
@@ -186,11 +186,11 @@ def restart_systems(m: Any, s: Any) -> None:
 
 
 def averaged(w: float, copy: float, age: float, behind: int) -> float:
-    """A weight of a copy of this age that is so many weight updates behind, during which w did not change.
+    """Bring an averaged weight up to date that is `behind` weight updates late, during which w did not change.
 
-    At its i-th weight update a copy takes w̄ += min(1, 2/i) (w - w̄), so that what it saw at i weighs in proportion to
-    i; the product of 1 - 2/i over the last ones is a(a-1) / (i(i-1)) with a = i - behind, and 0 where they reach back
-    to 1.
+    At its i-th weight update a copy applies w̄ += min(1, 2/i) (w - w̄), so that the w of update i has a weight
+    proportional to i. The product of 1 - 2/i over the last updates is a(a-1) / (i(i-1)) with a = i - behind, and 0 if
+    they reach back to 1.
     """
     before = age - behind
     if behind == 0:
@@ -199,7 +199,7 @@ def averaged(w: float, copy: float, age: float, behind: int) -> float:
 
 
 def sync(m: Any, s: Any, f: int) -> None:
-    """Average a feature's copies up to the last weight update. To be called before its w changes after that."""
+    """Bring a feature's averaged copies up to the last weight update; call it before w changes."""
     behind = s.updates - m.synced[f]
     if behind > 0:
         for k in range(s.age.size):
@@ -208,19 +208,19 @@ def sync(m: Any, s: Any, f: int) -> None:
 
 
 def sync_all(m: Any) -> None:
-    """The same for every feature."""
+    """Bring the averaged copies of all features up to date."""
     for f in range(m.synced.size):
         sync(m, m.bank[0], f)
 
 
 def prior(alpha: float, lam: float, is_copy: bool, steps: float, features: int) -> float:
-    """-log of the preference for an expert before anything is observed of it."""
+    """Return the prior penalty of an expert, -log of its prior weight."""
     best = min(BEST_ALPHA, PACE / math.sqrt(max(1.0, steps / features)))
     return FAR_ALPHA * abs(math.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if is_copy else RAW)
 
 
 def weigh(m: Any, s: Any) -> None:
-    """Weights p ∝ exp(-prior - loss / 2σ²), σ² the noise of the signal for each Σ c²."""
+    """Compute the weights p ∝ exp(-prior - loss / 2σ²), σ² the noise of the signal for each Σ c²."""
     lanes, features, q = s.age.size, m.synced.size, m.systems
     noise, seen = 0.0, 0.0
     for l in range(m.weight.size):
@@ -252,7 +252,7 @@ def weigh(m: Any, s: Any) -> None:
 
 
 def update_weights(m: Any) -> None:
-    """All of it."""
+    """Perform a complete weight update."""
     s = m.bank[0]
     gather(m, s)
     notice_change(m, s)

@@ -1,4 +1,4 @@
-"""The generated module of a bank: its functions, beside the lanes of an algorithm."""
+"""The generated module of a bank: its functions, together with the lanes of an algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEPT = {kept!r}
 SIZES, WEIGHTS, WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = {numbers!r}
 '''
 _APART = ("learn_row", "learn_rows", "predict_row", "predict_rows", "end", "sync_all", "drop", "update_weights")
-"""Functions that are not compiled into their callers."""
+"""Functions that are not inlined."""
 
 
 @cache
@@ -39,7 +39,7 @@ def lanes_type(algorithm: type[declare.Algorithm]) -> Any:
 
 @cache
 def module_of(algorithm: type[declare.Algorithm]) -> ModuleType:
-    """The generated module for a bank of this algorithm."""
+    """Return the generated module for a bank of this algorithm."""
     model = Model(algorithm)
     learners = load(f"lanes_{model.name}", lanes.generate(model, one_hot=False, bounded=False))
     tops = [learners.NAMES.index(name) if name in learners.NAMES else -1 for name in ("V_weight_top", "V_trace_top")]

@@ -1,23 +1,23 @@
-"""Experts for dense features, and their mixture: least squares with several λ and windows, running means, and 0.
+"""Experts for dense features and their mixture: least squares with several λ and windows, running means, and 0.
 
 LSTD(λ) in the coordinates of `coordinates`, for each λ and window w, f = 1 - 1/w:
 
     z += g x,    A = f A + ρ z (x - γ'x')ᵀ,    b = f b + ρ z r,    z *= min(ρ, 1) γ' λ
     weights = (A + RIDGE diag(q/s²))⁻¹ b        by elimination, often at first, seldom later
 
-A running mean is LSTD(1) on the constant alone. Where there are many features, experts by gradients too, for each step
-size α and λ, as distances w·x from the mean of all steps, with a step that never goes beyond half of its TD error:
+A running mean is LSTD(1) on the constant alone. With many features there are also gradient experts, for each step size
+α and λ. They predict the distance w·x from the mean of all steps, and no step removes more than half of its TD error:
 
     e += x,    δ = r + (γ' - 1) mean - w·(x - γ'x'),    w += min(α/E|x|², ½ / max(e·(x - γ'x'), |x|²)) ρ δ e
 
-and their averages over time. The expert 0 takes part once an episode has ended: before, rewards have no origin.
-The mixture u = Σ p V is weighed as in `bank`, with a raw trace:
+together with their averaged copies. The expert 0 takes part once an episode has ended; before, rewards have no origin.
+The weights of the mixture u = Σ p V are computed as in `bank`, with a raw trace:
 
     c = V - u,    δ = ρ (r + γ'u' - u),    ζ = γ min(ρ,1)/E[min(ρ,1)] ζ + g c
     loss = Σ g c² - 2 Σ δζ,    noise = Σ (δζ)² / Σ g c²,    p ∝ exp(-prior - loss / 2 noise)
 
-with sums in which step s weighs (s/t)² at step t. g is 1 unless the unit of rewards falls: if r - r⁻ is a hundred times
-smaller than before, old evidence would outweigh all that is new, so that what is new gets a larger g.
+with sums in which step s has the weight (s/t)² at step t. g is 1 unless the scale of rewards falls: if r - r⁻ becomes a
+hundred times smaller, old evidence would outweigh all new evidence, so new evidence gets a larger g.
 `m` is a `Memory`, `s` its record of numbers.
 """
 
@@ -130,7 +130,7 @@ def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
 
 @part
 def solve(m: Any, l: int, f: int) -> None:
-    """The weights of one expert; the running mean where the system has no solution."""
+    """Compute the weights of one expert; the running mean if the system has no solution."""
     w, d = m.w[l, f], m.z.shape[1] - 1
     if not solved(m.A[l, f], m.b[l, f], m.room[3], w, m.room[4:]):
         w[:] = 0.0
@@ -149,7 +149,7 @@ def take_ridge(m: Any) -> None:
 
 @part
 def limits(s: Any) -> tuple[float, float]:
-    """The least and the largest value that rewards and discounts so far allow."""
+    """Return the smallest and the largest value that the rewards and discounts so far allow."""
     horizon = 10.0 * s.longest
     if s.most_gamma < 1.0:
         whole = 1.0 / (1.0 - s.most_gamma)
@@ -165,7 +165,7 @@ def limits(s: Any) -> tuple[float, float]:
 
 @part
 def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float, own: Floats) -> None:
-    """Each expert's prediction, within limits."""
+    """Compute each expert's prediction, clipped to the limits."""
     ready, k = m.number[0].ready > 0.0, 0
     for l in range(m.w.shape[0]):
         for f in range(m.w.shape[1]):
@@ -197,7 +197,7 @@ def product(w: Floats, x: Floats) -> float:
 
 @brief
 def predict_row(m: Any, X: Floats, x: Floats, each: Floats, own: Floats) -> float:
-    """The mixture at an observation, and each expert's prediction. x is room: others may predict at the same time."""
+    """Predict at an observation, with the mixture and each expert. x is a private buffer, for concurrent calls."""
     s = m.number[0]
     if s.held < HELD:
         mean = s.raw_sum / s.raw_weight if s.raw_weight > 0.0 else 0.0
@@ -221,7 +221,7 @@ def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats, own: F
 
 @part
 def close(m: Any, u_next: float) -> None:
-    """The mixture's TD error of the last step, and what it says of each expert."""
+    """Compute the mixture's TD error of the last step and its contribution to each expert's loss."""
     s = m.number[0]
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
@@ -234,7 +234,7 @@ def close(m: Any, u_next: float) -> None:
 
 @part
 def weigh(m: Any, t: float) -> None:
-    """Weights p ∝ exp(-prior - loss / 2 noise)."""
+    """Compute the weights p ∝ exp(-prior - loss / 2 noise)."""
     noise, seen, p, zero = 0.0, 0.0, m.weight, m.w.shape[0] * m.w.shape[1] + m.mean_window.size - 1
     energy, gain, spread = m.sums
     for k in range(p.size):
@@ -297,7 +297,7 @@ def note_size(s: Any, change: float) -> None:
 
 @part
 def change_coordinates(m: Any) -> None:
-    """Move to the present means and deviations, and carry over what was learnt: A, b and z are linear in x."""
+    """Change to the current means and deviations, carrying over what was learned: A, b and z are linear in x."""
     d = m.z.shape[1] - 1
     for i in range(d):
         factor, shift = moved(m.front, i)
@@ -326,7 +326,7 @@ def change_coordinates(m: Any) -> None:
 def learn_squares(
     m: Any, x: Floats, y: Floats, reward: float, gamma: float, rho: float, evidence: float
 ) -> None:  # fmt: skip
-    """Traces, A and b of every λ and window."""
+    """Update the traces, A and b of every λ and window."""
     difference, D = m.room[2], x.size
     for i in range(D):
         difference[i] = x[i] - gamma * y[i]
@@ -389,7 +389,7 @@ def learn_means(m: Any, reward: float, gamma: float, rho: float) -> None:
 
 @part
 def advance(m: Any, h: Floats) -> None:
-    """One transition, as a row of `held`."""
+    """Learn from one transition, given as a row of `held`."""
     s, x, y, d = m.number[0], m.room[0], m.room[1], m.front.shape[1] - 1
     X, Y, reward, gamma, rho = h[:d], h[d : 2 * d], h[2 * d], h[2 * d + 1], h[2 * d + 2]
     terminated, truncated = h[2 * d + 3] == 1.0, h[2 * d + 3] == 2.0
@@ -485,7 +485,7 @@ def end(m: Any) -> None:
 
 @part
 def median(values: Floats) -> float:
-    """The median, after sorting in place."""
+    """Return the median, after sorting in place."""
     for i in range(1, values.size):
         v, j = values[i], i
         while j > 0 and values[j - 1] > v:
@@ -515,7 +515,7 @@ def take_medians(m: Any) -> None:
 def take(
     m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
 ) -> None:  # fmt: skip
-    """One transition: held back at first, with the others; then learnt from."""
+    """Take one transition: the first ones are held back, later ones are learned from."""
     s, d = m.number[0], X.size
     held = int(s.held)
     h = m.held[held if held < HELD else 0]
@@ -544,7 +544,7 @@ def learn_row(
     m: Any, counts: Array, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool,
     truncated: bool,
 ) -> int:  # fmt: skip
-    """One transition: 1; or -1, with nothing done, if something in it cannot be."""
+    """Learn from one transition; return 1, or -1 without any change if it is invalid."""
     d = m.front.shape[1] - 1
     if X.size != d or Y.size != d or check(reward, gamma, rho) != OK or not (finite(X) and finite(Y)):
         return -1
@@ -558,7 +558,7 @@ def learn_rows(
     m: Any, counts: Array, X: Floats, Y: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
     truncated: Bools,
 ) -> None:  # fmt: skip
-    """Transitions in order, which are checked."""
+    """Learn from validated transitions, in order."""
     for t in range(reward.size):
         learn_row(m, counts, X[t], Y[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t])
 

@@ -1,18 +1,19 @@
-"""Experts by least squares for sparse features: LSTD(λ), its weights drawn to 0 as much as the noise asks for.
+"""Least-squares experts for sparse features: LSTD(λ), regularised according to the noise.
 
     z += x,    A += ρ z (x - γ'x')ᵀ,    b += ρ z r,    C += diag(ρ² z²),    z *= min(ρ, 1) γ' λ
 
-b = A w + noise, whose covariance is about σ² C if the TD errors at the true values have the variance σ². If the weights
-have the variance τ² a priori, the most probable ones are
+b = A w + noise. The noise has a covariance of about σ² C if the TD errors at the true values have the variance σ². If
+the weights have the prior variance τ², the most probable weights are
 
     (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b
 
-with κ = 1; there are experts with other κ too. σ² is the mean of the mixture's δ²; τ² that under which what was seen
-is most probable (MacKay 1992, "Bayesian interpolation"), but not much less than the mixture's own E[u²]/E|x|².
+with κ = 1; there are also experts with other κ. σ² is the mean of the mixture's δ²; τ² maximises the evidence (MacKay
+1992, "Bayesian interpolation"), but is not much less than the mixture's own E[u²]/E|x|².
 
-Systems are solved often at first and seldom later. A step costs in proportion to the active features times all.
+Systems are solved often at first and rarely later. The cost of a step is proportional to the active features times all
+features.
 
-They depend on no algorithm, so they are compiled once for all banks. `q` is `layout.Systems`.
+The code does not depend on the algorithm, so it is compiled once for all banks. `q` is `layout.Systems`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tdlambda.core.runtime import add_scaled, fill
 from tdlambda.engine.block import aligned
 
 MANY = 256
-"""With more features there are no systems."""
+"""Largest number of features with systems."""
 LAMBDAS, RIDGES = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0)
 """λ and κ."""
 FADED = 0.05
@@ -47,7 +48,7 @@ ERROR, VALUE, NORM = range(3)
 
 
 def first_systems(n: int) -> Systems:
-    """Systems that have seen nothing."""
+    """Return empty systems."""
     lams, ridges = (LAMBDAS, RIDGES) if n <= MANY else ((), ())
     L, R, size, n = len(lams), len(ridges), n, n if lams else 0
     return Systems(
@@ -62,7 +63,7 @@ def first_systems(n: int) -> Systems:
 def learn_systems(
     q: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
 ) -> None:  # fmt: skip
-    """Traces, A, b and C."""
+    """Update the traces, A, b and C."""
     decay = min(rho, 1.0) * gamma
     for l in range(q.lam.size):
         z = q.trace[l]
@@ -88,7 +89,7 @@ def note_moment(q: Any, row: int, value: float, seen: int) -> None:
 
 @kernel
 def solve_some(q: Any, steps: int) -> None:
-    """Solve the systems whose turn it is."""
+    """Solve the systems that are due."""
     for l in range(q.lam.size):
         if steps >= q.due[l]:
             n = q.b.shape[1]
@@ -185,7 +186,7 @@ def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
 
 @kernel
 def fade(q: Any, l: int, steps: float) -> None:
-    """Let what was observed so far weigh no more than so many steps."""
+    """Reduce the weight of all earlier observations to that of a number of steps."""
     keep = min(1.0, steps / q.age[l]) if q.age[l] > 0.0 else 1.0
     q.age[l] *= keep
     q.due[l] = 0.0

@@ -1,4 +1,4 @@
-"""The experts of `AutoTD` where features are sparse: learners with traces, and their averages over time."""
+"""The experts of `AutoTD` for sparse features: learners with traces, and their averaged copies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNTERS = ("under_way", "n_live")
 
 
 class Learners:
-    """24 learners of one algorithm and their averages: see `bank`."""
+    """24 learners of one algorithm and their averaged copies: see `bank`."""
 
     def __init__(self, features: Encoder, algorithm: Any, counts: Array, own: Sequence[str] = ()) -> None:
         self.size, self.module, self.own_names = features.size, module_of(algorithm), own
@@ -76,16 +76,16 @@ class Learners:
 
     @property
     def own(self) -> Floats:
-        """Predictions of the user's own experts at x and x', to be set before each transition."""
+        """Predictions of the user's own experts at x and x'; set them before each transition."""
         return self.memory.own
 
     @property
     def own_weights(self) -> Floats:
-        """Their shares in the mixture."""
+        """Weights of the user's own experts in the mixture."""
         return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
 
     def predict(self, index: Ints, value: Floats, own: Floats) -> float:
-        """The mixture at an observation, where the user's own experts predict `own`."""
+        """Return the mixture's prediction at an observation, where the user's own experts predict `own`."""
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
         return self._predict_row(np.empty(self.memory.weight.size), x, xv, own)
 
@@ -95,7 +95,7 @@ class Learners:
         return partial(entry(self.module.predict_row, self.memory, *given), self.memory)
 
     def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:
-        """The mixture at each observation."""
+        """Return the mixture's prediction at each observation."""
         out, scratch = np.empty(len(index)), np.empty(self.memory.weight.size)
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
         self._predict_rows(out, scratch, x, xv, own)
@@ -118,7 +118,7 @@ class Learners:
         return np.hstack([m.F[:, 0], m.copies[:, 0], m.systems.solved[:, 0]])
 
     def variance(self, index: Ints, value: Floats) -> Floats:
-        """Of v about the prediction, at each observation: what least squares leave open, and where experts differ."""
+        """Return the variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
         m, q = self.memory, self.memory.systems
         W, p = self.weights(), m.weight[: m.weight.size - len(self.own_names)]
         V = np.einsum("tj,tjk->tk", value, W[index])
@@ -141,7 +141,7 @@ class Learners:
 
     @property
     def value_error(self) -> float | None:
-        """√E[(v - u)²] at recent observations, as far as it can be estimated."""
+        """Estimate of √E[(v - u)²] at recent observations."""
         known = min(errors.RECENT, int(self.memory.counts["seen"][0]) // errors.SKIPPED)
         if known < errors.RECENT or not self.memory.systems.lam.size:
             return None
@@ -149,11 +149,11 @@ class Learners:
 
     @property
     def lam(self) -> float:
-        """The mean λ, by weight."""
+        """Weighted mean λ."""
         return mean_lam(self.experts())
 
     def experts(self) -> tuple[Expert, ...]:
-        """All that were not dropped, by weight."""
+        """Return all experts that were not dropped, sorted by weight."""
         m, bank, n = self.memory, self.bank, layout.LANES
         count = max(1.0, float(bank["count"]))
         # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
@@ -169,7 +169,7 @@ class Learners:
         return tuple(sorted(left, key=lambda e: -e.weight))
 
     def explain(self, steps: int) -> Explanation:
-        """Which experts carry the weight now."""
+        """Return an explanation of the current weights."""
         window = min(steps, round(float(self.bank["window"])) + steps % layout.EVERY)
         changes, restarts, drops, moves = (int(self.bank[k]) for k in ("changes", "restarts", "drops", "moves"))
         return Explanation(
@@ -178,29 +178,29 @@ class Learners:
         )  # fmt: skip
 
     def end(self) -> None:
-        """Forget the episode under way."""
+        """Discard the current episode."""
         self.module.end(self.memory)
 
     def learn(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *numbers: Any) -> int:
-        """One transition: 1; 0 if it dropped the last learner; -1, with nothing done, if its features are no good."""
+        """Learn from one transition; return 1, 0 if it dropped the last learner, or -1 if its features are invalid."""
         x, y = (np.ascontiguousarray(index, dtype=np.int64) for index in (x, y))
         xv, yv = (np.ascontiguousarray(value, dtype=np.float64) for value in (xv, yv))
         return self._learn_row(x, xv, y, yv, *numbers)
 
     @cached_property
     def _learn_row(self) -> Callable[..., int]:
-        """The machine code with the memory bound to it: looking for it costs more than an update."""
+        """Machine code with the memory bound to it; looking it up would cost more than an update."""
         given = (np.zeros(1, np.int64), np.zeros(1)) * 2
         return partial(entry(self.module.learn_row, self.memory, *given, 0.0, 0.0, 0.0, False, False), self.memory)
 
     def learn_many(self, *columns: Any) -> bool:
-        """Transitions in order; whether a learner is left."""
+        """Learn from transitions in order; return whether a learner is left."""
         return bool(self.module.learn_rows(self.memory, *map(np.ascontiguousarray, columns)))
 
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Arrays that hold everything learnt."""
+        """Return the arrays of the state."""
         m = self.memory
         arrays = (
             "F",
@@ -229,11 +229,11 @@ class Learners:
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
 
     def restored(self, seen: int) -> None:
-        """Such arrays have been taken over: what follows from them."""
+        """Recompute what is derived from restored arrays."""
         self.memory.state["steps"] = seen
 
     def require_sense(self, new: dict[str, Array]) -> None:
-        """Refuse indices that compiled code would follow out of its arrays, and numbers that cannot be."""
+        """Validate restored arrays: indices must be within bounds and numbers within range."""
         n, listed = int(new["n_live"][0]), np.zeros(self.size, dtype=np.int64)
         live = new["order"][: max(0, n)]
         good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
@@ -256,7 +256,7 @@ class Learners:
 
 @cache
 def _first_state() -> Array:
-    """The record of a bank that has learnt nothing."""
+    """Return the record of an untrained bank."""
     state = layout.record(layout.STATE)
     state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
     return state

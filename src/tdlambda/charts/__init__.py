@@ -1,9 +1,9 @@
-"""Charts: one short function each, from tidy data to an Altair chart that a page, a paper and a notebook share.
+"""Charts: functions from tidy data to Altair charts, for pages, papers and notebooks.
 
 from tdlambda import charts
 
 chart = charts.u_curves(rows)          # rows: a data frame, or mappings, with series, alpha, mean, low, high
-chart.properties(width=400)            # any of it can be changed: it is an Altair chart
+chart.properties(width=400)            # it is an Altair chart: everything can be changed
 charts.save(chart, "u-curves.pdf")     # or .svg, .png
 """
 

@@ -1,4 +1,4 @@
-"""What an agent earned as it learnt: episodes, their running mean, and evaluations."""
+"""The learning curve of an agent: returns, their running mean, and evaluations."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from tdlambda.charts.style import finished
 
 MOST = 2000
-"""So many episodes are drawn at most; of more, evenly chosen ones."""
+"""Largest number of episodes drawn; beyond it they are evenly sampled."""
 
 
 def learning_curve(curve: Any, window: int = 20) -> Any:
-    """Returns over steps: a dot for each episode, their running mean, and evaluation episodes beside it.
+    """Plot returns against steps: a dot for each episode, their running mean, and evaluations.
 
     Parameters
     ----------
     curve
         A `td.control.LearningCurve`.
     window
-        Episodes that the running mean is over.
+        Number of episodes in the running mean.
     """
     ends, returns = curve.ends, curve.returns
     sums = np.concatenate([[0.0], np.cumsum(returns)])

@@ -1,4 +1,4 @@
-"""What agents would do: the greedy action on the map of a gridworld, over two dimensions, or at each state."""
+"""Greedy policies: on the map of a gridworld, over two dimensions, or over states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def policy_tiles(
     rows: Rows, actions: Sequence[str], axes: Axes = None, *, shade: str = "agreed", domain: Domain = (0, 1),
     size: tuple[int, int] = (250, 210),
 ) -> Any:  # fmt: skip
-    """The greedy action on a grid of states, where its name is written, or over two dimensions, where it has a colour.
+    """Plot the greedy action on a grid of states, as text, or over two dimensions, as colour.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def policy_tiles(
 
 
 def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Any:
-    """The greedy action at each state: a column is a state, a row an action.
+    """Plot the greedy action at each state: columns are states, rows are actions.
 
     Parameters
     ----------

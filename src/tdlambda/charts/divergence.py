@@ -1,4 +1,4 @@
-"""Where runs diverged."""
+"""Share of diverged runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tdlambda.charts.tidy import Rows, records
 
 
 def divergence(rows: Rows, width: int = 560) -> Any:
-    """The share of runs that diverged, by method and α.
+    """Plot the share of runs that diverged, by method and α.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Errors in a table, in the thesis' colours."""
+"""A coloured table of errors, as in Zhao (2020)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CELL = (82, 34)
 
 
 def error_table(rows: Rows, title: str = "") -> Any:
-    """A row for each α, a column for each series: blue is the least error, white the median, red the largest.
+    """Draw a table of errors by α and series; blue is the smallest, white the median, red the largest.
 
-    The best of a row is bold.
+    The best of each row is bold.
 
     Parameters
     ----------

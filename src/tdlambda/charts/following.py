@@ -1,4 +1,4 @@
-"""What a learner believed on the way, beside the truth: λ and V by state, the error, and its estimates over time."""
+"""The history of a learner: λ and V by state, the error, and its estimates over time, with exact values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOK: dict[str, Any] = {"width": 1.6, "shape": "circle"}
 
 
 def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
-    """A line over the states for each of a few moments, the later the darker; in black what is exact.
+    """Plot a line over the states for each of a few moments, darker for later ones; exact values are black.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tup
 
 
 def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
-    """A few lines over the steps, and dashed what each should be.
+    """Plot a few lines over time, with their exact values dashed.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
         Width and height, in pixels.
     """
     some = [row | {"x": row["step"]} for row in records(rows)]
-    learnt = [row | {"width": 1.6} for row in some]
+    learned = [row | {"width": 1.6} for row in some]
     order = list(dict.fromkeys(row["series"] for row in some))
     exact = [
         row | {"colour": looks(order.index(row["series"]), "")["colour"], "series": f"{row['series']}, exact",
                "label": "", "mean": row["exact"], "width": 1, "dash": [4, 3]}
         for row in some if row.get("exact") is not None
     ]  # fmt: skip
-    return lines([*learnt, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
+    return lines([*learned, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
 
 
 def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:
-    """Charts side by side, each under what it shows."""
+    """Place charts side by side, each with its title."""
     titled = [part.properties(title=name) for name, part in parts.items()]
     return finished(alt.concat(*titled, columns=columns))

@@ -1,4 +1,4 @@
-"""λ over states, on a grid or a map, and in time."""
+"""λ over states, on a grid or a map, and over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHADE = alt.FillOpacity("lam:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]
 
 
 def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
-    """λ of each state, a line for each method.
+    """Plot λ of each state, with a line for each method.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
 
 
 def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)) -> Any:
-    """λ on a grid of states, or over two dimensions of observations: the darker the larger.
+    """Plot λ on a grid of states, or over two dimensions of observations; darker is larger.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)
 
 
 def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 200), warm_up: float = 0) -> Any:
-    """λ of each state, a row, as it moved in time: the darker the larger.
+    """Plot λ of each state (row) over time; darker is larger.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 
 
 
 def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 220)) -> Any:
-    """The median λ of very many observations as it moved in time; the band holds 80 % of them.
+    """Plot the median λ of many observations over time; the band contains 80 % of them.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 
 
 
 def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "series", columns: int = 3) -> Any:
-    """The same chart for each series, side by side, each under its name."""
+    """Draw the same chart for each series, side by side, each under its name."""
     some = records(rows)
     parts = []
     for name in dict.fromkeys(row[by] for row in some):

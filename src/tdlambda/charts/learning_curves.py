@@ -1,4 +1,4 @@
-"""Errors as runs learn."""
+"""Learning curves."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def learning_curves(
     warm_up: float = 0,
     size: tuple[int, int] = (560, 360),
 ) -> Any:
-    """Mean error over steps or episodes with its 95 % interval.
+    """Plot mean error against steps or episodes, with its 95 % interval.
 
     Parameters
     ----------
     rows
         `series`, `step`, `mean`, `low`, `high`.
     y, unit
-        What the error is, and what steps are.
+        Labels of the error and of the time axis.
     log
         Whether each axis is logarithmic.
     warm_up
-        Until where to shade.
+        Step up to which the background is shaded.
     size
         Width and height, in pixels.
     """

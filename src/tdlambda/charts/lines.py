@@ -1,4 +1,4 @@
-"""Lines with bands, their names at their ends: what most charts here are made of."""
+"""Lines with bands, labelled at their ends; most charts are built from them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def lines(
     Parameters
     ----------
     rows
-        `series`, `x`, `mean`; `low` and `high` of a band; `diverged` runs, which make a cross of a point. How a series
-        looks may be said by `colour`, `shape`, `width` and `dash`.
+        `series`, `x`, `mean`; `low` and `high` of a band; the number of `diverged` runs, which turns a point into a
+        cross. `colour`, `shape`, `width` and `dash` set the look of a series.
     x, y
-        What the axes are.
+        Labels of the axes.
     log
         Whether each axis is logarithmic.
     dots
@@ -48,15 +48,15 @@ def lines(
     fade
         Whether pointing at a series fades the others.
     tips
-        What is said of a point that is pointed at: columns, and their names.
+        Tooltip of a point: columns and their names.
     domain
-        From where to where each axis goes; by default as the rows do.
+        Range of each axis; by default that of the rows.
     size
         Width and height, in pixels.
     under
-        What lies under the lines.
+        Chart drawn below the lines.
     opened
-        A column with further values of the series, drawn as open points, with a bar of `off` either way.
+        Column with further values of the series, drawn as open points with bars of ± `off`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Methods compared run by run."""
+"""Paired comparisons of methods."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tdlambda.charts.tidy import Rows
 
 
 def paired(rows: Rows, x: str = "mean error / that of the reference", relative: bool = True, width: int = 560) -> Any:
-    """The ratio of each method's mean error to that of a reference on the same trajectories; left of 1 is better.
+    """Plot the ratio of each method's mean error to a reference's on the same trajectories; below 1 is better.
 
     Parameters
     ----------
     rows
         `series`, `low`, `mid`, `high` (the ratio, or the difference, and its 95 % interval), `text`.
     x
-        What the ratio is of.
+        Label of the axis.
     relative
-        Whether it is a ratio; if not, the difference, and left of 0 is better.
+        Whether it is a ratio; otherwise it is a difference, and below 0 is better.
     width
         In pixels.
     """

@@ -1,4 +1,4 @@
-"""Predictions of a stream over what then happened."""
+"""Predictions of a stream and realised returns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HAPPENED, PREDICTED = "what happened", "predicted"
 
 
 def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> Any:
-    """What was predicted, each before it was learnt from, and what then happened.
+    """Plot predictions, each made before its update, and the realised returns.
 
     Parameters
     ----------
     rows
         `time`, `prediction`, `outcome`.
     x, y
-        What the axes are.
+        Labels of the axes.
     size
         Width and height, in pixels.
     """

@@ -1,4 +1,4 @@
-"""How good predictions of a stream were: charts of one question, and a page of all."""
+"""Charts of a prequential evaluation: one question, or a page of all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONFIG: dict[str, Any] = theme() | {"legend": {**theme()["legend"], "orient": "
 
 
 def chart(scored: Any) -> Any:
-    """Of one question: predictions and returns, error over time, weights of experts or λ, calibration, features."""
+    """Plot one question: predictions and returns, error over time, expert weights or λ, calibration, features."""
     n = scored.rows.size
     whole = np.unique(np.linspace(min(n // 8, 32), n - 1, min(n, POINTS)).astype(np.int64))
     parts = [_lines(scored, whole, "The whole stream")]
@@ -51,7 +51,7 @@ def _row() -> Any:
 
 
 def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
-    """Predictions over what then happened."""
+    """Plot predictions and realised returns."""
     realised = np.where(scored.known, scored.realised.value, np.nan)
     rows = [
         {"row": int(scored.rows[i]), "what": what, "value": float(values[i])}
@@ -77,7 +77,7 @@ def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
 
 
 def _errors(scored: Any) -> Any:
-    """The RMSE in windows, beside the baselines."""
+    """Plot the RMSE in windows, with the baselines."""
     ours = "this Horde"
     values: list[dict[str, Any]] = []
     for name in (None, *scored.baselines):
@@ -92,7 +92,7 @@ def _errors(scored: Any) -> Any:
 
 
 def _experts(scored: Any) -> Any:
-    """The weights of the bank, or λ where there is none."""
+    """Plot the expert weights, or λ without experts."""
     if not scored.samples[-1][1]:
         values = [{"row": t, "lam": lam} for t, _, lam in scored.samples]
         y = alt.Y("lam:Q", title=None, scale=alt.Scale(domain=[0, 1]))
@@ -115,7 +115,7 @@ def _experts(scored: Any) -> Any:
 
 
 def _calibration(scored: Any) -> Any:
-    """Mean return over mean prediction, by tenths."""
+    """Plot mean return against mean prediction, in deciles."""
     values = [{"prediction": p, "return": g, "steps": n} for p, g, n in scored.calibration()]
     ends = [v[k] for v in values for k in ("prediction", "return")]
     line = _drawn([{"at": min(ends)}, {"at": max(ends)}]).mark_line(strokeDash=[3, 3], color=SOFT)
@@ -128,7 +128,7 @@ def _calibration(scored: Any) -> Any:
 
 
 def _features(scored: Any) -> Any:
-    """How far the prediction moves with each feature."""
+    """Plot the importance of the features."""
     values = [{"feature": name, "size": size} for name, size in list(scored.importance.items())[:FEATURES]]
     bars = _drawn(values).mark_bar(color=COLOURS[0])
     x = alt.X("size:Q", title=None, axis=alt.Axis(tickCount=4, format="~g"))
@@ -149,7 +149,7 @@ h2 {{ margin-top: 2.5rem }} .said {{ color: #8a4b00 }}
 
 
 def page(result: Any) -> str:
-    """One HTML file without scripts: scores, remarks and charts of every question."""
+    """Return one HTML page without scripts: scores, remarks and charts of every question."""
     title = html.escape(result.title)
     body = [f"<h1>{title}</h1>", _table(result)]
     body += [f'<p class="said">{html.escape(str(alarm))}</p>' for alarm in result.alarms[:SHOWN]]

@@ -1,4 +1,4 @@
-"""Ranges in rows: a bar from low to high, a mark between them, names above."""
+"""Ranges in rows: a bar from low to high with a mark, and its name above."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of several learners over their runs: what a result of the engine plots."""
+"""Curves of several learners over their runs, for results of the engine."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tdlambda.charts.style import number
 
 
 def runs(names: Sequence[str], points: Ints, curves: Floats, y: str, unit: str = "steps", log: bool = True) -> Any:
-    """The mean curve of each learner over its runs, with its 95 % interval by Student's t.
+    """Plot the mean curve of each learner over its runs, with its 95 % interval by Student's t.
 
     Parameters
     ----------
     names
-        Of the learners.
+        Names of the learners.
     points
-        Steps, or episodes.
+        Steps or episodes.
     curves
-        [learner, run, point]; a run counts as long as its numbers are finite.
+        [learner, run, point]; a run counts while its numbers are finite.
     y, unit
-        What the axes are.
+        Labels of the axes.
     log
-        Whether the values are on a logarithmic axis.
+        Whether the value axis is logarithmic.
     """
     rows = []
     for name, some in zip(names, curves, strict=True):

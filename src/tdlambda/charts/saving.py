@@ -1,4 +1,4 @@
-"""Charts as files, SVG, PDF and PNG of one specification, without a browser; and in notebooks without a network."""
+"""Save charts as SVG, PDF or PNG without a browser, and show them in notebooks offline."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ VERSION = "6.4"
 """Of Vega-Lite."""
 FORMATS = ("pdf", "svg", "png")
 DENSITY = 3
-"""Pixels of a PNG for each of the chart."""
+"""PNG pixels per chart pixel."""
 
 
 def save(chart: Any, path: str | Path) -> Path:
-    """Write a chart to a file; the suffix says how. The same chart gives the same file.
+    """Write a chart to a file in the format of the suffix. The same chart gives the same file.
 
     Parameters
     ----------
     chart
-        Of this package, or any of Altair's.
+        Any Altair chart.
     path
-        Ends in .svg, .pdf or .png.
+        File name ending in .svg, .pdf or .png.
     """
     suffix, path = check_path(path), Path(path)
     spec = still(chart.to_dict(validate=False))
@@ -44,7 +44,7 @@ def _numbered(svg: str) -> str:
 
 
 def check_path(path: str | Path) -> str:
-    """The format that a path asks for, refused if there is no such."""
+    """Return the format of a path; raise an error if it is not supported."""
     suffix = Path(path).suffix.lower()[1:]
     if suffix not in FORMATS:
         raise ValueError(f"path must end in .{', .'.join(FORMATS)}; got {str(path)!r}")
@@ -52,7 +52,7 @@ def check_path(path: str | Path) -> str:
 
 
 def still(spec: dict[str, Any]) -> dict[str, Any]:
-    """A specification without what only a pointer can see: most of a file would be of that."""
+    """Return a specification without tooltips and selections, which would make up most of a file."""
     out = dict(spec)
     if "params" in out:
         out["params"] = [param for param in out["params"] if "select" not in param]
@@ -66,6 +66,6 @@ def still(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def offline() -> None:
-    """Let charts show themselves in notebooks without asking a network, unless the user has chosen a renderer."""
+    """Render charts in notebooks without a network, unless the user has chosen a renderer."""
     if alt.renderers.active == "default":
         alt.renderers.enable("html", template="inline")

@@ -1,4 +1,4 @@
-"""The error over a parameter of a method, such as κ; and over how much of α a method is good."""
+"""Sensitivity of the error to a parameter such as κ, and to the step size."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tdlambda.charts.u_curves import TIPS
 def sensitivity(
     rows: Rows, parameter: str = "kappa", y: str = "error", log: bool = True, size: tuple[int, int] = (560, 280)
 ) -> Any:
-    """Mean error over a parameter with its 95 % interval: flat is good, for then it needs no search.
+    """Plot mean error against a parameter, with its 95 % interval; a flat curve needs no tuning.
 
     Parameters
     ----------
     rows
         `series`, `value` (of the parameter), `mean`, `low`, `high`.
     parameter, y
-        What the axes are.
+        Labels of the axes.
     log
-        Whether the error's axis is logarithmic.
+        Whether the error axis is logarithmic.
     size
         Width and height, in pixels.
     """
@@ -33,7 +33,7 @@ def sensitivity(
 
 
 def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -> Any:
-    """From where to where in α each method stays within twice its best; the dot is its best α.
+    """Plot the range of α in which each method stays within twice its best; the dot is its best α.
 
     Parameters
     ----------

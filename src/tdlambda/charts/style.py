@@ -1,7 +1,7 @@
-"""How every chart looks: colours that colour-blind readers can tell apart, one way to write numbers, one set of names.
+"""The style of all charts: colours that colour-blind readers can distinguish, number formats, and names.
 
-Each colour has a partner for dark ground. A chart is drawn in the light colours; `dark_rules` is the style sheet that
-turns them into their partners, so that a page changes its theme without drawing anything again.
+Each colour has a counterpart for a dark background. A chart is drawn in the light colours; the style sheet
+`dark_rules` maps them to their counterparts, so that a page changes its theme without redrawing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AXES = {"alpha": "α", "lam": "λ", "kappa": "κ", "eta": "η", "beta": "β"}
 
 
 def named(method: str) -> str:
-    """A method by the name that a person reads; a name of the user's own stays as it is.
+    """Return the display name of a method; a user's own name stays unchanged.
 
     >>> named("greedy_published"), named("mine")
     ('λ-greedy, as published', 'mine')
@@ -53,7 +53,7 @@ def named(method: str) -> str:
 
 
 def colour(method: str, methods: Sequence[str] = ()) -> str:
-    """The colour of a method; one that is not known gets one by its place among the study's.
+    """Return the colour of a method; an unknown method gets one by its position in the study.
 
     >>> colour("META")
     '#d55e00'
@@ -65,7 +65,7 @@ def colour(method: str, methods: Sequence[str] = ()) -> str:
 
 
 def shades(n: int) -> list[str]:
-    """So many colours for an ordered parameter, such as the fixed λ: from dark to light.
+    """Return colours for an ordered parameter such as the fixed λ, from dark to light.
 
     >>> shades(2)
     ['#440154', '#b9de2b']
@@ -74,7 +74,7 @@ def shades(n: int) -> list[str]:
 
 
 def dark(light: str) -> str:
-    """The same colour for dark ground: mixed with white until it stands out.
+    """Return the colour for a dark background: mixed with white until the contrast suffices.
 
     >>> dark(INK), dark("#0072b2"), dark("#56b4e9")
     ('#e6ebf0', '#348fc2', '#56b4e9')
@@ -110,7 +110,7 @@ def theme() -> dict[str, Any]:
 
 
 def number(x: float) -> str:
-    """Three digits, for a sentence.
+    """Format a number with three significant digits.
 
     >>> number(9.9012e-6), number(0.663), number(1234.5), number(float("inf"))
     ('9.90×10⁻⁶', '0.663', '1,234', 'infinite')
@@ -123,7 +123,7 @@ def number(x: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """A 95 % interval in brackets, after a number; nothing where there is none.
+    """Format a 95 % interval in parentheses; empty if there is none.
 
     >>> interval(0.61, 0.845)
     ' (95 % interval 0.61 to 0.845)'
@@ -132,7 +132,7 @@ def interval(low: float, high: float) -> str:
 
 
 def setting(x: Any) -> str:
-    """A value of the grid, as short as it is.
+    """Format a grid value, as short as possible.
 
     >>> setting(3e-4), setting(1e-5), setting(0.05), setting("direct")
     ('3×10⁻⁴', '10⁻⁵', '0.05', 'direct')
@@ -146,7 +146,7 @@ def setting(x: Any) -> str:
 
 
 def settings(some: Mapping[str, Any], without: Iterable[str] = ()) -> str:
-    """Parameters and their values.
+    """Format parameters and their values.
 
     >>> settings({"alpha": 0.01, "kappa": 1e-3})
     'α = 0.01, κ = 0.001'
@@ -165,7 +165,7 @@ TICK = (
 
 
 def ticks(some: Iterable[Any]) -> list[float]:
-    """Where a logarithmic axis of these numbers may have ticks: at powers of ten, or closer if few are in sight.
+    """Return possible ticks of a logarithmic axis: powers of ten, or closer if few of them are visible.
 
     >>> ticks([1e-5, 1.0])[:2], len(ticks([0.2, 0.9]))
     ([1e-12, 1e-11], 250)

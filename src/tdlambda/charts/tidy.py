@@ -1,4 +1,4 @@
-"""Tidy rows as a chart takes them: plain numbers, and for each series how it looks."""
+"""Tidy rows for charts: plain numbers, and a look for each series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Rows = Iterable[Mapping[str, Any]] | Any
 
 
 def records(rows: Rows) -> list[dict[str, Any]]:
-    """Rows as dictionaries of plain values, what is not finite as None.
+    """Return rows as dictionaries of plain values; numbers that are not finite become None.
 
     >>> records([{"series": "a", "mean": float("inf")}])
     [{'series': 'a', 'mean': None}]
@@ -26,7 +26,7 @@ def records(rows: Rows) -> list[dict[str, Any]]:
 
 
 def plain(value: Any, digits: int = 6) -> Any:
-    """A value as JSON has it: so many digits, and None where a number is not finite.
+    """Return a value for JSON: rounded, and None if a number is not finite.
 
     >>> plain(0.123456789), plain(float("nan")), plain([1.5, float("inf")])
     (0.123457, None, [1.5, None])
@@ -41,7 +41,7 @@ def plain(value: Any, digits: int = 6) -> Any:
 
 
 def dressed(rows: Rows) -> list[dict[str, Any]]:
-    """The rows with a look for each series, as far as they do not say, and their intervals in words.
+    """Add a look for each series, unless the rows set it, and the intervals as text.
 
     >>> dressed([{"series": "a", "x": 1, "mean": 2.0}])[0]["colour"]
     '#0072b2'

@@ -1,4 +1,4 @@
-"""The error over the step size: a line for each fixed λ, and for every other method."""
+"""Error against step size: a line for each fixed λ and for every other method."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ TIPS = {
 def u_curves(
     rows: Rows, y: str = "error", alpha: float | None = None, log: bool = True, size: tuple[int, int] = (560, 400)
 ) -> Any:
-    """Mean error over α, on a logarithmic axis, with its 95 % interval.
+    """Plot mean error against α on a logarithmic axis, with its 95 % interval.
 
     Parameters
     ----------
     rows
-        `series`, `alpha`, `mean`, `low`, `high`; `published` and how far `off` it may be.
+        `series`, `alpha`, `mean`, `low`, `high`; `published` and its uncertainty `off`.
     y
-        What the error is.
+        Label of the error axis.
     alpha
-        One that is marked.
+        Step size to mark.
     log
-        Whether the error's axis is logarithmic too.
+        Whether the error axis is logarithmic too.
     size
         Width and height, in pixels.
 

@@ -9,7 +9,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, as it was typed if it is not given."""
+    """Run the command; `arguments` defaults to the command line."""
     try:
         need("commands", "cli")
     except MissingExtraError as error:

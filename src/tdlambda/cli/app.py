@@ -1,4 +1,4 @@
-"""One command, its subcommands one file each."""
+"""The `tdlambda` command; each subcommand has its own file."""
 
 import sys
 import traceback
@@ -26,16 +26,16 @@ from tdlambda.cli.watch import watch
 from tdlambda.extras import MissingExtraError
 
 _MISTAKES = (ValueError, TypeError, OSError, OverflowError, MissingExtraError)
-"""What is wrong with what was typed, rather than with the program."""
+"""Errors caused by the user's input rather than by the program."""
 
 
 class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; with --debug, show the traceback of a mistake."""
+        """Run the command; with --debug, show the traceback of a user's error."""
         try:
             return super().invoke(ctx)
         except _MISTAKES as error:
-            if not ctx.params["debug"] or isinstance(error, BrokenPipeError):  # a closed pipe is no mistake
+            if not ctx.params["debug"] or isinstance(error, BrokenPipeError):  # a closed pipe is not an error
                 raise
             traceback.print_exception(error)
             raise typer.Exit(2) from error
@@ -59,28 +59,28 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help="TD(λ) that tunes its own λ: tasks, exact answers, experiments.")
+@app.callback(help="TD(λ) that tunes its own λ: tasks, exact solutions, experiments.")
 def options(
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="TDLAMBDA_DEBUG", help="After a mistake, the whole traceback.")
+        bool, typer.Option("--debug", envvar="TDLAMBDA_DEBUG", help="Show the full traceback of an error.")
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Options that stand before the command.
+    """Options given before the command.
 
     Example: [bold]tdlambda --debug run study.toml[/bold]
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, as it was typed if it is not given; a mistake of the user's is one line, not a traceback."""
+    """Run the command; a user's error is reported in one line, without a traceback."""
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, TextIOWrapper):
-            output.reconfigure(errors="replace")  # a terminal without λ shows ?, and goes on
+            output.reconfigure(errors="replace")  # a terminal that cannot show λ shows ?
     try:
-        app(arguments, prog_name="tdlambda")  # also where it is `python -m tdlambda`
+        app(arguments, prog_name="tdlambda")  # the same name for `python -m tdlambda`
     except _MISTAKES as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/red] {escape(str(error))}")
         sys.exit(2)

@@ -10,10 +10,10 @@ from tdlambda.cli.output import console, print_json, print_table
 
 
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the work: for a look, not for a claim.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Do a tenth of the work: faster, but noisy.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure the engine beside bounds and peers, all in this run; about two minutes on a quiet machine.
+    """Benchmark the engine against lower bounds and alternatives; about two minutes on an idle machine.
 
     Example: [bold]tdlambda bench --json > bench.json[/bold]
     """
@@ -24,7 +24,7 @@ def bench(
         with told.status("…") as status:
             found = benchmark.bench(0.1 if quick else 1.0, status.update)
     except KeyboardInterrupt:
-        told.print("interrupted; nothing is kept: what is compared must be measured in one run")
+        told.print("interrupted; nothing is kept, because figures are comparable only within one run")
         raise typer.Exit(130) from None
     if json:
         print_json(found | {"rows": [asdict(row) for row in found["rows"]]})
@@ -33,7 +33,7 @@ def bench(
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print what `benchmark.bench` found, for people."""
+    """Print the results of `benchmark.bench` as tables."""
     rows = [
         [row.work, row.beside, row.ratio, row.wanted, "yes" if row.good else "[red]no[/red]", row.detail]
         for row in found["rows"]

@@ -1,4 +1,4 @@
-"""How fast the engine is, beside bounds and peers measured in the same run: every figure is a ratio."""
+"""Benchmarks of the engine against lower bounds and alternatives measured in the same run, as ratios."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LAMBDAS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was measured, as a ratio, and what was wanted of it."""
+    """One line of the table: a measured ratio and its target."""
 
     work: str
     beside: str
@@ -42,19 +42,19 @@ class Row:
 
 
 def bench(share: float = 1.0, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure all of it.
+    """Run all benchmarks.
 
     Parameters
     ----------
     share
-        Of the work: a tenth is good for a look, and too noisy for a claim.
+        Share of the work, in (0, 1]; a tenth is fast but noisy.
     say
-        Told what is measured next.
+        Called with a description of the next benchmark.
 
     Returns
     -------
-    "machine", "rows" (see `Row`), "speed" (lane-steps a second of one core) and "tables" (hours of two cores for the
-    thesis' four tables, at those speeds).
+    "machine", "rows" (see `Row`), "speed" (lane-steps per second on one core) and "tables" (hours on two cores for the
+    four tables of Zhao (2020), at those speeds).
     """
     rows = []
     parts = (_bounds, _rules, _threads, _usual_way, _lanes, _seeds, _steps, _features, _neighbours)
@@ -67,7 +67,7 @@ def bench(share: float = 1.0, say: Callable[[str], None] = lambda _: None) -> di
 
 
 def machine() -> dict[str, Any]:
-    """What this was measured on."""
+    """Return the machine and the versions."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -93,14 +93,14 @@ def _with(task: Any, kind: type[Any], rule: Callable[[], Any], n: int) -> list[L
 
 
 def _per_lane_step(task: Any, learners: list[Learner], steps: int, **options: Any) -> float:
-    """Seconds for a lane-step, of one run."""
+    """Return the seconds per lane-step of one run."""
     given: dict[str, Any] = {"seeds": 1, "threads": 1, "points": 10, "keep": ()} | options
     found = run(task, learners, steps=steps, **given)
     return found.seconds / found.lane_steps
 
 
 def _best(work: Mapping[Key, Callable[[], float]], rounds: int = 7) -> dict[Key, float]:
-    """The least of several rounds of each, taking turns: the machine's moods come and go."""
+    """Return the minimum over several interleaved rounds, because the machine's speed varies over time."""
     least = dict.fromkeys(work, np.inf)
     for _ in range(rounds):
         for name, measure in work.items():
@@ -176,7 +176,7 @@ def _pass_five(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -
 
 
 def _bound(features: int, rows: int, n: int, steps: int) -> float:
-    """Seconds a lane-step of the bare pass: decay the traces, add them to the weights, all features, nothing else."""
+    """Return the seconds per lane-step of the bare pass: decay all traces and add them to the weights."""
     F, keep, along = map(aligned, (np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)))
     live = np.arange(features)
     bare = {2: _pass_two, 3: _pass_three, 4: _pass_four, 5: _pass_five}[rows]

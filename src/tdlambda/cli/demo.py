@@ -16,14 +16,14 @@ from tdlambda.extras import need
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The page.")] = Path("out/report.html"),
-    results: Annotated[Path, typer.Option(help="Where the runs are kept.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="File to write the page to.")] = Path("out/report.html"),
+    results: Annotated[Path, typer.Option(help="Directory for the results of the runs.")] = Path("results"),
     workers: Workers = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """The first run: a table of the thesis remade, what you can have today, and a real stream, on one page.
+    """Run a short demonstration and write one page: a published table reproduced, today's methods, a real data stream.
 
-    About two minutes; it can be interrupted and run again. Example: [bold]tdlambda demo[/bold]
+    It takes about two minutes and can be interrupted and run again. Example: [bold]tdlambda demo[/bold]
     """
     need("pages", "studies", "charts")
     from tdlambda.report import first_run  # Altair, Polars and Numba are slow to import
@@ -49,7 +49,7 @@ def demo(
         said: list[dict[str, Any]] = [{"title": picture.title, "text": picture.text} for picture in pictures]
         print_json({"pictures": said, "page": out})
     else:
-        console.print(f"Look at [bold]{escape(str(out))}[/], {out.stat().st_size / 1e6:.1f} MB")
+        console.print(f"Wrote [bold]{escape(str(out))}[/], {out.stat().st_size / 1e6:.1f} MB")
 
 
 def _say(picture: Any, json: bool) -> None:

@@ -16,8 +16,8 @@ from tdlambda.extras import EXTRAS, missing
 _PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "gymnasium")
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
-    """Say what this installation runs on: versions, cores, and the state of the compile cache.
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Report versions, cores and the state of the compile cache.
 
     Example: [bold]tdlambda doctor --json[/bold]
     """
@@ -53,7 +53,7 @@ def _cpu() -> str:
 
 
 def _cache() -> dict[str, Any]:
-    """Where compiled code is kept, whether it can be written, and how much is there."""
+    """Return the location of the compile cache, whether it is writable, and its size."""
     from tdlambda.randomness import uniform  # Numba is slow to import
 
     dispatcher: Any = uniform

@@ -1,4 +1,4 @@
-"""Printing for people and for programs."""
+"""Output as tables and as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ console = Console(highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output; arrays become lists, infinity the string "inf"."""
+    """Print one JSON document on standard output; arrays become lists, infinity becomes the string "inf"."""
     print(json.dumps(_plain(value), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table with numbers to the right."""
+    """Print a table with numbers right-aligned."""
     table = Table(
         title=title,
         title_justify="left",
@@ -33,13 +33,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=True)
     for row in rows:
         table.add_row(*(x if isinstance(x, str) else number(x) for x in row))
-    # as wide as its numbers need, even where the terminal is narrower: a number cut short is another number
+    # As wide as its numbers need, even in a narrower terminal: a truncated number would be a wrong number.
     wanted = Measurement.get(console, console.options.update(max_width=1000), table).maximum
     Console(width=max(wanted, console.width), highlight=False).print(table)
 
 
 def number(x: Any) -> str:
-    """Four significant digits, integers as they are."""
+    """Format a number with four significant digits, integers in full."""
     return str(int(x)) if isinstance(x, int | np.integer) else f"{float(x):.4g}"
 
 

@@ -23,23 +23,21 @@ FORMATS = ("html", "pdf", "png", "svg")
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="A study's results, or a directory of several studies'.")],
+    directory: Annotated[Path, typer.Argument(help="Results of a study, or a directory with results of several.")],
     kind: Annotated[
-        str, typer.Option("--format", help="html: the page; pdf, png or svg: its figures, for print.")
+        str, typer.Option("--format", help="html: one page; pdf, png or svg: its figures, for print.")
     ] = "html",
     out: Annotated[
         Path | None,
-        typer.Option(help="The file of the page, or the directory of the figures.", show_default="in DIRECTORY"),
+        typer.Option(help="File for the page, or directory for the figures.", show_default="in DIRECTORY"),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Serve the page; it renews itself as results come in.")
-    ] = False,
-    port: Annotated[int, typer.Option(help="To serve at; 0: any that is free.", min=0, max=65535)] = 0,
-    host: Annotated[str, typer.Option(help="To serve at; by default for this machine alone.")] = "127.0.0.1",
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the page; it updates as results arrive.")] = False,
+    port: Annotated[int, typer.Option(help="Port to serve at; 0 chooses a free one.", min=0, max=65535)] = 0,
+    host: Annotated[str, typer.Option(help="Address to serve at; by default this machine only.")] = "127.0.0.1",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """What a study's results say, finished or not: a page with figures that works offline, or figures for print.
+    """Report the results of a study, finished or not: an offline page with figures, or figures for print.
 
     Example: [bold]tdlambda report results/ringworld-0.40-0.35 --open[/bold]
     """
@@ -49,7 +47,7 @@ def report(
     if kind not in FORMATS:
         raise ValueError(f"--format must be one of {', '.join(FORMATS)}; got {kind!r}")
     if serve and (kind != "html" or out is not None or json):
-        raise ValueError("--serve: what is served is the page; --format, --out and --json do not go with it")
+        raise ValueError("--serve serves the page; it cannot be combined with --format, --out or --json")
     directories = studies_in(directory)
     if serve:
         _serve(directories, port, host, show)
@@ -67,7 +65,7 @@ def report(
         for view in views:
             _say(view)
         if kind == "html":
-            console.print(f"The page is [bold]{escape(str(written[0]))}[/], {written[0].stat().st_size / 1e6:.1f} MB")
+            console.print(f"Wrote [bold]{escape(str(written[0]))}[/], {written[0].stat().st_size / 1e6:.1f} MB")
         else:
             console.print(f"{len(written)} figures are in [bold]{escape(str(written[0].parent))}[/]")
     if show:
@@ -75,7 +73,7 @@ def report(
 
 
 def summed_up(view: Overview) -> dict[str, Any]:
-    """A study's findings as plain data."""
+    """Return a study's findings as plain data."""
     from tdlambda.report.contest import groups
     from tdlambda.report.findings import agreement, findings
     from tdlambda.report.overview import MEASURES
@@ -110,7 +108,7 @@ def _plain(side: Side | None) -> dict[str, Any] | None:
 
 
 def _say(view: Overview) -> None:
-    """A sentence for each group of methods: who won, by how much, how sure."""
+    """Print a sentence for each group of methods: which is best, by how much, how certain."""
     from tdlambda.report.contest import groups
     from tdlambda.report.findings import findings
 
@@ -131,15 +129,15 @@ def _figures(views: list[Overview], directory: Path, kind: str) -> list[Path]:
 
 
 def _open(address: str) -> None:
-    """In the browser, if there is a screen to show it on: a browser for terminals would take this one over."""
+    """Open the browser, if there is a display: a text-mode browser would take over this terminal."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        Console(stderr=True, soft_wrap=True).print(f"there is no screen here; open {escape(address)} yourself")
+        Console(stderr=True, soft_wrap=True).print(f"there is no display; open {escape(address)} in a browser")
     else:
         webbrowser.open(address)
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page, its directory too if need be."""
+    """Write a page; create its directory if necessary."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -151,7 +149,7 @@ def _serve(directories: list[Path], port: int, host: str, show: bool) -> None:
     from tdlambda.report.serving import Server
 
     server = Server(directories, port, host)
-    console.print(f"The page is at [bold]{server.url}[/] and renews itself; Ctrl-C ends it")
+    console.print(f"The page is at [bold]{server.url}[/] and updates itself; Ctrl-C stops the server")
     if show:
         _open(server.url)
     server.serve()

@@ -23,23 +23,23 @@ def reproduce(
     tables: Annotated[
         list[str] | None, typer.Argument(help=f"{', '.join(TABLES.values())}, or all.", show_default=False)
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A few α and 24 seeds: the default.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All of it: 21 α, 240 seeds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few step sizes and 24 seeds; the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Everything: 21 step sizes, 240 seeds.")] = False,
     alphas: Alphas = None,
     seeds: Seeds = None,
     steps: Steps = None,
     protocol: Annotated[
-        str, typer.Option(help="published: as the tables were made; like-for-like: as they should be.")
+        str, typer.Option(help="published: as in the thesis; like-for-like: the same conditions for all methods.")
     ] = "published",
-    out: Annotated[Path, typer.Option(help="Where the runs are kept.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Directory for the results of the runs.")] = Path("results"),
     save: Annotated[
-        Path | None, typer.Option(help="Write the tables here, as Markdown and CSV.", show_default=False)
+        Path | None, typer.Option(help="Directory to write the tables to, as Markdown and CSV.", show_default=False)
     ] = None,
     workers: Workers = None,
     dask: Dask = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Remake the thesis' tables and put each cell beside the printed one. Can be interrupted and run again.
+    """Reproduce the tables of Zhao (2020) and compare each cell with the printed one. Interrupted runs resume.
 
     Example: [bold]tdlambda reproduce ringworld-0.40-0.35 --quick --protocol like-for-like[/bold]
     """
@@ -48,7 +48,7 @@ def reproduce(
     from tdlambda.reproduction import tables as reproduction
 
     if quick and full:
-        raise ValueError("--quick and --full: give one or the other")
+        raise ValueError("--quick and --full exclude each other; give one of them")
     if protocol not in reproduction.PROTOCOLS:
         raise ValueError(f"--protocol must be one of {', '.join(reproduction.PROTOCOLS)}; got {protocol!r}")
     asked = tables or ["ringworld-0.40-0.35"]
@@ -88,7 +88,7 @@ def _plain(table: Reproduction) -> dict[str, Any]:
 
 
 def show(table: Reproduction) -> None:
-    """The thesis' table, in its colours, with the z of each cell, and what holds of its claims."""
+    """Print the table in the thesis' colours, with the z of each cell, and which of its claims hold."""
     from tdlambda.reproduction.tables import colours, tally
 
     columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))

@@ -15,41 +15,45 @@ import tdlambda as td
 from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.interruption import Interrupted
 
-Seeds = Annotated[str | None, typer.Option(help="How many, or the numbers A:B (B not included).", show_default=False)]
-Steps = Annotated[int | None, typer.Option(help="Of each run.", show_default=False)]
-Alphas = Annotated[str | None, typer.Option(help="Step sizes, with commas.", show_default=False)]
-Workers = Annotated[int | None, typer.Option(help="Threads; as many as processors by default.", show_default=False)]
+Seeds = Annotated[str | None, typer.Option(help="Number of seeds, or a range A:B (B excluded).", show_default=False)]
+Steps = Annotated[int | None, typer.Option(help="Steps of each run.", show_default=False)]
+Alphas = Annotated[str | None, typer.Option(help="Step sizes, separated by commas.", show_default=False)]
+Workers = Annotated[
+    int | None, typer.Option(help="Number of threads; by default one per processor.", show_default=False)
+]
 Dask = Annotated[
     str | None,
-    typer.Option(help="Run on a Dask scheduler, such as tcp://10.0.0.1:8786.", show_default=False),
+    typer.Option(help="Address of a Dask scheduler to run on, such as tcp://10.0.0.1:8786.", show_default=False),
 ]
 
 
 def run(
     study: Annotated[
-        str | None, typer.Argument(help="A TOML file, or the name of a bundled study.", show_default=False)
+        str | None, typer.Argument(help="TOML file, or name of a bundled study.", show_default=False)
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The study's own small version.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run the study's small version.")] = False,
     seeds: Seeds = None,
     steps: Steps = None,
-    episodes: Annotated[int | None, typer.Option(help="Of each run, in place of steps.", show_default=False)] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Episodes of each run, instead of steps.", show_default=False)
+    ] = None,
     alphas: Alphas = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option(
-            "--grid", help="Values of a parameter of the grid, name=v,v,…; may be repeated.", show_default=False
-        ),
+        typer.Option("--grid", help="Values of a grid parameter, name=v,v,…; may be repeated.", show_default=False),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Which of the study's methods, with commas.", show_default=False)
+        str | None, typer.Option(help="Methods to run, separated by commas; all by default.", show_default=False)
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where; results/NAME by default.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for results; results/NAME by default.", show_default=False)
+    ] = None,
     workers: Workers = None,
     dask: Dask = None,
     listing: Annotated[bool, typer.Option("--list", help="List the bundled studies.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run a study, or what is missing of it. Interrupt it whenever you like; run again, it goes on.
+    """Run a study, or the part of it that is missing. It can be interrupted at any time; run it again to resume.
 
     Example: [bold]tdlambda run ringworld-0.40-0.35 --quick --seeds 8 --workers 2[/bold]
     """
@@ -78,10 +82,10 @@ def resized(
     study: td.studies.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
     grid: list[str] | None = None, episodes: int | None = None,
 ) -> td.studies.Study:  # fmt: skip
-    """The study, as small as its options ask for."""
+    """Return the study with the sizes that the options ask for."""
     study = study.small() if quick else study
     if steps is not None and study.episodes is not None:
-        raise ValueError(f"--steps: {study.name} runs for episodes; take --episodes")
+        raise ValueError(f"--steps: {study.name} is measured in episodes; use --episodes")
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
     changes |= {} if episodes is None else {"episodes": episodes}
     if seeds is not None:
@@ -101,7 +105,7 @@ def resized(
 
 
 def announce(plan: td.studies.Plan) -> None:
-    """Say what will be done, and how long it should take."""
+    """Print the plan and the estimated time."""
     for path in plan.set_aside:
         Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and done again:[/] {escape(str(path))}")
     study = plan.study
@@ -126,21 +130,21 @@ def announce(plan: td.studies.Plan) -> None:
 
 
 def _sources(study: td.studies.Study, method: str) -> str:
-    """Where a method's λ comes from: a rule by its name, "fixed λ", "tunes itself"; several over a mixed grid."""
+    """Describe the source of a method's λ: a rule's name, "fixed λ", "tunes itself"; several for a mixed grid."""
     declared, cells = study.methods[method], study.cells(method)
     return ", ".join(dict.fromkeys(declared.settings(cell)[0] or declared.family(cell) for cell in cells))
 
 
 def say_interrupted(stopped: KeyboardInterrupt) -> None:
-    """Say what is kept."""
+    """Say what was kept."""
     kept = str(stopped) or "nothing was begun"
     Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"interrupted: {kept}; the same command goes on where it was"
+        f"interrupted: {kept}; the same command resumes the run"
     )
 
 
 def _show(study: td.studies.Study, directory: Path) -> None:
-    """The best cell of each method."""
+    """Print the best cell of each method."""
     import polars as pl  # slow to import, as Numba is
 
     from tdlambda.report.wording import explained
@@ -160,7 +164,7 @@ def _show(study: td.studies.Study, directory: Path) -> None:
         rows.append([str(method), at, found.mean, f"{found.low:.3g} to {found.high:.3g}", f"{lost} of {len(part)}"])
     measure = explained(study, study.quantity)
     print_table("The best cell of each method", ["method", "at", measure, "95 % interval", "diverged"], rows)
-    console.print(f'All of it: [bold]td.studies.load_results("{escape(str(directory))}")[/bold]')
+    console.print(f'All results: [bold]td.studies.load_results("{escape(str(directory))}")[/bold]')
 
 
 def _list(json: bool) -> None:
@@ -173,7 +177,7 @@ def _list(json: bool) -> None:
         for name, study in found.items()
     ]
     print_table("Bundled studies", ["name", "task", "cells", "seeds", ""], rows)
-    console.print(f"Yours is a TOML file like those in {escape(str(files('tdlambda.studies') / 'bundled'))}")
+    console.print(f"To write your own, start from a TOML file in {escape(str(files('tdlambda.studies') / 'bundled'))}")
     console.print("Run one: [bold]tdlambda run NAME --quick[/bold]")
 
 

@@ -1,4 +1,4 @@
-"""`tdlambda show`: an algorithm as its declaration, its mathematics, and the code that is generated from it."""
+"""`tdlambda show`: an algorithm's declaration, its equations, and the code generated from it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 def show(
-    algorithm: Annotated[str, typer.Argument(help="TrueOnlineTD, …, or one of your own as module:Class.")],
+    algorithm: Annotated[str, typer.Argument(help="TrueOnlineTD, …, or your own as module:Class.")],
     rule: Annotated[str | None, typer.Option(help="A rule for λ: Meta, Greedy, auto, …, or module:Class.")] = None,
-    lanes: Annotated[bool, typer.Option("--lanes", help="The code for many learners side by side.")] = False,
-    features: Annotated[str, typer.Option(help="one-hot, or active: what lanes are generated for.")] = "one-hot",
-    sparse: Annotated[bool, typer.Option("--sparse", help="One learner with a list of live features.")] = False,
+    lanes: Annotated[bool, typer.Option("--lanes", help="Show the code for many learners side by side.")] = False,
+    features: Annotated[
+        str, typer.Option(help="Features that --lanes is generated for: one-hot or active.")
+    ] = "one-hot",
+    sparse: Annotated[
+        bool, typer.Option("--sparse", help="Show the code for one learner with a list of live features.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show an algorithm: its declaration, its equations, and the code generated from it.
@@ -63,7 +67,7 @@ def _print(model: Model, parts: dict[str, str]) -> None:
 
 
 def _declared(kind: type[Any]) -> str:
-    """The source of a declaration: its class, without the constructor."""
+    """Return the source of a declaration's class."""
     source = inspect.getsource(kind)
     module = inspect.getmodule(kind)
     head = inspect.getdoc(module) if module is not None and (module.__name__ or "").startswith("tdlambda.") else None
@@ -83,7 +87,7 @@ def _rule(name: str) -> Any:
 
 
 def _found(name: str, what: str, base: type[Any]) -> Any:
-    """A class of ours by its name, in any case, or module:Class of the user's."""
+    """Find a class of the package by name, ignoring case, or the user's own as module:Class."""
     import tdlambda as td
 
     module, _, last = name.rpartition(":")
@@ -97,6 +101,6 @@ def _found(name: str, what: str, base: type[Any]) -> Any:
     if not (isinstance(found, type) and issubclass(found, base) and hasattr(found, "step")):
         names = [*td.algorithms.__all__] if what == "algorithm" else [*td.rules.NAMED, *td.rules.__all__]
         near = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; write one of ours, or module:Class"
+        hint = f"; did you mean {near[0]}?" if near else "; write the name of a class of this package, or module:Class"
         raise ValueError(f"{what}: there is no declaration called {name!r}{hint}")
     return found

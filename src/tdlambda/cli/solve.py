@@ -16,28 +16,28 @@ _SHOWN = 64
 
 
 def solve(
-    task: Annotated[str, typer.Argument(help="A task's id: see [bold]tdlambda tasks[/bold].", show_default=False)],
+    task: Annotated[str, typer.Argument(help="Task id: see [bold]tdlambda tasks[/bold].", show_default=False)],
     preset: Annotated[str | None, typer.Option(help="One of the task's presets.", show_default=False)] = None,
     options: Annotated[
         list[str] | None,
-        typer.Option("--set", help="An option of the task, name=value; may be repeated.", show_default=False),
+        typer.Option("--set", help="Option of the task, name=value; may be repeated.", show_default=False),
     ] = None,
     lam: Annotated[
-        str | None, typer.Option(help="λ: a number, or one for each state, with commas.", show_default=False)
+        str | None, typer.Option(help="λ: a number, or one for each state, separated by commas.", show_default=False)
     ] = None,
     values: Annotated[
         str | None,
-        typer.Option(help="V that λ-returns bootstrap from: a number, or one for each state. 0 by default."),
+        typer.Option(help="V that λ-returns bootstrap from: a number, or one for each state; 0 by default."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Solve a finite task exactly: values, return variance, state distribution; with --lam, the λ-return too.
+    """Solve a finite task exactly: values, return variance, state distribution; with --lam, also the λ-return.
 
     Example: [bold]tdlambda solve RingWorld-v0 --preset 0.3/0.25 --lam 0.9[/bold]
     """
     built = td.make(task, preset, **dict(_option(text) for text in options or []))
     if not isinstance(built, td.TabularTask):
-        raise ValueError(f"task: {task} has no finite model, so there is no exact answer")
+        raise ValueError(f"task: {task} has no finite model, so it has no exact solution")
     n_states, answer = built.mdp.n_states, _answer(built)
     if lam is not None or values is not None:
         V = _numbers(values or "0", n_states, "values")
@@ -104,13 +104,13 @@ def _show(title: str, answer: dict[str, Any]) -> None:
     rows = [[f"{s}{' end' if s in ends else ''}", *(answer[name][s] for name in names)] for s in shown]
     print_table(title, ["state", *(_COLUMNS[name] for name in names)], rows)
     if answer["states"] > _SHOWN:
-        console.print(f"… the first {_SHOWN} of {answer['states']} states; --json has all of them")
+        console.print(f"… the first {_SHOWN} of {answer['states']} states; --json prints all of them")
     if "lam" in answer:
         held = [f"{_COLUMNS[x]} = {number(answer[x][0])}" for x in ("lam", "values") if _constant(answer[x])]
         console.print(f"λ-returns{' with ' + ', '.join(held) if held else ''} in every state")
     if "d_behavior" in answer:
         console.print(
-            "off-policy: Var[ρG] is the variance of the importance-corrected return, d_b where behaviour goes"
+            "off-policy: Var[ρG] is the variance of the corrected return, d_b the behaviour policy's distribution"
         )
     lines = {"error_weights_sum": "error weights (d without terminal states) sum to"}
     lines |= {"error_of_zero": "Σ d (V-v)² of V = 0:", "value_error": "overall value error of V, ½ Σ d (V-v)²:"}

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 def stream(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a step.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with one row per step.", show_default=False)],
     predict: Annotated[
-        list[str] | None, typer.Option(help="A column to predict; may be repeated.", show_default=False)
+        list[str] | None, typer.Option(help="Column to predict; may be repeated.", show_default=False)
     ] = None,
     horizon: Annotated[
         list[float] | None,
-        typer.Option(help="How many rows ahead; may be repeated. 24 by default.", show_default=False),
+        typer.Option(help="Horizon in rows; may be repeated; 24 by default.", show_default=False),
     ] = None,
-    total: Annotated[bool, typer.Option("--sum", help="Predict the discounted sum, in place of the mean.")] = False,
-    by: Annotated[str | None, typer.Option(help="A column that tells machines or episodes apart.")] = None,
-    time: Annotated[str | None, typer.Option(help="The column of time; the only column of dates by default.")] = None,
-    gap: Annotated[float | None, typer.Option(help="Rows further apart (in seconds) do not follow.", min=0)] = None,
-    terminated: Annotated[str | None, typer.Option(help="A column that is true where an episode ends.")] = None,
+    total: Annotated[bool, typer.Option("--sum", help="Predict the discounted sum instead of the mean.")] = False,
+    by: Annotated[str | None, typer.Option(help="Column that identifies the machine or episode.")] = None,
+    time: Annotated[str | None, typer.Option(help="Time column; by default the only column of dates.")] = None,
+    gap: Annotated[float | None, typer.Option(help="Longest time between consecutive rows, in seconds.", min=0)] = None,
+    terminated: Annotated[str | None, typer.Option(help="Column that is true where an episode ends.")] = None,
     missing: Annotated[str, typer.Option(help="Missing values: refuse, hold or mask.")] = "refuse",
     period: Annotated[int | None, typer.Option(help="Rows in a season, for the seasonal baseline.", min=2)] = None,
-    boosting: Annotated[bool, typer.Option("--boosting", help="Gradient boosting among the baselines too.")] = False,
-    page: Annotated[Path | None, typer.Option(help="Write the page there. FILE.html by default.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Save the trained Horde there, for Horde.load.")] = None,
-    load: Annotated[Path | None, typer.Option(help="Go on with a saved Horde, after the rows it has seen.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on as the file grows, until Ctrl-C.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between two looks at the file.", min=0.01)] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="For programs; with --follow, one line a look.")] = False,
+    boosting: Annotated[bool, typer.Option("--boosting", help="Also use gradient boosting as a baseline.")] = False,
+    page: Annotated[Path | None, typer.Option(help="File to write the page to; FILE.html by default.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File to save the trained Horde to, for td.load.")] = None,
+    load: Annotated[Path | None, typer.Option(help="Continue with a saved Horde after the rows it has seen.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep learning as the file grows, until Ctrl-C.")] = False,
+    every: Annotated[float, typer.Option(help="Seconds between two checks of the file.", min=0.01)] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON; with --follow, one line per check.")] = False,
 ) -> None:
-    """Predict columns of a file, row by row, and say how good that is: scores beside baselines, and a page.
+    """Predict columns of a file row by row; score the predictions against baselines, and write a page.
 
     Example: [bold]tdlambda stream sensors.csv --predict flow --horizon 24 --save flow.horde[/bold]
     """
@@ -48,7 +48,7 @@ def stream(
     if load is not None:
         horde = td.load(load)
     elif not predict:
-        raise ValueError("--predict: name a column to predict, or --load a saved Horde")
+        raise ValueError("--predict is missing: name a column to predict, or --load a saved Horde")
     else:
         asked = {
             _name(column, steps, len(horizon or ())): td.Question(column, horizon=steps, average=not total)
@@ -69,7 +69,11 @@ def stream(
     except KeyboardInterrupt:
         if save is not None and horde.rows:
             horde.save(save)
-        kept = f"saved to {save}" if save is not None and horde.rows else "--save FILE would keep what was learnt"
+        kept = (
+            f"saved to {save}"
+            if save is not None and horde.rows
+            else "nothing was saved; use --save FILE to keep what was learned"
+        )
         print(f"stopped after {horde.rows:,} rows; {kept}", file=sys.stderr)
         raise typer.Exit(130) from None
     if save is not None:
@@ -85,7 +89,7 @@ def _name(column: str, steps: float, several: int) -> str:
 def _score(
     horde: Horde, file: Path, page: Path, period: int | None, names: list[str], json: bool, follow: bool
 ) -> None:
-    """Learn from the file as it is, and score every prediction."""
+    """Learn from the rows already in the file, and score every prediction."""
     import tdlambda as td
     from tdlambda.streams.reading import Text
 
@@ -101,7 +105,7 @@ def _score(
         console.print(str(horde.features), markup=False)
         console.print(str(result), markup=False, soft_wrap=True)
         _say(horde, json)
-        console.print(f"the page: {page}")
+        console.print(f"wrote {page}")
 
 
 def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: bool) -> None:
@@ -123,7 +127,7 @@ def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: boo
 
 
 def _say(horde: Horde, json: bool) -> None:
-    """The predictions at the last row."""
+    """Print the predictions at the last row."""
     found, limits = horde.predict(), horde.interval() if horde.variance else {}
     if json:
         known = {name: list(pair) for name, pair in limits.items()}

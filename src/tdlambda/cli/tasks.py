@@ -9,7 +9,7 @@ import tdlambda as td
 from tdlambda.cli.output import console, print_json
 
 
-def tasks(json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+def tasks(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the tasks, their sizes and their presets.
 
     Example: [bold]tdlambda tasks --json[/bold]

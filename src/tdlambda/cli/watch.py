@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 _NAMES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
 _BAR = 20
 _SPARED = ("", "95 % interval", "best so far", "diverged")
-"""Columns that are left out first where there is no room."""
+"""Columns that are dropped, in this order, in a narrow terminal."""
 _READING = 0.5
-"""Seconds of reading between two views, so that there is something to see at once."""
+"""Seconds of reading between two views, so that the first view appears at once."""
 
 
 def watch(
-    directory: Annotated[Path, typer.Argument(help="Where the study's results go, such as results/NAME.")],
+    directory: Annotated[Path, typer.Argument(help="Directory of the study's results, such as results/NAME.")],
     every: Annotated[float, typer.Option(help="Seconds between two views.", min=0.1)] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one view and end.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One view, for programs.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one view and exit.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one view as JSON.")] = False,
 ) -> None:
-    """Watch a study being run: progress, speed, the best so far, what diverged. Reads only, and ends with the study.
+    """Watch a running study: progress, speed, best cells so far, divergence. Read-only; it exits when the study ends.
 
     Example: [bold]tdlambda watch results/ringworld-0.40-0.35[/bold]
     """
@@ -55,7 +55,7 @@ def watch(
             Console(width=max(_width(shown), console.width), highlight=False).print(shown)
         else:
             _live(watcher, every)
-    except KeyboardInterrupt:  # somebody has seen enough; 0 would say that the study is finished
+    except KeyboardInterrupt:  # exit code 0 would mean that the study is finished
         raise typer.Exit(130) from None
 
 
@@ -69,7 +69,7 @@ def _live(watcher: Watcher, every: float) -> None:
 
 
 def view(state: State, room: int | None = None) -> RenderableType:
-    """The state, for people; in a narrow terminal, rather than cut numbers short, with fewer columns."""
+    """Render the state; a narrow terminal gets fewer columns rather than truncated numbers."""
     if not state.study:
         return Text(f"nothing in {state.directory} yet")
     title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} {state.unit}"
@@ -82,7 +82,7 @@ def view(state: State, room: int | None = None) -> RenderableType:
         doing = "compiling" if sitting.preparing else "at work"
         lines.append(Text(f"{doing}: {sitting.host} since {since}, on {sitting.units} units"))
     if not state.sessions and state.done < state.wanted:
-        lines.append(Text("nobody is at work here; tdlambda run goes on where it was", style="yellow"))
+        lines.append(Text("no process is running this study; tdlambda run resumes it", style="yellow"))
     lines += [Text(f"damaged: {path}; tdlambda run redoes it", style="red") for path in state.damaged]
     if state.unreadable:
         more = f" (and {len(state.unreadable) - 1} more)" if len(state.unreadable) > 1 else ""
@@ -138,7 +138,7 @@ def _progress(state: State) -> str:
     elif state.seconds_left is not None:
         parts.append(f"about {_duration(state.seconds_left)} left")
     elif state.sessions:
-        parts.append("no unit of this run yet: no estimate")
+        parts.append("no estimate yet")
     if state.seconds_since is not None and not state.finished:
         parts.append(f"the last {_duration(state.seconds_since)} ago")
     return ", ".join(parts)

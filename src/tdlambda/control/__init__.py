@@ -1,4 +1,4 @@
-"""Control: policies that are learnt by actor-critic, with any of our learners as the critic."""
+"""Control: Sarsa(λ), Q(λ) and actor-critic agents, with any learner as the critic."""
 
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.curve import LearningCurve

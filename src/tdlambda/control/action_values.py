@@ -1,4 +1,4 @@
-"""Agents that learn action values with traces: what Sarsa(λ), Q(λ), Tree Backup(λ) and Retrace(λ) share."""
+"""Agents that learn action values with traces: the base of Sarsa(λ), Q(λ), Tree Backup(λ) and Retrace(λ)."""
 
 from __future__ import annotations
 
@@ -37,42 +37,42 @@ _DOORS: dict[str, tuple[Any, ...]] = {
     "learn_index": (0, 0, *_NUMBERS),
     "learn_vector": (_ANY, _ANY, *_NUMBERS),
 }
-"""Entry points that are called at every step → what they take beside the agent's arrays."""
+"""Entry points called at every step, with example arguments besides the agent's arrays."""
 
 
 class ActionValues(ValueState):
-    """An agent with action values q(s, a) = w·x(s, a), learnt by any algorithm with traces.
+    """An agent that learns action values q(s, a) = w·x(s, a) by any algorithm with traces.
 
-    x(s, a) are the features x(s) in the place of action a (`td.features.Pairs`). A subclass says what the target is.
+    x(s, a) is x(s) in the block of action a (`td.features.Pairs`). A subclass defines the target.
 
     Parameters
     ----------
     features
         Encoder of observations.
     actions
-        How many there are; they are the integers from 0.
+        Number of actions; actions are the integers 0, 1, ….
     alpha
-        Step size α of the algorithm: a number, a schedule, or step sizes that adapt, from `td.steps`. None takes one
-        that follows from the size of the features: see `control.defaults`.
+        Step size α > 0: a number, a schedule, or an adaptive step size from `td.steps`. None derives one from |x|²: see
+        `control.defaults`.
     lam
-        λ: a number, one for each state, [state, action], a rule, or the name of one ("auto", "meta", "greedy").
+        λ in [0, 1]: a number, one for each state, a table [state, action], a rule, or the name of a rule ("auto",
+        "meta", "greedy").
     algorithm
-        A class of learners with traces, such as `td.TrueOnlineTD`, `td.TD` or one of your own.
+        A learner class with traces, such as `td.TrueOnlineTD`, `td.TD` or your own.
     policy
-        π, the policy whose values are learnt: `td.control.EpsilonGreedy`, `td.control.Boltzmann`, or a fixed one, the
-        probability of
-        each action (a row, a table [state, action], or a function of the observation).
+        Target policy π: `td.control.EpsilonGreedy`, `td.control.Boltzmann`, or fixed probabilities of the actions (a
+        row, a table [state, action], or a function of the observation).
     behavior
-        b, the policy that acts, if it is another; as `policy`.
+        Behaviour policy b, in the same forms as `policy`. Default: the agent follows π.
     correction
-        The trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
+        Trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
         `td.mdp.TraceCorrection`.
     options
         Further arguments of the algorithm, such as `trace="replacing"` of `td.TD` or `initial`.
     """
 
     takes_next_action: ClassVar[bool] = True
-    """Whether `update` is given the next action."""
+    """Whether `update` takes the next action."""
     _act_index: Callable[..., int]
     _act_vector: Callable[..., int]
     _learn_index: Callable[..., int]
@@ -106,7 +106,7 @@ class ActionValues(ValueState):
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
         rule = as_rule(lambda_table(lam, features, self.actions))
         if target == "peng" and rule.learns():
-            raise ValueError(f"lam: Peng's form mixes targets by λ itself, so λ must not be learnt; got {rule!r}")
+            raise ValueError(f"lam: Peng's form mixes targets by λ itself, so λ must not be learned; got {rule!r}")
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
@@ -149,7 +149,7 @@ class ActionValues(ValueState):
         return abtd_psi(c.zeta, c.psi_0, c.psi_max)
 
     def _bind(self) -> None:
-        """Make room for a step, and find machine code at the first one."""
+        """Allocate buffers for a step; machine code is looked up at the first call."""
         n, k = self.features.active, self.actions
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
@@ -160,7 +160,7 @@ class ActionValues(ValueState):
             setattr(self, f"_{name}", partial(self._first, name, examples))
 
     def _first(self, name: str, examples: tuple[Any, ...], *given: Any) -> Any:
-        """The first call of an entry point; from then on the machine code is called directly."""
+        """Handle the first call of an entry point; later calls go directly to the machine code."""
         door = self._door(name, *examples)
         setattr(self, f"_{name}", door)
         return door(*given)
@@ -171,7 +171,7 @@ class ActionValues(ValueState):
         return value_module(self.form, self.learner._sparse, None if self._kernel is None else self._kernel.encode)
 
     def _door(self, name: str, *examples: Any) -> Callable[..., Any]:
-        """Machine code with the agent's arrays bound to it."""
+        """Return machine code with the agent's arrays bound to it."""
         if name not in self._doors:
             learner = self.learner
             memory = learner._memory if name.startswith("learn") else (learner._record, learner._rows)
@@ -183,7 +183,7 @@ class ActionValues(ValueState):
     # ---- acting ----------------------------------------------------------------------------------------------
 
     def act(self, obs: Any, rng: np.random.Generator) -> int:
-        """Draw an action from the policy, or from the behaviour policy if there is one."""
+        """Draw an action from the behaviour policy (the target policy if none was given)."""
         if not self._chooses:
             return drawn((self._b or self._pi)(obs), rng.random())
         if type(obs) is int and self._one_hot:
@@ -199,29 +199,29 @@ class ActionValues(ValueState):
         else:
             return self._door("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
         if action < 0:
-            self.features.encode(obs)  # says what is wrong
+            self.features.encode(obs)  # raises the specific error
             raise ValueError(f"obs: the features refuse {obs!r}")
         return action
 
     def greedy(self, obs: Any) -> int:
-        """The action of the greatest value; the first of several."""
+        """Return the action with the largest value; the first one if there are ties."""
         return int(np.argmax(self.q(obs)))
 
     def q(self, obs: Any) -> Floats:
-        """The values of all actions at an observation."""
+        """Return the values of all actions at an observation."""
         self._door("values_at", *_X)(*self._encoded(obs))
         return self._room[: self.actions].copy()
 
     def predict(self, obs: Any, action: int) -> float:
-        """Q(obs, action)."""
+        """Return q(obs, action)."""
         return float(self.q(obs)[integer(action, "action", 0, self.actions - 1)])
 
     def policy_at(self, obs: Any) -> Floats:
-        """π(·|obs), the target policy's probability of each action."""
+        """Return π(·|obs), the target policy's action probabilities."""
         return self._probabilities(self._pi, obs)
 
     def behavior_at(self, obs: Any) -> Floats:
-        """b(·|obs), the probability of each action as the agent acts."""
+        """Return b(·|obs), the behaviour policy's action probabilities."""
         return self._probabilities(self._b or self._pi, obs)
 
     def _probabilities(self, policy: Any, obs: Any) -> Floats:
@@ -230,12 +230,12 @@ class ActionValues(ValueState):
         return np.asarray(policy(obs), dtype=np.float64)
 
     def lambda_at(self, obs: Any, action: int) -> float:
-        """The λ in use at an observation and an action."""
+        """Return the λ in use at an observation and an action."""
         rule = self.learner.rule
         return self.learner.lambda_at((obs, action)) if rule.learns() else self._lam_of(obs, action)
 
     def lambdas(self, observations: Any) -> Floats:
-        """The λ in use at each observation and action [observation, action]."""
+        """Return the λ in use, [observation, action]."""
         pairs = [(obs, action) for obs in np.asarray(observations).tolist() for action in range(self.actions)]
         found = [self.lambda_at(*pair) for pair in pairs] if not self.learner.rule.learns() else []
         table = np.array(found) if found or not pairs else self.learner.lambdas(pairs)
@@ -275,7 +275,8 @@ class ActionValues(ValueState):
         gamma
             γ_{t+1}, the discount on entering `next_obs`. Not needed when `terminated`.
         terminated, truncated
-            As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
+            As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
+            Either way the traces are then reset.
         """
         ended = 0
         if terminated is not False and flag(terminated, "terminated"):
@@ -299,7 +300,7 @@ class ActionValues(ValueState):
         if type(obs) is int is type(next_obs) and self._one_hot:
             status = self._learn_index(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         elif self._kernel is not None:
-            # compiled code may read just these, of any stride; the length is looked at there
+            # compiled code reads exactly these, of any stride, and checks the length
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                 obs = as_vector(obs, self._kernel.dimensions)
             if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
@@ -314,11 +315,11 @@ class ActionValues(ValueState):
             self._refuse(status, obs, reward, next_obs, next_action, gamma, action)
 
     def _action(self, given: Any, name: str) -> int:
-        """An action as compiled code takes it."""
+        """Validate an action."""
         return integer(given, name, 0, self.actions - 1)
 
     def _fill(self, next_obs: Any, next_action: int) -> None:
-        """Write π(·|s') and b(·|s') where compiled code reads them."""
+        """Write π(·|s') and b(·|s') into the buffers that compiled code reads."""
         k = self.actions
         pi = self._probabilities(self._pi, next_obs)
         b = pi if self.form.on_policy else self._probabilities(self._b, next_obs)
@@ -326,14 +327,14 @@ class ActionValues(ValueState):
         if missed.any():
             raise ValueError(
                 f"behavior never takes action {int(np.argmax(missed))} at observation {next_obs!r}, but policy does: "
-                "what it would bring cannot be learnt. Give it some probability"
+                "what it would bring cannot be learned. Give it some probability"
             )
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
         self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
 
     def _encoded(self, obs: Any) -> Any:
-        """The features of an observation that compiled code may follow."""
+        """Return the features of an observation, with indices validated for compiled code."""
         x, xv = self.features.encode(obs)
         size = self.features.size
         if not ((x >= 0) & (x < size)).all() or not np.isfinite(xv @ xv):
@@ -343,7 +344,7 @@ class ActionValues(ValueState):
     def _refuse(
         self, status: int, obs: Any, reward: Any, next_obs: Any, next_action: int, gamma: Any, action: int = 0
     ) -> None:
-        """Raise what a status says."""
+        """Raise the error that a status stands for."""
         if status == NO_ACTION:
             self._action(action, "action"), self._action(next_action, "next_action")
         if status == NEVER:
@@ -363,6 +364,6 @@ class ActionValues(ValueState):
         self.learner._refuse(status, obs, reward, next_obs, gamma, 1.0)
 
     def reset(self) -> None:
-        """Forget the episode under way: set the traces to 0; keep what was learnt."""
+        """Discard the current episode: set the traces to 0 and keep the weights."""
         with self._guard:
             self.learner.reset()

@@ -12,18 +12,18 @@ forward view, in which a λ-return takes the place of q:
 
     Σ_t I_t ρ_t (G_t - V(x_t)) ∇ log π(a_t|x_t),    G_t - V(x_t) = δ_t + γ_{t+1} λ_{t+1} ρ_{t+1} (G_{t+1} - V(x_{t+1}))
 
-I, the emphasis of a state, says how much a visit to it counts. On-policy, where ρ = 1, the first two are the same:
+I, the emphasis of a state, is the weight of a visit. On-policy, where ρ = 1, the first two choices are the same:
 
-    discounted  I' = I γ'         the thesis' cumulative discount; off-policy, states as the behaviour policy meets them
-    corrected   I' = I ρ γ'       as the target policy meets them: off-policy too, the gradient of v_π(s₀)
+    discounted  I' = I γ'         cumulative discount, as in Zhao (2020); off-policy, states weighted by the behaviour
+    corrected   I' = I ρ γ'       states weighted by the target policy: the gradient of v_π(s₀), also off-policy
     emphatic    I' = I ρ γ' + 1   the gradient of Σ_t v_π(s_t) along the behaviour's path (Imani et al. 2018)
-    plain       I  = 1            every visit counts alike, as most code has it; for γ < 1 the gradient of nothing
+    plain       I  = 1            all visits have equal weight, as in most code; for γ < 1 the gradient of no function
                                   (Nota & Thomas 2020)
 
-The functions below are plain Python: `control.modules` copies their source into generated modules, beside the policy's
-own functions and the update of a row, `moved_`, which is generated from `PolicyGradient` or `OneStep`. `s` is a record
-with names (see `actor_state`), `rows` are those of θ and then those of z, `out` is room for two numbers for each row
-of θ: the factors of x in ∇ log π, and in ∇H.
+The functions below are plain Python: `control.modules` copies their source into generated modules, together with the
+policy's own functions and the update of a row, `moved_`, which is generated from `PolicyGradient` or `OneStep`. `s` is
+a record with names (see `actor_state`), `rows` are the rows of θ followed by those of z, `out` is a buffer with two
+numbers for each row of θ: the factors of x in ∇ log π and in ∇H.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WEIGHTINGS = ("discounted", "corrected", "emphatic", "plain")
 if TYPE_CHECKING:
 
     def moved_(*arguments: Any) -> bool:
-        """The update of one row of θ and of its trace; whether θ is within its bound."""
+        """Update one row of θ and its trace; return whether θ is within its bound."""
 
 
 class PolicyGradient(Declaration):
@@ -63,7 +63,7 @@ class PolicyGradient(Declaration):
 
 
 class OneStep(Declaration):
-    """The same without a trace."""
+    """The update of one row of θ without a trace."""
 
     weight_rows = "theta"
     inputs = PolicyGradient.inputs
@@ -80,9 +80,9 @@ def climb(
     s: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, delta: float, rho: float,
     gamma_next: float, decay_next: float, ended: bool, weighting: str, traced: bool, sparse: bool, by_steps: bool,
 ) -> bool:  # fmt: skip
-    """One step that has been checked, with the factors of x in `out`. Whether θ is within its bound.
+    """Perform one validated step, with the factors of x in `out`; return whether θ is within its bound.
 
-    An actor that is warming up has η = 0. The last four arguments are decided when code is generated.
+    During the warm-up η = 0. The last four arguments are fixed when code is generated.
     """
     s.steps += 1
     n, within, largest = out.size // 2, True, 0.0
@@ -120,7 +120,7 @@ def climb(
 
 
 def prune(traces: Floats, order: Ints, listed: Ints, n_live: int, tolerance: float) -> int:
-    """Drop the features whose every trace is within the tolerance; how many are left."""
+    """Drop the features whose traces are all within the tolerance; return how many are left."""
     i = 0
     while i < n_live:
         f, largest = order[i], 0.0
@@ -138,7 +138,7 @@ def prune(traces: Floats, order: Ints, listed: Ints, n_live: int, tolerance: flo
 
 
 def begin(s: Any, traces: Floats, live: Ints) -> None:
-    """A new episode: no trace, and I = 1."""
+    """Begin a new episode: zero traces, and I = 1."""
     s.emphasis, s.decay = 1.0, 0.0
     if live.shape[1] == 0:
         traces[:] = 0.0

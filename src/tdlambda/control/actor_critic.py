@@ -1,4 +1,4 @@
-"""Actor-critic: a policy that follows the policy gradient by the errors of a critic, which is any of our learners."""
+"""Actor-critic: a policy that follows the policy gradient, using the TD errors of any learner as the critic."""
 
 from __future__ import annotations
 
@@ -25,45 +25,44 @@ from tdlambda.rules import Fixed, Rule, as_rule
 from tdlambda.showing import call
 
 OWN_LAMBDA = 0.9
-"""λ of the actor's trace where the critic has no fixed one; the best of five on CartPole, see docs/actor-critic.md."""
+"""λ of the actor's trace if the critic has no fixed λ; the best of five on CartPole, see docs/actor-critic.md."""
 
 _Agent = TypeVar("_Agent", bound="ActorCritic")
 
 
 class ActorCritic:
-    """Online actor-critic for episodes with a state-based discount: one step, or with eligibility traces.
+    """Online episodic actor-critic with a state-based discount: one-step, or with eligibility traces.
 
         z   = ρ [ γλ z + I ∇ log π(a|x; θ) ]            θ  += η [ δ z + τ I ∇H(π(·|x; θ)) ]            I' = I γ'
 
-    δ is the critic's error before it learns from the step; z = 0 and I = 1 at an episode's start. See `control.actor`.
+    δ is the critic's TD error before its update; z = 0 and I = 1 at the start of an episode. See `control.actor`.
 
     Parameters
     ----------
     critic
-        Any learner of values with any λ: `td.TrueOnlineTD(features, alpha=0.1, lam=td.rules.Meta())`. The agent keeps
-        it.
+        Any value learner with any λ: `td.TrueOnlineTD(features, alpha=0.1, lam=td.rules.Meta())`. It is not copied.
     policy
         `td.control.Softmax(3)` or `td.control.Gaussian(low, high)`.
     eta
-        η, the actor's step size: a number, or a schedule by steps.
+        η > 0, the actor's step size: a number, or a schedule over steps.
     lam
-        λ of the actor's trace. "fixed", the default, is the critic's λ if that was given as a number or one for each
-        state, and 0.9 if the critic learns λ or takes none. "critic" is the λ that the critic has just used, learnt or
-        not; a learnt λ suits the values and may be too small for the policy. Or a number, one for each state, a rule
-        that does not learn, or None for the one-step method, without a trace.
+        λ of the actor's trace, in [0, 1]. "fixed", the default, is the critic's λ if that is a number or one for each
+        state, and 0.9 if the critic learns λ or has none. "critic" is the λ the critic has just used, learned or not; a
+        learned λ suits the values and may be too small for the policy. Also: a number, one for each state, a rule that
+        does not learn, or None for the one-step method without a trace.
     weighting
-        How much a visit counts, I: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
+        Emphasis I of a visit: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
     entropy
-        τ, the weight of the policy's entropy.
+        τ ≥ 0, the weight of the entropy bonus.
     warm_up
-        So many updates in which the critic learns and the policy is frozen (η = 0).
+        Number of initial updates in which only the critic learns and the policy is frozen (η = 0).
     behavior
-        The policy that acts, if it is another: for a softmax the probability of each action (or a table [state,
-        action], or a function of the observation), for a Gaussian a mean and a σ (or a function to both).
+        Behaviour policy, if it differs from π: for a softmax, the action probabilities (a row, a table [state, action],
+        or a function of the observation); for a Gaussian, a mean and a σ (or a function that returns both).
     td_error
-        The error that moves the actor: the critic's "before" it learns, or "after", as the thesis' numbers were made.
+        Which TD error drives the actor: the one "before" the critic's update, or "after" it, as in Zhao (2020).
     trace_tolerance, bound
-        Of the policy's parameters: see `Algorithm`. What happens on divergence is as the critic has it.
+        For the policy's parameters: see `Algorithm`. The critic decides what happens on divergence.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class ActorCritic:
     """
 
     takes_next_action = False
-    """Whether `update` is given the next action."""
+    """Whether `update` takes the next action."""
 
     def __init__(
         self,
@@ -127,10 +126,10 @@ class ActorCritic:
     def for_env(
         cls, env: gym.Env[Any, Any], critic: Learner | Encoder, eta: float | OneOver | None = None, **options: Any
     ) -> Self:
-        """An agent with the policy that the environment's actions ask for: a softmax, or a Gaussian for a box.
+        """Build an agent whose policy fits the action space: a softmax for discrete actions, a Gaussian for a box.
 
-        Given features instead of a critic, the critic is true online TD(0.9). Where no step size is given, it follows
-        from the size of the features: see `control.defaults`.
+        Given features instead of a critic, the critic is true online TD(0.9). Step sizes that are not given are derived
+        from |x|²: see `control.defaults`.
 
         >>> import gymnasium as gym, tdlambda as td
         >>> critic = td.TrueOnlineTD(td.features.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
@@ -149,13 +148,13 @@ class ActorCritic:
         raise TypeError(f"env: its actions are {space}; an actor needs Discrete actions or a Box")
 
     def for_space(self, space: gym.Space[Any]) -> Any:
-        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
         return self.policy.for_space(space)
 
     # ---- acting ----------------------------------------------------------------------------------------------
 
     def act(self, obs: Any, rng: np.random.Generator) -> Any:
-        """Draw an action from the policy, or from the behaviour policy if there is one."""
+        """Draw an action from the behaviour policy (the agent's own policy if none was given)."""
         if self._behavior is not None:
             return self.policy.draw(self._behavior(obs), rng)
         if self.policy.kernel.choose is not None:
@@ -163,21 +162,21 @@ class ActorCritic:
         return self.policy.draw(self._actor.distribution(obs), rng)
 
     def greedy(self, obs: Any) -> Any:
-        """The likeliest action of the policy."""
+        """Return the policy's most probable action."""
         return self.policy.mode(self._actor.distribution(obs))
 
     def plot(self, env: Any) -> Any:
-        """An Altair chart of the likeliest actions in an environment: on its map, over two dimensions or states."""
+        """Return an Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
         from tdlambda.control.drawing import policy_map  # Altair is slow to import: not before it is needed
 
         return policy_map(self, env)
 
     def policy_at(self, obs: Any) -> Any:
-        """π(·|obs): the probability of each action; of a Gaussian, its mean and its standard deviation."""
+        """Return π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
         return self._actor.distribution(obs)
 
     def rho(self, obs: Any, action: Any) -> float:
-        """π(a|s)/b(a|s) of an action; 1 where the policy itself acts."""
+        """Return the importance-sampling ratio π(a|s)/b(a|s) of an action; 1 on-policy."""
         if self._behavior is None:
             return 1.0
         log_b = self.policy.log_density(self._behavior(obs), action)
@@ -208,7 +207,8 @@ class ActorCritic:
         rho
             π(a|s)/b(a|s); by default the agent's own `rho(obs, action)`.
         terminated, truncated
-            As in Gymnasium: terminated, nothing follows; truncated, bootstrap from `next_obs`, then start anew.
+            As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
+            Either way the traces are then reset.
         """
         with self._guard:
             self._learn(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
@@ -222,7 +222,7 @@ class ActorCritic:
             rho = 1.0 if self._behavior is None else self.rho(obs, action)
         lam = 0.0 if self._shares_decay or self._rule is None else fraction(self._rule.at(next_obs), "lam")
         delta = self._error(obs, reward, next_obs, gamma, rho, terminated) if self._predicts else 0.0
-        if self._actor.diverged_at is not None:  # look at the input, but learn no more
+        if self._actor.diverged_at is not None:  # validate the input, but do not learn
             check_numbers(reward, gamma, rho)
             self.critic.features.encode(obs), self.critic.features.encode(next_obs)
             return
@@ -234,7 +234,7 @@ class ActorCritic:
         if getattr(self.critic, "diverged_at", None) is not None:
             self._actor.stop()
             return
-        gamma_next, rho = float(gamma), float(rho)  # at a terminal step neither trace nor I goes any further
+        gamma_next, rho = float(gamma), float(rho)  # a terminal step ends the trace and I
         decay_next = gamma_next * lam
         if self.td_error == "after":
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
@@ -250,12 +250,12 @@ class ActorCritic:
             raise error
 
     def _error(self, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: bool) -> float:
-        """δ by the critic's weights of now."""
+        """Return δ under the critic's current weights."""
         reward, gamma, _ = check_numbers(reward, gamma, rho)
         return reward + (0.0 if terminated else gamma * self.critic.predict(next_obs)) - self.critic.predict(obs)
 
     def reset(self) -> None:
-        """Forget the episode under way, in critic and actor: traces 0, I = 1; keep what was learnt."""
+        """Discard the current episode in critic and actor: traces 0, I = 1; keep the weights and θ."""
         with self._guard:
             self.critic.reset()
             self._actor.begin()
@@ -264,50 +264,50 @@ class ActorCritic:
 
     @property
     def theta(self) -> Floats:
-        """The policy's parameters θ [row, feature], as a view that cannot be written."""
+        """The policy's parameters θ [row, feature], a read-only view."""
         return self._actor.view(0)
 
     @property
     def trace(self) -> Floats:
-        """The actor's trace z [row, feature], as a view that cannot be written; no rows for the one-step method."""
+        """The actor's trace z [row, feature], a read-only view; the one-step method has no rows."""
         return self._actor.view(self.policy.rows)
 
     @property
     def emphasis(self) -> float:
-        """I, how much the state that comes next counts: on-policy, the discount since the episode began."""
+        """I, the emphasis of the next state; on-policy, the accumulated discount of the episode."""
         return float(self._actor.record["emphasis"][0])
 
     @property
     def steps(self) -> int:
-        """Updates so far."""
+        """Number of updates so far."""
         return self._actor.steps
 
     @property
     def diverged_at(self) -> int | None:
-        """The update, counted from 1, at which the critic or the policy diverged; None if neither has."""
+        """The update (counted from 1) at which the critic or the policy diverged; None if neither has."""
         return self._actor.diverged_at
 
     def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments; the critic as it was before it learnt."""
+        """Return the constructor's arguments, with an untrained critic."""
         critic = type(self.critic)(**self.critic.get_params())
         names = "policy eta lam weighting entropy warm_up behavior td_error trace_tolerance bound"
         return {"critic": critic} | {name: getattr(self, name) for name in names.split()}
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """Return the call that builds this agent."""
         return call(self, self.get_params())
 
     def clone(self) -> Self:
-        """An agent in the same state that shares nothing with this one."""
+        """Return a copy in the same state that shares nothing with this agent."""
         return _in_state(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what `clone` is made of."""
+        """Support pickle and copy."""
         with self._guard.quiet:
             return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, self._actor.state())
 
     def save(self, path: str | Path) -> None:
-        """Write everything that `ActorCritic.load` needs to a file, at once or not at all; no pickle."""
+        """Save to a file, atomically and without pickle; `td.load` reads it."""
         from tdlambda.control.storage import save
 
         with self._guard.quiet:
@@ -315,7 +315,7 @@ class ActorCritic:
 
 
 def _has_fixed_lambda(critic: Learner) -> bool:
-    """Whether the critic's λ is one that its user chose: AutoTD, MonteCarlo and NStepTD take none."""
+    """Return whether the critic has a λ given by the user; AutoTD, MonteCarlo and NStepTD have none."""
     return "lam" in critic.get_params() and not critic.rule.learns()
 
 

@@ -1,4 +1,4 @@
-"""The actor's state, and the way to its compiled mathematics."""
+"""The actor's state, and its compiled functions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Actor:
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """The arrays that compiled code works on."""
+        """Arrays that compiled code works on."""
         return self.record, self.rows, self.live, self.out
 
     @cached_property
@@ -104,14 +104,14 @@ class Actor:
         return self._door("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
-        """x of an observation, such that compiled code can follow its indices."""
+        """Return x of an observation, with indices validated for compiled code."""
         x, xv = self.features.encode(obs)
         if self._check(x, xv) != OK:
             raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
         return x, xv
 
     def choose(self, obs: Any, u: float) -> int:
-        """A numbered action, by a uniform number."""
+        """Choose a discrete action from a uniform number."""
         return self._choose(*self.encode(obs), u)
 
     def distribution(self, obs: Any) -> Any:
@@ -123,7 +123,7 @@ class Actor:
         self, x: Ints, xv: Floats, action: int, point: Floats,
         delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
     ) -> bool:  # fmt: skip
-        """One step; whether θ has just left its bound."""
+        """Learn from one step; return whether θ has just left its bound."""
         return self._learn(x, xv, action, point, delta, rho, gamma_next, decay_next, ended) == DIVERGED
 
     def begin(self) -> None:
@@ -131,7 +131,7 @@ class Actor:
         self._door("begin")()
 
     def view(self, first: int) -> Floats:
-        """As many rows as the policy has, from this one, as a view that cannot be written."""
+        """Return the policy's rows from this one on, as a read-only view."""
         view = self.rows[first : first + self.policy.rows, : self.features.size]
         view.flags.writeable = False
         return view
@@ -148,16 +148,16 @@ class Actor:
         return None if step < 0 else step
 
     def stop(self) -> None:
-        """Learn no more: the critic has diverged at the step that would come now."""
+        """Stop learning: the critic has diverged at the current step."""
         self.record["diverged_at"] = self.steps + 1
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of rows and numbers, by name. The list of live features follows from the traces."""
+        """Return copies of rows and numbers, by name; the list of live features follows from the traces."""
         names = [name for name in self.record.dtype.names or () if name != "n_live"]
         return {"rows": self.rows.copy()} | {name: self.record[name].copy() for name in names}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take over such arrays; an error if they do not fit."""
+        """Restore such arrays; raise an error if they do not fit."""
         own = self.state()
         if set(state) != set(own):
             raise ValueError(f"state must have the parts {sorted(own)}; got {sorted(state)}")

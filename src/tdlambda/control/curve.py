@@ -1,4 +1,4 @@
-"""The episodes that an agent has finished, and the ones it was evaluated in."""
+"""Learning curves: an agent's finished episodes and its evaluations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _COLUMNS = 5
 
 
 class LearningCurve:
-    """The episodes that an agent has finished, in order; what `td.train` returns.
+    """The finished episodes of an agent, in order; `td.train` returns it.
 
     Attributes
     ----------
     steps
-        Transitions learnt from, those of unfinished episodes included.
+        Number of transitions learned from, including those of unfinished episodes.
     interrupted
-        Whether Ctrl-C ended the last run.
+        Whether the last run was ended by Ctrl-C.
 
     Examples
     --------
@@ -47,44 +47,44 @@ class LearningCurve:
 
     @property
     def returns(self) -> Floats:
-        """Of each episode, the sum of its rewards without discount."""
+        """Undiscounted return of each episode."""
         return np.array([row[0] for row in self._rows], dtype=np.float64)
 
     @property
     def discounted(self) -> Floats:
-        """Of each episode, its return Σ_t γ₁⋯γ_t R_{t+1}, which is what the agent raises."""
+        """Discounted return Σ_t γ₁⋯γ_t R_{t+1} of each episode, the quantity that the agent maximises."""
         return np.array([row[1] for row in self._rows], dtype=np.float64)
 
     @property
     def lengths(self) -> Ints:
-        """Of each episode, its number of steps."""
+        """Number of steps of each episode."""
         return np.array([row[2] for row in self._rows], dtype=np.int64)
 
     @property
     def ends(self) -> Ints:
-        """Of each episode, the number of steps learnt from when it ended."""
+        """Total number of steps when each episode ended."""
         return np.array([row[3] for row in self._rows], dtype=np.int64)
 
     @property
     def truncated(self) -> Any:
-        """Of each episode, whether it was cut short rather than terminated."""
+        """Whether each episode was truncated rather than terminated."""
         return np.array([row[4] for row in self._rows], dtype=np.bool_)
 
     @property
     def evaluations(self) -> Floats:
-        """Of each evaluation: after how many steps, the mean return of its episodes, their standard deviation, number.
+        """Step, mean return, standard deviation and number of episodes of each evaluation.
 
-        Shape [evaluation, 4]. Evaluation episodes are played without exploration and not learnt from.
+        Shape [evaluation, 4]. Evaluation episodes are played without exploration and are not learned from.
         """
         return np.array(self._evaluated, dtype=np.float64).reshape(-1, 4)
 
     def mean(self, last: int = 100) -> float:
-        """The mean return of the last so many episodes; NaN if there are none."""
+        """Return the mean return of the last episodes; NaN if there are none."""
         recent = self._rows[-integer(last, "last", 1) :]
         return sum(row[0] for row in recent) / len(recent) if recent else float("nan")
 
     def add(self, reward: float, gamma_next: float, ended: bool, truncated: bool = False, env: int = 0) -> None:
-        """One step, of one of several environments."""
+        """Add one step of one environment."""
         now = self._current.setdefault(env, [0.0, 0.0, 1.0, 0.0])  # return, discounted, discount, length
         self.steps += 1
         now[0], now[1], now[3] = now[0] + reward, now[1] + now[2] * reward, now[3] + 1
@@ -94,28 +94,28 @@ class LearningCurve:
             del self._current[env]
 
     def evaluated(self, returns: list[float]) -> None:
-        """An evaluation, made now."""
+        """Add an evaluation at the current step."""
         self._evaluated.append((self.steps, float(np.mean(returns)), float(np.std(returns)), len(returns)))
 
     def begin(self) -> None:
-        """A new episode; what is not finished is dropped."""
+        """Begin a new episode; an unfinished one is dropped."""
         self._current = {}
 
     def plot(self, window: int = 20) -> Any:
-        """An Altair chart: returns of episodes, their running mean over `window`, and evaluations."""
+        """Return an Altair chart of the returns, their running mean over `window` episodes, and the evaluations."""
         need("charts", "charts")
         draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
         return draw(self, integer(window, "window", 1))
 
     def save(self, path: str | Path) -> None:
-        """Write the curve to exactly this path, at once or not at all; `td.load` reads it."""
+        """Save the curve to exactly this path, atomically; `td.load` reads it."""
         rows = np.array(self._rows, dtype=np.float64).reshape(-1, _COLUMNS)
         header = {"curve": 1, "params": {"steps": self.steps}}
         storage.write(path, header, {"episodes": rows, "evaluations": self.evaluations})
 
     @classmethod
     def read(cls, header: dict[str, Any], arrays: dict[str, Any]) -> LearningCurve:
-        """A curve from what `save` wrote."""
+        """Read a curve that `save` wrote."""
         rows, evaluations = arrays["episodes"], arrays["evaluations"]
         if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
             raise ValueError("its arrays have other shapes")
@@ -126,10 +126,10 @@ class LearningCurve:
         return curve
 
     def __len__(self) -> int:
-        """Finished episodes."""
+        """Return the number of finished episodes."""
         return len(self._rows)
 
     def __repr__(self) -> str:
-        """Sizes, and how it goes."""
+        """Return a one-line summary."""
         end = ", interrupted" if self.interrupted else ""
         return f"<LearningCurve: {self.steps} steps, {len(self)} episodes, last 100 return {self.mean():.4g}{end}>"

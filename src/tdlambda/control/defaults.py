@@ -1,7 +1,7 @@
-"""Step sizes that need no choice: what `td.Sarsa`, `td.QLambda` and `td.ActorCritic.for_env` take if none is given.
+"""Default step sizes of `td.Sarsa`, `td.QLambda` and `td.ActorCritic.for_env`.
 
-They begin at a share of 1/|x|², the step size at which one update would remove the whole error, and fall with the
-number of visits n: tables need to average chance out, shared features to follow a policy that still changes.
+They start at a fraction of 1/|x|², the step size at which one update removes the whole error, and decrease with the
+number of visits n. Tables must average out noise; shared features must follow a policy that still changes.
 
     table            α = 0.5 (10 / (10 + n))^0.8
     other features   α = 0.5/|x|² (1000 / (1000 + n))^0.7
@@ -16,13 +16,13 @@ from tdlambda.features import Encoder, Fourier, GridTilings, TileCoder
 from tdlambda.learners import OneOver
 
 SHARE = 0.5
-"""The part of an error that the first update removes."""
+"""Fraction of an error that the first update removes."""
 CRITIC, ACTOR = 0.2, 0.1
-"""The same for a critic, and the actor's step size in that unit; both stay."""
+"""The same for a critic, and the actor's step size in that unit; both are constant."""
 
 
 def squared_norm(features: Encoder, name: str = "alpha") -> float:
-    """The typical |x|² of features; an error that asks for the step size where it is not known.
+    """Return the typical |x|² of features; raise an error that asks for a step size if it is unknown.
 
     >>> import tdlambda as td
     >>> squared_norm(td.features.OneHot(5)), squared_norm(td.features.Fourier([0, 0], [1, 1], order=3))
@@ -40,7 +40,7 @@ def squared_norm(features: Encoder, name: str = "alpha") -> float:
 
 
 def step_size(features: Encoder) -> OneOver:
-    """The step size of action values."""
+    """Return the default step size of action values."""
     norm = squared_norm(features)
     offset, power = (10.0, 0.8) if features.active == 1 and features.states is not None else (1000.0, 0.7)
     return OneOver("visits", SHARE / norm * offset**power, offset, power)

@@ -1,4 +1,4 @@
-"""The policy of an agent, drawn: in a task, over two dimensions, or at each state."""
+"""Charts of an agent's policy: on a map, over two dimensions, or over states."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SIZE = 40
 
 
 def policy_map(agent: Any, env: Any) -> Any:
-    """The greedy policy of an agent in an environment.
+    """Return a chart of an agent's greedy policy in an environment.
 
-    A gridworld (a task with `rows`) is drawn as its map, the darker the greater the value; two dimensions as a map of
-    actions; other states side by side.
+    A gridworld (a task with `rows`) is drawn as its map, darker for larger values; two dimensions as a map of actions;
+    other states side by side.
     """
     names, plane = action_names(env), plane_of(env)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> int:
-    """Whether these are features that the actor has; for encoders that are not ours."""
+    """Return whether the features are valid for the actor; for the user's own encoders."""
     return check_features(x, xv, state[0].size, OBS, OBS_VALUES)
 
 
@@ -29,7 +29,7 @@ def distribution(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv:
 
 
 def choose(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, u: float) -> int:
-    """An action of a policy with numbered actions, by a uniform number."""
+    """Choose a discrete action from a uniform number."""
     distribution_(state[0], rows, x, xv, out)
     return choose_(out, u)
 
@@ -38,7 +38,7 @@ def learn(
     state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, action: int, point: Floats,
     delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
 ) -> int:  # fmt: skip
-    """One step of the actor; the critic has checked its numbers. An actor that has diverged stays as it is."""
+    """Perform one step of the actor; the critic has validated its numbers. A diverged actor does not change."""
     s = state[0]
     if s.diverged_at >= 0:
         return OK

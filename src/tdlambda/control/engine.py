@@ -1,4 +1,4 @@
-"""Many agents, each in a world of its own, on threads: one compiled call for thousands of steps."""
+"""Run many agents, each in its own environment, on threads: one compiled call for thousands of steps."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tdlambda.tasks.base import Task
 from tdlambda.tasks.world import World
 
 CHUNK = 16_384
-"""Steps of a compiled call: between two of them a run can be stopped."""
+"""Steps of one compiled call; a run can be stopped between two calls."""
 PIECE = 8
-"""Agents of one seed that a thread takes at a time."""
+"""Number of agents of one seed that a thread takes at a time."""
 
 
 def run(
@@ -45,45 +45,46 @@ def run(
     hold: bool = True,
     stop: threading.Event | None = None,
 ) -> ControlResult:
-    """Let many agents act and learn, each from the state it is given in, on each seed; none is changed.
+    """Train many agents on each seed, each from its current state; the agents passed in do not change.
 
-    What comes out is what `act` and `update` would give with the same random numbers, and does not depend on the
-    number of threads. For one seed, all agents meet the same starts of episodes and the same noise.
+    The result is the same as with `act` and `update` and the same random numbers, and does not depend on the number of
+    threads. For a given seed, all agents meet the same starts of episodes and the same noise.
 
     Parameters
     ----------
     task
-        A task with a compiled world: any finite one, MountainCar-v0, or a `td.tasks.World` of your own; or the id of
-        a task,
-        "CartPole-v1" or "Acrobot-v1". Any other environment of Gymnasium, by its id, runs step by step, each agent and
-        seed in a process (a script needs ``if __name__ == "__main__":`` then); γ is what it reports, or 0.99.
+        A task with a compiled world: any finite task, MountainCar-v0, or your own `td.tasks.World`; or the id of a
+        task, "CartPole-v1" or "Acrobot-v1". Any other Gymnasium environment, given by its id, runs step by step, with a
+        process for each agent and seed (a script then needs ``if __name__ == "__main__":``); γ is what the environment
+        reports, or 0.99.
     agents
-        Agents by name; a sequence is named by their place: `td.Sarsa` and `td.QLambda` with policies of their values,
-        or `td.ActorCritic` with a critic with traces, a softmax policy and the same features for both. λ is a number or
-        learnt; features have a compiled form: `td.features.TileCoder`, `td.features.Fourier`, `td.features.Dense`,
-        `td.features.OneHot`.
+        Agents by name; agents in a sequence are named by their index. Either `td.Sarsa` and `td.QLambda` with policies
+        derived from their values, or `td.ActorCritic` with a critic with traces, a softmax policy and the same features
+        for both. λ is a number or learned; features need a compiled form: `td.features.TileCoder`,
+        `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
-        How many, numbered from `seed`; or their numbers.
+        Number of seeds, from `seed` on; or a sequence of seeds.
     steps
-        Of each agent on each seed, over all its episodes.
+        Number of steps of each agent on each seed, over all its episodes.
     points
-        How many times to read the curve of returns, evenly up to the last step, 100 by default; or after which steps.
+        Number of points at which the returns are read, evenly spaced up to the last step (100 by default), or the steps
+        themselves.
     keep
         Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     follow
-        Seeds of which the critics' λ is kept on the way, at up to 48 of the points: `ControlResult.motion`. Not in
-        processes.
+        Seeds for which the critics' λ is recorded over time, at up to 48 of the points: `ControlResult.motion`. Not
+        available in processes.
     threads
-        As many as there are processors by default.
+        Number of threads; by default one per processor.
     progress
-        Show progress; by default if somebody is watching (standard error is a terminal). Or a bar of several runs.
+        Show a progress bar; by default if standard error is a terminal. Or a bar shared by several runs.
     on_seed
-        Called with the result of each seed as it is finished.
+        Called with the result of each seed when it is finished.
     hold
-        Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
+        Whether to keep the results passed to `on_seed`; if False, the returned result has no seeds.
     stop
-        When it is set, the run ends soon and returns the seeds finished so far, `interrupted`. Given one, Ctrl-C is
-        left to the caller; otherwise it raises `td.Interrupted`, whose `result` they are.
+        Event that ends the run early; the seeds finished so far are returned, marked `interrupted`. With `stop`, Ctrl-C
+        is left to the caller; without it, Ctrl-C raises `td.Interrupted`, whose `result` holds those seeds.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
-    """A seed, and the work on some agents; seed by seed."""
+    """Yield pieces of work: a seed and some agents, seed by seed."""
     places = list(range(len(job.agents)))
     for number in job.seeds:
         for begin in range(0, len(places), PIECE):
@@ -143,7 +144,7 @@ def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Foun
 
 
 def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Found]:
-    """Some agents on one seed, one after the other; nothing if it was stopped on the way."""
+    """Run some agents on one seed, one after the other; return nothing if the run was stopped."""
     found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
     for place in places:
         lane, motion = Lane(agents[place], job.world, seed, job.points), []

@@ -52,19 +52,19 @@ def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats,
 
 
 class Gaussian(Policy):
-    """A Gaussian whose mean and standard deviation are functions of the features, for actions in a box.
+    """A Gaussian policy for actions in a box; mean and standard deviation are functions of the features.
 
     θ is [row, feature]: a row for the mean of each dimension, then a row for the σ of each, in units of half the box.
 
     Parameters
     ----------
     low, high
-        The box, a number or one for each dimension, infinite or None for no bound. A dimension that is not bounded on
-        both sides has its middle at 0 and units of 1.
+        Bounds of the box, a number or one for each dimension; infinite or None for no bound. A dimension that is not
+        bounded on both sides has middle 0 and unit 1.
     sigma
-        σ₀, the standard deviation where θ = 0, in units of half the box.
+        σ₀ > 0, the standard deviation at θ = 0, in units of half the box.
     within
-        σ stays within this factor of σ₀, e^B; None lets it go anywhere.
+        Largest factor e^B between σ and σ₀; None for no limit.
     features, initial
         See `Policy`.
 
@@ -115,27 +115,27 @@ class Gaussian(Policy):
         return 0, (point.reshape(-1) - self.middle) / self.unit
 
     def distribution(self, out: Floats) -> MeanAndSigma:
-        """Mean and standard deviation of each dimension."""
+        """Return mean and standard deviation of each dimension."""
         n = self.dimensions
         return self.middle + self.unit * out[:n], self.unit * out[n : 2 * n]
 
     def draw(self, distribution: MeanAndSigma, rng: np.random.Generator) -> Floats:
-        """An action; it may lie outside the box."""
+        """Draw an action; it may lie outside the box."""
         mean, sigma = distribution
         return mean + sigma * rng.standard_normal(self.dimensions)
 
     def mode(self, distribution: MeanAndSigma) -> Floats:
-        """The mean."""
+        """Return the mean."""
         return distribution[0]
 
     def log_density(self, distribution: MeanAndSigma, action: Any) -> float:
-        """Log of the density of the action, in the box's own units."""
+        """Return the log density of the action, in the box's own units."""
         mean, sigma = distribution
         away = (self.middle + self.unit * self.given(action)[1] - mean) / sigma
         return float(-(away**2 / 2 + np.log(sigma)).sum() - self.dimensions * math.log(2 * math.pi) / 2)
 
     def behavior(self, given: Any) -> Callable[[Any], MeanAndSigma]:
-        """From a pair (mean, σ), or a function from an observation to one."""
+        """Build a behaviour policy from a pair (mean, σ), or a function from an observation to such a pair."""
 
         def checked(pair: Any, where: str) -> MeanAndSigma:
             try:
@@ -152,7 +152,7 @@ class Gaussian(Policy):
         return lambda _: same
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """To a `Box` of as many dimensions, clipped to it."""
+        """Convert actions to a `Box` of the same number of dimensions, by clipping."""
         if not isinstance(space, gym.spaces.Box):
             raise TypeError(
                 f"env: its actions are {space}, but a Gaussian policy has those of a box; see td.control.Softmax"

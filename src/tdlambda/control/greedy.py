@@ -1,4 +1,4 @@
-"""Policies that follow from action values: ε-greedy and softmax, with a constant level or one that falls.
+"""Policies derived from action values: ε-greedy and softmax, with a constant or decreasing level.
 
     ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best share what is left
     softmax      π(a|s) ∝ exp(q(s,a)/τ)
@@ -21,7 +21,7 @@ LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i
 
 
 def level(start: float, end: float, after: int, over: int, n: int) -> float:
-    """The level after n steps or episodes: `start` up to `after`, then in a straight line to `end`."""
+    """Return the level after n steps or episodes: `start` up to `after`, then linear to `end`."""
     if n < after:
         return start
     if n >= after + over:
@@ -30,7 +30,7 @@ def level(start: float, end: float, after: int, over: int, n: int) -> float:
 
 
 def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
-    """The probability of each action."""
+    """Return the probability of each action."""
     best, count = q[0], 0
     for a in range(q.size):
         best = max(best, q[a])
@@ -46,7 +46,7 @@ def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
 
 
 def softmax(q: Floats, temperature: float, out: Floats) -> None:
-    """The probability of each action; the largest value is taken out, so that nothing overflows."""
+    """Return the probability of each action; the largest value is subtracted, so that nothing overflows."""
     best, total = q[0], 0.0
     for a in range(q.size):
         best = max(best, q[a])
@@ -58,18 +58,18 @@ def softmax(q: Floats, temperature: float, out: Floats) -> None:
 
 
 class Falling:
-    """A level that falls in a straight line: `start`, then over so many steps or episodes to `end`.
+    """A level that decreases linearly from `start` to `end` over a number of steps or episodes.
 
     Parameters
     ----------
     start, end
-        The level at first, and at last.
+        Initial and final level.
     over
-        How long it takes to fall; 0 falls at once.
+        Duration of the decrease, in steps or episodes; with 0 it is immediate.
     by
-        What is counted: "steps" or "episodes".
+        Unit of time: "steps" or "episodes".
     after
-        How long it stays at `start` before.
+        How long the level stays at `start` first.
 
     Examples
     --------
@@ -112,11 +112,11 @@ Level: TypeAlias = float | Falling
 
 
 class GreedyPolicy:
-    """A policy that follows from action values by one number, its level."""
+    """A policy derived from action values with one parameter, its level."""
 
     kernel: ClassVar[Any]
     name: ClassVar[str]
-    """What the number is called."""
+    """Name of the level."""
 
     def __init__(self, given: Level, check: Callable[[Any, str], float]) -> None:
         if isinstance(given, Falling):
@@ -136,7 +136,7 @@ class GreedyPolicy:
         return self.level.at(steps, episodes) if isinstance(self.level, Falling) else self.level
 
     def probabilities(self, q: Floats, steps: int = 0, episodes: int = 0) -> Floats:
-        """π(·|s) from the values of the actions."""
+        """Return π(·|s) from the action values."""
         values, out = np.ascontiguousarray(q, dtype=np.float64), np.empty(len(q))
         type(self).kernel(values, self.at(steps, episodes), out)
         return out
@@ -159,12 +159,12 @@ class GreedyPolicy:
 
 
 class EpsilonGreedy(GreedyPolicy):
-    """The best action, or with probability ε any action; equally good ones are equally likely.
+    """ε-greedy: a greedy action, or with probability ε a random one; ties are broken uniformly.
 
     Parameters
     ----------
     epsilon
-        ε, a number in [0, 1] or a `td.control.Falling` one.
+        ε, a number in [0, 1] or a `td.control.Falling` level.
 
     Examples
     --------
@@ -182,12 +182,12 @@ class EpsilonGreedy(GreedyPolicy):
 class Boltzmann(GreedyPolicy):
     """The softmax of action values, π(a|s) ∝ exp(q(s,a)/τ).
 
-    (`td.control.Softmax` is the policy of an actor, with parameters of its own.)
+    (`td.control.Softmax` is an actor's policy, with its own parameters θ.)
 
     Parameters
     ----------
     temperature
-        τ, positive: a number or a `td.control.Falling` one. It has the unit of the values.
+        τ > 0, in the unit of the values: a number or a `td.control.Falling` level.
 
     Examples
     --------

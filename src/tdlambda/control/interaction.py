@@ -1,7 +1,7 @@
-"""An agent and its world in one compiled call for many steps: act, move, learn, keep account of returns.
+"""An agent and its world in one compiled call for many steps: act, move, learn, record returns.
 
-What is drawn belongs to the seed, not to the agent: the k-th episode of each agent begins alike, and at the t-th step
-of each the same numbers decide what the world does and which share of π(·|x) the action is taken from.
+Random numbers depend on the seed, not on the agent: the k-th episode of every agent starts in the same state, and at
+the t-th step the same numbers determine the world's transition and the choice from π(·|x).
 
 `control.modules` puts `interact` into a generated module, beside the critic's `learn`, the actor's `climb_`, the
 functions of its policy (`distribution_`, `choose_`, `score_`), of the world (`begin_`, `move_`) and of the features
@@ -51,11 +51,11 @@ def interact(
     first: int, end: int, critic: Any, actor: Any, world: Any, features: Any, account: Any,
     points: Ints, curve: Floats, log: Floats, shared: bool, after: bool, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Steps first to end (not included). How many were made, fewer if the agent diverged; and episodes in the log.
+    """Run the steps from first to end (excluded); return how many were made, and the number of logged episodes.
 
-    `features` are the encoder's numbers and two feature vectors; x is kept between calls. When code is generated it is
-    decided whether the actor's trace decays by the critic's γλ (`shared`), and whether δ is of `after` the critic has
-    learnt; and sizes (`modules.Sizes`).
+    Fewer steps are made if the agent diverges. `features` are the encoder's numbers and two feature vectors; x is kept
+    between calls. Fixed when code is generated: whether the actor's trace decays by the critic's γλ (`shared`), whether
+    δ is computed `after` the critic's update, and sizes (`modules.Sizes`).
     """
     state, rows, own, live = critic
     actor_state, theta, actor_live, out = actor
@@ -107,7 +107,7 @@ def interact(
 def told(
     a: Any, reward: float, gamma: float, over: bool, t: int, points: Ints, curve: Floats, log: Floats, logged: int
 ) -> int:
-    """Keep account of a step; how many episodes are in the log."""
+    """Record a step; return how many episodes are in the log."""
     a.gained += a.gain * reward
     a.gain *= gamma
     if over:
@@ -126,9 +126,9 @@ def interact_values(
     first: int, end: int, learner: Any, agent: Any, room: Any, world: Any, constants: Floats, lam: Floats,
     account: Any, points: Ints, curve: Floats, log: Floats, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """The same for an agent with action values. λ' is that of the next pair where there is one for each.
+    """Run an agent with action values. λ' belongs to the next pair if there is one λ for each pair.
 
-    The next action is chosen before the step is learnt from, by the values of then.
+    The next action is chosen before the update, with the values at that time.
     """
     state, rows, own, live = learner
     q, pi, b, xv, yv, pyv, x, y, px, pz, py = room
@@ -182,7 +182,7 @@ def interact_values(
 
 
 def has(array: Any, size: int) -> bool:
-    """Whether an array has this size. It has: the compiler is told, and unrolls the loops along it."""
+    """Return whether an array has this size; it always has, but this lets the compiler unroll loops."""
     return array.size == size and len(array) == size
 
 
@@ -193,7 +193,7 @@ def same(numbers: Floats, state: Floats, out: Floats) -> None:
 
 
 def mark(a: Any, curve: Floats) -> None:
-    """A point of the curve: the mean return since the last one, else what it was there, else the return so far."""
+    """Write a point of the curve: the mean return since the last point, else its value, else the return so far."""
     if a.counted > 0:
         a.last = a.sum / a.counted
     elif a.ended == 0:

@@ -1,4 +1,4 @@
-"""A run of agents as it was asked for."""
+"""The description of a run of agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tdlambda.arrays import Ints
 
 @dataclass(frozen=True)
 class Job:
-    """A run as it was asked for, checked."""
+    """A validated run."""
 
     world: Any
     """A `World` to run compiled, or an `EnvTask` to run in processes."""

@@ -1,4 +1,4 @@
-"""What a run keeps of an agent."""
+"""What a run returns of an agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEEP = ("weights", "theta", "lambdas", "policy", "episodes", "agents")
 
 @dataclass
 class Found:
-    """What one agent leaves of one seed."""
+    """The result of one agent on one seed."""
 
     curve: Floats
     diverged_at: int
@@ -25,7 +25,7 @@ class Found:
 
 
 def kept_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:
-    """What was asked for of an agent's final state."""
+    """Return the requested parts of an agent's final state."""
     pairs = isinstance(agent, ActionValues)
     makers: dict[str, Callable[[], Any]] = {
         "weights": lambda: np.array(agent.weights if pairs else agent.critic.weights),

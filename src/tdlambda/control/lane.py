@@ -1,4 +1,4 @@
-"""One agent on one seed: its arrays, and how they are fed to the compiled interaction."""
+"""One agent on one seed: its arrays, and the calls of the compiled interaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Agent = ActorCritic | ActionValues
 
 
 def check_agent(agent: Agent, world: World, name: str) -> None:
-    """Refuse an agent that has no compiled form, saying which part of it."""
+    """Raise an error if an agent has no compiled form; it names the part."""
     if isinstance(agent, ActionValues):
         check_values(agent, world, name)
     else:
@@ -36,7 +36,7 @@ def check_agent(agent: Agent, world: World, name: str) -> None:
 
 
 def check_features(features: Encoder, world: World, name: str) -> None:
-    """Refuse features that compiled code cannot encode."""
+    """Raise an error if compiled code cannot encode the features."""
     if features.loop_kernel is None or features.loop_kernel.dimensions != world.width:
         what = "states" if world.discrete else f"vectors of {world.width} numbers"
         such = "td.features.OneHot" if world.discrete else "td.features.TileCoder"
@@ -46,7 +46,7 @@ def check_features(features: Encoder, world: World, name: str) -> None:
 
 
 def check_values(agent: ActionValues, world: World, name: str) -> None:
-    """Refuse an agent with action values that has no compiled form."""
+    """Raise an error if an agent with action values has no compiled form."""
     if agent.actions != world.actions:
         raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world {world.actions}")
     if agent.form.given:
@@ -61,7 +61,7 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
 
 
 def check_actor(agent: ActorCritic, world: World, name: str) -> None:
-    """Refuse an actor-critic that has no compiled form."""
+    """Raise an error if an actor-critic has no compiled form."""
     critic, features = agent.critic, agent.critic.features
     if not isinstance(critic, Algorithm) or critic.dtype != "float64":
         raise ValueError(f"agents: {name!r}: critic must be a learner with traces, of float64; got {critic!r}")
@@ -79,17 +79,17 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
 
 
 def streams(seed: int) -> NDArray[np.uint64]:
-    """Two random streams of a seed: how episodes begin, and what happens on the way."""
+    """Return two random streams of a seed: for the starts of episodes, and for everything else."""
     return np.asarray(np.random.SeedSequence(seed).generate_state(8, np.uint64), dtype=np.uint64).reshape(2, 4)
 
 
 def learner_of(agent: Agent) -> Any:
-    """The learner with traces that an agent has."""
+    """Return an agent's learner with traces."""
     return agent.learner if isinstance(agent, ActionValues) else agent.critic
 
 
 def form_of(agent: Agent, world: World) -> Form | WorldForm:
-    """What is decided when code for this agent is generated."""
+    """Return the settings that are fixed when code for this agent is generated."""
     learner = learner_of(agent)
     features, encoder = learner.features, agent.features.loop_kernel
     assert encoder is not None
@@ -108,7 +108,7 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
 
 
 class Lane:
-    """A copy of an agent at work on one seed, from a new episode on."""
+    """A copy of an agent that runs on one seed, starting with a new episode."""
 
     def __init__(self, agent: Agent, world: World, seed: int, points: Ints) -> None:
         self.agent = agent.clone()
@@ -160,7 +160,7 @@ class Lane:
         return -1 if learning else self.steps
 
     def advance(self, steps: int, log: Floats) -> None:
-        """So many steps more, unless the agent diverges; `log` has room for as many episodes."""
+        """Run more steps, unless the agent diverges; `log` has space for as many episodes."""
         if self.diverged_at >= 0:
             return
         made, logged = self._interact(self.steps, self.steps + steps, *self.arguments, log)
@@ -173,11 +173,11 @@ class Lane:
             raise ValueError(f"features refuse the observation {self.seen}")
 
     def close(self) -> Agent:
-        """The agent, which can now go on by itself."""
+        """Return the agent, which can continue on its own."""
         return self._closed(self.agent)
 
     def snapshot(self) -> Agent:
-        """A copy of the agent as it is now; the lane is not touched, and goes on as if nobody had looked."""
+        """Return a copy of the agent in its current state; the lane does not change."""
         return self._closed(self.agent.clone())
 
     def _closed(self, agent: Agent) -> Agent:
@@ -189,5 +189,5 @@ class Lane:
         return agent
 
     def finished_episodes(self) -> Floats:
-        """Of each episode: its return, its length and the step it ended at [episode, 3]."""
+        """Return the return, length and final step of each episode [episode, 3]."""
         return np.concatenate([np.zeros((0, 3)), *self.episodes])

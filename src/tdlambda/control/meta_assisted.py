@@ -27,18 +27,18 @@ def meta_actor_critic(
     steps: int,
     eta: float = 1.0,
 ) -> ActorCritic:
-    """The agent of the thesis' control experiment.
+    """Build the agent of the control experiment of Zhao (2020).
 
     Parameters
     ----------
     features, actions
-        What critic and policy are linear in, and how many actions there are.
+        Encoder of critic and policy, and number of actions.
     alpha
-        α of the critic, and β of its second weights; the auxiliary learners have 2α.
+        α of the critic and β of its secondary weights; the auxiliary learners use 2α.
     kappa
-        Step size of λ.
+        κ, the step size of λ.
     steps
-        The number of updates to come: for the first half λ = 1 and the policy is frozen.
+        Total number of updates; during the first half λ = 1 and the policy is frozen.
     eta
         η, the step size of the policy itself, not a factor on α: 1 in the thesis, "intentionally high".
 

@@ -1,4 +1,4 @@
-"""What an actor asks of a parameterised policy π(a|s; θ): its shape, its actions, its distributions."""
+"""The interface of parameterised policies π(a|s; θ): shape, actions, distributions."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class PolicyKernel:
 
 
 class Policy(ABC):
-    """A policy's form. What it has learnt, θ [row, feature], is kept by the agent.
+    """The form of a policy; the agent keeps its parameters θ [row, feature].
 
     Parameters
     ----------
     features
-        Encoder that the policy is linear in; the critic's own if None.
+        Encoder of the policy's features; None uses the critic's encoder.
     initial
-        θ at the start: one number, or [row, feature].
+        Initial θ: a number, or an array [row, feature].
     """
 
     kernel: ClassVar[PolicyKernel]
     rows: int
-    """Rows of θ."""
+    """Number of rows of θ."""
 
     def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:
         if features is not None and not isinstance(features, Encoder):
@@ -63,36 +63,36 @@ class Policy(ABC):
             raise ValueError(f"initial must be a finite number, or [row, feature]; got shape {self.initial.shape}")
 
     def numbers(self) -> dict[str, float]:
-        """Parameters that the kernel's functions read from the actor's record, by name."""
+        """Return the parameters that the kernel's functions read from the actor's record, by name."""
         return {}
 
     @abstractmethod
     def given(self, action: Any) -> tuple[int, Floats]:
-        """An action as the kernels take it, or an error that names it."""
+        """Validate an action and convert it for the kernels."""
 
     @abstractmethod
     def distribution(self, out: Floats) -> Any:
-        """The distribution over actions from what the kernel left in `out`."""
+        """Return the distribution over actions from the kernel's output."""
 
     @abstractmethod
     def draw(self, distribution: Any, rng: np.random.Generator) -> Any:
-        """An action from a distribution."""
+        """Draw an action from a distribution."""
 
     @abstractmethod
     def mode(self, distribution: Any) -> Any:
-        """The likeliest action."""
+        """Return the most probable action."""
 
     @abstractmethod
     def log_density(self, distribution: Any, action: Any) -> float:
-        """The logarithm of an action's probability, or density."""
+        """Return the logarithm of an action's probability or density."""
 
     @abstractmethod
     def behavior(self, given: Any) -> Callable[[Any], Any]:
-        """A function from an observation to a checked distribution, from what the user gave as behaviour policy."""
+        """Build the behaviour policy: a function from an observation to a validated distribution."""
 
     @abstractmethod
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Agents in Gymnasium environments that have no compiled world: step by step, each run in a process of its own."""
+"""Agents in Gymnasium environments without a compiled world: step by step, each run in its own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tdlambda.engine.progress import Progress
 def pieces_in_processes(
     job: Job, pool: ProcessPoolExecutor
 ) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
-    """A seed, and the work of one agent; seed by seed."""
+    """Yield pieces of work: a seed and one agent, seed by seed."""
     for seed in job.seeds:
         for place, agent in enumerate(job.agents.values()):
             yield seed, partial(_in_process, job, pool, place, agent, seed)
@@ -31,7 +31,7 @@ def pieces_in_processes(
 def _in_process(
     job: Job, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
 ) -> dict[int, Found]:
-    """One agent on one seed; nothing if it was stopped on the way."""
+    """Run one agent on one seed in a process; return nothing if the run was stopped."""
     given = (job.world.id, job.world.options, agent, seed, job.steps, job.points, job.keep, job.observations)
     future: Future[Found] = pool.submit(learn_in_env, *given)
     while not wait([future], timeout=0.2).done:
@@ -47,7 +47,7 @@ def learn_in_env(
     env: str, options: dict[str, Any], agent: Any, seed: int, steps: int, points: Ints, keep: tuple[str, ...],
     observations: Any,
 ) -> Found:  # fmt: skip
-    """One agent on one seed, in this process."""
+    """Run one agent on one seed, in this process."""
     world = gym.make(env, **options)
     try:
         curve = train(world, agent, steps, seed=seed, progress=False)
@@ -59,7 +59,7 @@ def learn_in_env(
 
 
 def returns_at(curve: LearningCurve, points: Ints, diverged_at: int) -> Floats:
-    """The mean return of the episodes that ended since the point before; see `ControlResult.returns`."""
+    """Return the mean return of the episodes since the previous point; see `ControlResult.returns`."""
     out, before, last = np.full(points.size, -np.inf), 0, 0.0
     for i, point in enumerate(points.tolist()):
         some = curve.discounted[(curve.ends > before) & (curve.ends <= point)]
@@ -70,5 +70,5 @@ def returns_at(curve: LearningCurve, points: Ints, diverged_at: int) -> Floats:
 
 
 def pool_of(workers: int) -> ProcessPoolExecutor:
-    """Processes that begin afresh: one that is copied from a process with threads may hang."""
+    """Return a pool of spawned processes; a fork of a process with threads may hang."""
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))

@@ -28,20 +28,20 @@ from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 
 EXPLORING = EpsilonGreedy(0.3)
-"""The policy that acts if none is given."""
+"""Default behaviour policy."""
 
 
 class QLambda(ActionValues):
-    """Q(λ): the values of the best policy, learnt while another one explores.
+    """Q(λ): learns the values of the optimal policy while following an exploratory one.
 
     Parameters
     ----------
     features, actions, alpha, lam, algorithm, options
-        See `ActionValues`. Peng's form takes no λ that is learnt.
+        See `ActionValues`. Peng's form does not support a learned λ.
     form
         "watkins", which cuts traces at exploratory actions, or "peng", which does not.
     behavior
-        The policy that acts, as `policy` of `ActionValues`.
+        Behaviour policy, in the same forms as `policy` of `ActionValues`.
 
     Examples
     --------

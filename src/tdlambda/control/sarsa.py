@@ -9,7 +9,7 @@ c = c(s, a) is the coefficient of this step's action, by `correction`: ρ (Expec
 (Retrace(λ), Munos et al. 2016), π(a|s) (Tree Backup(λ), Precup, Sutton & Singh 2000). On-policy ρ = 1. Off-policy, the
 sampled target is r' + γ' ρ' q(s', a').
 
-This is TD(λ)'s form; every algorithm takes it, since it is what `control.value_steps` says about x, x' and λ'.
+This is the form for TD(λ). It applies to every algorithm, because only x, x' and λ' change (`control.value_steps`).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from tdlambda.learners import Algorithm
 from tdlambda.mdp.corrections import TraceCorrection
 
 EXPLORING = EpsilonGreedy(Falling(0.2, 0.0, over=20_000))
-"""The policy that `Sarsa` has if none is given: greedy in the end, as it must be for the best values."""
+"""Default policy of `Sarsa`: greedy in the limit, which convergence to optimal values requires."""
 
 
 class Sarsa(ActionValues):
-    """Sarsa(λ): the values of the policy that the agent follows, or of another one.
+    """Sarsa(λ): learns the values of the policy that the agent follows, or of another policy.
 
     Parameters
     ----------
     features, actions, alpha, lam, algorithm, policy, behavior, correction, options
         See `ActionValues`.
     target
-        "sampled", the value of the next action; or "expected", the mean over the policy's actions.
+        "sampled", the value of the next action; or "expected", the expectation over the policy's actions.
     clear
-        Set the traces of the other actions to 0 at the features of each state that is left, as Singh & Sutton (1996) do
-        with replacing traces.
+        On leaving a state, set the traces of the other actions to 0 at its features, as Singh & Sutton (1996) do with
+        replacing traces.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from tdlambda.learners.learning import _as_function
 
 
 def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """π(·|s). Preferences are taken from the largest one, so that none overflows."""
+    """Compute π(·|s); the largest preference is subtracted, so that nothing overflows."""
     n, top, total = out.size // 2, -np.inf, 0.0
     for a in range(n):
         out[a] = dot(rows[a], x, xv, len(x))
@@ -64,14 +64,14 @@ def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats,
 
 
 class Softmax(Policy):
-    """A softmax over preferences that are linear in the features: θ is [action, feature].
+    """A softmax policy over preferences that are linear in the features; θ is [action, feature].
 
     Parameters
     ----------
     actions
-        How many there are; they are the integers from 0.
+        Number of actions; actions are the integers 0, 1, ….
     features, initial
-        See `Policy`. All θ equal is the uniform policy.
+        See `Policy`. Equal θ give the uniform policy.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Softmax(Policy):
         return action, self._no_point
 
     def distribution(self, out: Floats) -> Floats:
-        """The probability of each action."""
+        """Return the probability of each action."""
         return out[: self.actions].copy()
 
     def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
@@ -107,16 +107,16 @@ class Softmax(Policy):
         return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
 
     def mode(self, distribution: Floats) -> int:
-        """The likeliest action; the first of several."""
+        """Return the most probable action; the first one if there are ties."""
         return int(np.argmax(distribution))
 
     def log_density(self, distribution: Floats, action: Any) -> float:
-        """Log π(action|s)."""
+        """Return log π(action|s)."""
         with np.errstate(divide="ignore"):
             return float(np.log(distribution[self.given(action)[0]]))
 
     def behavior(self, given: Any) -> Callable[[Any], Floats]:
-        """From one row of probabilities, a table [state, action] or a function of the observation."""
+        """Build a behaviour policy from a row of probabilities, a table [state, action] or a function."""
         function = _as_function(given, self.actions, "behavior")
 
         def positive(obs: Any) -> Floats:
@@ -124,14 +124,14 @@ class Softmax(Policy):
             if not row.all():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
-                    "does: what it would bring cannot be learnt. Give it some probability"
+                    "does: what it would bring cannot be learned. Give it some probability"
                 )
             return row
 
         return positive
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """To a `Discrete` space of as many actions."""
+        """Convert actions to a `Discrete` space of the same size."""
         if not isinstance(space, gym.spaces.Discrete):
             raise TypeError(
                 f"env: its actions are {space}, but a softmax policy has discrete ones; see td.control.Gaussian"

@@ -1,4 +1,4 @@
-"""Agents in files: as learners are kept, a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+"""Agents in files: a zip of plain arrays with a JSON header, as for learners. Nothing in a file is ever executed.
 
 header.json          format, version of tdlambda, parameters; the critic's and the policy's within them
 critic.<name>.npy    the arrays of the critic's state
@@ -23,7 +23,7 @@ _POLICIES: dict[str, type[Policy]] = {"Softmax": Softmax, "Gaussian": Gaussian}
 
 
 def save(agent: ActorCritic, path: str | Path) -> None:
-    """Write an agent to exactly this path: everything, or on any failure nothing (an old file then stays).
+    """Save an agent to exactly this path, atomically: on failure an existing file stays unchanged.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     state = {f"critic.{name}": array for name, array in critic._state().items()}
     state |= {f"actor.{name}": array for name, array in agent._actor.state().items()}
     header = {"agent": "ActorCritic", "params": params}
-    read(header, state)  # what could not be loaded is not written
+    read(header, state)  # do not write what could not be loaded
     storage.write(path, header, state)
 
 
@@ -61,7 +61,7 @@ def _all_plain(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
-    """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
+    """Build the agent that a header and arrays describe, if the sizes in the header match the arrays."""
     parts = {part: _under(f"{part}.", state) for part in ("critic", "actor")}
     if len(state) > sum(map(len, parts.values())):
         raise ValueError("it has arrays that an agent does not know")

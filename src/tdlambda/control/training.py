@@ -1,4 +1,4 @@
-"""Let an agent learn in an environment."""
+"""Train an agent in an environment."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _SHOW_EVERY = 256
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
-"""Options of a vector that its environments do not have."""
+"""Options of a vector environment that its single environments do not have."""
 GAMMA = 0.99
-"""γ where neither the user nor the environment says one."""
+"""γ if neither the user nor the environment gives one."""
 
 
 def train(
@@ -41,33 +41,33 @@ def train(
     evaluate_every: int | None = None,
     evaluation_episodes: int = 10,
 ) -> LearningCurve:
-    """Let an agent act in an environment and learn from it, from a new episode on.
+    """Train an agent in an environment, starting with a new episode.
 
-    Ctrl-C raises `td.Interrupted`, whose `result` is the curve so far. An error of the environment is passed on. Either
-    way the agent keeps what it has learnt and is ready for a new episode.
+    Ctrl-C raises `td.Interrupted`, whose `result` is the curve so far. Errors of the environment propagate. In both
+    cases the agent keeps what it has learned and is ready for a new episode.
 
     Parameters
     ----------
     env
-        A Gymnasium environment with discrete actions, or for an actor-critic also actions in a box (given to it clipped
-        to the box); a vector of such environments, in each of which the agent has traces of its own; or an id.
+        A Gymnasium environment or its id. Actions are discrete; for an actor-critic they may also be a box, and actions
+        are then clipped to the box. In a vector environment, the agent has separate traces for each copy.
     agent
         `td.Sarsa`, `td.QLambda` or `td.ActorCritic`.
     steps
-        Transitions to learn from.
+        Number of transitions to learn from.
     seed
-        Of the environment and of the actions; None for a fresh one.
+        Seed of the environment and of the actions; None for a random one.
     gamma
-        γ; None takes what the environment reports as `info["discount"]` at each step, and 0.99 where it reports none.
+        Discount γ in [0, 1]. None uses `info["discount"]` of each step, or 0.99 if the environment does not report one.
     progress
-        Show a bar; None shows it if standard error is a terminal.
+        Show a progress bar; None shows it if standard error is a terminal.
     curve
-        A curve to go on with. It also keeps the episodes that were finished before an error.
+        A curve to continue. It also keeps the episodes that were finished before an error.
     episodes
-        Instead of `steps`, or beside them: episodes to finish, whichever comes first.
+        Number of episodes, instead of `steps`. With both, training stops at whichever comes first.
     evaluate_every
-        After every so many steps, play `evaluation_episodes` in another copy of the environment, without exploration
-        and without learning: `curve.evaluations`.
+        Interval in steps between evaluations: `evaluation_episodes` are played in a separate copy of the environment,
+        without exploration and without learning; see `curve.evaluations`.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def train(
                 _run(world, job, hand)
     except KeyboardInterrupt as error:
         job.curve.interrupted = True
-        raise Interrupted(f"{job.curve.steps} steps are learnt from", job.curve) from error
+        raise Interrupted(f"{job.curve.steps} steps are learned from", job.curve) from error
     finally:
         agent.reset()  # the next episode is not this one's
         job.curve.begin()
@@ -119,7 +119,7 @@ def _limit(given: int | None, name: str) -> int:
 
 @dataclass
 class _Job:
-    """A run as it was asked for."""
+    """A training run and its settings."""
 
     agent: Any
     steps: int
@@ -140,23 +140,23 @@ class _Job:
 
     @property
     def done(self) -> bool:
-        """Whether all steps are made, or all episodes finished."""
+        """Return whether all steps or all episodes are done."""
         made = self.curve.steps - self.first_step
         return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
 
     def discount(self, info: dict[str, Any]) -> float:
-        """γ' of this step."""
+        """Return γ' of this step."""
         return float(info.get("discount", GAMMA)) if self.gamma is None else self.gamma
 
     def reward(self, given: Any) -> float:
-        """A reward that is a finite number."""
+        """Validate a reward: it must be finite."""
         reward = float(given)
         if not np.isfinite(reward):
             raise ValueError(f"env: reward must be finite; got {given} at step {self.curve.steps + 1}")
         return reward
 
     def count(self) -> None:
-        """After each step: show how far it is, and evaluate if it is time."""
+        """Update the progress bar after a step, and evaluate if it is due."""
         made = self.curve.steps - self.first_step
         if self.bar is not None and (made % _SHOW_EVERY == 0 or self.done):
             done = made if self.steps < sys.maxsize else len(self.curve) - self.first_episode
@@ -168,7 +168,7 @@ class _Job:
 
 
 def evaluation(env: Any, agent: Any, episodes: int, hand: Any, rng: np.random.Generator) -> list[float]:
-    """The returns of episodes that are played greedily and not learnt from."""
+    """The returns of episodes that are played greedily and not learned from."""
     returns = []
     for _ in range(episodes):
         obs, total, over = _held(_begun(env.reset(seed=int(rng.integers(2**31))))), 0.0, False
@@ -193,7 +193,7 @@ def _run(env: Any, job: _Job, hand: Any) -> None:
         next_obs, reward, gamma_next = _held(raw), job.reward(reward), job.discount(info)
         ended = bool(terminated or truncated)
         next_action = None
-        if ahead:  # chosen by the values of before the update, as Sarsa has it
+        if ahead:  # Sarsa chooses it with the values before the update
             next_action = None if terminated else agent.act(next_obs, rng)
             agent.update(obs, action, reward, next_obs, next_action, gamma_next, terminated, truncated)
         else:
@@ -207,14 +207,14 @@ def _run(env: Any, job: _Job, hand: Any) -> None:
 
 
 def _begun(found: Any) -> Any:
-    """The observation that a reset returned."""
+    """Return the observation after a reset."""
     if not isinstance(found, tuple) or len(found) != 2:
         raise TypeError(f"env: reset must return (observation, info), as in Gymnasium; got {found!r}")
     return found[0]
 
 
 def _another(env: Any, world: Any) -> Any:
-    """Another environment like this one, to evaluate in."""
+    """Make a second environment like this one, for evaluation."""
     if isinstance(env, str):
         return _make(env)
     spec = getattr(world, "spec", None)
@@ -229,7 +229,7 @@ def _another(env: Any, world: Any) -> Any:
 
 @contextmanager
 def _bar(job: _Job, show: bool | None) -> Iterator[Progress | None]:
-    """Steps, their speed, episodes and their mean return; or nothing."""
+    """Show steps, speed, episodes and their mean return, if a progress bar is wanted."""
     if not bar_wanted(show):
         yield None
         return

@@ -1,4 +1,4 @@
-"""An agent's policies and its λ from what a user gave."""
+"""Conversion of the user's policies and λ for agents with action values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tdlambda.rules import PerState
 
 
 def policy_from(given: Any, actions: int, name: str) -> Any:
-    """A policy of action values, or a function to checked probabilities."""
+    """Return a policy derived from action values, or a function that returns validated probabilities."""
     if isinstance(given, GreedyPolicy):
         return given
     if isinstance(given, int | float | str) or given is None:
@@ -26,20 +26,20 @@ def policy_from(given: Any, actions: int, name: str) -> Any:
 
 
 def same_policy(policy: Any, behavior: Any) -> bool:
-    """Whether two policies as they were given are known to be the same."""
+    """Return whether two policies, as given, are known to be the same."""
     if isinstance(policy, GreedyPolicy) or isinstance(behavior, GreedyPolicy) or callable(policy) or callable(behavior):
         return bool(policy is behavior or (isinstance(policy, GreedyPolicy) and policy == behavior))
     return np.array_equal(policy, behavior)
 
 
 def drawn(probabilities: Floats, u: float) -> int:
-    """The action whose share holds u; never one of probability 0."""
+    """Return the action whose probability interval contains u; never one of probability 0."""
     sums = np.cumsum(probabilities)
     return int(np.searchsorted(sums, u * sums[-1], side="right"))
 
 
 def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
-    """λ as a learner of pairs takes it: a table for each state and action, where it is one for each state."""
+    """Return λ for a learner of pairs: one for each state becomes a table [state, action]."""
     given = lam.lam if isinstance(lam, PerState) else lam
     if isinstance(given, str) or np.ndim(given) == 0:
         return lam

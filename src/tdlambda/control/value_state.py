@@ -1,4 +1,4 @@
-"""What agents with action values show of themselves, and how they are copied and kept."""
+"""Properties, copying and storage of agents with action values."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class ValueState:
 
     @property
     def weights(self) -> Floats:
-        """The weights w [action, feature], as a view that cannot be written."""
+        """The weights w [action, feature], a read-only view."""
         return self.learner.weights.reshape(self.features.size, self.actions).T
 
     @property
     def trace(self) -> Floats:
-        """The eligibility trace e [action, feature], as a view that cannot be written."""
+        """The eligibility trace e [action, feature], a read-only view."""
         return self.learner.trace.reshape(self.features.size, self.actions).T
 
     @property
     def steps(self) -> int:
-        """Updates so far."""
+        """Number of updates so far."""
         return int(self._record["steps"][0])
 
     @property
     def episodes(self) -> int:
-        """Episodes that have ended so far, truncated ones included."""
+        """Number of finished episodes, including truncated ones."""
         return int(self._record["episodes"][0])
 
     @property
@@ -77,17 +77,17 @@ class ValueState:
 
     @property
     def diverged_at(self) -> int | None:
-        """The update, counted from 1, at which the agent diverged; None if it has not."""
+        """The update (counted from 1) at which the agent diverged; None if it has not."""
         return self.learner.diverged_at
 
     def plot(self, env: Any) -> Any:
-        """An Altair chart of the greedy policy in an environment: on its map, over two dimensions, or over states."""
+        """Return an Altair chart of the greedy policy: on a map, over two dimensions, or over states."""
         need("charts", "charts")
         draw: Any = import_module("tdlambda.control.drawing").policy_map
         return draw(self, env)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """How an action is handed to an environment with this action space; an error if it cannot be."""
+        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
         if not isinstance(space, gym.spaces.Discrete):
             raise TypeError(f"env: its actions are {space}, but action values need discrete ones; see td.ActorCritic")
         if space.n != self.actions:
@@ -107,7 +107,7 @@ class ValueState:
         return own | {"correction": self.correction} | self._options
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """Return the call that builds this agent."""
         return call(self, readable(self.get_params()))
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -124,17 +124,17 @@ class ValueState:
         self._bind()
 
     def clone(self) -> Self:
-        """An agent in the same state that shares nothing with this one."""
+        """Return a copy in the same state that shares nothing with this agent."""
         return _in_state(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: what `clone` is made of."""
+        """Support pickle and copy."""
         with self._guard.quiet:
             state = {name: array.copy() for name, array in self._state().items()}
             return _in_state, (type(self), self.get_params(), state)
 
     def save(self, path: str | Path) -> None:
-        """Write everything that `load` needs to a file, at once or not at all; no pickle."""
+        """Save to a file, atomically and without pickle; `td.load` reads it."""
         from tdlambda.control.value_storage import save
 
         with self._guard.quiet:

@@ -1,4 +1,4 @@
-"""What an agent with action values does at a step, as plain functions: `control.value_modules` copies their source.
+"""One step of an agent with action values, as plain functions; `control.value_modules` copies their source.
 
 At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
 
@@ -72,7 +72,7 @@ def behaved(a: Any, q: Floats, out: Floats) -> None:
 
 
 def draw(probabilities: Floats, u: float) -> int:
-    """The action whose share of [0, 1) holds u; never one of probability 0."""
+    """Return the action whose interval of [0, 1) contains u; never one of probability 0."""
     total, last = 0.0, 0
     for k in range(probabilities.size):
         if probabilities[k] > 0:
@@ -84,7 +84,7 @@ def draw(probabilities: Floats, u: float) -> int:
 
 
 def best(q: Floats, first: int) -> int:
-    """The action of the greatest value: `first` if it is among them, else the first of them."""
+    """Return the action with the largest value: `first` if it is among the ties, else the first of them."""
     found = first
     for k in range(q.size):
         if q[k] > q[found]:
@@ -99,7 +99,7 @@ def pair(x: Ints, actions: int, action: int, out: Ints) -> None:
 
 
 def mixed(y: Ints, yv: Floats, m: Floats, index: Ints, value: Floats) -> int:
-    """Σ_b m(b) x(s', b) as indices and values; how many there are."""
+    """Compute Σ_b m(b) x(s', b) as indices and values; return how many there are."""
     n = 0
     for j in range(y.size):
         for k in range(m.size):
@@ -115,12 +115,11 @@ def transition(
     reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
     target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
 ) -> int:  # fmt: skip
-    """One transition that has been checked but for b(a'|s'). Its status.
+    """Learn from one transition that is validated except for b(a'|s'); return its status.
 
-    π(·|s') and b(·|s') are in `pi` and `b` already where they are `given`; z are λ's features if those are its own
-    (`own_lam`), and else made here; traces of the other actions are set to 0 at the features of s where the agent
-    `clears` them; q(s', ·) is in `q` already where it is `known`. The last seven arguments are decided when code is
-    generated.
+    If `given`, π(·|s') and b(·|s') are already in `pi` and `b`. With `own_lam`, z are λ's own features; otherwise they
+    are computed here. If the agent `clears` traces, those of the other actions are set to 0 at the features of s. If
+    `known`, q(s', ·) is already in `q`. The last seven arguments are fixed when code is generated.
     """
     cut = 1.0
     if (target != "sampled" or corrects) and not terminated:

@@ -1,4 +1,4 @@
-"""Agents with action values in files: a zip of plain arrays with a JSON header. Nothing in a file is ever run."""
+"""Agents with action values in files: a zip of plain arrays with a JSON header. Nothing in it is ever executed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _POLICIES: dict[str, Any] = {kind.__name__: kind for kind in (EpsilonGreedy, Bol
 
 
 def save(agent: ValueState, path: str | Path) -> None:
-    """Write an agent to exactly this path: everything, or on any failure nothing (an old file then stays)."""
+    """Save an agent to exactly this path, atomically: on failure an existing file stays unchanged."""
     kind = type(agent)
     if AGENTS.get(kind.__name__) is not kind or LEARNERS.get(agent.algorithm.__name__) is not agent.algorithm:
         raise TypeError(f"agent and algorithm must be of known classes to be saved; got {kind} and {agent.algorithm}")
     params = {name: _plain(name, value) for name, value in agent.get_params().items()}
     header, state = {"agent": kind.__name__, "params": params}, agent._state()
     storage._require_finite(agent.learner, state)
-    _build(header, state)  # what could not be loaded is not written
+    _build(header, state)  # do not write what could not be loaded
     storage.write(path, header, state)
 
 
 def read(header: dict[str, Any], state: dict[str, Any]) -> ValueState:
-    """An agent from what `save` wrote."""
+    """Read an agent that `save` wrote."""
     agent = _build(header, state)
     storage._require_finite(agent.learner, state)
     return agent
@@ -55,7 +55,7 @@ def _part(value: Any, allowance: int) -> Any:
 
 
 def _build(header: dict[str, Any], state: dict[str, Any]) -> Any:
-    """The agent that a header and arrays describe, if what it asks for is no larger than what the arrays hold."""
+    """Build the agent that a header and arrays describe, if the sizes in the header match the arrays."""
     kind = AGENTS[header["agent"]]
     held = sum(array.nbytes for array in state.values())
     allowance = max(storage._LEAST_ALLOWANCE, held)

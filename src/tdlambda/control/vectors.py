@@ -1,4 +1,4 @@
-"""One agent in several environments at once: the weights are shared, the traces are each environment's own."""
+"""One agent in several environments at once: shared weights, separate traces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tdlambda.learners.learning import _held
 
 
 class Traces:
-    """What a learner keeps of an episode under way: to be put aside, and taken up again.
+    """The episode state of a learner, saved and restored when environments alternate.
 
-    True online algorithms keep w⁻·x, a prediction by the weights of one step ago. What other environments have changed
-    in between must not count as a change by this one's own step, so it is kept as w·x less the own change.
+    True online algorithms keep w⁻·x, a prediction with the weights of one step ago. Changes that other environments
+    made in between must not count as changes by this one's own step, so it is stored as w·x minus its own change.
     """
 
     def __init__(self, learner: Algorithm) -> None:
@@ -35,7 +35,7 @@ class Traces:
         }
 
     def _now(self, at: Any) -> dict[str, float]:
-        """The predictions at an observation (or a pair) by the weights of now."""
+        """Return the predictions at an observation (or a pair) with the current weights."""
         index, value = self.learner.features.encode(at)
         return {name: float(value @ self.learner._rows[row, index]) for name, row in self.predictions.items()}
 
@@ -83,7 +83,7 @@ class ActorTraces:
 
 
 def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) -> None:
-    """Steps of all environments in turn; each is one transition."""
+    """Step all environments in turn; each step is one transition."""
     agent, curve, rng = job.agent, job.curve, job.rng
     same_step = env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.SAME_STEP
     disabled = env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.DISABLED

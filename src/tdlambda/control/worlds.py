@@ -1,4 +1,4 @@
-"""The compiled worlds of tasks."""
+"""Compiled worlds of tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tdlambda.tasks.world import Plane, World, WorldEnv
 
 
 class EnvTask(gym.Env[Any, Any]):
-    """An environment of Gymnasium by its id and options: what a study needs to know of it."""
+    """A Gymnasium environment by its id and options, as a study needs it."""
 
     mdp = None
 
@@ -29,7 +29,7 @@ class EnvTask(gym.Env[Any, Any]):
 
 
 def in_processes(task: Any) -> EnvTask | None:
-    """The environment of Gymnasium that runs step by step; None if there is a compiled world."""
+    """Return the Gymnasium environment that must run step by step; None if there is a compiled world."""
     if isinstance(task, EnvTask):
         return task
     known = isinstance(task, str) and (task.removeprefix("tdlambda/") in TASKS or task in WORLDS)
@@ -41,7 +41,7 @@ GRID = 8
 
 
 def world_of(task: Any) -> World:
-    """The compiled world of a task, of an id, or of itself; an error if there is none.
+    """Return the compiled world of a task, an id, or a world itself; raise an error if there is none.
 
     >>> import tdlambda as td
     >>> world_of(td.make("MountainCar-v0", limit=500)).limit, world_of("CartPole-v1").actions
@@ -64,7 +64,7 @@ def world_of(task: Any) -> World:
 
 
 def plane_of(world: Any) -> Plane | None:
-    """The two dimensions over which λ and the policy are shown: the world's own, or those of a bounded box of two."""
+    """Return the two dimensions over which λ and the policy are shown: the world's own, or a bounded 2-D box."""
     space: Any = world.space if isinstance(world, World) else world.observation_space
     own: Plane | None = getattr(world, "plane", None)
     flat = isinstance(space, gym.spaces.Box) and space.shape == (2,) and np.isfinite([space.low, space.high]).all()
@@ -72,14 +72,14 @@ def plane_of(world: Any) -> Plane | None:
 
 
 def action_names(env: Any) -> list[str]:
-    """What the actions of an environment are called: by default their numbers."""
+    """Return the names of an environment's actions; by default their numbers."""
     return list(getattr(env, "action_names", ())) or [str(action) for action in range(int(env.action_space.n))]
 
 
 def observation_grid(world: World | gym.Env[Any, Any]) -> Any:
-    """Observations at which λ and the policy are looked at: all states, or a grid, the last dimension first to change.
+    """Return the observations at which λ and the policy are read: all states, or a grid in C order.
 
-    Where a space has neither a plane nor bounds, there are none.
+    A space with neither a plane nor bounds has none.
     """
     space: Any = world.space if isinstance(world, World) else world.observation_space
     if isinstance(space, gym.spaces.Discrete):

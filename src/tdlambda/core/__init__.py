@@ -1,1 +1,1 @@
-"""What an algorithm and a rule are (declarations), and the schedules that make machine code of them."""
+"""Declarations of algorithms and rules for λ, and the schedules that generate machine code from them."""

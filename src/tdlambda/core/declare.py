@@ -1,6 +1,6 @@
-"""What an algorithm and a rule for λ are: named rows and numbers, pure functions of numbers, equations as text.
+"""Declarations of algorithms and rules for λ: named rows and numbers, pure functions of numbers, equations as text.
 
-No loop and no array: those belong to the schedules.
+Declarations contain no loops and no arrays; the schedules add them.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from tdlambda.core.equations import Forms, forms, parse
 from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, require_plain, words
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
-"""What a transition gives every estimate: γ' is the discount on entering x', λ' the λ of x'."""
+"""Inputs that a transition gives every estimate: γ' is the discount on entering x', λ' is λ at x'."""
 RULE_INPUTS = ("reward", "gamma_next", "rho", "ready", "alpha", "xx", "zz", "most_reward", "turning", "one")
 """What a rule may ask for besides. `ready`: x' is not terminal and the warm-up is over; `alpha`: the value's step size
 at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the largest |reward| so far; `turning`: whether the weights of a
 mixture may change at this step; `one`: 1."""
 OUTER_DOTS = ("x.x", "x.x'", "x'.x'")
-"""Dot products of what a transition brings: they are the same for all estimates."""
+"""Dot products of a transition's features; they are the same for all estimates."""
 PHASES = ("", "x", "x'", "z", "after x", "all")
 """Where a rule's function is called: once; at every active feature of x, of x', of λ's features at x'; at those of x
-after all estimates have learnt; at every feature when `closes` says so."""
+after all estimates have learned; at every feature when `closes` says so."""
 
 
 class Declaration:
-    """Named state and pure functions, whose arguments are found by their names and whose results `return` names."""
+    """Named state and pure functions; arguments are matched by name, and results are named by `return`."""
 
     weight_rows: ClassVar[str] = ""
-    """Rows that stay when an episode ends."""
+    """Rows that persist across episodes."""
     trace_rows: ClassVar[str] = ""
-    """Rows that are 0 when an episode begins."""
+    """Rows that are reset to 0 when an episode begins."""
     parameters: ClassVar[str] = ""
-    """Numbers of each learner that do not change."""
+    """Constant numbers of each learner."""
     dots: ClassVar[Mapping[str, str]] = {}
     keeps: Mapping[str, float | str] = {}
-    """Numbers kept from step to step → what an episode begins with: a number, or the name of a dot product."""
+    """Numbers kept from step to step → their value at the start of an episode: a number or a dot product."""
     holds: Mapping[str, float] = {}
-    """Numbers kept from step to step and over episodes → what a learner begins with."""
+    """Numbers kept across steps and episodes → their initial values."""
     updates: ClassVar[str] = ""
     """The update of the rows, as equations."""
     starts: ClassVar[Mapping[str, float]] = {}
-    """Weight rows that do not start at 0 → the number that they start at."""
+    """Weight rows that do not start at 0 → their initial value."""
     inputs: ClassVar[tuple[str, ...]] = ()
     step: ClassVar[Any]
     """The pure function of numbers."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Read the declaration, and refuse one that no schedule could use."""
+        """Parse and validate the declaration."""
         super().__init_subclass__(**options)
         said = {"updates", "dots", "keeps", "ranges"} & set(cls.__dict__)
         if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
@@ -65,12 +65,12 @@ class Declaration:
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """What functions may ask for by name."""
+        """Return the names that functions may use as arguments."""
         return {*cls.dots, *cls.keeps, *cls.holds, *words(cls.parameters), *cls.inputs}
 
     @classmethod
     def equations(cls) -> Forms:
-        """The updates, taken apart."""
+        """Return the parsed updates."""
         return _forms(cls.updates, tuple(cls.row_names()))
 
     @classmethod
@@ -119,50 +119,50 @@ def _forms(updates: str, rows: tuple[str, ...]) -> Forms:
 
 
 class Algorithm(Declaration):
-    """How one estimate learns from one transition.
+    """The declaration of a learning algorithm: how one estimate learns from one transition.
 
     `dots` are "row.x", "row.x'", "row.row", and "x.x", "x.x'" or "x'.x'"; `step` turns them, what is kept, step sizes
     and inputs into coefficients.
     """
 
     weight_rows = "w"
-    """Rows that stay; predictions are made of the first."""
+    """Rows that persist; predictions use the first one."""
     trace_rows = "e"
     sizes: ClassVar[str] = "alpha"
-    """Step sizes: numbers of each learner that a schedule changes and that a rule's further estimates scale."""
+    """Step sizes: numbers that a schedule may change and that a rule may scale for its further estimates."""
     ranges: ClassVar[Mapping[str, Callable[[Any, str], float]]] = {}
-    """Parameters and step sizes but α → a function (value, name) that returns the number or says what is wrong with it:
-    `positive`, `not_negative` or `fraction` of `tdlambda.arrays`, say. Without one, any number will do."""
+    """Parameters and step sizes other than α → a function (value, name) that validates and returns the number, such as
+    `positive`, `not_negative` or `fraction` of `tdlambda.arrays`. Without one, any number is allowed."""
     of_value: ClassVar[str] = ""
     """Parameters that are 0 for a rule's further estimates."""
     correcting: ClassVar[str] = ""
-    """Step sizes without which the algorithm is TD(λ): those of second weights that correct its update."""
+    """Step sizes of secondary weights; if they are 0, the algorithm is TD(λ)."""
     trace_scale: ClassVar[str] = ""
-    """Step sizes that traces carry; their size is measured by the least of them."""
+    """Step sizes that traces contain; the size of a trace is measured relative to the smallest of them."""
     center: ClassVar[str] = ""
-    """One of `holds`, an average reward: the value's is taken from every reward before estimates and rule see it."""
+    """One of `holds`, an average reward; it is subtracted from every reward before estimates and rule see it."""
     reads_terminal: ClassVar[bool] = False
-    """Whether x' is read on termination too."""
+    """Whether x' is also read on termination."""
     feature: ClassVar[Any] = None
     """In place of `updates`: a function of one feature's rows, its x and coefficients that returns the rows. It is
     called at features with a live trace and at those of x; if it asks for `x_next`, also at those of x'."""
     lasting_rows: ClassVar[str] = ""
-    """With `feature`: weight rows that die out by themselves; their features stay live until they have."""
+    """With `feature`: weight rows that decay by themselves; their features stay live until they are negligible."""
     before: ClassVar[Any] = None
     """With `feature`: a function of one feature that is called before `step`, and may ask for what `step` may ask for.
     The numbers that it returns are summed over features, for `step` to ask for; it may return rows too."""
     before_at: ClassVar[str] = "x"
-    """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is."""
+    """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is called."""
     inputs = INPUTS
 
     @classmethod
     def number_names(cls) -> list[str]:
-        """What a learner is given beside α: further step sizes, and parameters."""
+        """Return a learner's numbers besides α: further step sizes and parameters."""
         return [*words(cls.sizes)[1:], *words(cls.parameters)]
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """What functions may ask for by name."""
+        """Return the names that functions may use as arguments."""
         return super().known_names() | set(words(cls.sizes))
 
     @classmethod
@@ -233,7 +233,7 @@ class Algorithm(Declaration):
 
 
 class Estimate(NamedTuple):
-    """What a rule gives one estimate at each step, each the name of an input, a parameter or a result."""
+    """The inputs that a rule gives one estimate at each step, each the name of an input, a parameter or a result."""
 
     reward: str = "reward"
     discount: str = "gamma_next"
@@ -244,7 +244,7 @@ class Estimate(NamedTuple):
 
 
 class Rule(Declaration):
-    """Where λ' comes from: further estimates, learnt by the value's own algorithm, and functions of their predictions.
+    """The declaration of a rule for λ': further estimates, learned by the value's algorithm, and functions of them.
 
     `dots` are "estimate.x", "estimate.x'" (predictions), "estimate.row.x", "estimate.kept" (a kept number, before the
     step), and "row.x", "row.x'" or "row.z" of the rule's own rows.
@@ -255,7 +255,7 @@ class Rule(Declaration):
     squares: tuple[str, ...] = ()
     """Estimates with the unit of reward²."""
     corrected: bool = False
-    """Whether the squares are of returns that carry their importance ratios."""
+    """Whether the squares are of returns that include their importance-sampling ratios."""
     by_td: ClassVar[tuple[str, ...]] = ()
     """Estimates that learn by TD(λ) where the algorithm corrects it: the step sizes `correcting` are 0 for them."""
     mixture: ClassVar[Mapping[str, str]] = {}
@@ -265,15 +265,15 @@ class Rule(Declaration):
     pins: Mapping[str, float] = {}
     """Kept numbers of estimates that the rule holds fixed: "S.decay" → 1.0."""
     decides: ClassVar[bool] = True
-    """Whether the rule makes λ'; if not, λ' is given and the rule may ask for it as `lam_next`."""
+    """Whether the rule computes λ'; if not, λ' is given and the rule may read it as `lam_next`."""
     row_bound: ClassVar[float] = 1e300
-    """A weight of the rule's own beyond this is divergence."""
+    """A weight of the rule's own beyond this bound counts as divergence."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the `constants`. `carries_alpha`, whether the algorithm's traces carry a step size, is given to all."""
     reported: ClassVar[tuple[str, ...]] = ()
-    """Rows of the rule's own that are estimates too, to be shown beside the others."""
+    """Rows of the rule's own that are estimates too, shown with the others."""
     over: ClassVar[str] = "z"
-    """What the rule's rows range over: λ's features "z", or the learner's own features "x"."""
+    """The features of the rule's rows: λ's features "z", or the learner's own features "x"."""
     shared: ClassVar[str] = ""
     """Parameters that are the same in all lanes of a block."""
     phases: Mapping[str, str] = {"step": ""}
@@ -284,16 +284,16 @@ class Rule(Declaration):
     inputs = RULE_INPUTS
 
     def constants(self) -> dict[str, Any]:
-        """Arguments of the functions that are decided when code is generated: the form of the rule."""
+        """Return arguments of the functions that are fixed when code is generated: the form of the rule."""
         return {}
 
     def function(self, name: str) -> Any:
-        """One of the phases' functions, or its source."""
+        """Return the function of a phase, or its source."""
         return getattr(self, name)
 
     @classmethod
     def learns(cls) -> bool:
-        """Whether λ is learnt: whether there is a `step`."""
+        """Return whether λ is learned, that is, whether there is a `step`."""
         return hasattr(cls, "step")
 
     @classmethod
@@ -308,7 +308,7 @@ class Rule(Declaration):
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """What functions may ask for by name."""
+        """Return the names that functions may use as arguments."""
         counts = {f"{name}_count" for name, where in cls.phases.items() if where}
         given = set() if cls.decides else {"lam_next"}
         return super().known_names() | counts | given | {*cls.options, *words(cls.shared)}

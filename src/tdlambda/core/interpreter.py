@@ -1,6 +1,6 @@
-"""A slow, obvious interpreter of declarations: the oracle that every generated schedule is held against.
+"""A slow, simple interpreter of declarations, the reference for every generated schedule.
 
-Vectors are dense NumPy arrays, rows are kept by name, and a step is read from top to bottom as the declaration has it.
+Vectors are dense NumPy arrays, rows are kept by name, and a step follows the declaration from top to bottom.
 """
 
 from __future__ import annotations

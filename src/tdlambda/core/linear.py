@@ -1,4 +1,4 @@
-"""What follows from equations because they are linear: how a step maps rows, and what rows have in common.
+"""Consequences of the linearity of equations: how a step maps rows, and common factors of rows.
 
 One step maps the rows r of an estimate to Σ map[r][s] s, and then adds multiples of x and x'. So every row can be kept
 as a mixture of stored rows ŝ, r = Σ U[r, s] ŝ, and the map changes U instead of the rows. For

@@ -1,4 +1,4 @@
-"""A declaration as mathematics: what `tdlambda show` prints and the pages in docs/ are made of."""
+"""Declarations as mathematics, for `tdlambda show` and the pages in docs/."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYMBOLS = {
 
 
 def equations(declaration: type[Declaration] | Rule) -> str:
-    """The numbers and updates of a declaration, or of a rule in the form that it has, one equation a line.
+    """Return the numbers and updates of a declaration, or of a rule in its current form, one equation per line.
 
     >>> from tdlambda.algorithms import TD
     >>> print(equations(TD))
@@ -125,7 +125,7 @@ def _line(line: Line, names: Mapping[str, str]) -> str:
 
 
 def written(node: ast.expr, names: Mapping[str, str], outer: int = 0) -> str:
-    """An expression as mathematics: products without a sign, powers as superscripts.
+    """Write an expression as mathematics: products without a sign, powers as superscripts.
 
     >>> written(ast.parse("rho * alpha * (1 - keep * ex)**2", mode="eval").body, SYMBOLS | {"ex": "e·x"})
     'ρ α (1 - keep e·x)²'

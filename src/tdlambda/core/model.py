@@ -1,4 +1,4 @@
-"""An algorithm with a rule for λ and a schedule of step sizes: what the schedules of loops generate code from."""
+"""A model: an algorithm with a rule for λ and a schedule of step sizes, from which code is generated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Phase(NamedTuple):
 
 
 class Model:
-    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes: all that a schedule of loops needs."""
+    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes; the input of code generation."""
 
     def __init__(
         self,
@@ -152,11 +152,11 @@ class Model:
         return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
 
     def independent(self) -> tuple[str, ...]:
-        """Estimates beside the value that learn alike whatever the rule does: they may be learnt apart."""
+        """Estimates beside the value that learn alike whatever the rule does: they may be learned apart."""
         if self.mixture:
             return ()  # they take over the weights of another
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
-        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learnt
+        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learned
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers with names: compiled code reads `state[0].name`, and so must plain Python where compilation is off."""
+"""Records of named numbers: `state[0].name` works in compiled code, and in plain Python with compilation off."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""From functions to text and back.
+"""Conversion of functions to source text and back.
 
-A generated module holds the source of everything it calls, so its machine code can never be stale: the file is named
-after a digest of its text, of the runtime it imports and of Numba's version. Numba keeps its machine code beside the
-file, and a second process finds it there.
+A generated module contains the source of everything it calls, so that its machine code can never be stale: the file is
+named by a digest of its text, of the runtime it imports and of Numba's version. Numba stores the machine code next to
+the file, where other processes find it.
 """
 
 from __future__ import annotations

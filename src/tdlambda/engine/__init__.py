@@ -1,4 +1,4 @@
-"""Many learners on one stream, at the speed of the hardware."""
+"""The engine: many learners on one stream, in compiled blocks."""
 
 from tdlambda.engine import running
 from tdlambda.engine.checks import check_algorithm, check_rule

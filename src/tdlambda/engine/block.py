@@ -32,12 +32,12 @@ def aligned(array: Floats) -> Floats:
 
 
 class Block:
-    """The lanes of a group, at work on one stream.
+    """The lanes of a group, learning from one stream.
 
-    Estimates that learn alike in several lanes, such as META's E[G] in lanes that differ in κ only, are learnt once, in
-    lanes of their own (`apart`), and their predictions are spread.
+    An estimate that is the same in several lanes, such as META's E[G] in lanes that differ only in κ, is learned once,
+    in a lane of its own (`apart`), and its predictions are shared.
 
-    `per_lane` names those of "reward", "gamma_next" and "rho" that are columns [step, lane]: many predictions on one
+    `per_lane` lists which of "reward", "gamma_next" and "rho" are columns [step, lane], for many predictions on one
     stream.
     """
 

@@ -1,4 +1,4 @@
-"""Work on many seeds in pieces, on threads: a seed is handed on when its last piece is done; a stop loses nothing."""
+"""Run many seeds in pieces, on threads; a seed is reported when its last piece is done, and a stop loses nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AHEAD = 4
 
 
 class Job(Protocol):
-    """What any run knows of itself."""
+    """What every run provides."""
 
     @property
     def seeds(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -46,14 +46,15 @@ def by_seed(
     hold: bool,
     stop: threading.Event | None,
 ) -> Result:
-    """Do all pieces, in their order; those of a seed together fill as many `places`.
+    """Run all pieces, in order; the pieces of a seed together fill its `places`.
 
     Parameters
     ----------
     pieces
-        A seed, and the work: called with the bar, it gives what it found in some places; in none if `job.stop` is set.
+        Pairs of a seed and a function; called with the progress bar, it returns results by place, or none if `job.stop`
+        is set.
     result
-        Of these seeds; whether the run was interrupted, and how long it took.
+        Function that builds the result from the seeds, whether the run was interrupted, and its duration.
     progress, on_seed, hold, stop
         As for `td.engine.run`.
     """
@@ -102,5 +103,5 @@ def by_seed(
 
 
 def processors() -> int:
-    """That this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

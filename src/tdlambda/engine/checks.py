@@ -1,4 +1,4 @@
-"""Checks of declarations: every generated schedule against the interpreter, and the usual mistakes told apart.
+"""Checks of declarations: every generated schedule against the interpreter, and tests for common mistakes.
 
 def test_mine():
     td.check_algorithm(Mine, cap=0.5)
@@ -30,25 +30,25 @@ _TOLERANCE = 1e-9
 def check_algorithm(
     algorithm: type[Algorithm], lam: Any = 0.8, *, skip: Collection[str] = (), seed: int = 0, **numbers: Any
 ) -> None:
-    """Raise AssertionError at the first thing that a declared algorithm does wrong.
+    """Check a declared algorithm; raise AssertionError at the first error found.
 
-    The interpreter of declarations and every schedule that is generated (one learner, dense and with a list of live
-    features; lanes, one-hot and with active features) learn from streams in which γ, λ and ρ differ at every step, with
-    episodes that terminate, are truncated, and go on; they must agree. Then small cases tell the usual mistakes apart:
-    traces that survive an episode, γ or λ of the wrong step, ρ twice or not at all, credit lost on termination.
+    The interpreter of declarations and every generated schedule (one learner, dense and with a list of live features;
+    lanes, one-hot and with active features) learn from the same streams and must agree. In these streams γ, λ and ρ
+    differ at every step, and episodes terminate, are truncated, or continue. Small cases then identify common mistakes:
+    traces that survive an episode, γ or λ of the wrong step, ρ applied twice or not at all, credit lost on termination.
 
     Parameters
     ----------
     algorithm
         A subclass of `td.Algorithm`.
     lam
-        λ of the learners, as for any learner: a number, or a rule.
+        λ of the learners: a number in [0, 1], or a rule.
     skip
-        Conventions that the algorithm does not follow on purpose: "reset", "gamma", "lambda", "rho", "credit".
+        Conventions that the algorithm intentionally does not follow: "reset", "gamma", "lambda", "rho", "credit".
     seed
-        Of the random streams.
+        Seed of the random streams.
     numbers
-        Step sizes and parameters; α is 0.05 if it is not given.
+        Step sizes and parameters; α is 0.05 by default.
 
     Examples
     --------
@@ -71,21 +71,21 @@ def check_algorithm(
 
 
 def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: int = 0, **numbers: Any) -> None:
-    """Raise AssertionError at the first thing that a declared rule for λ does wrong.
+    """Check a declared rule for λ; raise AssertionError at the first error found.
 
-    As `check_algorithm`, the interpreter against every schedule; λ' must stay in [0, 1] at every step, and λ at an
-    observation too.
+    Like `check_algorithm`, this compares the interpreter with every schedule. λ' must stay in [0, 1] at every step,
+    and so must λ at every observation.
 
     Parameters
     ----------
     rule
         An instance of a subclass of `td.Rule` that learns.
     algorithm
-        The algorithm that it runs with.
+        The algorithm to run the rule with.
     seed
-        Of the random streams.
+        Seed of the random streams.
     numbers
-        Step sizes and parameters of the algorithm; α is 0.02 if it is not given.
+        Step sizes and parameters of the algorithm; α is 0.02 by default.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
 
 
 def _stream(seed: int, steps: int) -> Transitions:
-    """Transitions among `STATES` states in which γ and ρ differ at every step; episodes end, are cut, and go on."""
+    """Return transitions among `STATES` states; γ and ρ differ at every step; episodes terminate or are truncated."""
     rng = np.random.default_rng(seed)
     states = rng.integers(STATES, size=steps + 1)
     states[5::17] = states[4::17][: len(states[5::17])]  # a state may follow itself
@@ -127,7 +127,7 @@ def _stream(seed: int, steps: int) -> Transitions:
 
 
 def _features(seed: int) -> dict[str, Encoder]:
-    """Encoders for each schedule: one-hot, several active features (some of them twice), and more than are dense."""
+    """Return encoders for each schedule: one-hot, several active features (some repeated), and a sparse one."""
     rng = np.random.default_rng(seed + 1)
     few = rng.normal(size=(STATES, 7)) * (rng.random((STATES, 7)) < 0.6) / 2
     many = np.zeros((STATES, 150))
@@ -168,7 +168,7 @@ def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: in
 
 
 def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
-    """The learner after it has run as a lane."""
+    """Return the learner after it has run as a lane."""
     block = Block(Group((learner,), (0,)))
     x = contiguous(learner.features, np.arange(STATES))
     z = x if learner._lam_features is learner.features else contiguous(learner._lam_features, np.arange(STATES))
@@ -196,7 +196,7 @@ Step = tuple[int, float, int, float, float]
 
 
 def _weights(learner: Algorithm, *steps: Step, lam: Any = (1.0,) * 6, end: int = -1) -> list[Any]:
-    """The weights after each of these transitions; the one at `end` terminates."""
+    """Return the weights after each transition; the one at `end` terminates."""
     numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
     plain, found, X = Interpreter(learner.model, 6, numbers), [], np.eye(6)
     for t, (s, reward, after, gamma, rho) in enumerate(steps):

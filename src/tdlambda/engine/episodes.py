@@ -1,4 +1,4 @@
-"""Runs that are measured in episodes: where the episodes of a seed end."""
+"""Runs measured in episodes: the steps at which a seed's episodes end."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tdlambda.engine.stream import CHUNK
 from tdlambda.tasks.base import Task
 
 ENDLESS = 10_000_000
-"""Steps after which an episode is taken for one without an end."""
+"""Steps after which an episode is considered endless."""
 
 
 def episode_ends(task: Task[Any], seed: int, episodes: int) -> Ints:
-    """The steps after which the first episodes of a seed's trajectory end.
+    """Return the steps after which the first episodes of a seed's trajectory end.
 
-    The trajectory does not depend on the learner, so it can be walked through once to find them; it is made again when
-    learners run on it. Truncation ends an episode too.
+    The trajectory does not depend on the learner, so one pass over it finds them; it is generated again when learners
+    run on it. Truncation also ends an episode.
 
     >>> import tdlambda as td
     >>> episode_ends(td.make("TwoState-v0"), seed=1, episodes=3)

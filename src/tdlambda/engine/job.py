@@ -1,4 +1,4 @@
-"""A run as it was asked for, checked before any work."""
+"""The validated description of a run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tdlambda.tasks.base import Task
 
 KEEP = ("weights", "lambdas", "estimates", "learners")
 MOMENTS = 48
-"""At most so many of the points are those at which λ is followed."""
+"""Largest number of points at which λ is recorded."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that workers need and none may change."""
+    """Everything that workers need; read-only."""
 
     task: Task[Any]
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ def checked(
     task: Any, learners: Any, seeds: Any, steps: Any, points: Any, seed: Any, weights: Any, truth: Any, keep: Any,
     width: Any, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
 ) -> Job:  # fmt: skip
-    """Refuse what cannot be, before any work."""
+    """Validate the arguments."""
     if isinstance(task, str):
         task = make(task)
     if not isinstance(task, Task):
@@ -110,13 +110,13 @@ def checked(
 
 
 def moments_of(points: Ints) -> Ints:
-    """Places in the points at which λ is followed: evenly, the last among them."""
+    """Return the indices of the points at which λ is recorded: evenly spaced, including the last."""
     n = min(MOMENTS, points.size)
     return np.unique(np.round(np.linspace(points.size / n, points.size, n)).astype(np.int64) - 1)
 
 
 def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:
-    """How many from `seed` on, or which."""
+    """Return the seeds, from their number or as given."""
     if np.ndim(seeds) == 0:
         numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
     else:
@@ -127,7 +127,7 @@ def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:
 
 
 def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    """What to keep, of what there is."""
+    """Validate the names of what to keep."""
     unknown = set(keep) - set(known)
     if unknown:
         raise ValueError(f"keep: choose from {', '.join(known)}; got {', '.join(map(repr, sorted(unknown)))}")
@@ -135,7 +135,7 @@ def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def points_at(points: Any, steps: int, unit: str = "steps") -> Ints:
-    """The steps (or episodes) after which to read: so many evenly, or these."""
+    """Return the steps (or episodes) after which to read: evenly spaced, or as given."""
     if points is None:
         points = min(100, steps)
     if np.ndim(points) == 0:

@@ -1,4 +1,4 @@
-"""Which learners share a block of lanes."""
+"""Assignment of learners to blocks of lanes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def module_of(model: Model, one_hot: bool, one_z: bool, per_lane: tuple[str, ...
 
 @dataclass(frozen=True)
 class Group:
-    """Learners of one kind, which differ in numbers only, and so can be lanes of one block."""
+    """Learners that differ only in numbers, and can therefore be lanes of one block."""
 
     learners: tuple[Algorithm, ...]
     where: tuple[int, ...]
@@ -82,7 +82,7 @@ class Group:
 
 
 def plan(learners: list[Learner], width: int = WIDTH) -> tuple[list[Group], list[int]]:
-    """Groups of at most `width` lanes, about even; and the places of learners that run as themselves."""
+    """Return groups of at most `width` lanes, of similar size, and the indices of learners that run individually."""
     kinds: dict[Any, list[int]] = {}
     alone = []
     encoders: list[Encoder] = []

@@ -1,4 +1,4 @@
-"""What somebody who waits wants to see."""
+"""The progress bar of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Lane-steps done, their speed, the time left, and how many lanes have diverged; from any thread."""
+    """A progress bar with lane-steps, speed, time left and diverged lanes; any thread may update it."""
 
     def __init__(self, total: int, show: bool | None) -> None:
         self._bar = _bar(total) if bar_wanted(show) else None

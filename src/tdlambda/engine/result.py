@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ WORDS = {"value": "value error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe":
 
 @dataclass(frozen=True)
 class Result:
-    """Errors of every learner on every seed that was finished.
+    """The errors of every learner on every finished seed.
 
     Attributes
     ----------
     names
-        Of the learners, in the order of the first axis below.
+        Names of the learners, in the order of the first axis.
     seeds
-        That were finished, in the order of the second axis.
+        Finished seeds, in the order of the second axis.
     points
-        Steps, or episodes, after which the error was read.
+        Steps or episodes after which the error was read.
     error
-        [learner, seed, point], what `score` says: by default Σ d(s) (V(s) - v(s))²; infinite from the point where a
-        learner diverged.
+        The error that `score` names [learner, seed, point]; by default Σ d(s) (V(s) - v(s))². Infinite from the point
+        at which a learner diverged.
     diverged_at
-        The step at which a learner diverged [learner, seed]; -1 if it did not.
+        Step at which a learner diverged [learner, seed]; -1 if it did not.
     weights
-        Final weights of each learner, [seed, feature]; of a learner that diverged, those it diverged with.
+        Final weights of each learner [seed, feature]; for a learner that diverged, the weights at divergence.
     lambdas
-        Final λ of each learner at each observation of `observations`, [seed, observation].
+        Final λ of each learner at `observations` [seed, observation].
     estimates
-        All that each learner has learnt there, [seed, estimate, observation], if asked for.
+        All estimates of each learner at `observations` [seed, estimate, observation], if requested.
     learners
-        The learners themselves, [learner][seed], if asked for: each can go on learning.
+        The trained learners [learner][seed], if requested.
     truth
-        What errors were measured against; `truth.error` is its standard error where it was sampled.
+        True values that errors are measured against; `truth.error` is their standard error if they were sampled.
     motion, moments
-        Of each seed that was followed, the λ of each learner on the way, [moment, observation], after these points.
+        For each followed seed, the λ of each learner over time [moment, observation], and the steps of these moments.
     score, average, unit
-        What the error is, whether a point is a mean over steps, and what points count: "steps" or "episodes".
+        Error measure; whether a point is a mean over steps; and the unit of points, "steps" or "episodes".
     interrupted
-        Whether it was asked to stop, or stopped before all seeds were finished.
+        Whether the run was stopped before all seeds were finished.
     seconds, lane_steps
-        How long it took, and updates made: learners × steps, over all seeds.
+        Run time in seconds, and number of updates: learners × steps, over all seeds.
     """
 
     names: tuple[str, ...]
@@ -72,24 +72,24 @@ class Result:
     unit: str = "steps"
 
     def tail(self, share: float = 0.1) -> Floats:
-        """Mean error over the last `share` of the points [learner, seed]."""
+        """Return the mean error over the last `share` of the points [learner, seed]."""
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1]; got {share}")
         return self.error[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
 
     def area(self) -> Floats:
-        """Mean error over all points: the area under the curve, by its length [learner, seed].
+        """Return the mean error over all points, the normalised area under the curve [learner, seed].
 
-        Where points are means over steps (`average`), it is the mean over all steps.
+        If points are means over steps (`average`), this is the mean over all steps.
         """
         return mean_over(self.error, self.points, self.average if self.unit == "steps" else None)
 
     def best(self, share: float = 0.1) -> str:
-        """The learner with the least mean tail error."""
+        """Return the name of the learner with the smallest mean tail error."""
         return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
 
     def plot(self) -> Any:
-        """The learning curve of each learner: mean over seeds and 95 % interval; an Altair chart.
+        """Return an Altair chart of the learning curves: mean over seeds and 95 % interval.
 
         Examples
         --------
@@ -103,7 +103,7 @@ class Result:
         return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
 
     def __repr__(self) -> str:
-        """In a line."""
+        """Return a one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
         return (
             f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} {self.unit}, "
@@ -112,7 +112,7 @@ class Result:
 
 
 def mean_over(error: Floats, points: Ints, average: str | None) -> Floats:
-    """The mean over points (last axis); points that are means over steps count by how many steps they are of."""
+    """Return the mean over points (last axis); points that are means over steps are weighted by their steps."""
     if average is None:
         return np.asarray(error.mean(axis=-1))
     return np.asarray(np.average(error, axis=-1, weights=np.diff(points, prepend=0)))

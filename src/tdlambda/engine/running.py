@@ -1,4 +1,4 @@
-"""Many learners on the same trajectories: threads, chunks, points, interruption."""
+"""Run many learners on the same trajectories, on threads."""
 
 from __future__ import annotations
 
@@ -45,52 +45,52 @@ def run(
     hold: bool = True,
     stop: threading.Event | None = None,
 ) -> Result:
-    """Run many learners on the same trajectories, one for each seed, and measure their errors.
+    """Run many learners on the same trajectories, one per seed, and measure their errors.
 
-    Each learner starts from the state it is given in, between episodes, and is not changed. Learners with traces run
-    side by side as lanes of compiled blocks; the others (Monte-Carlo, n-step, LSTD, …) run as themselves. What comes
-    out depends neither on the number of threads nor on how learners share blocks.
+    Each learner starts from its current state, at the beginning of an episode; the learners passed in do not change.
+    Learners with traces run side by side as lanes of compiled blocks; others (Monte-Carlo, n-step, LSTD, …) run
+    individually. The result depends neither on the number of threads nor on how learners share blocks.
 
     Parameters
     ----------
     task
-        A task, or the id of one.
+        A task or its id.
     learners
-        Learners by name; a sequence is named by their place.
+        Learners by name; learners in a sequence are named by their index.
     seeds
-        How many trajectories, numbered from `seed`; or their numbers.
+        Number of trajectories, with seeds from `seed` on; or a sequence of seeds.
     steps, episodes
-        Transitions of each, or episodes of each.
+        Length of each trajectory, in transitions or in episodes.
     points
-        How many times to read the error, evenly up to the last step, 100 by default; or after which steps. In a run of
-        episodes, after which episodes: after each of them up to 100 by default.
+        Number of points at which the error is read, evenly spaced up to the last step (100 by default), or the steps
+        themselves. In a run measured in episodes, points are episodes (by default every episode, at most 100).
     score
-        What error: "value", "rmsve", "rms" (over states) or "rmspbe" (root mean square projected Bellman error).
+        Error measure: "value", "rmsve", "rms" (over states) or "rmspbe" (root mean squared projected Bellman error).
     average
-        "before" or "after": a point is the mean over all steps since the last one, of the error before or after each
+        "before" or "after": each point is the mean error over all steps since the last point, before or after each
         update. By default it is the error at that step.
     weights
-        Of states in the error of a finite task. By default d without terminal states: the target policy's, as in the
-        thesis, for "value"; the behaviour policy's, summing to 1, for "rmsve".
+        State weights of the error in a finite task. Default: d without terminal states; for "value" d of the target
+        policy, as in Zhao (2020); for "rmsve" d of the behaviour policy, normalised to sum to 1.
     truth
-        What to measure against; by default the exact values, or a sample of them where no model is known.
+        True values to measure against. Default: the exact values, or Monte-Carlo estimates if there is no model.
     keep
         Which of "weights", "lambdas", "estimates", "learners" to return.
     follow
-        Seeds of which λ is kept on the way, at up to 48 of the points: `Result.motion`.
+        Seeds for which λ is recorded over time, at up to 48 of the points: `Result.motion`.
     threads
-        As many as there are processors by default.
+        Number of threads; by default one per processor.
     width
-        Lanes in a block, at most.
+        Largest number of lanes in a block.
     progress
-        Show progress; by default if somebody is watching (standard error is a terminal). Or a bar of several runs.
+        Show a progress bar; by default if standard error is a terminal. Or a bar shared by several runs.
     on_seed
-        Called with the result of each seed as it is finished.
+        Called with the result of each seed when it is finished.
     hold
-        Whether to hold on to what `on_seed` was given; if not, the result that is returned is without seeds.
+        Whether to keep the results passed to `on_seed`; if False, the returned result has no seeds.
     stop
-        When it is set, the run ends soon and returns the seeds finished so far, `interrupted`. Given one, Ctrl-C is
-        left to the caller; otherwise it raises `td.Interrupted`, whose `result` they are.
+        Event that ends the run early; the seeds finished so far are returned, marked `interrupted`. With `stop`, Ctrl-C
+        is left to the caller; without it, Ctrl-C raises `td.Interrupted`, whose `result` holds those seeds.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def run(
 
 
 def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:
-    """The learners of one seed, in as many pieces as keep all threads busy."""
+    """Split the learners of one seed into enough pieces to keep all threads busy."""
     wanted = -(-threads // len(job.seeds))
     width = min(job.width, max(16, -(-len(job.learners) // wanted)))
     groups, alone = plan(job.learners, width)
@@ -132,7 +132,7 @@ def _pieces(job: Job, threads: int) -> list[tuple[list[Group], list[int]]]:
 
 
 def _compile(job: Job, groups: list[Group]) -> None:
-    """Compile or load, before the threads start, what they will run."""
+    """Compile or load the machine code before the threads start."""
     chunk = Stream(job.task, 0).take(1)
     for model, group in {group.learners[0].model: group for group in groups}.items():
         some = group if model.independent() else Group(group.learners[:1], (0,))  # all of them say what they share
@@ -140,7 +140,7 @@ def _compile(job: Job, groups: list[Group]) -> None:
 
 
 def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, Lane]:
-    """One seed's trajectory for some of the learners."""
+    """Run some of the learners on one seed's trajectory."""
     stream, encoded = Stream(job.task, seed), Encoded()
     points, steps = job.points_of(seed), job.steps_of(seed)
     followed = seed in job.follow

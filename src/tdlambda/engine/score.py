@@ -1,4 +1,4 @@
-"""By what learners are judged: an error as a sum of squares that are linear in the weights, or its root.
+"""Error measures: a weighted sum of squares that are linear in the weights, or its root.
 
     "value"     Σ d(s) (V(s) - v(s))², the value error; d as in the thesis (see `FiniteMDP.error_weights`)
     "rmsve"     √Σ d(s) (V(s) - v(s))², d the share of time that the behaviour spends in each non-terminal state
@@ -31,19 +31,19 @@ SCORES = {
     "rms": "RMS error over states",
     "rmspbe": "root mean square projected Bellman error",
 }
-"""What errors are called, by the name that `score=` takes."""
+"""Descriptions of the errors, by the name that `score=` takes."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """An error by its name, on a task, against a truth."""
+    """An error measure on a task, against a truth."""
 
     name: str
     task: Task[Any]
     truth: Truth
 
     def rows(self, encoder: Encoder) -> tuple[Ints, Floats, Floats, Floats]:
-        """Features (index and value), target and weight of each square: Σ weight (row·w - target)²."""
+        """Return features (index and value), target and weight of each square: Σ weight (row·w - target)²."""
         if self.name != "rmspbe":
             return *contiguous(encoder, self.truth.observations), self.truth.values, self.truth.weights
         M, c = self._projected(encoder)
@@ -51,7 +51,7 @@ class Score:
         return np.ascontiguousarray(every), np.ascontiguousarray(M), c, np.ones(len(M))
 
     def reader(self, learner: Learner) -> Callable[[], float]:
-        """A function that reads the error of this learner as it is when called."""
+        """Return a function that reads the current error of this learner."""
         if self.name != "rmspbe":
             truth = self.truth
             return lambda: self.of(truth.weights @ (learner.predict_many(truth.observations) - truth.values) ** 2)
@@ -59,7 +59,7 @@ class Score:
         return lambda: self.of(np.square(M @ learner.weights - c).sum())
 
     def of(self, square: Any) -> Any:
-        """The error, of the sum of squares."""
+        """Return the error from the sum of squares."""
         return square if self.name == "value" else np.sqrt(square)
 
     def _projected(self, encoder: Encoder) -> tuple[Floats, Floats]:
@@ -68,7 +68,7 @@ class Score:
 
 
 def score_of(task: Task[Any], score: Any, weights: ArrayLike | None = None, truth: Truth | None = None) -> Score:
-    """A score by its name; what fits neither it nor the task is refused."""
+    """Return a score by name; raise an error if the arguments do not fit it or the task."""
     if isinstance(score, Score):
         score = score.name
     choice(score, "score", *SCORES)

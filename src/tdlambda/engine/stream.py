@@ -1,4 +1,4 @@
-"""One seed's trajectory, made in chunks and encoded once for all blocks."""
+"""One seed's trajectory, generated in chunks and encoded once for all blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tdlambda.mdp import Transitions
 from tdlambda.tasks.base import Task
 
 CHUNK = 16384
-"""Transitions made at a time."""
+"""Number of transitions generated at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Stream:
 
 
 def contiguous(encoder: Encoder, observations: Any) -> tuple[Ints, Floats]:
-    """Indices and values [observation, active], as compiled code wants them and may follow them."""
+    """Return indices and values [observation, active], contiguous and with validated indices."""
     index, value = encoder.encode_batch(observations)
     index, value = plain(index, np.int64), plain(value, np.float64)
     row = first_misfit(index, value, encoder.size)

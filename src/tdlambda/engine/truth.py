@@ -1,4 +1,4 @@
-"""What errors are measured against: true values at some observations, with their weights."""
+"""True values that errors are measured against, with the weights of the observations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tdlambda.tasks.base import Task
 
 @dataclass(frozen=True)
 class Truth:
-    """True values v at observations, and the weights of Σ weight (V - v)²; `error` is v's standard error, 0 if exact.
+    """True values v at some observations, and the weights of Σ weight (V - v)².
+
+    `error` is the standard error of v, 0 if v is exact.
 
     Examples
     --------
@@ -32,7 +34,7 @@ class Truth:
 
 
 def exact_truth(task: Task[Any], weights: ArrayLike | None = None) -> Truth:
-    """The exact values of a finite task at its non-terminal states; the thesis' weights by default."""
+    """Return the exact values of a finite task at its non-terminal states; default weights as in Zhao (2020)."""
     mdp = task.mdp
     if weights is None:
         d = mdp.under(task.target).error_weights()
@@ -43,22 +45,22 @@ def exact_truth(task: Task[Any], weights: ArrayLike | None = None) -> Truth:
 
 
 def sampled_truth(task: Task[Any], observations: int = 200, steps: int = 1_000_000, seed: int = 2**32) -> Truth:
-    """Monte-Carlo values of a task without an exact model, at observations met on the way.
+    """Return Monte-Carlo values of a task without a model, at observations drawn from its stream.
 
-    The value at an observation is the mean return of all visits with the same features, which is what an estimate that
-    is a function of the features can at best be; returns are per-decision importance-sampled. Weights are the shares
-    of visits. Episodes that are cut short tell no return and are left out.
+    The value at an observation is the mean return of all visits with the same features, the best that any function of
+    the features can do. Returns use per-decision importance sampling. Weights are relative visit frequencies.
+    Truncated episodes have no known return and are left out.
 
     Parameters
     ----------
     task
-        The task; its own features tell observations apart.
+        The task; its features define which observations are the same.
     observations
-        How many to draw, evenly along the stream.
+        Number of observations to draw, evenly spaced along the stream.
     steps
-        Transitions to average over.
+        Number of transitions to average over.
     seed
-        Of the stream, which no learner should see.
+        Seed of the stream; no learner should use it.
     """
     n = integer(observations, "observations", 1)
     c = task.sampler(seed).take(integer(steps, "steps", n))
@@ -81,7 +83,7 @@ def sampled_truth(task: Task[Any], observations: int = 200, steps: int = 1_000_0
 def discounted_returns(
     reward: Floats, gamma: Floats, rho: Floats, terminated: Bools, truncated: Bools
 ) -> tuple[Floats, Bools]:
-    """G_t = ρ (r' + γ' G_{t+1}) of each transition, backwards; and whether its episode came to an end of its own."""
+    """Return G_t = ρ (r' + γ' G_{t+1}) of each transition, and whether its episode terminated."""
     returns, known = np.empty_like(reward), np.empty(reward.size, dtype=np.bool_)
     after, whole = 0.0, False
     for t in range(reward.size - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""What works on a stream: a block of lanes, or a learner that runs as itself."""
+"""Workers on a stream: a block of lanes, or a learner that runs individually."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tdlambda.learners.base import Diverged
 
 @dataclass
 class Lane:
-    """What one learner leaves of one seed."""
+    """The result of one learner on one seed."""
 
     error: Floats
     diverged_at: int
@@ -29,7 +29,7 @@ class Lane:
 
 
 class Worker(Protocol):
-    """One or more learners at work on one stream."""
+    """One or more learners on one stream."""
 
     n: int
 
@@ -49,14 +49,14 @@ class RunningMean:
         self.last = read() if before else 0.0
 
     def step(self) -> None:
-        """There has been an update."""
+        """Count an update."""
         now = self.read()
         with np.errstate(over="ignore"):  # a lane about to diverge
             self.sum += self.last if self.before else now
         self.last, self.count = now, self.count + 1
 
     def take(self) -> Floats:
-        """The mean, and begin anew."""
+        """Return the mean and start again."""
         mean, self.sum, self.count = self.sum / self.count, np.zeros_like(self.sum), 0
         return mean
 
@@ -125,7 +125,7 @@ class Lanes:
 
 
 class Itself:
-    """A learner that runs as itself."""
+    """A learner that runs individually."""
 
     n = 1
 

@@ -1,4 +1,4 @@
-"""What a learner or a study did, recorded, summed up and drawn."""
+"""Reports: record a learner's progress, summarise and plot the results of a study."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["History", "follow", "load_overview"]
 
 
 def load_overview(directory: str | Path) -> Overview:
-    """Sum up the results of a study, finished or not, to plot them and to compare its methods.
+    """Summarise the results of a study, finished or not, to plot them and to compare its methods.
 
     Parameters
     ----------
     directory
-        Of the results, as `td.studies.run_study` wrote them.
+        Results directory written by `td.studies.run_study`.
 
     Returns
     -------
-    An overview: `plot` draws any chart of the study's page, `best` and `compare` are what the page says in words.
+    An overview: `plot` draws any chart of the study's page, `best` and `compare` give the numbers behind its text.
 
     Examples
     --------

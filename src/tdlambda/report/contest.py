@@ -1,4 +1,4 @@
-"""Who is compared with whom: the best method of a study with the best fixed λ, whichever these are."""
+"""The comparison behind a study's headline: the best method against the best fixed λ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROTOCOL_NAMES = {"published": "As published", "like-for-like": "Like for like"
 
 @dataclass(frozen=True)
 class Side:
-    """A competitor: its best cell in hindsight, out of `cells`; its name, and what that does not say of the cell."""
+    """One side of a comparison: its best cell in hindsight, out of `cells`; its name and further settings."""
 
     name: str
     given: str
@@ -31,19 +31,19 @@ class Side:
 
     @property
     def lost(self) -> bool:
-        """Whether every run diverged, of this cell and so of all."""
+        """Whether every run of this cell, and therefore of all cells, diverged."""
         return self.cell.diverged == self.cell.n
 
     def __str__(self) -> str:
-        """Its name with its settings."""
+        """Return the name with the settings."""
         return f"{self.name} ({self.given})" if self.given else self.name
 
 
 @dataclass(frozen=True)
 class Margin:
-    """By how much two sides differ: the ratio of their mean errors or, where there is none, their difference.
+    """The margin between two sides: the ratio of their mean errors or, if it does not exist, their difference.
 
-    With its 95 % interval; of `n` pairs of runs, without the `diverged` ones. Errors of 0 and negative costs have no
+    It has a 95 % interval over `n` pairs of runs, without the `diverged` ones. Errors of 0 and negative costs have no
     ratio.
     """
 
@@ -56,7 +56,7 @@ class Margin:
 
     @property
     def verdict(self) -> str:
-        """How the first side did: "better", "worse", "nearly", "matched" or "undecided"."""
+        """Result for the first side: "better", "worse", "nearly", "matched" or "undecided"."""
         even, close, near = (1.0, CLOSE, NEAR) if self.relative else (0.0, 0.0, 0.0)
         if self.n < FEW:
             return "undecided"
@@ -75,15 +75,15 @@ class Contest:
     Attributes
     ----------
     method
-        The best method whose λ is not fixed. Where there is none, or where no λ is fixed: the best of all.
+        The best method whose λ is not fixed; the best of all if there is none, or if no λ is fixed.
     rival
-        The best fixed λ, or else the next best; None if there is no other.
+        The best fixed λ, or else the second best; None if there is no other.
     between
-        What competes: "fixed and others", "fixed" (one λ with another) or "others" (one method with another).
+        What is compared: "fixed and others", "fixed" (one λ with another) or "others" (one method with another).
     among
-        How many methods, or λ, the first is the best of.
+        Number of methods, or values of λ, that the first is the best of.
     compared, margin
-        By how much they differ; None where there is no rival.
+        The comparison and its margin; None without a rival.
     left_out
         Methods that are measured against another truth.
     """
@@ -98,7 +98,7 @@ class Contest:
 
     @property
     def verdict(self) -> str:
-        """How the method did: that of the margin, or "alone". A side of which every run diverged has lost."""
+        """Result for the method: that of the margin, or "alone". A side loses if all its runs diverged."""
         if self.rival is None or self.margin is None:
             return "alone"
         ours, theirs = self.method.lost, self.rival.lost
@@ -108,12 +108,12 @@ class Contest:
 
     @property
     def winner(self) -> Side | None:
-        """The side that won; None where neither did, or nobody can say."""
+        """The winning side; None if there is none or it is undecided."""
         return {"better": self.method, "worse": self.rival, "nearly": self.rival}.get(self.verdict)
 
 
 def groups(view: Overview) -> dict[str, list[str]]:
-    """Methods that belong together, by what to call it: the protocols of the thesis' tables, and all methods."""
+    """Return groups of methods by name: the protocols of the thesis' tables, and all methods."""
     run = [name for name in view.study.methods if view.of(name)]
     found: dict[str, list[str]] = {}
     table = table_of(view.study)
@@ -127,7 +127,7 @@ def groups(view: Overview) -> dict[str, list[str]]:
 
 
 def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Contest:
-    """Find who is compared with whom, by the final error ("tail") or the area under the curve."""
+    """Find the two sides to compare, by the final error ("tail") or the area under the curve."""
     same = _same_truth(view, methods)
     left_out = [name for name in methods if name not in same]
     fixed = [name for name in same if view.kind(name) == "fixed"]
@@ -151,7 +151,7 @@ def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Co
 
 
 def held_out(ours: Sequence[CellView], theirs: Sequence[CellView], measure: str = "tail") -> Comparison | None:
-    """Of two sides' cells each the one that is best on a quarter of the seeds, compared on the others."""
+    """Choose each side's best cell on a quarter of the seeds, and compare them on the others."""
     seeds = reduce(np.intersect1d, [cell.runs["seed"] for cell in (*ours, *theirs)])
     if seeds.size < 8:
         return None
@@ -161,7 +161,7 @@ def held_out(ours: Sequence[CellView], theirs: Sequence[CellView], measure: str 
 
 
 def _same_truth(view: Overview, methods: Sequence[str]) -> list[str]:
-    """Those of the methods that can be compared: measured against what most are, in doubt the exact truth."""
+    """Return the methods that can be compared: those with the most common truth, or the exact one in a tie."""
     truths = [view.study.methods[name].truth for name in methods]
     most = max(truths, key=lambda truth: (truths.count(truth), truth == "exact"))
     return [name for name, truth in zip(methods, truths, strict=True) if truth == most]
@@ -201,7 +201,7 @@ def _margin(compared: Comparison, a: CellView, b: CellView, measure: str) -> Mar
 
 
 def difference(compared: Comparison, a: CellView, b: CellView, measure: str) -> Margin:
-    """By how much two cells differ, run by run."""
+    """Return the paired difference of two cells."""
     theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
     both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
     apart = [x - y for x, y in both if np.isfinite([x, y]).all()]

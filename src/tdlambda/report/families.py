@@ -1,4 +1,4 @@
-"""Methods by where their λ comes from: a grid's `lam` may hold numbers beside the names of rules, such as "auto"."""
+"""Methods by the source of their λ: the grid of `lam` may mix numbers and names of rules such as "auto"."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tdlambda.studies.study import Study
 
 
 def by_family(study: Study) -> tuple[Study, dict[str, tuple[str, str | None]]]:
-    """The study with a method for its fixed λ and one for each rule, where one method's grid has several of these.
+    """Split methods whose grid mixes them into one method for the fixed λ and one for each rule.
 
-    Also where the results of each are: under which method's name, and at which named λ.
+    Also return where the results of each are: the method's name, and the named λ.
 
     >>> study = Study("walk", "RandomWalk-v0", {"TD": Method("TD", over=("lam",))}, grid={"lam": ["auto", "greedy"]})
     >>> apart, where = by_family(study)

@@ -1,4 +1,4 @@
-"""The charts of a study: their rows to choose from, what they follow, and what a choice shows, on a page or in print.
+"""The charts of a study: their rows, the choices they depend on, and drawing them for a page or for print.
 
 from tdlambda.report.overview import overview
 from tdlambda.report.figures import chart, write_figures
@@ -42,19 +42,19 @@ class Figure:
     Attributes
     ----------
     data
-        The name of its rows: figures that show the same ones share them.
+        Name of its rows; figures with the same rows share them.
     rows
-        All of them, to choose from.
+        All rows, to choose from.
     follows
-        By what they are chosen: "group", "measure", "alpha", "at", "reference", and `LISTED`.
+        Choices that select rows: "group", "measure", "alpha", "at", "reference", and `LISTED`.
     chart
-        From the chosen rows; None for a table that the page writes itself.
+        Function that draws the chosen rows; None for a table that the page writes itself.
     columns
-        Of its table and its CSV: headings, and the columns of the rows.
+        Headings and columns of its table and its CSV file.
     panels
-        The column of which each value has a chart of its own.
+        Column with a separate chart for each value.
     lists
-        Columns that hold a list: what an item is called, and where the list is: in `cells` or in `constants`.
+        Columns that contain lists: the name of an item, and the place of the list, `cells` or `constants`.
     """
 
     data: str
@@ -69,7 +69,7 @@ class Figure:
     """A column that must be true."""
 
     def chosen(self, choice: Mapping[str, Any], cells: Mapping[int, Row]) -> list[Row]:
-        """The rows of a choice, each item of their lists a row."""
+        """Return the rows of a choice, with lists expanded into rows."""
         some = [row for row in self.rows if all(_fits(row, name, choice[name]) for name in self.follows)]
         return [one for row in some if not self.only or row[self.only] for one in self._items(row, cells)]
 
@@ -97,7 +97,7 @@ class Drawn:
     cells: dict[int, Row]
 
     def choice(self, group: str | None = None, measure: str = "tail", alpha: float | None = None) -> dict[str, Any]:
-        """What a reader sees first: the first group, at the α that its headline is about."""
+        """Return the initial choice: the first group, at the α of its headline."""
         if measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
         some = groups(self.view)
@@ -113,7 +113,7 @@ class Drawn:
         }  # fmt: skip
 
     def chart(self, name: str, choice: Mapping[str, Any], **options: Any) -> Any | None:
-        """A figure of a choice; None if there is nothing to draw. `options` go to the chart."""
+        """Draw a figure for a choice; None if there is nothing to draw. `options` are passed to the chart."""
         figure = self.figures[name]
         some = figure.chosen(choice, self.cells)
         if figure.chart is None or not some:
@@ -124,7 +124,7 @@ class Drawn:
 
 
 def drawn(view: Overview) -> Drawn:
-    """All figures of a study."""
+    """Return all figures of a study."""
     run = [name for name in view.study.methods if view.of(name)]
     where = _where(view, run)
     kept, errors = _thinned(view.curve_steps, view.study.length), rows.errors(view)
@@ -273,7 +273,7 @@ NAMES = {
 def chart(
     view: Overview, figure: str = "u", group: str | None = None, measure: str = "tail", alpha: float | None = None
 ) -> Any:
-    """One of a study's charts, as the page shows it first.
+    """Draw one of a study's charts, as the page shows it initially.
 
     Parameters
     ----------
@@ -282,11 +282,11 @@ def chart(
     figure
         "u", "learning", "heat", "policy", "lambda", "motion", "kappa", "paired", "sensitivity" or "diverged".
     group
-        Of methods, such as "As published"; by default the first.
+        Group of methods, such as "As published"; by default the first.
     measure
         "tail" or "area".
     alpha
-        The step size, where the chart is of one; by default that which the study's headline is about.
+        Step size, for charts of a single one; by default that of the study's headline.
     """
     if figure not in NAMES:
         raise ValueError(f"figure must be one of {', '.join(NAMES)}; got {figure!r}")
@@ -298,20 +298,20 @@ def chart(
 
 
 def write_figures(view: Overview, directory: Path, format: str) -> list[Path]:  # noqa: A002, the option's own word
-    """Draw all that there is to draw of a study, by both measures, and write a file for each.
+    """Draw all charts of a study, for both measures, and write a file for each.
 
     Parameters
     ----------
     view
         The study's results, finished or not.
     directory
-        Where; it is made if need be, and files of the same name are overwritten.
+        Output directory; it is created if necessary, and files of the same name are overwritten.
     format
         "pdf", "svg" or "png".
 
     Returns
     -------
-    The files: `u-curves-tail.pdf` and so on; where a study has several groups of methods, `u-curves-as-published-…`.
+    The files: `u-curves-tail.pdf` and so on; with several groups of methods, `u-curves-as-published-…`.
     """
     suffix = str(format).lower()
     if suffix not in FORMATS:

@@ -1,4 +1,4 @@
-"""What a study says, in words: who won, which fixed λ was best, whether another method is better, how sure that is."""
+"""The findings of a study in words: the best fixed λ, whether another method is better, and how certain that is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tdlambda.studies.statistics import Comparison
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, the answer in a few words, and in a sentence or two."""
+    """A question with a short answer and a longer one."""
 
     question: str
     short: str
@@ -26,16 +26,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study says.
+    """The findings of a study.
 
     Attributes
     ----------
     contest
-        Who is compared with whom.
+        The two sides that are compared.
     headline
-        Who won, by how much and how sure that is, in one sentence.
+        One sentence: which method is best, by how much, and how certain that is.
     which, better, sure
-        Which fixed λ was best (which method, where there is none), whether another is better, how sure that is.
+        Which fixed λ (or method, if no λ is fixed) was best, whether another is better, how certain that is.
     """
 
     contest: Contest
@@ -51,9 +51,9 @@ class Findings:
 
 
 def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
-    """The cell beside a printed one, and their difference by the standard error of both.
+    """Return the cell that corresponds to a printed one, and their difference in standard errors.
 
-    None if it was not run, or what is published was read by eye.
+    None if the cell was not run, or if the published value was read by eye.
     """
     cells = [
         c for c in view.of(printed.method, printed.alpha) if printed.lam is None or c.settings.get("lam") == printed.lam
@@ -66,20 +66,20 @@ def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
 
 
 def agreement(view: Overview) -> tuple[int, int]:
-    """How many of the printed cells that were run agree within three standard errors, and how many were run."""
+    """Return how many printed cells agree within three standard errors, and how many were compared."""
     found = [z_of(view, printed) for printed in view.published]
     return sum(abs(pair[1]) <= 3 for pair in found if pair), sum(pair is not None for pair in found)
 
 
 def findings(view: Overview, methods: Sequence[str], measure: str = "tail") -> Findings:
-    """Answer for these methods, by the final error ("tail") or the area under the curve."""
+    """Return the findings for these methods, by the final error ("tail") or the area under the curve."""
     found = contest(view, methods, measure)
     which, better = _which(view, found, measure), _better(view, found, measure)
     return Findings(found, headline(view, found, measure), which, better, _sure(view, methods, found, measure))
 
 
 def _reference(found: Contest) -> CellView:
-    """What others are measured by: the best fixed λ; without others, or without one, the best of all."""
+    """Return the reference of the comparison: the best fixed λ, or the best of all if there is nothing to compare."""
     mixed = found.rival if found.between == "fixed and others" else None
     return (mixed or found.method).cell
 
@@ -93,7 +93,9 @@ def _which(view: Overview, found: Contest, measure: str) -> Answer:
     where = f"With {said} its" if said else "Its"
     axes = [AXES.get(axis, axis) for axis in best.settings]
     among = (
-        f", the least of {tried} {'combinations' if len(axes) > 1 else 'values'} of {_and(axes)}" if tried > 1 else ""
+        f", the smallest of {tried} {'combinations' if len(axes) > 1 else 'values'} of {_and(axes)}"
+        if tried > 1
+        else ""
     )
     error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"
     what = explained(view.study, measure_name(view.study, measure))
@@ -103,7 +105,9 @@ def _which(view: Overview, found: Contest, measure: str) -> Answer:
 
 def _better(view: Overview, found: Contest, measure: str) -> Answer:
     if found.rival is None or found.margin is None or found.compared is None:
-        return Answer("Is there a better one?", "Nothing to compare", "It takes two methods, or two λ.")
+        return Answer(
+            "Is there a better one?", "Nothing to compare", "A comparison needs two methods or two values of λ."
+        )
     method, rival, margin, word = found.method, found.rival, found.margin, view.study.quantity
     asked = found.between == "fixed and others"
     question = f"Is {method.name} better?" if asked else f"Is it better than {rival.name}?"
@@ -122,7 +126,7 @@ def _better(view: Overview, found: Contest, measure: str) -> Answer:
     given = "; ".join(filter(None, [rival.given, interval(margin.low, margin.high)[2:-1]]))
     text += (f" ({given})" if given else "") + f", better in {100 * found.compared.better:.0f} % of runs."
     learners = [view.study.methods[side.cell.method].learner for side in (method, rival)]
-    note = "" if learners[0] == learners[1] else f" Note that they learn with {learners[0]} and {learners[1]}."
+    note = "" if learners[0] == learners[1] else f" Note that their algorithms differ: {learners[0]} and {learners[1]}."
     return Answer(question, short, text + note)
 
 
@@ -136,11 +140,11 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
         parts.append(why)
         if fair is not None and np.isfinite(fair.ratio_low):
             parts.append(
-                f"Both cells were chosen in hindsight; chosen on a quarter of the seeds and compared on the others, it "
-                f"is {number(fair.ratio)} ×{interval(fair.ratio_low, fair.ratio_high)}."
+                "Both cells were chosen in hindsight; chosen on a quarter of the seeds and compared on the others, the "
+                f"ratio is {number(fair.ratio)}{interval(fair.ratio_low, fair.ratio_high)}."
             )
         else:
-            parts.append("Both cells were chosen in hindsight, on the very runs that are compared.")
+            parts.append("Both cells were chosen in hindsight, on the same runs that are compared.")
     parts.append(f"{'None' if not lost else f'{lost:,}'} of {runs:,} runs diverged.")
     if found.left_out:
         names = _and([view.named(name) for name in found.left_out])
@@ -151,12 +155,12 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
     if compared and view.study.steps == PRINTED_STEPS:
         parts.append(f"{agree} of {compared} printed cells agree within three standard errors.")
     elif compared:
-        parts.append(f"The printed numbers are of {PRINTED_STEPS:,} steps, not {view.study.steps:,}.")
-    return Answer("How sure is that?", short, " ".join(parts))
+        parts.append(f"The printed numbers are for {PRINTED_STEPS:,} steps, not {view.study.steps:,}.")
+    return Answer("How certain is that?", short, " ".join(parts))
 
 
 def _certainty(view: Overview, found: Contest, fair: Comparison | None) -> tuple[str, str]:
-    """How sure the comparison is, and why; `fair` is that of cells chosen on other seeds."""
+    """Return how certain the comparison is, and why; `fair` compares cells chosen on other seeds."""
     assert found.rival is not None
     assert found.margin is not None
     margin, even = found.margin, 1 if found.margin.relative else 0

@@ -1,4 +1,4 @@
-"""A study in one sentence: who won, by how much, and how sure that is."""
+"""The headline of a study: which method is best, by how much, and how certain that is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def headline(view: Overview, found: Contest, measure: str) -> str:
 
 
 def _of(margin: Margin, words: str, rival: str = "") -> str:
-    """How much error a side has by that of the other, which the sentence has named before or names now.
+    """Return the error of one side relative to the other, which is named here if it was not named before.
 
     >>> _of(Margin(20, 0, 0.7, 0.6, 0.8, True), "final error", "the best fixed λ")
     '0.7 × the final error of the best fixed λ'
@@ -46,12 +46,12 @@ def _of(margin: Margin, words: str, rival: str = "") -> str:
 
 
 def _evidence(margin: Margin) -> str:
-    """The interval, and on how many runs."""
+    """Return the interval and the number of runs."""
     return f"{_interval(margin)} on {'only ' * (margin.n < MANY)}{_pairs(margin)}"
 
 
 def _doubt(margin: Margin) -> str:
-    """Why nobody can say who won."""
+    """Return the reason why there is no winner."""
     if margin.n < FEW:
         return f"but {_pairs(margin)} {'is' if margin.n == 1 else 'are'} too few to tell"
     return f"but the {_interval(margin)} on {_pairs(margin)} contains {1 if margin.relative else 0}"
@@ -68,7 +68,7 @@ def _pairs(margin: Margin) -> str:
 
 
 def _diverged(method: Side, rival: Side) -> str:
-    """Where every run of a side diverged."""
+    """Return the headline if every run of a side diverged."""
     if method.lost and rival.lost:
         return f"no winner: every run of {method} and of {rival} diverged"
     winner, loser = (rival, method) if method.lost else (method, rival)
@@ -81,7 +81,7 @@ def _runs(n: int) -> str:
 
 
 def _sentence(words: str) -> str:
-    """With a stop, and a capital letter where that is not part of a name.
+    """Add a full stop, and a capital letter unless the sentence begins with a name.
 
     >>> _sentence("the best fixed λ won"), _sentence("greedy won")
     ('The best fixed λ won.', 'greedy won.')

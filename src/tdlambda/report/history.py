@@ -1,4 +1,4 @@
-"""A learner followed on a finite task: what it believed at chosen moments, beside the truth."""
+"""The history of a learner on a finite task: its estimates at chosen moments, with the exact values."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ MOMENTS = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Table):
-    """What `td.report.follow` saw: at each moment, for each state.
+    """The record of `td.report.follow`: estimates at each moment, for each state.
 
     Attributes
     ----------
     task, learner
-        What was followed, and who; the learner as it is in the end.
+        The task and the learner in its final state.
     steps
-        The moments: updates since the start, [moment].
+        Number of updates at each moment, [moment].
     values, lambdas
         V(s) and λ(s), [moment, state].
     error
         Σ d(s) (V(s) - v(s))², the value error without its ½, [moment].
     estimates
-        What is learnt beside V, [moment, estimate, state]; `names` says what each is. With `td.rules.Meta` E[G],
-        E[G^λ] and
-        Var[G^λ]; with `td.rules.Greedy` E[G] and Var[G] (or E[G²]); else there are none.
+        Further learned estimates, [moment, estimate, state], named by `names`. `td.rules.Meta` has E[G], E[G^λ] and
+        Var[G^λ]; `td.rules.Greedy` has E[G] and Var[G] (or E[G²]); other rules have none.
 
     Examples
     --------
@@ -69,7 +68,7 @@ class History(Table):
 
     @cached_property
     def exact(self) -> Floats:
-        """What the estimates should be, given V and λ at each moment: exact, [moment, estimate, state]."""
+        """Exact values of the estimates, given V and λ at each moment, [moment, estimate, state]."""
         out = np.empty_like(self.estimates)
         if not self.names:
             return out
@@ -85,14 +84,14 @@ class History(Table):
         return out
 
     def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Any:
-        """Draw λ(s), V(s) against v(s), the error, and the estimates over time, dashed what they should be.
+        """Plot λ(s), V(s) and v(s), the error, and the estimates over time, with their exact values dashed.
 
         Parameters
         ----------
         path
-            Also write it there; the suffix says how (.svg, .png, .pdf).
+            File to write the chart to (.svg, .png or .pdf); optional.
         states
-            Whose estimates to draw over time; by default up to five states that are not terminal.
+            States whose estimates to draw over time; by default up to five non-terminal states.
 
         Returns
         -------
@@ -146,26 +145,26 @@ class History(Table):
                 for s in chosen.tolist()
                 for k in later
             ]
-            parts[f"{name}: learnt, and exact (dashed)"] = over_time(rows, "")
+            parts[f"{name}: learned, and exact (dashed)"] = over_time(rows, "")
         return followed(parts)
 
 
 def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int] = 100, seed: int = 0) -> History:
-    """Let a learner learn on a finite task, and record V, λ, its estimates and its error on the way.
+    """Train a learner on a finite task and record V, λ, its estimates and its error over time.
 
     Parameters
     ----------
     task
         A task with an exact model, such as `td.make("RingWorld-v0")`; transitions come from its sampler.
     learner
-        Any learner; it begins a new episode and goes on from what it knows.
+        Any learner; it begins a new episode and continues from its current state.
     steps
-        Updates in all.
+        Total number of updates.
     points
-        How many moments to record, evenly spaced on a logarithmic axis; or the moments themselves, as numbers of steps
-        in rising order (0 is before the first).
+        Number of moments to record, evenly spaced on a logarithmic axis; or the moments themselves, as increasing
+        numbers of steps (0 is before the first update).
     seed
-        Of the sampler.
+        Seed of the sampler.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the observations at which λ is known lie."""
+"""Layout of the observations at which λ is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tdlambda.studies.study import Study
 
 @dataclass(frozen=True)
 class Layout:
-    """How the observations at which λ is known lie.
+    """The layout of the observations at which λ is known.
 
     Attributes
     ----------

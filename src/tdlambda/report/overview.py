@@ -1,4 +1,4 @@
-"""A study's results, summed up: all that a page or a figure shows, and small enough to embed."""
+"""Summary of a study's results: everything that a page or a figure shows, small enough to embed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tdlambda.studies.study import Study
 MEASURES = ("tail", "area")
 """The final error, and the area under the curve."""
 PRINTED_STEPS = 1_000_000
-"""Of each run behind the thesis' tables."""
+"""Steps of each run behind the thesis' tables."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class CellView:
-    """One cell of a study: `settings` holds α, λ, κ … as far as its method varies them."""
+    """One cell of a study: `settings` has the values of α, λ, κ … that its method varies."""
 
     method: str
     settings: dict[str, Any]
@@ -54,11 +54,11 @@ class CellView:
     lambdas: Floats
     runs: dict[str, Floats]
     motion: Floats | None = None
-    """λ on the way, [moment, observation], where it was kept."""
+    """λ over time, [moment, observation], if it was recorded."""
     policy: Ints | None = None
-    """In a study of control, the greedy action of most seeds at each observation, where it was kept."""
+    """In a control study, the most frequent greedy action over seeds at each observation, if recorded."""
     agreed: Floats | None = None
-    """The share of seeds whose greedy action it is."""
+    """Share of seeds with that greedy action."""
 
     def measured(self, measure: str) -> Measured:
         """The tail or the area."""
@@ -66,7 +66,7 @@ class CellView:
         return found
 
     def rank(self, measure: str = "tail") -> tuple[bool, float]:
-        """By what the best cell is found, in hindsight: one in which no run diverged if there is any."""
+        """Return the sort key for the best cell in hindsight; cells without divergence come first."""
         return rank(self.diverged, self.measured(measure).mean)
 
     def curve_band(self, log: bool) -> tuple[Floats, Floats]:
@@ -81,20 +81,20 @@ class CellView:
 
     @property
     def alpha(self) -> float | None:
-        """Its step size, where the method varies it."""
+        """Step size, if the method varies it."""
         return self.settings.get("alpha")
 
     @property
     def label(self) -> str:
-        """What sets it apart from other cells of its method at the same α."""
+        """Settings that distinguish it from other cells of its method at the same α."""
         return settings(self.settings, ["alpha"])
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A number in print, under the study's method that it belongs beside; or a point read by eye off a figure in print.
+    """A published number and the study's method that it corresponds to; or a point read off a published figure.
 
-    A point has no `std` over runs, but an `uncertainty`: how far off the reading may be.
+    A point has no `std` over runs, but an `uncertainty` of the reading.
     """
 
     alpha: float
@@ -106,29 +106,29 @@ class Printed:
 
     @property
     def by_eye(self) -> bool:
-        """Whether it was read off a figure. It is then shown, and never counted as agreeing or not."""
+        """Whether it was read off a figure; it is then shown, but not used to count agreement."""
         return self.std is None
 
 
 @dataclass(frozen=True)
 class Overview:
-    """A study summed up.
+    """The summary of a study.
 
     Attributes
     ----------
     study
-        As it was declared; a method whose `lam` is sometimes a number and sometimes a rule's name, such as "auto", is
-        one method for its fixed λ and one for each rule.
+        The declared study; a method whose `lam` mixes numbers and rule names such as "auto" is split into one method
+        for the fixed λ and one for each rule.
     seeds
-        That at least one method has finished.
+        Seeds that at least one method has finished.
     done, wanted
-        Units finished, and those of all methods that were begun; the others are `not_run`.
+        Number of finished units, and of all units of methods that were started; the others are `not_run`.
     curve_steps
-        Where learning curves were read.
+        Steps at which learning curves were read.
     cells
-        In the order of the study.
+        Cells, in the order of the study.
     published
-        The thesis' numbers where the study is one of its tables, or points of its figure.
+        The thesis' numbers if the study is one of its tables, or points of its figure.
     """
 
     study: Study
@@ -141,7 +141,7 @@ class Overview:
 
     @cached_property
     def positive(self) -> bool:
-        """Whether all errors are above 0, and so have ratios and logarithms. Costs need not be: minus the return."""
+        """Whether all errors are positive, so that ratios and logarithms exist; costs (minus the return) may not be."""
         means = [mean for c in self.cells for mean in (c.tail.mean, c.area.mean, *c.curve)]
         return self.study.kind == "prediction" or min(filter(np.isfinite, means), default=1.0) > 0
 
@@ -161,7 +161,7 @@ class Overview:
         return sorted({cell.alpha for cell in self.cells if cell.alpha is not None})
 
     def kind(self, method: str) -> str:
-        """Where its λ comes from: "fixed", "tuned" by itself, or "other" where it has none to tune."""
+        """Return the source of a method's λ: "fixed", "tuned" by itself, or "other" if it has none."""
         declared, cell = self.study.methods[method], self.study.cells(method)[0]  # one speaks for all
         if self.study.fixed_lam(method, cell):
             return "fixed"
@@ -169,27 +169,27 @@ class Overview:
         return "tuned" if named or declared.learner.rpartition(":")[2] in auto.__all__ else "other"
 
     def named(self, method: str) -> str:
-        """A method by the name that a person reads."""
+        """Return the display name of a method."""
         declared, name = self.study.methods[method], named(method)
         published = "Published" in f"{declared.learner} {declared.rule}" and "published" not in name
         return f"{name}, as published" if published else name
 
     def rule(self, method: str) -> str | None:
-        """The rule that gives its λ, by its name; None where there is none."""
+        """Return the name of the rule for λ; None if there is none."""
         declared = self.study.methods[method]
         lam = {**declared.options, **self.study.cells(method)[0]}.get("lam")
         return lam if isinstance(lam, str) else declared.rule
 
     def of(self, method: str, alpha: float | None = None) -> list[CellView]:
-        """The cells of a method, at one α or all."""
+        """Return the cells of a method, at one α or all."""
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
 
     def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
-        """The cell that ranks first, in hindsight."""
+        """Return the best cell, in hindsight."""
         return min(self.of(method, alpha), key=lambda c: c.rank(measure))
 
     def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
-        """Two cells, seed by seed, on the seeds that both have."""
+        """Compare two cells seed by seed, on the seeds that both have."""
         mine = dict(zip(a.runs["seed"], a.runs[measure], strict=True))
         theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
         both = sorted(set(mine) & set(theirs))
@@ -198,12 +198,12 @@ class Overview:
         return compare([mine[s] for s in both], [theirs[s] for s in both])
 
     def sensitivity(self, method: str, measure: str = "tail") -> float:
-        """Over how many decades of α the method's best cell stays within twice its best."""
+        """Return over how many decades of α the method's error stays within twice its best."""
         best = [self.best(method, alpha, measure).measured(measure).mean for alpha in self._alphas_of(method)]
         return sensitivity(self._alphas_of(method), best)
 
     def plot(self, figure: str = "u", **choice: Any) -> Any:
-        """One of the study's charts: "u", "learning", "lambda", "paired", …, of a `group`, `measure` or `alpha`."""
+        """Draw one of the study's charts: "u", "learning", "lambda", "paired", …, for a `group`, `measure`, `alpha`."""
         need("charts", "charts")
         from tdlambda.report.figures import chart
 
@@ -211,7 +211,7 @@ class Overview:
 
     @property
     def not_run(self) -> list[str]:
-        """Methods of the study without any result."""
+        """Methods of the study without results."""
         return [name for name in self.study.methods if not self.of(name)]
 
     def _alphas_of(self, method: str) -> list[float]:
@@ -219,7 +219,7 @@ class Overview:
 
 
 def overview(directory: str | Path) -> Overview:
-    """Sum up the results in a directory, finished or not."""
+    """Summarise the results in a directory, finished or not."""
     declared, results = load_study(directory), load_results(directory)
     study, where = by_family(declared)
     done = results.select("method", "seed").unique().height

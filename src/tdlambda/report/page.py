@@ -1,4 +1,4 @@
-"""The page: one HTML file that holds its style, its script and a study's numbers, and needs nothing else."""
+"""The page: one self-contained HTML file with its style, its script and a study's numbers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = (), opening: Sequence[Picture] = ()) -> str:
-    """The page of one study, or of several to choose from.
+    """Return the page of one study, or of several to choose from.
 
-    `manifests` are those of their directories, if known; `opening` are the pictures that the page opens with.
+    `manifests` are those of their directories, if known; `opening` are the figures at the top of the page.
     """
     known = [*manifests, *({} for _ in views)]
     first = [{"title": one.title, "text": one.text, "spec": fluid(one.chart)} for one in opening]
@@ -37,7 +37,7 @@ def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = (), opening:
 
 
 def studies_in(directory: str | Path) -> list[Path]:
-    """The directory itself if it holds a study's results, else those in it that do."""
+    """Return the directory itself if it contains a study's results, otherwise its subdirectories that do."""
     here = Path(directory)
     if (here / "manifest.json").is_file() or not here.is_dir():
         return [here]
@@ -45,13 +45,13 @@ def studies_in(directory: str | Path) -> list[Path]:
 
 
 def load(directories: Sequence[Path]) -> tuple[list[Overview], list[dict[str, Any]]]:
-    """What there is in some directories: the studies summed up, and their manifests."""
+    """Load the summaries and manifests of some directories."""
     views = [overview(directory) for directory in directories]
     return views, [json.loads((directory / "manifest.json").read_bytes()) for directory in directories]
 
 
 def filled(studies: Sequence[Mapping[str, Any]], live: str = "", opening: Sequence[Mapping[str, Any]] = ()) -> str:
-    """The page with these studies' data; `live` is the data's version where the page is served and renews itself."""
+    """Return the page with these studies' data; `live` is the data's version if the page is served."""
     library, script = _library(), _asset("page.js")
     colours = {one["colour"] for study in studies for group in study["groups"] for one in group["series"]}
     style = _asset("page.css") + dark_rules(':root[data-theme="dark"]', colours)
@@ -70,7 +70,7 @@ def filled(studies: Sequence[Mapping[str, Any]], live: str = "", opening: Sequen
 
 
 def packed(data: Any) -> str:
-    """Data as compressed JSON in letters that can stand anywhere: a fifth of its length."""
+    """Return data as compressed JSON in base64 text, a fifth of its length."""
     return base64.b64encode(gzip.compress(embedded(data).encode(), mtime=0)).decode()
 
 
@@ -85,7 +85,7 @@ def embedded(data: Any) -> str:
 
 @cache
 def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, whole: the page asks nobody for them."""
+    """Return the source of Vega, Vega-Lite and Vega-Embed, so that the page loads nothing."""
     bundle: str = vl_convert.javascript_bundle(vl_version=VERSION)  # type: ignore[call-arg]
     return bundle.replace("</script", "<\\/script")
 

@@ -1,4 +1,4 @@
-"""What the page shows of a study, as plain data: its words, its rows, and the specifications of its charts."""
+"""The data of the page: a study's text, its rows, and the specifications of its charts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEIGHTS = {"u": 440, "learning": 380}
 
 
 def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """One study as data for the page; `manifest` is that of its directory, for the versions and the machine."""
+    """Return the page data of one study; `manifest` has the versions and the machine."""
     study, made = view.study, drawn(view)
     with alt.data_transformers.enable("default", consolidate_datasets=False):
         figures = {name: _figure(made, name, figure) for name, figure in made.figures.items()}
@@ -40,7 +40,7 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
 
 
 def columns_of(rows: list[Row]) -> dict[str, Any]:
-    """Rows by columns, which is half as long; a column that is the same in all as its one value.
+    """Return rows as columns, which is half as long; a constant column becomes one value.
 
     >>> columns_of([{"a": 1, "b": 2.0}, {"a": 1, "b": 3.0}])
     {'n': 2, 'same': {'a': 1}, 'columns': {'b': [2.0, 3.0]}}

@@ -1,4 +1,4 @@
-"""A study's results as tidy rows, for charts and tables alike: of every group, measure and α, to choose from."""
+"""A study's results as tidy rows for charts and tables, for every group, measure and α."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a study's charts: one for each fixed λ and every other method, and the best fixed λ in hindsight."""
+"""The lines of a study's charts: one for each fixed λ and each other method, and the best fixed λ in hindsight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page served on this machine, made anew as results come in."""
+"""A local server of the page, which is updated as results arrive."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tdlambda.report.page import embedded, filled, load
 from tdlambda.report.page_data import page_data
 
 INTERVAL = 2.0
-"""Seconds between looks at the directories."""
+"""Seconds between checks of the directories."""
 _REST = 4.0
 """After a page has been made, so many times what it took pass before the next: the runs need the processors."""
 
 
 class Server:
-    """A server of the page of some directories. It reads nothing else, and answers nothing but `GET`.
+    """A server of the page of some directories. It reads nothing else, and answers only `GET`.
 
     Parameters
     ----------
     directories
-        Of studies' results.
+        Results directories.
     port
-        0: any that is free.
+        Port in [0, 65535]; 0 chooses a free one.
     host
-        The address to listen on; by default nobody but this machine can ask.
+        Address to listen on; by default only this machine can connect.
     """
 
     def __init__(self, directories: Sequence[Path], port: int = 0, host: str = "127.0.0.1") -> None:
@@ -91,7 +91,7 @@ class Server:
         return f"http://{host if isinstance(host, str) else host.decode()}:{port}/"
 
     def serve(self) -> None:
-        """Answer until `close` or Ctrl-C."""
+        """Serve until `close` or Ctrl-C."""
         threading.Thread(target=self._watch, daemon=True).start()
         try:
             self._http.serve_forever(poll_interval=0.1)

@@ -1,4 +1,4 @@
-"""Tables that stay: Markdown for people, CSV for programs."""
+"""Tables in files: Markdown pages and CSV."""
 
 from __future__ import annotations
 

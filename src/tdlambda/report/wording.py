@@ -1,4 +1,4 @@
-"""Numbers and settings as a reader wants them."""
+"""Formatting of numbers and settings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["AXES", "explained", "interval", "measure_name", "number", "setting",
 
 
 def measure_name(study: Study, measure: str) -> str:
-    """A measure in words."""
+    """Return the name of a measure."""
     return f"final {study.quantity}" if measure == "tail" else "area under the curve"
 
 
 def explained(study: Study, words: str) -> str:
-    """Words for what is measured, with what a cost is."""
+    """Return the name of a measured quantity, explaining what a cost is."""
     return f"{words} (minus the return)" if study.kind == "control" else words
 
 
 def settings_of(cell: CellView, without: Collection[str] = ()) -> str:
-    """What a cell sets, such as "α = 0.01, κ = 10⁻³"."""
+    """Return a cell's settings, such as "α = 0.01, κ = 10⁻³"."""
     return settings(cell.settings, without)

@@ -1,4 +1,4 @@
-"""What the page says around its figures, by the id of the place where it stands."""
+"""The text around the figures of the page, by element id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEASURED = {
 
 
 def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
-    """The sentences for some of a study's methods."""
+    """Return the sentences for some of a study's methods."""
     view = made.view
     study, found = view.study, findings(view, methods, measure)
     runs = max(cell.n for name in methods for cell in view.of(name))
@@ -32,44 +32,43 @@ def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
     frozen = " and policies are frozen." if study.kind == "control" else "."
     lost = sum(cell.diverged for name in methods for cell in view.of(name))
     total = f"{sum(cell.n for name in methods for cell in view.of(name)):,} runs of these methods"
-    some = f"{lost:,} of {total} diverged: their estimates left every bound. The share of runs at each α where any did:"
+    some = f"{lost:,} of {total} diverged. The figure shows the share of diverged runs at each α with any:"
     return {
         "title": study.title or study.name, "subtitle": " · ".join(about), "headline": found.headline,
         **{f"{name} {part}": getattr(getattr(found, name), part)
            for name in ("which", "better", "sure") for part in ("question", "short", "text")},
         "intro": _intro(view, methods), "u-hint": _u_hint(view, methods, measure),
-        "warm-up": f"In the warm-up, the first {warm:,} steps, rules that tune λ leave it at 1{frozen}" if warm else "",
+        "warm-up": f"During the warm-up, the first {warm:,} steps, rules keep λ at 1{frozen}" if warm else "",
         "shared": "meet the same starts and the same noise on a seed" if study.kind == "control"
         else "see the same trajectories",
-        "heat-hint": f"Small below it: {_source(view)}." if view.published and measure == "tail" else "",
+        "heat-hint": f"The small number below is {_source(view)}." if view.published and measure == "tail" else "",
         "published-name": "points of the published figure" if view.by_eye else "published values",
         "even": "1" if view.positive else "0", "margin": "ratio" if view.positive else "difference",
         **_of_lambda(made), "policy-hint": _of_policy(made),
-        "diverged-hint": some if lost else f"None of the {total} did.",
+        "diverged-hint": some if lost else f"None of the {total} diverged.",
     }  # fmt: skip
 
 
 def _source(view: Overview) -> str:
-    return "what was read off the published figure" if view.by_eye else "the published value"
+    return "the value read off the published figure" if view.by_eye else "the published value"
 
 
 def _intro(view: Overview, methods: Sequence[str]) -> str:
     study = view.study
     valued = all(study.methods[name].learner in AGENTS for name in methods)
     acting = (
-        f"In each run an agent learns to act in {study.task} while it acts; its cost is minus the return of its "
+        f"In each run an agent learns a policy for {study.task} online; its cost is minus the return of its "
         f"episodes, so lower is better. α is the step size of its {'action values' if valued else 'critic'}."
     )
     predicting = (
-        f"Each run learns the value of every state while it walks through {study.task}; {_MEASURED[study.score]}, so "
+        f"Each run learns the values of all states online in {study.task}; {_MEASURED[study.score]}, so "
         "lower is better. α is the step size."
     )
     names = [view.named(name) for name in methods if view.kind(name) == "tuned"]
-    tune = "tunes λ itself" if len(names) == 1 else "tune λ themselves"
-    tuning = f" {'; '.join(names)}: {tune}." if names else ""
+    tuning = f" Methods that tune λ themselves: {'; '.join(names)}." if names else ""
     return (
         (acting if study.kind == "control" else predicting)
-        + " λ says how far back a reward is credited: 0 to the last state alone, 1 to the whole past."
+        + " λ is the trace decay: with λ = 0 only the last state is credited for a reward, with λ = 1 the whole past."
         + tuning
     )
 
@@ -81,14 +80,14 @@ def _u_hint(view: Overview, methods: Sequence[str], measure: str) -> str:
     what = last if measure == "tail" else f"area under the learning curve (the mean of all readings{after})"
     said = (
         f"Each point is the mean over runs of the {what}; the band is its 95 % interval. “Best fixed λ” and κ are "
-        "chosen at each α in hindsight. Choose a point to see its α below."
+        "chosen in hindsight at each α. Click a point to show its α in the figures below."
     )
     if view.published and measure == "tail":
-        other = "" if study.steps == view.printed_steps else f", which are of {view.printed_steps:,} steps"
-        eye = "read by eye off the published figure, whose protocol was another; a bar says how far off that may be"
+        other = "" if study.steps == view.printed_steps else f" for {view.printed_steps:,} steps"
+        eye = "read by eye off the published figure, which used another protocol; the bar is the reading uncertainty"
         said += f" Open markers are {eye if view.by_eye else f'the published values{other}'}."
     if any(cell.diverged for name in methods for cell in view.of(name)):
-        said += " A cross: some of its runs diverged and are left out."
+        said += " A cross marks points where some runs diverged; these runs are left out."
     return said
 
 
@@ -97,11 +96,11 @@ def _of_policy(made: Drawn) -> str:
     if where is None:
         return ""
     place = "at some observations" if where.axes else "at each state"
-    shown = {"map": "the colour is the action" if where.axes else "it is written on the map"}
-    look = shown.get(where.kind, "a column is a state, a row an action")
+    shown = {"map": "colour shows the action" if where.axes else "the map shows the action"}
+    look = shown.get(where.kind, "columns are states, rows are actions")
     return (
-        f"What the agents would do in the end {place}, without exploring: the action of most runs of each method’s "
-        f"best cell at this α; {look}. The stronger the colour, the more of the runs agree. Diverged ones are left out."
+        f"The greedy action {place} at the end of the run: the one most runs agree on, for each method’s best cell at "
+        f"this α; {look}. A stronger colour means that more runs agree. Diverged runs are left out."
     )
 
 
@@ -109,11 +108,11 @@ def _of_lambda(made: Drawn) -> dict[str, Any]:
     where, study = made.where, made.view.study
     if where is None:
         return {"lambda-hint": "", "motion-hint": ""}
-    shade = " The stronger the colour, the closer to 1."
+    shade = " A stronger colour means a λ closer to 1."
     some = where.axes or where.kind == "observations"
-    at = "The λ at the end at some observations, mean over runs." if some else (
-        "The λ of each state at the end, mean over runs. States where an episode ends have none.")  # fmt: skip
-    drawn = "The line is the median over observations, the band holds 80 % of them." if many(where) else (
-        "A row is a state, a column a moment." + shade)  # fmt: skip
-    kept = f"One run of each method at its best cell, seed {study.seed}, as it was kept while the study ran."
+    at = "Final λ at some observations, mean over runs." if some else (
+        "Final λ of each state, mean over runs. Terminal states have none.")  # fmt: skip
+    drawn = "The line is the median over observations, the band contains 80 % of them." if many(where) else (
+        "Rows are states, columns are moments in time." + shade)  # fmt: skip
+    kept = f"One run of each method at its best cell (seed {study.seed}), recorded during the study."
     return {"lambda-hint": at + (shade if where.kind == "map" else ""), "motion-hint": f"{kept} {drawn}"}

@@ -1,4 +1,4 @@
-"""Zhao (2020): its tables, and what its published numbers were made with.
+"""Reproduction of Zhao (2020): its tables, and the variants behind its published numbers.
 
 "The thesis" in these modules is Mingde Zhao (2020), "META-Learning Eligibility Traces for More Sample Efficient
 Temporal Difference Learning", Master's thesis, McGill University.

@@ -1,4 +1,4 @@
-"""The agent of the thesis' control experiment as its published numbers were made."""
+"""The agent behind the published numbers of the thesis' control experiment."""
 
 from tdlambda.algorithms import TrueOnlineGTD
 from tdlambda.arrays import integer
@@ -10,7 +10,7 @@ from tdlambda.reproduction.declarations import PublishedMeta
 def published_actor_critic(
     features: Encoder, actions: int, alpha: float, kappa: float, steps: int, eta: float = 1.0
 ) -> ActorCritic:
-    """`td.control.meta_actor_critic` with META as `PublishedMeta` has it, and δ of after the critic has learnt from
+    """`td.control.meta_actor_critic` with META as `PublishedMeta` has it, and δ of after the critic has learned from
     the step.
 
     Examples

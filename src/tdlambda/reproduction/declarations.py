@@ -1,10 +1,10 @@
-"""What the published numbers of the thesis, Zhao (2020), were made with, as declarations of their own.
+"""Declarations of the algorithms behind the published numbers of the thesis, Zhao (2020).
 
-The numbers differ from what the thesis describes in a few ways that nobody else should meet. They live here:
+The published numbers were made with a few deviations from the thesis' description. Only this module has them:
 
 - the meta-gradient has the sign that the thesis prints, + for - before (V-L)(V-M);
-- the variance is learnt from V's own errors, by a trace that decays by ρ alone;
-- META acts where the estimated variance exceeds a floor that does not know the unit of rewards;
+- the variance is learned from V's own errors, by a trace that decays by ρ alone;
+- META acts where the estimated variance exceeds a floor that does not depend on the unit of rewards;
 - on FrozenLake, the gradient correction and META take γ' = 0.95 on termination, at the features of the last state.
 """
 
@@ -24,14 +24,14 @@ from tdlambda.rules.moments import direct_square, of_mean, of_variance
 
 
 class PublishedTrueOnlineGTD(TrueOnlineGTD):
-    """True online GTD(λ) as the FrozenLake numbers were made: `last_discount` stands for γ' on termination.
+    """True online GTD(λ) as used for the FrozenLake numbers: `last_discount` replaces γ' on termination.
 
     Parameters
     ----------
     features, alpha, lam, beta, options
         See `TrueOnlineGTD`.
     last_discount
-        γ' that the gradient correction of the value takes where γ' is 0, at the features of the terminal observation.
+        γ' in [0, 1] of the value's gradient correction where γ' is 0, at the features of the terminal observation.
     """
 
     parameters = of_value = "last_discount"
@@ -80,16 +80,16 @@ class PublishedTrueOnlineGTD(TrueOnlineGTD):
 
 
 class PublishedMeta(Meta):
-    """META as the published numbers were made, with gradient steps and weights that are not clipped.
+    """META as used for the published numbers, with gradient steps and unclipped weights.
 
     Parameters
     ----------
     kappa, features, ratio, trace_lam, rho_clip, warm_up, length, aux_alpha
         See `Meta`. On RingWorld the numbers were made with `warm_up=0.1, length=10**6`.
     floor
-        Leave λ where the estimated variance is not above this.
+        λ does not change where the estimated variance is at most this.
     last_discount
-        γ' that the meta-gradient takes where γ' is 0: 0.95 for FrozenLake.
+        γ' of the meta-gradient where γ' is 0: 0.95 for FrozenLake.
     """
 
     parameters = "kappa floor rho_clip trace_lam pace reach_at_end"
@@ -148,7 +148,7 @@ class PublishedMeta(Meta):
 
 
 class PublishedGreedy(Greedy):
-    """λ-greedy as the published numbers were made: the variance of the corrected return, from V's own errors.
+    """λ-greedy as used for the published numbers: the variance of the corrected return, from V's own errors.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The thesis' tables, remade cell by cell and put beside the printed numbers, under one of two protocols.
+"""The thesis' tables, reproduced cell by cell and compared with the printed numbers, under one of two protocols.
 
-    published      what the tables were made with: their learners, the printed sign, κ chosen in hindsight among runs
-                   that did not diverge, curves that begin with a point at step 0 and so end one point early
-    like-for-like  one learner for all, the derived sign, κ and the best λ chosen on a quarter of the seeds and reported
-                   on the others, with `td.rules.Meta()` as it is by default beside it
+    published      as the tables were made: their learners, the printed sign, κ chosen in hindsight among runs that did
+                   not diverge, curves that begin with a point at step 0 and so end one point early
+    like-for-like  the same learner for all methods, the derived sign, κ and the best λ chosen on a quarter of the seeds
+                   and reported on the others, with the default `td.rules.Meta()` for comparison
 
 A cell's `mean` is over runs, of the error averaged over the last points; its `std` is, as printed, the mean over those
 points of the standard deviation over runs. `z` is the difference to the printed mean, by the standard error of both,
@@ -46,7 +46,7 @@ PROTOCOLS: dict[str, dict[str, dict[str, str]]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table, beside the printed one where there is one."""
+    """One cell of a table, with the printed one if there is one."""
 
     alpha: float
     method: str
@@ -94,7 +94,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table remade."""
+    """A reproduced table."""
 
     table: str
     protocol: str
@@ -121,7 +121,7 @@ class Reproduction:
 
 
 def table_named(name: str) -> str:
-    """A table by its own name or by its study's."""
+    """Find a table by its own name or by its study's."""
     for table, study in TABLES.items():
         if name in (table, study):
             return table
@@ -129,7 +129,7 @@ def table_named(name: str) -> str:
 
 
 def table_of(study: Study) -> str | None:
-    """The table that a study, or its quick version, remakes; None if it remakes none."""
+    """Return the table that a study, or its quick version, reproduces; None if there is none."""
     name = study.name.removesuffix("-quick")
     return next((table for table, remade in TABLES.items() if remade == name), None)
 
@@ -142,14 +142,14 @@ def methods_of(table: str, protocol: str) -> dict[str, str]:
 
 
 def tuning_seeds(n: int) -> int:
-    """How many of n seeds are for choosing: a quarter."""
+    """Return how many of n seeds are for tuning: a quarter."""
     if n < 4:
         raise ValueError(f"seeds: choosing and reporting on different seeds needs at least 4; got {n}")
     return n // 4
 
 
 def reproduce(table: str, protocol: str, study: Study, results: pl.DataFrame) -> Reproduction:
-    """A table from a study's results."""
+    """Reproduce a table from a study's results."""
     printed = {(c.method, c.alpha, c.lam): c for c in thesis_tables() if c.table == table}
     methods = methods_of(table, protocol)
     seeds = _finished(study, list(methods.values()), results)

@@ -11,10 +11,11 @@ from tdlambda.tasks.base import Task
 
 
 def thesis_truth(task: Task[Any]) -> Truth:
-    """The values that the published tables were measured against.
+    """Return the values that the published tables were measured against.
 
-    The model behind them kept, of several moves of an action into the same state, one alone: FrozenLake's corners lose
-    a third of some actions' probability, and v with it. Where no two moves coincide (RingWorld) it is the exact truth.
+    If an action has several moves into the same state, the model behind these values kept only one of them: at
+    FrozenLake's corners some actions lose a third of their probability, which changes v. Without coinciding moves
+    (RingWorld) the values are exact.
     """
     right = exact_truth(task)
     mdp, o, n = task.mdp, task.mdp.outcomes, task.mdp.n_states

@@ -1,7 +1,7 @@
-"""What anybody would try first: predictions from what was known at each step, and from nothing later.
+"""Baselines: simple predictions that use only what was known at each step.
 
-Each takes a question's rewards and realised returns and gives a prediction for every step; a return enters only once it
-is known, and the reward of a step only after it.
+Each takes a question's rewards and realised returns and predicts the return of every step. A return is used only once
+it is known, and the reward of a step only after the step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = ("running mean", "last value", "seasonal", "ridge", "gradient boosting")
 
 
 def available(period: int | None, dense: bool) -> list[str]:
-    """The baselines that can be had."""
+    """Return the available baselines."""
     found = ["running mean", "last value"] + ["seasonal"] * (period is not None) + ["ridge"] * dense
     return found + ["gradient boosting"] * (dense and find_spec("sklearn") is not None)
 
@@ -31,7 +31,7 @@ def available(period: int | None, dense: bool) -> list[str]:
 def predictions(
     name: str, reward: Floats, gamma: Floats, ended: Bools, G: Realised, X: Floats, period: int | None
 ) -> Floats:
-    """One baseline's prediction of the return of every step."""
+    """Return one baseline's prediction of the return at every step."""
     horizon = _horizon(gamma, ended, G)
     if name == "running mean":
         return _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon
@@ -49,7 +49,7 @@ def _before(known: Floats) -> Floats:
 
 
 def _horizon(gamma: Floats, ended: Bools, G: Realised) -> Floats:
-    """How many rewards a return holds: 1/(1 - γ) of a constant γ without ends, else the mean of those known by then."""
+    """Return the effective number of rewards in a return: 1/(1 - γ) for constant γ, else the mean of known ones."""
     if gamma.size and np.ptp(gamma) == 0 and gamma[0] < 1 and not ended.any():
         return np.full(gamma.size, 1 / (1 - gamma[0]))
     total, count = np.zeros((2, gamma.size + 1))
@@ -61,7 +61,7 @@ def _horizon(gamma: Floats, ended: Bools, G: Realised) -> Floats:
 
 
 def _seasonal(reward: Floats, gamma: Floats, period: int, horizon: Floats) -> Floats:
-    """The last period again and again: Σ_k<p γ^k r_{i-p+k} / (1 - γ^p), with the mean γ."""
+    """Repeat the last period: Σ_k<p γ^k r_{i-p+k} / (1 - γ^p), with the mean γ."""
     g = float(gamma.mean()) if gamma.size else 0.0
     powers = g ** np.arange(period)
     total = np.convolve(reward, powers[::-1])[: reward.size]  # at i: Σ_k γ^k r_{i-p+1+k}

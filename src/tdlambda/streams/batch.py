@@ -1,4 +1,4 @@
-"""Some rows of a stream: columns of numbers and of text, by name."""
+"""Batches of rows: columns of numbers and of text, by name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tdlambda.arrays import Floats
 from tdlambda.learners.base import Array
 
 Name: TypeAlias = str | int
-"""A column: its name, or its place where rows are arrays."""
+"""A column: its name, or its index if rows are arrays."""
 
 
 @dataclass
 class Batch:
-    """Consecutive rows, from number `first` on. Numbers are float64, NaN where missing; text is objects, None there."""
+    """Consecutive rows, beginning with number `first`. Numbers are float64 (missing: NaN), text is objects (None)."""
 
     columns: dict[Name, Array]
     times: frozenset[Name] = frozenset()
@@ -38,13 +38,13 @@ class Batch:
         return list(self.columns)
 
     def require(self, name: Any, what: str) -> Array:
-        """A column, or an error that names the nearest."""
+        """Return a column; raise an error that suggests the nearest name."""
         if isinstance(name, Hashable) and name in self.columns:
             return self.columns[name]
         raise ValueError(f"{what}: there is no column {name!r}{nearest(name, self.names)}")
 
     def numbers(self, name: Any, what: str) -> Floats:
-        """A column of numbers; NaN where one is missing."""
+        """Return a column of numbers; missing values are NaN."""
         column = self.require(name, what)
         if column.dtype != object:
             return column
@@ -52,7 +52,7 @@ class Batch:
         raise ValueError(f"{what}: column {name!r} must be numbers; got {column[row]!r} (row {self.first + row})")
 
     def row(self, i: int) -> Any:
-        """One row as functions see it: a dict, or an array where rows are arrays."""
+        """Return one row for the user's functions: a dict, or an array if rows are arrays."""
         if i not in self._rows:
             values = {name: column[i] for name, column in self.columns.items()}
             self._rows[i] = np.array(list(values.values())) if self.plain else values
@@ -64,7 +64,7 @@ class Batch:
         return Batch(columns, self.times, self.first + begin, self.plain)
 
     def after(self, last: Batch | None) -> Batch:
-        """These rows behind the last one of those before."""
+        """Return these rows preceded by the last earlier row."""
         if last is None:
             return self
         columns = {name: np.concatenate([last.columns[name], self.columns[name]]) for name in last.columns}
@@ -72,13 +72,13 @@ class Batch:
 
 
 class Schema:
-    """The columns of a stream: numbers, dates or text; None where every value so far was missing."""
+    """The column types of a stream: numbers, dates or text; None if every value so far was missing."""
 
     def __init__(self, kinds: dict[Name, str | None] | None = None) -> None:
         self.kinds = kinds or {}
 
     def fitted(self, batch: Batch) -> Schema:
-        """The schema with these rows; an error if their columns are not those of the rows before them."""
+        """Return the schema updated with these rows; raise an error if their columns differ from earlier ones."""
         if len(batch) == 1 and self._plainly(batch):
             return self
         found = {name: _kind(batch, name) for name in batch.columns}
@@ -117,7 +117,7 @@ def _kind(batch: Batch, name: Name) -> str | None:
 
 
 def nearest(name: Any, names: list[Name]) -> str:
-    """What may have been meant, or what there is."""
+    """Return a suggestion, or the available names."""
     words = [str(known) for known in names]
     close = get_close_matches(str(name), words, 1, 0.6)
     if close:
@@ -127,12 +127,12 @@ def nearest(name: Any, names: list[Name]) -> str:
 
 
 def from_row(row: Any, first: int) -> Batch:
-    """One row: a dict of values, or an array."""
+    """Return a batch of one row, a dict of values or an array."""
     return from_rows([row], first)
 
 
 def from_rows(rows: list[Any], first: int) -> Batch:
-    """Rows that are dicts or arrays, all alike."""
+    """Return a batch of rows that are all dicts or all arrays."""
     if isinstance(rows[0], Mapping):
         names = list(rows[0])
         for i, row in enumerate(rows):
@@ -158,7 +158,7 @@ def from_rows(rows: list[Any], first: int) -> Batch:
 
 
 def from_matrix(matrix: Array, first: int) -> Batch:
-    """Rows of a NumPy array [row, column]."""
+    """Return a batch from a NumPy array [row, column]."""
     return Batch({k: np.ascontiguousarray(matrix[:, k]) for k in range(matrix.shape[1])}, frozenset(), first, True)
 
 
@@ -184,7 +184,7 @@ def values(given: list[Any], name: Name, first: int) -> tuple[Array, bool]:
 
 
 def _odd_text(text: Array) -> int:
-    """The first text that is no number, where most are; -1 elsewhere."""
+    """Return the index of the first text that is not a number in a column of numbers; otherwise -1."""
     said = [(i, value) for i, value in enumerate(text) if value is not None]
     odd = [i for i, value in said if not _reads_as_number(value)]
     return odd[0] if 0 < len(odd) < 0.5 * len(said) else -1
@@ -199,7 +199,7 @@ def _reads_as_number(text: str) -> bool:
 
 
 def seconds(value: Any) -> float:
-    """A date in seconds since 1970; one without a time zone is taken as it stands."""
+    """Return a date in seconds since 1970; without a time zone it is taken as UTC."""
     if isinstance(value, np.datetime64):
         return float(value.astype("datetime64[us]").astype(np.int64)) / 1e6
     if value.tzinfo is not None:
@@ -208,13 +208,13 @@ def seconds(value: Any) -> float:
 
 
 def parts(batch: Batch, chunk: int) -> Iterator[Batch]:
-    """The same rows, so many at a time."""
+    """Split a batch into parts of this many rows."""
     for begin in range(0, len(batch), chunk):
         yield batch.part(begin, min(len(batch), begin + chunk))
 
 
 def joined(batches: Iterator[Batch], least: int) -> Iterator[Batch]:
-    """The same rows; the first batch has at least so many, if there are."""
+    """Join batches so that the first has at least this many rows, if available."""
     held: Batch | None = None
     for batch in batches:
         if held is None and len(batch) >= least:

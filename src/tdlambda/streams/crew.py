@@ -1,4 +1,4 @@
-"""The learners of many questions at work on one stream: as lanes where they can be, as themselves where not."""
+"""The learners of many questions on one stream, as lanes of compiled blocks where possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN = ("reward", "gamma_next", "rho")
 
 @dataclass
 class Steps:
-    """Transitions between rows of X, with numbers of each question [transition, question]."""
+    """Transitions between rows of X, with the inputs of each question [transition, question]."""
 
     at: Ints
     reward: Floats
@@ -28,7 +28,7 @@ class Steps:
     behavior: Floats | None
     terminated: Bools
     cut: Bools
-    """Where a transition does not follow the one before: traces begin anew."""
+    """Whether a transition does not follow the previous one, so that traces are reset."""
     awake: Bools
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Steps:
 
 
 class Team:
-    """Lanes of one block: questions `where` that have always slept and woken together."""
+    """Lanes of one block: questions `where` that have skipped the same steps."""
 
     def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
         self.where = where
@@ -67,7 +67,7 @@ class Team:
         self.block.reset()
 
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
-        """Learn from these transitions; which questions diverged."""
+        """Learn from these transitions; return the questions that diverged."""
         block, group = self.block, self.block.group
         take = lambda column: self._take(column, rows)  # noqa: E731
         rho, first = take(s.rho), group.learners[0]
@@ -110,11 +110,11 @@ class Team:
         return found
 
     def learner(self, q: int) -> Any:
-        """A copy of one question's learner."""
+        """Return a copy of one question's learner."""
         return self.block.learner(self.where.index(q))
 
     def split(self, kinds: list[list[int]]) -> list[Team]:
-        """Teams of these questions each, in the state of this one."""
+        """Split into teams of these questions, each in the state of this team."""
         return [Team([self.learner(q) for q in some], some, self.order) for some in kinds]
 
 
@@ -132,13 +132,13 @@ class Crew:
         self.asleep = np.zeros(self.n, dtype=bool)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: learners, and who is in a team; not the machine code."""
+        """Support pickle and copy: learners and teams, without machine code."""
         learners = [self.learner(q) if q not in self.alone else self.alone[q].clone() for q in range(self.n)]
         teams = [(team.where, team.order) for team in self.teams]
         return _again, (self.encoder, learners, teams, self.asleep.copy())
 
     def learner(self, q: int) -> Learner:
-        """One question's learner: itself, or a copy of its lane."""
+        """Return one question's learner: itself, or a copy of its lane."""
         for team in self.teams:
             if q in team.where:
                 found: Learner = team.learner(q)
@@ -146,7 +146,7 @@ class Crew:
         return self.alone[q]
 
     def predict(self, obs: Any) -> Floats:
-        """Every question's prediction at one observation."""
+        """Return every question's prediction at one observation."""
         found = np.empty(self.n)
         if self.teams:
             index, value = self.encoder.encode(obs)
@@ -157,7 +157,7 @@ class Crew:
         return found
 
     def predict_many(self, X: Array) -> Floats:
-        """Every question's prediction at observations [observation, question]."""
+        """Return every question's predictions [observation, question]."""
         found = np.empty((len(X), self.n))
         if self.teams:
             index, value = self.encoder.encode_batch(X)
@@ -168,7 +168,7 @@ class Crew:
         return found
 
     def advance(self, X: Array, s: Steps) -> list[int]:
-        """Learn from transitions between rows of X; which questions diverged."""
+        """Learn from transitions between rows of X; return the questions that diverged."""
         if not len(s):
             return []
         lost: list[int] = []
@@ -228,7 +228,7 @@ class Crew:
         return rows, since[rows + 1] > since[before]
 
     def _part(self, s: Steps) -> None:
-        """Part teams whose questions do not sleep alike."""
+        """Split teams whose questions do not skip the same steps."""
         found: list[Team] = []
         for team in self.teams:
             kinds: dict[bytes, list[int]] = {}

@@ -1,4 +1,4 @@
-"""How good predictions are: each made before it is learnt from, and scored once what then happened is known."""
+"""Prequential evaluation: each prediction is made before its update and scored once the return is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tdlambda.streams.scored import Scored
 from tdlambda.streams.scoring import Fit
 
 SAMPLES = 200
-"""How often the learner's λ and its experts' weights are noted, at most twice."""
+"""Approximate number of times at which the learner's λ and its experts' weights are recorded."""
 
 
 def prequential(
@@ -36,26 +36,26 @@ def prequential(
     chunk: int = CHUNK,
     progress: bool | None = None,
 ) -> Prequential:
-    """Let a Horde learn from data, and score every prediction that it makes on the way before it learns from the row.
+    """Train a Horde on data and score every prediction, each made before its update (prequential evaluation).
 
-    A prediction is compared with the realised return, Σ γ…γ c of the rows that followed: exact at an episode's end, and
-    elsewhere once the product of the discounts is below `tolerance`. Baselines know at each row what the Horde knows.
-    Returns under another policy than the one that acted are not observed: of such questions there is the Bellman error.
+    A prediction is compared with the realised return Σ γ…γ c of the rows that follow: exactly at the end of an episode,
+    otherwise up to where the product of the discounts falls below `tolerance`. At each row, baselines use the same data
+    as the Horde. Off-policy returns are not observed; such questions are scored by the Bellman error.
 
     Parameters
     ----------
     horde
-        A Horde, new or trained; it learns from the data.
+        A Horde, new or trained; it is trained on the data.
     data
         As in `Horde.learn`.
     tolerance
-        The share of a return that may be missing.
+        Share of a return that may be missing, in (0, 1).
     period
-        Rows in a season, for the seasonal baseline; by default a day, or a year of days, where there are dates.
+        Season length in rows, for the seasonal baseline. Default, with dates: a day, or a year for daily rows.
     baselines
-        Names of baselines; None: all that can be had ("gradient boosting" needs scikit-learn).
+        Names of baselines; None uses all that are available ("gradient boosting" needs scikit-learn).
     level
-        Of the intervals of a Horde with `variance=True`.
+        Coverage of the intervals of a Horde with `variance=True`, in (0, 1).
     chunk, progress
         As in `Horde.learn`.
 
@@ -82,7 +82,7 @@ def prequential(
 
 
 class _Seen:
-    """What happened on the way."""
+    """Everything recorded during the evaluation."""
 
     def __init__(self, horde: Horde) -> None:
         self.horde, self.stride = horde, 1
@@ -94,7 +94,7 @@ class _Seen:
         self.every: float | None = None
 
     def record(self, rows: Batch, X: Array, s: Steps, t: int, v: Floats, after: Floats) -> None:
-        """Note a transition before it is learnt."""
+        """Record a transition before its update."""
         work, at = self.horde._at_work("prequential"), int(s.at[t])
         if self.every is None:
             self.every = work.following.every(rows)
@@ -118,7 +118,7 @@ class _Seen:
             self.samples, self.stride = self.samples[1::2], 2 * self.stride
 
     def result(self, tolerance: float, period: int | None, names: Any, level: float) -> Prequential:
-        """Scores of every question."""
+        """Return the scores of every question."""
         v, after, reward, gamma, rho, ended, cut, awake = (np.array(part) for part in zip(*self.rows, strict=True))
         X, at = np.array(self.X), np.array(self.at, dtype=np.int64)
         front = self.horde._at_work("prequential").front
@@ -147,7 +147,7 @@ class _Seen:
 
 @dataclass
 class Prequential:
-    """The scores of every question; printed, it is a table. `result["flow"]` is one question's."""
+    """The scores of all questions; it prints as a table. `result["flow"]` has the scores of one question."""
 
     questions: dict[str, Scored]
     period: int | None
@@ -155,11 +155,11 @@ class Prequential:
     title: str
 
     def __getitem__(self, name: str) -> Scored:
-        """One question."""
+        """Return the scores of one question."""
         return self.questions[name]
 
     def __str__(self) -> str:
-        """Early and late R², RMSE, bias and calibration, beside baselines."""
+        """Return a table of early and late R², RMSE, bias and calibration, with the baselines."""
         lines = [f"{'':28} {'early R²':>9} {'late R²':>9} {'95 %':>17} {'RMSE':>9} {'bias':>9} {'slope':>6}"]
         for name, s in self.questions.items():
             low, high = s.interval()["r2"] if s.known.any() else (np.nan, np.nan)
@@ -173,28 +173,28 @@ class Prequential:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, fit for JSON."""
+        """Return plain data for JSON."""
         return {
             "questions": {name: s.to_dict() for name, s in self.questions.items()}, "period": self.period,
             "alarms": [vars(alarm) for alarm in self.alarms],
         }  # fmt: skip
 
     def plot(self, name: str | None = None) -> Any:
-        """An Altair chart of one question, the first by default: predictions, returns, errors, weights, features."""
+        """Return an Altair chart of one question (default: the first): predictions, returns, errors, weights."""
         need("charts", "charts")
         from tdlambda.charts.prequential import chart
 
         return chart(self.questions[name or next(iter(self.questions))])
 
     def page(self, path: str | Path) -> None:
-        """Write a page that needs no network: the table, and the charts of every question (of twenty at most)."""
+        """Write an offline HTML page with the table and the charts of every question (at most twenty)."""
         need("charts", "charts")
         from tdlambda.charts.prequential import page
 
         Path(path).write_text(page(self), encoding="utf-8")
 
     def to_json(self) -> str:
-        """The same as text; what is not finite is null."""
+        """Return JSON text; numbers that are not finite become null."""
         return json.dumps(_finite(self.to_dict()), ensure_ascii=False, indent=2, allow_nan=False)
 
 
@@ -212,7 +212,7 @@ def _finite(value: Any) -> Any:
 
 
 def _period(given: int | None, every: float | None) -> int | None:
-    """Rows in a day, or days in a year."""
+    """Return the number of rows in a day, or of days in a year."""
     if given is not None or every is None:
         return given
     day = round(86400 / every)

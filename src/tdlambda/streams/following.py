@@ -1,4 +1,4 @@
-"""Which rows follow each other: groups, gaps in time, ends of episodes."""
+"""Which rows are consecutive: groups, gaps in time, ends of episodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tdlambda.streams.front import refuse_missing
 
 @dataclass
 class Following:
-    """The rules by which a row follows the one before: see `Horde`."""
+    """Rules that decide whether a row follows the previous one: see `Horde`."""
 
     by: Name | None = None
     time: Name | None = None
@@ -23,13 +23,13 @@ class Following:
     terminated: Name | None = None
 
     def check(self, rows: Batch) -> None:
-        """Refuse columns that are not there."""
+        """Validate that the columns exist."""
         for what in ("by", "time", "terminated"):
             if (name := getattr(self, what)) is not None:
                 rows.require(name, what)
 
     def every(self, rows: Batch) -> float | None:
-        """The usual time between rows, of dates."""
+        """Return the usual time between rows, if there are dates."""
         if self.time is None or self.time not in rows.times:
             return None
         apart = np.diff(rows.columns[self.time])
@@ -37,7 +37,7 @@ class Following:
         return float(np.median(apart)) if apart.size else None
 
     def breaks(self, rows: Batch) -> tuple[Bools, Bools]:
-        """Rows that do not follow the one before, as the first; and rows that end an episode."""
+        """Return which rows do not follow the previous one, and which rows end an episode."""
         fresh, ended = np.zeros((2, len(rows)), dtype=bool)
         fresh[0] = True
         if self.by is not None:
@@ -70,7 +70,7 @@ class Following:
 
 
 class Groups:
-    """Refuses a group that comes back within one call: its rows must follow each other."""
+    """A check that the rows of each group are contiguous within one call."""
 
     def __init__(self, by: Name | None) -> None:
         self.by = by
@@ -78,7 +78,7 @@ class Groups:
         self.last: Any = None
 
     def check(self, batch: Batch) -> None:
-        """Refuse such a group."""
+        """Raise an error if a group reappears."""
         if self.by is None:
             return
         group = batch.require(self.by, "by")

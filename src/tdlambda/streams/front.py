@@ -1,4 +1,4 @@
-"""From rows to observations of learners: one encoding for all questions, and an eye on each sensor."""
+"""Encoding of rows, once for all questions, with checks of each sensor."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from tdlambda.streams.batch import Batch
 FEW = 64
 """Up to so many features, categories and tiles are written out as vectors."""
 LARGEST = 1e150
-"""Readings beyond this have squares that are not finite."""
+"""The square of a larger reading is not finite."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
-    "change": "its level or unit has changed; its scale was learnt anew",
+    "change": "its level or unit has changed; its scale was learned anew",
     "diverged": "the learner diverged and learns no more",
 }
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something odd: at which row, of which column or question, and what."""
+    """An anomaly: its row, its column or question, and its kind."""
 
     row: int
     name: Name
@@ -52,9 +52,9 @@ class Alarm:
 
 
 class Front:
-    """Encodes rows once for all questions, and remembers what that needs: the last readings, means, categories.
+    """The encoder of a Horde, shared by all questions, with its state: last readings, means, categories.
 
-    Of `Columns`, numbers are given as they are (`as_is`) to learners that scale by themselves.
+    With `as_is`, numbers of `Columns` are passed unscaled to learners that scale by themselves.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Front:
         self._layout(as_is)
 
     def _layout(self, as_is: bool) -> None:
-        """Where features lie, and what learners take them for."""
+        """Set the layout of the features and the encoder that learners see."""
         f = self.features
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
@@ -114,7 +114,7 @@ class Front:
     # ---- encoding ---------------------------------------------------------------------------------------------
 
     def read(self, rows: Batch) -> Floats:
-        """The readings [row, column]; what cannot be encoded is refused, before anything is changed."""
+        """Return the readings [row, column]; raise an error if they cannot be encoded, before any state changes."""
         raw = np.empty((len(rows), len(self.columns)))
         for c, name in enumerate(self.columns):
             raw[:, c] = rows.numbers(name, "features")
@@ -136,7 +136,7 @@ class Front:
         return raw
 
     def refuse_empty(self, rows: Batch) -> None:
-        """Refuse a column without any value."""
+        """Validate that no column is empty."""
         categories = [term.column for term in self.terms if isinstance(term, Category)]
         for name in [*self.columns, *categories]:
             column = rows.require(name, "features")
@@ -144,7 +144,7 @@ class Front:
                 raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave it out")
 
     def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
-        """Observations for learners [row, …], of readings that come after those before; and what is odd."""
+        """Return observations for learners [row, …] and the anomalies, and update the state."""
         n = len(rows)
         tiled = any(isinstance(term, Tiles) for term in self.terms)
         out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals) if tiled else 0))
@@ -213,7 +213,7 @@ class Front:
         return plain(np.column_stack(f.encode_batch(obs)), np.float64)
 
     def scale(self) -> Floats:
-        """How far each feature usually moves, of those that come from signals; 1 of the others."""
+        """Return the standard deviation of each feature that comes from a signal; 1 for the others."""
         size = np.ones(len(self.names))
         if self.as_is:
             size[: self.feature_of.size] = np.sqrt(self.state[self.feature_of, running.SQUARE])
@@ -224,11 +224,11 @@ class Front:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """What it remembers, but for categories."""
+        """Return the state as arrays, without the categories."""
         return {"history": self.history, "place": self.place, "signals": self.state, "held": self.held}
 
     def restore(self, arrays: dict[str, Array], values: list[list[Any]]) -> None:
-        """Take over such arrays, and the known values of categories."""
+        """Restore such arrays and the known categories."""
         for name, own in self.arrays().items():
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
@@ -240,7 +240,7 @@ class Front:
         self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
 
     def snapshot(self) -> tuple[Any, ...]:
-        """All that encoding changes, to go back to."""
+        """Return a copy of the state that encoding changes."""
         arrays = {name: array.copy() for name, array in self.arrays().items()}
         return arrays, [list(known) for known in self.values.values()]
 

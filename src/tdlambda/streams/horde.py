@@ -27,60 +27,62 @@ from tdlambda.streams.reading import batches, length
 
 CHUNK = 10_000
 AT_ONCE = 2**19
-"""Rows times questions that are learnt at a time, so that their numbers stay in the cache."""
+"""Rows × questions learned at a time, so that their numbers stay in the cache."""
 LOOKED_AT = 100
-"""Rows by which features are chosen."""
+"""Number of rows from which features are chosen."""
 Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
-"""Told of each transition before it is learnt: rows, observations, transitions, which one, predictions at both ends."""
+"""Called with each transition before its update: rows, observations, transitions, index, predictions at both ends."""
 
 
 @dataclass
 class Work:
-    """What there is from the first row on."""
+    """The parts of a Horde that exist once the first row is known."""
 
     front: Front
     following: Following
     crew: Crew
     spread: Crew | None
-    """Learners of the returns' variances."""
+    """Learners of the variances of the returns."""
 
     def deviation(self, obs: Any) -> Floats:
-        """The deviation of every return, at one observation."""
+        """Return the standard deviation of every return at one observation."""
         assert self.spread is not None
         return np.sqrt(np.maximum(self.spread.predict(obs), 0.0))
 
 
 class Horde:
-    """Many questions about one stream of rows, each learnt by its own learner from one encoding of the rows.
+    """Many predictions about one stream of rows: one learner per question, one shared encoding of the rows.
 
-    Rows come in the order of time, and nothing is shifted by hand: from row t to the next, each question's reward and γ
-    are read at the next row and ρ at row t.
+    Rows are in order of time. You need not shift any column: for the step from row t to row t + 1, each question reads
+    its reward and γ at row t + 1 and ρ at row t.
 
     Parameters
     ----------
     features
-        `td.features.Columns`, or any encoder of the rows' numbers. None: chosen by the first rows.
+        `td.features.Columns`, or any encoder of the numeric columns. None chooses features from the first rows.
     questions
-        A `td.Question`, several of them by name, or a list, in which they are named after their cumulants.
+        A `td.Question`, a dict of questions by name, or a list; questions in a list are named after their cumulants.
     learner
-        What makes a learner for given features: `td.AutoTD`, `lambda x: td.TrueOnlineTD(x, alpha=0.01, lam=0.9)`; or
-        one for each question, by name. Learners of one kind run as lanes of one block.
+        A function that builds a learner for given features, such as `td.AutoTD` or
+        `lambda x: td.TrueOnlineTD(x, alpha=0.01, lam=0.9)`; or a dict with one for each question. Learners of the same
+        kind run as lanes of one compiled block.
     by
-        A column that tells streams apart, such as a machine or an episode: where it changes, traces begin anew. The
-        rows of each must follow each other.
+        Column that identifies the stream, such as a machine or an episode. Where it changes, traces are reset. All rows
+        of one stream must be contiguous.
     time
-        A column of dates or numbers that must not go backwards; by default the only column of dates.
+        Column of dates or numbers, non-decreasing. Default: the only column of dates, if there is exactly one.
     gap
-        Rows further apart than this, a number (of seconds for dates) or a timedelta, do not follow each other.
+        Largest distance between consecutive rows, as a number (seconds for dates) or a timedelta. Across a larger gap,
+        traces are reset.
     terminated
-        A column that is true at a row which ends an episode: entering it, γ is 0.
+        Column that is true at a row that ends an episode; γ is 0 on entering that row.
     missing
-        "refuse" missing values by row and column; "hold" the last reading in its place; or "mask" it by the mean. Where
-        they are not refused, a question that misses its own numbers sleeps for that step.
+        What to do with missing values: "refuse" raises an error with row and column; "hold" repeats the last reading;
+        "mask" uses the mean. With "hold" and "mask", a question whose own cumulant, γ or ρ is missing skips that step.
     observed
-        The columns that an encoder of yours takes, in its order; all numbers by default.
+        Columns passed to your own encoder, in order. Default: all numeric columns.
     variance
-        Whether to learn the variance of each return too, for `interval`; a second learner for each question.
+        Also learn the variance of each return, for `interval`; this needs a second learner for each question.
 
     Examples
     --------
@@ -118,9 +120,9 @@ class Horde:
         self.features, self.observed, self.variance = features, observed, bool(variance)
         self.missing = choice(missing, "missing", "refuse", "hold", "mask")
         self.rows = 0
-        """Rows read so far."""
+        """Number of rows read so far."""
         self.alarms: list[Alarm] = []
-        """What was odd about sensors and learners, in order; the last thousand."""
+        """Anomalies of sensors and learners, in order; the last 1,000 are kept."""
         self._schema = Schema()
         self._work: Work | None = None
         self._ready: Work | None = None
@@ -145,16 +147,16 @@ class Horde:
         Parameters
         ----------
         data
-            A frame of pandas, Polars, PyArrow or any library that Narwhals knows; a dict of columns; a NumPy array; a
-            path; an iterator of dicts, arrays or frames.
+            A frame of pandas, Polars, PyArrow or any library that Narwhals supports; a dict of columns; a NumPy array;
+            a path; an iterator of dicts, arrays or frames.
         chunk
-            Rows in memory at a time; it changes no result.
+            Rows held in memory at a time; it does not affect the result.
         skip
-            Rows to pass over: `horde.learn(path, skip=horde.rows)` goes on where a saved Horde stopped.
+            Rows to skip: `horde.learn(path, skip=horde.rows)` continues where a saved Horde stopped.
         save
-            A file to save to after every chunk.
+            File to save to after every chunk.
         progress
-            Whether to show a bar on standard error; None: in a terminal, for more than a hundred thousand rows.
+            Show a progress bar on standard error. None shows it in a terminal for more than 100,000 rows.
         """
         for _ in self._reading(data, chunk, skip, progress):
             if save is not None:
@@ -162,11 +164,11 @@ class Horde:
         return self
 
     def update(self, row: Any) -> None:
-        """Learn from the step to this row, a dict or an array; and stand there."""
+        """Learn from the step to this row (a dict or an array) and move to it."""
         self._take(from_row(row, self.rows))
 
     def predict(self, row: Any = None) -> dict[str, Any]:
-        """Every answer by name: at the last row, at a row that would come next, or at each row of a frame."""
+        """Return the predictions by name: at the last row, at a possible next row, or at each row of a frame."""
         if row is not None:
             X, one = self._peek(row)
             crew = self._at_work("predict").crew
@@ -176,12 +178,11 @@ class Horde:
         return dict(zip(self.questions, self._at_work("predict").crew.predict(self._here).tolist(), strict=True))
 
     def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """For each question, limits between which its return lies with this probability, if it is about normal.
+        """Return, for each question, an interval that contains its return with this probability.
 
-        The variance of the return is learnt from the TD errors δ, E[Σ γ^2k δ²] (Sherstan et al. 2018): it is right
-        where the features are a state, and too small where errors follow each other. `td.streams.prequential`
-        measures how
-        often the limits hold.
+        The interval assumes a normal distribution. The variance of the return is learned from the TD errors δ,
+        E[Σ γ^2k δ²] (Sherstan et al. 2018). This is correct if the features are a Markov state, and too small if
+        successive errors are correlated. `td.streams.prequential` measures the actual coverage.
         """
         work = self._at_work("interval")
         if work.spread is None:
@@ -194,22 +195,25 @@ class Horde:
         return dict(zip(self.questions, limits, strict=True))
 
     def reset(self) -> None:
-        """Say that the next row does not follow the last one."""
+        """Declare that the next row does not follow the last one; traces are reset."""
         self._fresh = True
 
     @property
     def learners(self) -> dict[str, Learner]:
-        """Each question's learner, as it is now: `horde.learners["flow"].explain()`."""
+        """Each question's learner in its current state: `horde.learners["flow"].explain()`."""
         crew = self._at_work("learners").crew
         return {name: crew.learner(q) for q, name in enumerate(self.questions)}
 
     @property
     def feature_names(self) -> list[str]:
-        """What the features are called, in order."""
+        """Names of the features, in order."""
         return self._at_work("feature_names").front.names
 
     def importance(self) -> dict[str, dict[str, float]]:
-        """For each question, how far its prediction moves when a feature moves by its deviation; largest first."""
+        """Return, for each question, how much one standard deviation of each feature changes the prediction.
+
+        Features are sorted by importance, largest first.
+        """
         scale, names = self._at_work("importance").front.scale(), self.feature_names
         found = {}
         for name, learner in self.learners.items():
@@ -218,13 +222,13 @@ class Horde:
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write everything that `td.load` needs to a file, at once or not at all."""
+        """Save to a file, atomically; `td.load` reads it."""
         from tdlambda.streams.storage import save
 
         save(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: a Horde that shares nothing with this one; without what made its learners."""
+        """Support pickle and copy: the copy shares nothing with this Horde and has no learner factory."""
         own = vars(self) | {"_makers": {} if self._work else self._makers, "_work": copy.deepcopy(self._work)}
         return _restored, (type(self), own)
 
@@ -235,7 +239,7 @@ class Horde:
         return self._obs[-1] if self._obs.ndim > 1 else int(self._obs[-1])
 
     def __repr__(self) -> str:
-        """What it is."""
+        """Return a one-line summary."""
         q = len(self.questions)
         size = "" if self._work is None else f"{self._work.front.encoder.size} features, "
         return f"<Horde of {q} question{'s' * (q != 1)}, {size}{self.rows:,} rows>"
@@ -266,7 +270,7 @@ class Horde:
                     yield self.rows
 
     def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:
-        """Learn from the steps to these rows: all that can fail comes first, then all that changes."""
+        """Learn from the steps to these rows; everything that can fail comes before any change of state."""
         schema = schema or self._schema.fitted(batch)
         work = self._work or self._ready or self._begin(batch)
         raw = work.front.read(batch)
@@ -305,7 +309,7 @@ class Horde:
             self._lose(work.crew.advance(X, one), rows)
 
     def _begin(self, batch: Batch) -> Work:
-        """Choose the features, if nobody has, and make the learners."""
+        """Choose the features, if none were given, and build the learners."""
         following = replace(self._following)
         if following.time is None and len(batch.times) == 1:
             (following.time,) = batch.times
@@ -346,7 +350,7 @@ class Horde:
         self.alarms = [*self.alarms, *alarms][-1000:] if alarms else self.alarms
 
     def _peek(self, row: Any) -> tuple[Array, bool]:
-        """Observations of rows that would come next, and whether it is one row; nothing is changed."""
+        """Return observations of possible next rows, and whether it is a single row; no state changes."""
         front, last, X = self._at_work("predict").front, self._last, []
         one = isinstance(row, Mapping) and all(np.ndim(value) == 0 for value in row.values())
         one = one or (not isinstance(row, Mapping) and np.ndim(row) == 1 and not hasattr(row, "columns"))
@@ -364,7 +368,7 @@ class Horde:
 
     def _at_work(self, what: str) -> Work:
         if self._work is None:
-            raise ValueError(f"{what}: there is no learner before the first row; update or learn first")
+            raise ValueError(f"{what}: there is no learner before the first row; call update or learn first")
         return self._work
 
 

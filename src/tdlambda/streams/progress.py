@@ -1,4 +1,4 @@
-"""A bar for those who wait for a long stream."""
+"""A progress bar for long streams."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tdlambda.extras import bar_wanted
 
 LONG = 100_000
-"""Rows from which a bar is shown by itself."""
+"""Number of rows from which a bar is shown by default."""
 
 
 @contextmanager

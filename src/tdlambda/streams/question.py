@@ -1,4 +1,4 @@
-"""What is predicted: a general value function, asked of a stream."""
+"""Questions: general value functions (GVFs) on a stream of rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
 from tdlambda.streams.batch import Batch, Name
 
 Source: TypeAlias = str | float | Callable[..., float]
-"""A column by name, one number for all rows, or a function."""
+"""A column name, a constant, or a function of a row."""
 
 
 class Asked(NamedTuple):
-    """A question's numbers at some transitions; NaN where something is missing."""
+    """A question's reward, γ and ρ at some transitions; NaN where a value is missing."""
 
     reward: Floats
     gamma: Floats
@@ -26,28 +26,29 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What to predict from a stream of rows: how much of something, over which horizon, under which policy.
+    """A general value function: which signal to predict, over which horizon, under which policy.
 
-    The answer at row t is a discounted sum of what the following rows bring (Sutton et al. 2011, "Horde"):
+    The answer at row t is the expected discounted sum of the cumulants that follow (Sutton et al. 2011, "Horde"):
 
         v = E[ c_{t+1} + γ_{t+1} ( c_{t+2} + γ_{t+2} ( … )) ]
 
     Parameters
     ----------
     cumulant
-        c: the name of a column, its place where rows are arrays, or a function of a row and the next row.
+        c: a column name, a column index if rows are arrays, or a function of a row and the next row.
     gamma
-        γ: a number in [0, 1], a column, or a function of a row. γ_{t+1} is read at the row that is entered.
+        γ: a number in [0, 1], a column, or a function of a row. γ_{t+1} is read at row t + 1.
     horizon
-        In place of γ: the number of steps that it reaches, γ = 1 - 1/horizon.
+        Instead of γ: the horizon in steps, at least 1; γ = 1 - 1/horizon.
     rho
-        Importance-sampling ratio π(a|s)/b(a|s) of the action taken at a row: a number, a column, or a function of it.
+        Importance-sampling ratio π(a|s)/b(a|s) ≥ 0 of the action taken at a row: a number, a column, or a function of
+        the row.
     target, behavior
-        In place of ρ: the probabilities π(a|s) and b(a|s) of that action, each a number, a column, or a function.
+        Instead of ρ: the probabilities π(a|s) and b(a|s) of that action, each a number, a column, or a function.
     terminal
-        Terminal pseudo-reward z, earned at the rate 1 - γ on entering a row: a number, a column, or a function of it.
+        Terminal pseudo-reward z, weighted by 1 - γ on entering a row: a number, a column, or a function of the row.
     average
-        Predict Σ (1 - γ) c, the mean over the horizon in the unit of c, in place of the sum.
+        Predict Σ (1 - γ) c, the mean over the horizon in the unit of c, instead of the sum.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Question:
     average: bool = False
 
     def __post_init__(self) -> None:
-        """Validate what can be known without a stream."""
+        """Validate the arguments."""
         if isinstance(self.cumulant, bool) or not (isinstance(self.cumulant, str | int) or callable(self.cumulant)):
             raise TypeError(f"cumulant must be a column or a function of a row and the next row; got {self.cumulant!r}")
         if (self.gamma is None) == (self.horizon is None):
@@ -91,7 +92,7 @@ class Question:
 
     @property
     def discount(self) -> Source:
-        """γ, or where it comes from."""
+        """γ as a number, a column or a function."""
         return 1 - 1 / self.horizon if self.horizon is not None else self.gamma  # type: ignore[return-value]
 
     @property
@@ -105,12 +106,12 @@ class Question:
         return {name: value for name, value in given.items() if value is not None and value is not False}
 
     def __repr__(self) -> str:
-        """How to write it."""
+        """Return the call that builds this question."""
         cumulant, *rest = self.get_params().items()
         return f"Question({', '.join([repr(cumulant[1]), *(f'{name}={value!r}' for name, value in rest)])})"
 
     def ask(self, name: str, rows: Batch, at: Ints) -> Asked:
-        """The numbers of the transitions from the rows `at` to those after them."""
+        """Return reward, γ and ρ of the transitions from each row in `at` to the row after it."""
         after = at + 1
         read = lambda what, source, where: _read(name, what, source, rows, where)  # noqa: E731
         if callable(self.cumulant):
@@ -145,7 +146,7 @@ def is_number(source: Any) -> bool:
 
 
 def _read(name: str, what: str, source: Any, rows: Batch, at: Ints) -> Floats:
-    """A source at some rows."""
+    """Read a source at some rows."""
     if is_number(source):
         return np.full(at.size, float(source))
     if callable(source):
@@ -154,7 +155,7 @@ def _read(name: str, what: str, source: Any, rows: Batch, at: Ints) -> Floats:
 
 
 def _called(name: str, what: str, function: Callable[[int], Any], rows: Batch, at: Ints) -> Floats:
-    """A function's numbers at some rows; None is missing."""
+    """Call a function at some rows; None means missing."""
     found = np.empty(at.size)
     for k, i in enumerate(at):
         try:
@@ -163,13 +164,13 @@ def _called(name: str, what: str, function: Callable[[int], Any], rows: Batch, a
         except Exception as error:
             raise ValueError(
                 f"question {name!r}: its {what} failed at row {rows.first + int(i)}, {type(error).__name__}: {error}; "
-                "nothing of these rows was learnt"
+                "nothing was learned from these rows"
             ) from error
     return found
 
 
 def _within(name: str, what: str, values: Floats, rows: Batch, at: Ints, high: float) -> Floats:
-    """Refuse numbers out of range; NaN is a missing one."""
+    """Validate the range of some values; NaN means missing."""
     bad = (values < 0) | (values > high) | np.isinf(values)
     if bad.any():
         k = int(np.argmax(bad))

@@ -1,4 +1,4 @@
-"""Data as they come, as batches of rows: data frames, arrays, files by path, readers and generators."""
+"""Conversion of data to batches of rows: data frames, arrays, files, readers and generators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 
 
 def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
-    """The rows of anything that has rows, in batches: a table in memory is one; `first` is the number of its first."""
+    """Yield the rows of any data source in batches; a table in memory is one batch; `first` numbers its first row."""
     source = _frames(data, chunk)
     for batch in source:
         batch.first = first
@@ -33,7 +33,7 @@ def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
 
 
 def length(data: Any) -> int | None:
-    """How many rows there are, where that is known before they are read."""
+    """Return the number of rows, if it is known before reading."""
     if isinstance(data, str | PathLike) and Path(data).suffix.lower() in (".parquet", ".pq"):
         need("Parquet files", "pyarrow")
         import pyarrow.parquet
@@ -188,9 +188,9 @@ def _file(path: Path, chunk: int) -> Iterator[Batch]:
 
 
 class Text:
-    """A file of text with columns: CSV, or with tabs or semicolons. Its columns are what their first rows are.
+    """A text file with columns separated by commas, tabs or semicolons; the first rows determine the column types.
 
-    Of a file that is being written, only the `finished` lines count.
+    With `finished`, only complete lines count, for a file that is being written.
     """
 
     def __init__(self, path: Path, finished: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What then happened: the return of each step, once it is known."""
+"""Realised returns of each step, and when they become known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Realised(NamedTuple):
 
     @property
     def known(self) -> Bools:
-        """Steps whose return is known by now."""
+        """Return which returns are known by this step."""
         return self.known_at < self.value.size
 
 

@@ -1,4 +1,4 @@
-"""One question's predictions beside what then happened, and all that follows from them."""
+"""The predictions and realised returns of one question, and their scores."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from tdlambda.streams.returns import Realised
 from tdlambda.streams.scoring import Fit, calibration, fit, intervals, rolling
 
 SLACK = 0.05
-"""How much below its level an interval may hold before it is called too narrow."""
+"""Largest shortfall of an interval's coverage before it is reported as too narrow."""
 
 
 @dataclass
 class Scored:
-    """One question: predictions, what then happened, and scores. Arrays are over the steps that it learnt from."""
+    """Predictions, realised returns and scores of one question. Arrays are indexed by its learning steps."""
 
     name: str
     rows: Ints
-    """The row at which each prediction was made."""
+    """Row of each prediction."""
     prediction: Floats
     realised: Realised
     delta: Floats
-    """TD errors, before each step was learnt."""
+    """TD errors before each update."""
     squares: Floats
-    """Σ γ^2k δ² of the errors that followed."""
+    """Σ γ^2k δ² of the following TD errors."""
     baselines: dict[str, Floats]
     deviation: Floats | None
-    """Of the return, as it was learnt."""
+    """Learned standard deviation of the return."""
     level: float
     off_policy: bool
     samples: list[tuple[int, dict[str, float], float]]
-    """Now and then: the row, the experts' weights, and λ."""
+    """Snapshots over time: row, expert weights, and λ."""
     importance: dict[str, float] = field(default_factory=dict)
 
     @property
     def known(self) -> Bools:
-        """Where the return is known and is of the policy asked for."""
+        """Whether each return is known and belongs to the target policy."""
         return self.realised.known & (not self.off_policy)
 
     def _fit(self, v: Floats, some: Bools) -> Fit:
@@ -48,7 +48,7 @@ class Scored:
 
     @property
     def score(self) -> Fit:
-        """Of all steps whose return is known."""
+        """Scores over all steps whose return is known."""
         return self._fit(self.prediction, np.ones(self.rows.size, dtype=bool))
 
     def _halves(self) -> tuple[Bools, Bools]:
@@ -57,27 +57,27 @@ class Scored:
 
     @property
     def early(self) -> Fit:
-        """From step 500, or n/8, to the middle."""
+        """Scores from step 500 (or n/8) to the middle."""
         return self._fit(self.prediction, self._halves()[0])
 
     @property
     def late(self) -> Fit:
-        """The second half."""
+        """Scores over the second half."""
         return self._fit(self.prediction, self._halves()[1])
 
     @property
     def rivals(self) -> dict[str, Fit]:
-        """The baselines, on the second half."""
+        """Scores of the baselines over the second half."""
         return {name: self._fit(v, self._halves()[1]) for name, v in self.baselines.items()}
 
     @property
     def rivals_early(self) -> dict[str, Fit]:
-        """The baselines, early."""
+        """Scores of the baselines over the early steps."""
         return {name: self._fit(v, self._halves()[0]) for name, v in self.baselines.items()}
 
     @property
     def overlap(self) -> int:
-        """Steps that a return reaches, but for 5 % of it: three horizons."""
+        """Number of steps that contain 95 % of a return: three horizons."""
         known = self.realised.known
         return round(3 * float(self.realised.horizon[known].mean())) if known.any() else self.rows.size
 
@@ -88,12 +88,12 @@ class Scored:
 
     @property
     def bellman(self) -> float:
-        """The root of the mean squared TD error; it needs no waiting."""
+        """Root mean squared TD error; it is available without waiting for returns."""
         return float(np.sqrt(np.mean(self.delta**2)))
 
     @property
     def coverage(self) -> float:
-        """How many of the returns of the second half lie within the learnt interval; NaN without one."""
+        """Share of the second half's returns within the learned interval; NaN without an interval."""
         some = self.known & self._halves()[1]
         if self.deviation is None or not some.any():
             return np.nan
@@ -104,24 +104,24 @@ class Scored:
 
     @property
     def repeated(self) -> float:
-        """The share of the late error (G - v)² = (Σ γ^k δ)² that is not Σ γ^2k δ²; 0 where features are a state."""
+        """Share of the late error (G - v)² = (Σ γ^k δ)² that is not Σ γ^2k δ²; 0 if the features are a Markov state."""
         some = self.known & self._halves()[1]
         error = float(np.mean((self.realised.value - self.prediction)[some] ** 2)) if some.any() else 0.0
         return 1 - float(np.mean(self.squares[some])) / error if error > 0 else 0.0
 
     def calibration(self) -> list[tuple[float, float, int]]:
-        """Mean prediction, mean return and number of steps, by tenths of the late predictions."""
+        """Mean prediction, mean return and number of steps, in deciles of the late predictions."""
         some = self.known & self._halves()[1]
         return calibration(self.prediction[some], self.realised.value[some])
 
     def rolling(self, name: str | None = None, windows: int = 60) -> tuple[Ints, Floats]:
-        """Rows, and the RMSE about each, of the predictions or of a baseline."""
+        """Return rows and the RMSE around each, of the predictions or of a baseline."""
         v = self.prediction if name is None else self.baselines[name]
         middle, error = rolling(v, self.realised.value, self.known, windows)
         return self.rows[np.minimum(middle.astype(np.int64), self.rows.size - 1)], error
 
     def remarks(self) -> list[str]:
-        """What a reader should know before trusting the numbers."""
+        """Return warnings about the scores."""
         said = []
         if self.off_policy:
             said.append("off-policy: returns of the policy asked for were not observed; see the Bellman error")
@@ -130,7 +130,7 @@ class Scored:
         elif not np.isfinite(self.interval()["r2"][0]):
             said.append(f"returns reach {self.overlap} steps: too few independent stretches for an interval")
         if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:
-            why = "errors are not normal, or their variance is not learnt yet"
+            why = "errors are not normal, or their variance is not learned yet"
             if self.repeated > 0.2:
                 why = f"TD errors follow each other ({self.repeated:.0%} of the error), so the features are no state"
             said.append(

@@ -1,4 +1,4 @@
-"""How close predictions were to what then happened; with intervals that allow for returns that overlap."""
+"""Scores of predictions against realised returns, with intervals that account for overlapping returns."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats
 
 DRAWS, LEAST = 1000, 5
-"""Bootstrap samples, and blocks below which there is no interval."""
+"""Number of bootstrap samples, and smallest number of blocks for an interval."""
 
 
 class Fit(NamedTuple):
-    """Predictions against returns."""
+    """Scores of predictions against returns."""
 
     r2: float
     rmse: float
     bias: float
-    """The mean of prediction less return."""
+    """Mean of prediction minus return."""
     slope: float
-    """Of the returns over the predictions; 1 where predictions are calibrated."""
+    """Slope of the returns on the predictions; 1 if predictions are calibrated."""
     n: int
 
 
 def fit(v: Floats, G: Floats) -> Fit:
-    """Scores of predictions v of returns G."""
+    """Score predictions v of returns G."""
     if G.size < 2:
         return Fit(np.nan, np.nan, np.nan, np.nan, G.size)
     error, spread = float(np.mean((v - G) ** 2)), float(np.mean((G - G.mean()) ** 2))
@@ -36,10 +36,10 @@ def fit(v: Floats, G: Floats) -> Fit:
 
 
 def intervals(v: Floats, G: Floats, length: int, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """95 % intervals of R² and RMSE by a moving-block bootstrap (Künsch 1989) of blocks of this length.
+    """Return 95 % intervals of R² and RMSE by a moving-block bootstrap (Künsch 1989) with blocks of this length.
 
-    Returns that overlap are alike, so whole blocks are drawn, at least as long as a return; with fewer than five blocks
-    there is too little to say, and the limits are NaN.
+    Overlapping returns are correlated, so blocks must be at least as long as a return. With fewer than five blocks the
+    limits are NaN.
     """
     n = G.size
     length = max(1, length, round(n ** (1 / 3)))
@@ -61,13 +61,13 @@ def _limits(drawn: Floats) -> tuple[float, float]:
 
 
 def calibration(v: Floats, G: Floats, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Mean prediction, mean return and number, in bins of equally many predictions."""
+    """Return mean prediction, mean return and count, in bins with equally many predictions."""
     order = np.array_split(np.argsort(v, kind="stable"), min(bins, max(1, v.size)))
     return [(float(v[some].mean()), float(G[some].mean()), some.size) for some in order if some.size]
 
 
 def rolling(v: Floats, G: Floats, known: Bools, windows: int = 60) -> tuple[Floats, Floats]:
-    """The middles of windows of equally many steps, and the RMSE in each; NaN where no return is known."""
+    """Return the middles of windows with equally many steps, and the RMSE in each; NaN if no return is known."""
     edges = np.linspace(0, v.size, min(windows, max(1, v.size)) + 1).astype(np.int64)
     found = np.full(edges.size - 1, np.nan)
     for k, (begin, end) in enumerate(pairwise(edges)):

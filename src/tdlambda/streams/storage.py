@@ -1,4 +1,4 @@
-"""A Horde in a file: as learners are kept, a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+"""A Horde in a file: a zip of plain arrays with a JSON header, as for learners. Nothing in a file is ever executed.
 
 header.json            questions, features, rules for rows, the last row, alarms; learners of one kind together
 front.<name>.npy       what the features remember
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def save(horde: Horde, path: str | Path) -> None:
-    """Write a Horde to exactly this path: everything, or on any failure nothing (an old file then stays)."""
+    """Save a Horde to exactly this path, atomically: on failure an existing file stays unchanged."""
     storage.write(path, *_written(horde))
 
 
@@ -99,7 +99,7 @@ def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
 
 
 def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
-    """A Horde from what `save` wrote."""
+    """Read a Horde that `save` wrote."""
     from tdlambda.streams.horde import Horde, Work
 
     p = header["params"]

@@ -1,4 +1,4 @@
-"""A text file that grows: its rows as they are written."""
+"""Reading rows from a growing text file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tdlambda.streams.reading import Text
 
 
 def tail(path: Path, skip: int, every: float) -> Iterator[Batch | None]:
-    """The rows of a file after the first `skip`, as they come, for ever; None where there was nothing new for a while.
+    """Yield rows of a file after the first `skip` as they are written, for ever; None if nothing is new for a while.
 
-    Only lines that are finished count. A file that becomes shorter is refused.
+    Only complete lines count. A file that becomes shorter raises an error.
     """
     text = Text(path, finished=True)
     names = text.names()

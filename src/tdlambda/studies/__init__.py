@@ -1,4 +1,4 @@
-"""Experiments: declared, run and resumed, and what their runs say, honestly."""
+"""Experiments: declare, run and resume them, and summarise their results."""
 
 from tdlambda.studies.method import Method
 from tdlambda.studies.running import Outcome, Plan, run_study

@@ -1,4 +1,4 @@
-"""Learners, rules, encoders and truths from their names and plain options."""
+"""Build learners, rules, encoders and truths from their names and plain options."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LEARNERS: dict[str, Any] = {
 } | {"AutoTD": AutoTD}
 RULES: dict[str, Any] = {name: getattr(rules, name) for name in rules.__all__} | rules.NAMED
 AGENTS: dict[str, Any] = {"Sarsa": Sarsa, "QLambda": QLambda}
-"""Agents with action values: in a study of control, these names in the place of a learner."""
+"""Agents with action values; a control study may name them instead of a learner."""
 _POLICIES = {"epsilon": EpsilonGreedy, "temperature": Boltzmann}
 SELF_TUNING = ("AutoTD",)
 """Learners that choose λ themselves."""
 
 
 def default_lam(learner: str) -> Any:
-    """The λ that a learner of ours has if none is given; None where it takes none, or the learner is not ours."""
+    """Return the default λ of a learner of this package; None if it has none, or for a user's learner."""
     known = (LEARNERS | AGENTS).get(learner)
     given = inspect.signature(known).parameters.get("lam") if inspect.isclass(known) else None
     return None if given is None or given.default is given.empty else given.default
@@ -43,7 +43,7 @@ def default_lam(learner: str) -> Any:
 def build_learner(
     task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
 ) -> Learner:
-    """The learner of one cell, with its rule; `warm_up` is a share and the number of steps it is a share of."""
+    """Build the learner of one cell, with its rule; `warm_up` is a share and the total number of steps."""
     make_learner = _named(learner, LEARNERS, "learner")
     make_rule = None if rule is None else _named(rule, RULES, "rule")
     own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
@@ -87,7 +87,7 @@ def build_agent(
     task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int],
     shared: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    """The agent of one cell; `shared` are options of the actor that its own go before."""
+    """Build the agent of one cell; its own options take precedence over the `shared` ones."""
     if learner in AGENTS:
         return build_values(task, learner, rule, {**shared, **options}, warm_up)
     known = _parameters(ActorCritic) - {"critic", "policy", "behavior"}
@@ -121,7 +121,7 @@ def build_agent(
 def build_values(
     task: Any, agent: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
 ) -> Any:
-    """An agent with action values. `epsilon` or `temperature` is its policy, `algorithm` the name of a learner."""
+    """Build an agent with action values; `epsilon` or `temperature` sets its policy, `algorithm` names a learner."""
     kind, given = AGENTS[agent], dict(options)
     of_rule: dict[str, Any] = {}
     algorithm = _named(given.pop("algorithm", "TrueOnlineTD"), LEARNERS, "algorithm")
@@ -155,7 +155,7 @@ def build_values(
 
 
 def _level(name: str, value: Any) -> Any:
-    """A number, or a table with the arguments of `td.control.Falling`."""
+    """Return a number, or a `td.control.Falling` from a table of its arguments."""
     if not isinstance(value, Mapping):
         return value
     try:
@@ -165,12 +165,12 @@ def _level(name: str, value: Any) -> Any:
 
 
 def no_truth() -> Truth:
-    """Where nothing is predicted."""
+    """Return an empty truth, for control."""
     return Truth(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def build_truth(task: Task[Any], name: str, score: str = "value") -> Truth:
-    """What errors are measured against, by its name, with the weights of a score."""
+    """Return the true values that errors are measured against, by name, with the weights of a score."""
     if name not in ("exact", "thesis"):
         raise ValueError(f'truth must be "exact" or "thesis"; got {name!r}')
     if name == "thesis":
@@ -184,7 +184,7 @@ def build_truth(task: Task[Any], name: str, score: str = "value") -> Truth:
 
 
 def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
-    """A class, or a constructor of it after a dot, of ours or of a module of the user's."""
+    """Find a class, or a constructor after a dot, in this package or in a user's module."""
     module, _, path = name.rpartition(":")
     if module:
         found: Any = sys.modules[module]  # a study that is run has imported it
@@ -217,7 +217,7 @@ def _parameters(call: Any) -> set[str]:
 
 
 def _built(name: str, value: Any) -> Any:
-    """An encoder or a schedule from its table; anything else as it is."""
+    """Build an encoder or a schedule from its table; return anything else unchanged."""
     if not isinstance(value, Mapping):
         return value
     options = dict(value)

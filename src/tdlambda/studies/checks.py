@@ -1,4 +1,4 @@
-"""What a study may hold, checked as it is declared; a mistake is named by its field."""
+"""Validation of a study's fields; errors name the field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUICK = ("seeds", "steps", "episodes", "points", "grid", "methods")
 
 
 def check_name(name: Any, where: str) -> None:
-    """Something that can name a directory, here and on other machines."""
+    """Validate a name that can be a directory name on every machine."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
             f"{where} must be letters, digits and . + - _, beginning with a letter or digit, at most 100; got {name!r}"
@@ -31,7 +31,7 @@ def check_name(name: Any, where: str) -> None:
 
 
 def whole(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """An integer, and nothing that is taken for one.
+    """Validate an integer; other numbers and text raise an error.
 
     >>> whole(1e3, "steps", 1)
     Traceback (most recent call last):
@@ -45,13 +45,13 @@ def whole(value: Any, name: str, low: int, high: int | None = None) -> int:
 
 
 def check_text(value: Any, where: str) -> None:
-    """Words."""
+    """Validate text."""
     if not isinstance(value, str):
         raise TypeError(f'{where} must be text, in quotes: "…"; got {value!r}')
 
 
 def names_in(value: Any, where: str) -> tuple[str, ...]:
-    """A list of names."""
+    """Validate a list of names."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(f"{where} must be a list of names; got {value!r}")
     names = tuple(value)
@@ -61,7 +61,7 @@ def names_in(value: Any, where: str) -> tuple[str, ...]:
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
-    """No name that means nothing."""
+    """Validate that all names are known."""
     for name in names:
         if name not in known:
             near = get_close_matches(str(name), known, n=1)
@@ -70,20 +70,20 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
 
 
 def check_table(table: Any, where: str) -> None:
-    """Values by name."""
+    """Validate a table of values by name."""
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise TypeError(f"{where} must be a table, values by name; got {table!r}")
 
 
 def check_plain(table: Any, where: str) -> None:
-    """Values by name that can be written down."""
+    """Validate a table of values that can be written as TOML and JSON."""
     check_table(table, where)
     with saying(where):
         json.dumps(table, default=listable)
 
 
 def check_quick(quick: Any) -> None:
-    """What a small version changes."""
+    """Validate the changes of the quick version."""
     check_plain(quick, "quick")
     check_known(quick, _QUICK, "quick")
     with saying("quick"):
@@ -96,7 +96,7 @@ def check_quick(quick: Any) -> None:
 
 
 def share(value: Any, name: str, low: bool, high: bool, of: str) -> float:
-    """A number from 0 to 1, `low` and `high` saying whether these are themselves allowed."""
+    """Validate a number from 0 to 1; `low` and `high` say whether 0 and 1 are allowed."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     good = number and (0 < value < 1 or (low and value == 0) or (high and value == 1))
     if not good:
@@ -105,7 +105,7 @@ def share(value: Any, name: str, low: bool, high: bool, of: str) -> float:
 
 
 def grid_values(name: str, values: Any) -> list[Any]:
-    """The values of one parameter: some, of one kind, each once. λ alone may have both numbers and names of rules."""
+    """Validate the values of a grid parameter: not empty, of one type, unique; λ may mix numbers and rule names."""
     if name in COLUMNS:
         raise ValueError(f"grid: {name!r} is a column of the results; write rule.{name} or learner.{name}")
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
@@ -129,7 +129,7 @@ def grid_values(name: str, values: Any) -> list[Any]:
 
 
 def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:
-    """Names from the grid, none of them given otherwise as well."""
+    """Validate names from the grid that are not also given as options."""
     check_plain(options, f"{where}.options")
     if not isinstance(over, tuple) or not all(isinstance(axis, str) for axis in over):
         raise TypeError(f"{where}.over must be a list of names from the grid; got {over!r}")
@@ -142,7 +142,7 @@ def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> 
 
 @contextmanager
 def saying(where: str) -> Iterator[None]:
-    """Say where in a study a mistake is."""
+    """Prefix errors with their place in the study."""
     try:
         yield
     except TypeError as error:
@@ -154,7 +154,7 @@ def saying(where: str) -> Iterator[None]:
 
 
 def listable(value: Any) -> Any:
-    """What JSON does not know, as what it does."""
+    """Convert a value to a type that JSON supports."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, tuple | np.ndarray):
@@ -165,5 +165,5 @@ def listable(value: Any) -> Any:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names, for people."""
+    """Return names as a readable list."""
     return ", ".join(names) or "none"

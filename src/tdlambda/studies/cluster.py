@@ -1,4 +1,4 @@
-"""A study on a Dask cluster: a task for each unit, done by any fit worker; the client alone writes, as they arrive."""
+"""Run a study on a Dask cluster: one task per unit; only the client writes results, as they arrive."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tdlambda.studies.store import provenance, read_table
 from tdlambda.studies.study import Study
 
 PATIENCE = 10.0
-"""Seconds in which a scheduler must answer."""
+"""Seconds within which a scheduler must answer."""
 RETRIES = 2
-"""How often a unit that failed is tried again; one whose worker died is anyway."""
+"""How often a failed unit is retried; a unit whose worker died is always retried."""
 SAME = ("tdlambda", "numpy", "numba", "scipy", "pyarrow")
-"""Packages that must be of one version on all workers: the numbers and the bytes of their files come from them."""
+"""Packages that need the same version on all workers, because the numbers and file contents depend on them."""
 MUSTER = 0.5
-"""Seconds between two looks at who is there."""
+"""Seconds between two checks of the workers."""
 AT_ONCE = 16
-"""Results that are fetched at a time: one by one, each would wait for the network."""
+"""Results fetched at a time, to hide the network latency."""
 GONE = "dask: the scheduler went away; what had arrived is kept, run again to go on"
 
 Unit = tuple[str, int]
@@ -42,9 +42,9 @@ Unit = tuple[str, int]
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker must know of a study, sent once: all that its units have in common.
+    """What a worker must know about a study, sent once: everything that its units share.
 
-    The truth is among it, so that it does not depend on a worker's processor and number of BLAS threads.
+    It includes the truth, so that results do not depend on a worker's processor or number of BLAS threads.
     """
 
     token: str
@@ -57,7 +57,7 @@ class Order:
 def run_on_cluster(
     study: Study, wanted: Mapping[str, list[int]], address: str, keep: Callable[[str, int, bytes], None], bar: Progress
 ) -> bool:
-    """All units that are wanted, on the workers of a Dask scheduler; whether it was interrupted."""
+    """Run all missing units on the workers of a Dask scheduler; return whether the run was interrupted."""
     stop = threading.Event()
     if not any(wanted.values()):
         return False
@@ -89,10 +89,10 @@ def run_on_cluster(
 
 
 class Crew:
-    """The workers of a scheduler, each looked at when it comes, and the units that each has in hand.
+    """The workers of a scheduler, each checked when it joins, and the units assigned to each.
 
-    Units are given to one worker by name: Dask would give them to whoever is free, and who computes something else, or
-    fails at once, is always free.
+    Units are assigned to a worker by name. Dask would give them to any free worker, and a worker that computes
+    something else or fails immediately is always free.
     """
 
     def __init__(self, client: Any, order: Order, pool: ThreadPoolExecutor) -> None:
@@ -109,7 +109,7 @@ class Crew:
         self._next_muster, self._waiting, self._begun = 0.0, False, False
 
     def muster(self) -> list[Unit]:
-        """See, now and then, who has come and who has left: the units that are to be done again."""
+        """Check periodically which workers joined or left; return the units to be repeated."""
         if self.client.scheduler_comm is None or self.client.scheduler_comm.closed():
             raise ConnectionError(GONE)
         for worker in [worker for worker, look in self._looks.items() if look.done()]:
@@ -130,7 +130,7 @@ class Crew:
         return [self._lost(future) for future, (worker, _) in list(self.units.items()) if worker not in self._threads]
 
     def give(self, todo: deque[Unit]) -> None:
-        """Units to those who are fit: one for each thread, and one that waits for the first to be free."""
+        """Assign units to accepted workers: one per thread, and one in reserve."""
         busy = Counter(worker for worker, _ in self.units.values())
         for worker, order in self._orders.items():
             while todo and busy[worker] <= self._threads[worker]:
@@ -141,7 +141,7 @@ class Crew:
                 busy[worker] += 1
 
     def arrived(self) -> Iterator[tuple[Unit, bytes]]:
-        """What has come; what is done is fetched meanwhile, and what is lost on the way comes again."""
+        """Return the results that have arrived; finished ones are fetched meanwhile, lost ones are repeated."""
         for future in [future for future in self.units if future.done() and future not in self.on_the_way]:
             self.on_the_way[future] = self._pool.submit(_content, future, self.units[future][1])
         for future in [future for future, fetched in self.on_the_way.items() if fetched.done()]:
@@ -152,7 +152,7 @@ class Crew:
                 yield unit, content
 
     def _look(self, worker: str) -> Any:
-        """What a worker says of itself, in time."""
+        """Ask a worker for its versions, with a timeout."""
 
         def look(study: dict[str, Any], keys: dict[str, str], source: str) -> dict[str, Any]:
             # Nested, so that it is sent as code: a worker without our package can run it and say so.
@@ -170,7 +170,7 @@ class Crew:
         return self.client.submit(look, order.study, order.keys, source, key=name, workers=[worker])
 
     def _judge(self, worker: str, look: Any) -> None:
-        """Hire a worker; or say once what is wrong with it, and raise if nobody is left to begin with."""
+        """Accept a worker, or report once what is wrong with it; raise an error if there is no worker at the start."""
         if look.status == "error":
             wrong = f"cannot run tdlambda: {look.exception(timeout=PATIENCE)!r}"
         else:
@@ -199,7 +199,7 @@ class Crew:
         self._waiting = nobody
 
     def _lost(self, future: Any) -> Unit:
-        """A unit whose worker has gone; one that many workers went over is not tried for ever."""
+        """Handle a unit whose worker has gone; a unit that many workers died with is not retried for ever."""
         _, unit = self.units.pop(future)
         self.on_the_way.pop(future, None)
         future.cancel()
@@ -211,7 +211,7 @@ class Crew:
 
 
 def threads_at(address: str) -> int:
-    """That the workers of a scheduler have now, all together."""
+    """Return the total number of threads of a scheduler's workers."""
     with _connected(address) as client:
         return sum(client.nthreads().values())
 
@@ -238,7 +238,7 @@ def _told(order: Order) -> Order:
 
 
 def _unit(method: str, seed: int, order: Order) -> bytes:
-    """One unit, on a worker: the content of its file."""
+    """Run one unit on a worker; return the content of its file."""
     if order.token not in _STUDIES:
         _STUDIES[order.token] = _study(order)
     return run_unit(_STUDIES[order.token], method, seed)
@@ -260,7 +260,7 @@ def _study(order: Order) -> Study:
 
 
 def misunderstood(study: dict[str, Any], keys: Mapping[str, str]) -> str:
-    """Why a study cannot be run here as it was meant; empty if it can."""
+    """Return why a study cannot be run here with the same program; empty if it can."""
     for module in study["modules"]:
         try:
             imported(module, study["folders"])
@@ -286,7 +286,7 @@ def _content(future: Any, unit: Unit) -> bytes | None:
 
 
 def _versions(found: Mapping[str, Any]) -> dict[str, str]:
-    """Of a provenance, what must be the same on all workers."""
+    """Return the part of a provenance that must be the same on all workers."""
     return {**{name: found["versions"][name] for name in SAME}, "the source of tdlambda": found["source"]}
 
 

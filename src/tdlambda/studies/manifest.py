@@ -1,4 +1,4 @@
-"""The manifest of a directory of results: read without running anything that it names, and never somebody else's."""
+"""The manifest of a results directory; reading it runs no code that it names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MARKS = (b'"format"', b'"study"', b'"keys"')
 
 @dataclass(frozen=True)
 class Manifest:
-    """A study as it was run: for each method the key of its units, and the program that computed them if it is known.
+    """A study as it was run: the key of each method's units, and the program that computed them, if known.
 
-    The study is not trusted: what it names is not imported to look at results.
+    The study is not trusted: modules that it names are not imported to read results.
     """
 
     study: Study
@@ -29,12 +29,12 @@ class Manifest:
 
 
 def content_sum(manifest: Mapping[str, Any]) -> str:
-    """Of a manifest's content, however it is laid out."""
+    """Return a checksum of a manifest's content, independent of its formatting."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def read_manifest(directory: str | Path) -> Manifest:
-    """The manifest in a directory, checked."""
+    """Read and validate the manifest of a directory."""
     path = Path(directory) / NAME
     try:
         found = json.loads(path.read_bytes())
@@ -54,7 +54,7 @@ def read_manifest(directory: str | Path) -> Manifest:
 
 
 def refuse_foreign(directory: Path) -> None:
-    """Refuse a directory whose manifest.json is not of a study; one of ours that is damaged may be renewed."""
+    """Raise an error if manifest.json does not belong to a study; a damaged manifest of ours may be rewritten."""
     try:
         content = (directory / NAME).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -67,7 +67,7 @@ def refuse_foreign(directory: Path) -> None:
 
 
 def other_program(directory: Path, study: Study, keys: Mapping[str, str]) -> str:
-    """In a line, which methods' results here were computed by another program than this; empty if none were."""
+    """Return a line that names the methods whose results another program computed; empty if there are none."""
     try:
         old = read_manifest(directory)
     except ValueError:

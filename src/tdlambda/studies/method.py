@@ -1,4 +1,4 @@
-"""A way to learn, as a study declares it, and where its λ comes from in each cell."""
+"""A method of a study, and the source of its λ in each cell."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ _FIXED = ("Fixed", "PerState")
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn, over a grid.
+    """A method of a study: a learner and a rule for λ, over a grid of parameters.
 
     Parameters
     ----------
     learner
-        The name of a learner, such as "TrueOnlineTD" or "AutoTD"; or "module:name" of one of yours. In control, the
-        critic.
+        Name of a learner, such as "TrueOnlineTD" or "AutoTD", or "module:name" for your own. In control, the critic.
     rule
-        The name of a rule for λ: "auto", "meta", "greedy", or a class such as "Greedy" or "Meta.thesis". Without one, λ
+        Name of a rule for λ: "auto", "meta", "greedy", or a class such as "Greedy" or "Meta.thesis". Without a rule, λ
         is the learner's `lam`: a number, or one of the first three names.
     over
-        Names from the study's grid: a cell for each combination of their values.
+        Names from the study's grid; there is a cell for each combination of their values.
     options
-        Further arguments of the learner and the rule. A name that both have is written "rule.name" or "learner.name".
-        An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`. In control also the actor's,
-        such as "eta"; "actor.name" where the critic has that name too.
+        Further arguments of the learner and the rule. If both have an argument of the same name, write "rule.name" or
+        "learner.name". An encoder or a schedule is a table with its type: `{type = "OneHot", n = 16}`. In control also
+        arguments of the actor, such as "eta", or "actor.name" if the critic has an argument of that name.
     truth
-        What the error is measured against: "exact" (sampled, where there is no model), or "thesis" (as published).
+        Values to measure the error against: "exact" (sampled if there is no model) or "thesis" (as in Zhao 2020).
     about
-        A line for people.
+        One-line description.
 
     Examples
     --------
@@ -55,12 +54,12 @@ class Method:
     about: str = ""
 
     def __post_init__(self) -> None:
-        """Lists are as good as tuples."""
+        """Convert lists to tuples."""
         if isinstance(self.over, list):
             object.__setattr__(self, "over", tuple(self.over))
 
     def check(self, where: str) -> None:
-        """Refuse what is not even text; what the names mean is known when learners are built."""
+        """Validate the types; the names themselves are resolved when learners are built."""
         if not isinstance(self.learner, str):
             raise TypeError(f"{where}: learner must be a name; got {self.learner!r}")
         if self.rule is not None and not isinstance(self.rule, str):
@@ -70,12 +69,12 @@ class Method:
 
     @property
     def modules(self) -> dict[str, str]:
-        """Modules of the user's that its learner and its rule are in."""
+        """The user's modules that contain its learner and its rule."""
         named = {"learner": self.learner, "rule": self.rule}
         return {what: name.rpartition(":")[0] for what, name in named.items() if name is not None and ":" in name}
 
     def settings(self, cell: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-        """The rule for λ in a cell, None without one, and all other options: `lam = "auto"` means `rule = "auto"`."""
+        """Return the rule for λ in a cell (or None) and all other options; `lam = "auto"` means `rule = "auto"`."""
         options = {**self.options, **cell}
         for name in ("lam", "learner.lam"):
             lam = options.get(name)
@@ -85,7 +84,7 @@ class Method:
         return self.rule, options
 
     def fixed_lam(self, cell: Mapping[str, Any]) -> bool:
-        """Whether λ in a cell is given and stays as it is: a number, or one for each state.
+        """Return whether λ in a cell is given and constant: a number, or one for each state.
 
         >>> Method("TD", options={"lam": 0.5}).fixed_lam({}), Method("TD", "auto").fixed_lam({})
         (True, False)
@@ -101,7 +100,7 @@ class Method:
         return lam is not None and not isinstance(lam, str)
 
     def family(self, cell: Mapping[str, Any]) -> str:
-        """What decides λ in a cell: "fixed λ", "tunes itself", or "other" for a learner that takes no λ.
+        """Return how a cell chooses λ: "fixed λ", "tunes itself", or "other" for a learner without λ.
 
         >>> [Method(name).family({}) for name in ("TD", "AutoTD", "MonteCarlo")]
         ['fixed λ', 'tunes itself', 'other']

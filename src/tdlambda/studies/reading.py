@@ -1,4 +1,4 @@
-"""Studies in TOML files: those that come with the package, and yours; one may extend another."""
+"""Studies in TOML files, bundled or yours; a study may extend another."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BUNDLED = files("tdlambda.studies").joinpath("bundled")
 
 
 def bundled_names() -> list[str]:
-    """The studies that come with the package."""
+    """Return the names of the bundled studies."""
     return sorted(entry.name.removesuffix(".toml") for entry in _BUNDLED.iterdir() if entry.name.endswith(".toml"))
 
 
 def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any], list[str]]:
-    """A study's plain data, with what it extends, and the folders of these files but for ours.
+    """Read a study's plain data, merged with what it extends, and the folders of the user's files.
 
     `seen` are the files that extend it.
     """

@@ -1,4 +1,4 @@
-"""Run a study: what is missing of it, here on threads or on a Dask cluster, each unit written as it is finished."""
+"""Run the missing units of a study, on threads or on a Dask cluster; each unit is written when it is finished."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tdlambda.studies.store import Session, Store, unit_bytes
 from tdlambda.studies.study import Study
 
 CALIBRATION_SEED = 2**32 + 1
-"""Of the trajectory that speed is measured on; no study begins there."""
+"""Seed of the trajectory for speed measurements; no study uses it."""
 KEPT = {"prediction": ("lambdas",), "control": ("lambdas", "policy")}
-"""What a unit holds of its learners, beside their errors."""
+"""What a unit stores about its learners besides their errors."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to do: the seeds that each method still wants, and how long a unit of it takes on one core."""
+    """The missing seeds of each method, and the time that a unit of it takes on one core."""
 
     study: Study
     directory: Path
@@ -41,33 +41,33 @@ class Plan:
     seconds: dict[str, float]
     workers: int
     elsewhere: bool = False
-    """Whether on machines that may have to compile first, which the estimate leaves out."""
+    """Whether it runs on machines that may have to compile first; the estimate does not include that."""
 
     @property
     def wanted(self) -> dict[str, list[int]]:
-        """Of the methods that want any."""
+        """Missing seeds, for methods that have any."""
         return {method: seeds for method, seeds in self.missing.items() if seeds}
 
     @property
     def units(self) -> int:
-        """Units to do."""
+        """Number of missing units."""
         return sum(map(len, self.missing.values()))
 
     @property
     def lane_steps(self) -> int:
-        """Updates to make; in a study of episodes, about."""
+        """Number of updates to do; approximate if the study is measured in episodes."""
         runs = sum(len(seeds) * len(self.study.cells(name)) for name, seeds in self.missing.items())
         return runs * self.study.run_steps
 
     @property
     def estimate(self) -> float:
-        """Seconds that it should take, all workers busy."""
+        """Estimated time in seconds, with all workers busy."""
         return sum(len(self.missing[name]) * time for name, time in self.seconds.items()) / self.workers
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     directory: Path
     done: int
@@ -87,26 +87,26 @@ def run_study(
     progress: bool | None = None,
     announce: Callable[[Plan], None] | None = None,
 ) -> Outcome:
-    """Do what is missing of a study; run again after any interruption, it goes on where it was.
+    """Run the missing units of a study; call it again to resume after an interruption.
 
     Ctrl-C raises `td.Interrupted`, whose `result` is the outcome so far.
 
     Parameters
     ----------
     study
-        What to run.
+        The study to run.
     out
-        The directory of the results; by default "results/" and the study's name.
+        Directory for the results; by default "results/" and the study's name.
     methods
-        Which of the study's to run now; all by default.
+        Names of the methods to run now; all by default.
     workers
-        Threads on this machine, as many as there are processors by default.
+        Number of threads on this machine; by default one per processor.
     dask
-        The address of a Dask scheduler to send the units to, instead of running them here.
+        Address of a Dask scheduler to run the units on, instead of this machine.
     progress
-        Show progress; by default if somebody is watching.
+        Show a progress bar; by default if standard error is a terminal.
     announce
-        Called with the plan, speed measured, before work begins.
+        Called with the plan and its time estimate before the run starts.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def run_study(
     whole = Store(directory, study)
     study = study.but(methods=methods)
     for method in study.methods:
-        prepared(study, method)  # refuses what cannot be, before any work
+        prepared(study, method)  # validates everything before any work
     store = Store(whole.directory, study)
     if changed := other_program(directory, whole.study, whole.keys):
         print(changed, file=sys.stderr, flush=True)
@@ -156,7 +156,7 @@ def run_study(
             else:
                 interrupted = _run_here(study, plan.wanted, count, keep, bar)
     except KeyboardInterrupt:
-        interrupted = True  # told below, with what was done
+        interrupted = True  # raised below, with the outcome
     finally:
         took, done = time.perf_counter() - begun, sum(path.exists() for path in kept)
         with suppress(OSError):  # a full disk has been told of already
@@ -172,7 +172,7 @@ def run_study(
 
 
 def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
-    """A plan with its speed, from about so many seconds. It compiles, too, so that no unit has to wait for that."""
+    """Measure the speed of a plan, in about this many seconds; this also compiles the code that units need."""
     if not plan.wanted or (dask is not None and not seconds):
         return plan
     each = {method: calibrated(plan.study, method, seconds / len(plan.wanted)) for method in plan.wanted}
@@ -181,19 +181,19 @@ def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
 
 
 def _cluster() -> Any:
-    """What needs Dask, which few have."""
+    """Import the module that needs Dask."""
     from tdlambda.studies import cluster
 
     return cluster
 
 
 def run_unit(study: Study, method: str, seed: int) -> bytes:
-    """One method on one seed, on this thread: the content of its file."""
+    """Run one method on one seed, in this thread; return the content of its file."""
     return unit_bytes(study, method, _engine(study, method, [seed], threads=1, progress=False))
 
 
 def prepared(study: Study, method: str, truth: Truth | None = None) -> tuple[list[Any], Truth]:
-    """The learners (or agents) and the truth of a method, built once in a process; a truth that is given is kept."""
+    """Build the learners (or agents) and the truth of a method once per process; a given truth is used as it is."""
     key = study.key(method)
     if key not in _PREPARED or truth is not None:
         if len(_PREPARED) >= 64:
@@ -207,7 +207,7 @@ _PREPARED: dict[str, tuple[list[Any], Truth]] = {}
 
 
 def calibrated(study: Study, method: str, seconds: float) -> float:
-    """How long a unit takes on one core, from a run of about so many seconds."""
+    """Estimate how long a unit takes on one core, from a run of about this many seconds."""
     length, took = 64, 0.0
     while True:
         n = min(length, study.length)
@@ -222,7 +222,7 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
 def _run_here(
     study: Study, wanted: dict[str, list[int]], workers: int, keep: Callable[[str, int, bytes], None], bar: Progress
 ) -> bool:
-    """All units that are wanted, on threads; whether it was interrupted."""
+    """Run all missing units on threads; return whether the run was interrupted."""
     stop = threading.Event()
     with interruptible(stop):
         for method, seeds in wanted.items():
@@ -247,7 +247,7 @@ def _engine(
 
 
 def _run(study: Study, method: str, seeds: list[int], length: int, **options: Any) -> Result | ControlResult:
-    """A method on some seeds, for so many steps or episodes."""
+    """Run a method on some seeds, for a number of steps or episodes."""
     learners, truth = prepared(study, method)
     if study.kind == "control":
         return control.run(study.environment, learners, seeds, length, **options)

@@ -1,4 +1,4 @@
-"""How large a study may be, known before anything of it is built."""
+"""Limits on the size of a study, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 SEEDS, STEPS, POINTS, CELLS = 10**6, 10**15, 10**6, 10**5
 """At most: seeds; steps, which a float still counts one by one; points; cells of a method, each of them a learner."""
 ERRORS = 10**8
-"""Errors of one method on one seed, cells × points: 0.8 GB."""
+"""Largest number of errors of one method on one seed, cells × points: 0.8 GB."""
 _FEATURE = 32
-"""Bytes that a learner needs for a feature at least: its weight, its trace, and its places in the list of live ones."""
+"""Smallest number of bytes per feature of a learner: weight, trace, and entries in the list of live features."""
 _COUNTS = ("n", "hash_size", "tilings", "shape")
-"""Options of encoders that they ask for memory by, as they are built."""
+"""Options of encoders that determine their memory."""
 
 
 def check_cells(over: Iterable[str], grid: Mapping[str, Sequence[Any]], points: int, where: str) -> None:
-    """Refuse a method with too many cells, or too many errors to keep of them."""
+    """Raise an error if a method has too many cells, or too many errors to store."""
     lengths = {axis: len(grid[axis]) for axis in over}
     cells = math.prod(lengths.values())
     factors = " × ".join(f"{n:,} of {axis}" for axis, n in lengths.items())
@@ -32,7 +32,7 @@ def check_cells(over: Iterable[str], grid: Mapping[str, Sequence[Any]], points: 
 
 
 def check_memory(features: int, cells: int = 1) -> None:
-    """Refuse learners for which this machine has no memory."""
+    """Raise an error if the learners do not fit into this machine's memory."""
     needed, there = features * cells * _FEATURE, machine_memory()
     if needed > there:
         many = f"{cells:,} cells × {features:,} features need" if cells > 1 else f"{features:,} features need"
@@ -40,7 +40,7 @@ def check_memory(features: int, cells: int = 1) -> None:
 
 
 def check_encoder(options: Mapping[str, Any]) -> None:
-    """Refuse an encoder for which there is no memory, before it asks for it itself."""
+    """Raise an error if an encoder does not fit into memory, before it is built."""
     for name in _COUNTS:
         value = options.get(name, 0)
         for number in value if isinstance(value, list | tuple) else [value]:
@@ -49,7 +49,7 @@ def check_encoder(options: Mapping[str, Any]) -> None:
 
 
 def machine_memory() -> int:
-    """Bytes of memory; a terabyte where it is not known."""
+    """Return the bytes of memory; a terabyte if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX

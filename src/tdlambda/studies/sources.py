@@ -1,6 +1,6 @@
-"""The code that a study's numbers come from: modules of the user's, this package, and the packages that compute.
+"""The code that a study's numbers depend on: the user's modules, this package, and numerical packages.
 
-Only a study that is run imports modules; `trusted` is False in one that was read from a directory of results.
+Only running a study imports modules; a study read from a results directory has `trusted=False`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 import tdlambda
 
 COMPUTE = ("numpy", "numba", "llvmlite", "scipy")
-"""Packages on whose version numbers may depend."""
+"""Packages whose version may affect the results."""
 _BESIDE = ("cli", "report", "reproduction", "studies")
-"""Folders of ours that compute no result, but for `_COMPUTING`."""
+"""Folders of this package that compute no results, except for `_COMPUTING`."""
 _COMPUTING = {Path("studies", "building.py"), Path("reproduction", "declarations.py"), Path("reproduction", "truth.py")}
 _INSTALLED = {
     Path(path).resolve()
@@ -38,7 +38,7 @@ _INSTALLED = {
 
 @dataclass(frozen=True)
 class Source:
-    """A module's file as it was when it was imported: a digest, and the names that it imports."""
+    """A module's file when it was imported: its digest, and the names that it imports."""
 
     spec: Any
     digest: str
@@ -46,7 +46,7 @@ class Source:
 
 
 def imported(name: str, folders: Sequence[str] = ()) -> ModuleType:
-    """Import a module of the user's; what stands in `folders` is found first."""
+    """Import a user's module; `folders` are searched first."""
     for folder in reversed(folders):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -63,15 +63,15 @@ def imported(name: str, folders: Sequence[str] = ()) -> ModuleType:
 
 
 def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
-    """All that computes, by name: versions, and digests of sources.
+    """Return the versions of packages and digests of sources that results depend on, by name.
 
     Parameters
     ----------
     modules
-        Those that a method names, imported. Of what they import in turn, modules count that are not installed, or
-        belong to the same package.
+        Imported modules that a method names. Modules that they import are included if they are not installed, or belong
+        to the same package.
     task
-        The module of the task; one that was typed in rather than written into a file is not covered.
+        Module of the task; a task defined interactively, without a file, is not covered.
     """
     if task is not None and _file(task) is not None:
         modules = [*modules, task]
@@ -80,7 +80,7 @@ def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
 
 
 def differences(old: Mapping[str, str] | None, new: Mapping[str, str]) -> list[str]:
-    """The names of what differs between two programs."""
+    """Return the names of the parts that differ between two programs."""
     if old is None:
         return ["tdlambda"]  # before 0.2 programs were not noted
     return [name for name in {**old, **new} if old.get(name) != new.get(name)]
@@ -88,7 +88,7 @@ def differences(old: Mapping[str, str] | None, new: Mapping[str, str]) -> list[s
 
 @cache
 def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
-    """Of those sources of ours that compute: editing a report or a command leaves it as it is."""
+    """Return a digest of this package's computing sources; edits of a report or a command do not change it."""
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root)
@@ -98,7 +98,7 @@ def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
 
 
 def _sources(modules: Sequence[str]) -> dict[str, Source]:
-    """The modules that are named and, of all that they import, the user's own."""
+    """Return the named modules and, of all that they import, the user's own."""
     packages = {name.partition(".")[0] for name in modules}
     found: dict[str, Source] = {}
     todo = list(modules)
@@ -117,7 +117,7 @@ def _sources(modules: Sequence[str]) -> dict[str, Source]:
 
 
 def _source(name: str, file: Path) -> Source:
-    """What was read of a module when it was first seen; read anew if it was imported anew."""
+    """Return a module's source when it was first seen; it is read again if the module was imported again."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     known = _READ.get(name)
     if known is None or spec is None or known.spec is not spec:
@@ -132,7 +132,7 @@ _READ: dict[str, Source] = {}
 
 
 def _imports(content: bytes, package: str) -> Iterator[str]:
-    """Every module that a source may import, wherever in it; and the packages that these are in."""
+    """Return every module that a source may import anywhere, and their packages."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):  # machine code
@@ -151,7 +151,7 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
 
 
 def _file(name: str) -> Path | None:
-    """Where a module is; None if it is none, or has no file."""
+    """Return the file of a module; None if it is not a module or has no file."""
     try:
         module = sys.modules.get(name)
         place = getattr(module, "__file__", None) if module else getattr(find_spec(name), "origin", None)
@@ -161,7 +161,7 @@ def _file(name: str) -> Path | None:
 
 
 def _is_installed(top: str) -> bool:
-    """Whether a package came with Python or was installed."""
+    """Return whether a package came with Python or was installed."""
     file = _file(top)
     return top in sys.stdlib_module_names or (file is not None and not _INSTALLED.isdisjoint(file.resolve().parents))
 

@@ -1,4 +1,4 @@
-"""Honest numbers from runs: intervals, comparisons paired by seed, selection apart from reporting, sensitivity.
+"""Statistics of runs: intervals, comparisons paired by seed, selection separate from reporting, sensitivity.
 
 All methods of a study see the same trajectories, so two methods are compared seed by seed. Intervals are
 percentile bootstrap intervals over seeds, with a fixed stream of random numbers: the same runs, the same interval.
@@ -20,7 +20,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Summary:
-    """One cell: of `n` runs `diverged` did; the rest have this mean, std, standard error and 95 % interval."""
+    """Statistics of one cell: `diverged` of `n` runs diverged; the mean, std, … are of the others."""
 
     n: int
     diverged: int
@@ -33,9 +33,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A against B on the same seeds: the ratio of their means, and how often A is better; each with a 95 % interval.
+    """Paired comparison of A and B: the ratio of their means, and how often A is better, with 95 % intervals.
 
-    `n` counts the pairs in which neither diverged, `diverged` the others.
+    `n` is the number of pairs in which neither diverged, `diverged` the number of the others.
     """
 
     n: int
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
-    """Summarise the errors of one cell's runs; a run that diverged has an infinite error or none (NaN).
+    """Summarise the errors of one cell's runs; the error of a run that diverged is infinite or NaN.
 
     >>> cell = summary([1.0, 2.0, 3.0, float("inf")])
     >>> cell.n, cell.diverged, cell.mean, cell.std
@@ -69,7 +69,9 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
 
 
 def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
-    """Compare two methods' errors run by run: the k-th of each saw the same trajectory. Below 1, `a` is better.
+    """Compare the errors of two methods run by run; a ratio below 1 means that `a` is better.
+
+    The k-th runs of both methods must have seen the same trajectory.
 
     >>> found = compare([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
     >>> found.ratio, found.ratio_low, found.ratio_high, found.better
@@ -92,7 +94,7 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
 
 
 def rank(diverged: int, mean: float) -> tuple[bool, float]:
-    """By what cells are ordered, the best first: those in which no run diverged, then by the mean of the others.
+    """Return a sort key for cells, best first: cells without divergence come first, then the smaller mean.
 
     >>> min([(0, 3.0), (1, 1.0), (0, 2.0)], key=lambda cell: rank(*cell))
     (0, 2.0)
@@ -101,15 +103,15 @@ def rank(diverged: int, mean: float) -> tuple[bool, float]:
 
 
 def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
-    """The configuration with the least mean error on the tuning seeds, and its errors on the reporting seeds.
+    """Return the configuration with the smallest mean error on the tuning seeds, and its reporting errors.
 
     Parameters
     ----------
     errors
         [configuration, seed]; a configuration that diverged on a tuning seed is not chosen, unless all did.
     tuning, reporting
-        Places of seeds along the second axis. They must not overlap: to choose and report on the same runs, as tables
-        in print often do, is `hindsight`.
+        Indices of seeds along the second axis. They must not overlap; use `hindsight` to choose and report on the same
+        runs, as published tables often do.
 
     >>> choose([[1.0, 1.0, 9.0], [2.0, 2.0, 2.0]], tuning=[0, 1])
     (0, array([9.]))
@@ -128,9 +130,9 @@ def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | 
 
 
 def hindsight(errors: ArrayLike, drop_diverged: bool = False) -> tuple[int, Floats]:
-    """The configuration with the least mean error, chosen on the very runs that are reported. Too good to be true.
+    """Return the configuration with the smallest mean error, chosen on the runs that are reported; biased downwards.
 
-    With `drop_diverged` means are over the runs that did not diverge, however few: even better, and less true.
+    With `drop_diverged`, means are over the runs that did not diverge, however few, which biases them further.
 
     >>> hindsight([[1.0, float("inf")], [2.0, 2.0]])[0], hindsight([[1.0, float("inf")], [2.0, 2.0]], True)[0]
     (1, 0)
@@ -141,9 +143,9 @@ def hindsight(errors: ArrayLike, drop_diverged: bool = False) -> tuple[int, Floa
 
 
 def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> float:
-    """Over how many decades of a parameter the mean error stays within `factor` of the best; 0: at the best alone.
+    """Return over how many decades of a parameter the mean error stays within `factor` of the best.
 
-    Only the stretch that holds the best value counts.
+    Only the interval around the best value counts; 0 means the best value alone.
 
     >>> sensitivity([1e-3, 1e-2, 1e-1, 1.0], [3.0, 1.5, 1.0, 9.0])
     1.0
@@ -177,7 +179,7 @@ def _least(table: Floats, drop_diverged: bool = False) -> int:
 
 
 def _interval(a: Floats, b: Floats | None, level: float) -> tuple[float, float]:
-    """A percentile bootstrap interval of the mean of `a`, or of mean a / mean b with runs drawn together."""
+    """Return a percentile bootstrap interval of mean a, or of mean a / mean b with paired resampling."""
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1; got {level}")
     drawn = _resamples(a.size)
@@ -191,5 +193,5 @@ def _interval(a: Floats, b: Floats | None, level: float) -> tuple[float, float]:
 
 @lru_cache(8)
 def _resamples(n: int) -> Floats:
-    """How large a share each of n runs has in each resample [resample, run]."""
+    """Return the weight of each of n runs in each resample [resample, run]."""
     return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n

@@ -1,4 +1,4 @@
-"""Results on disk: a Parquet file for each method and seed, written once and whole, checked when it is read.
+"""Results on disk: one Parquet file per method and seed, written atomically and verified when it is read.
 
     DIR/manifest.json                              the study, versions, machine, time; which units belong to it
     DIR/units/METHOD-KEY/000017.parquet            a row for each cell of the grid, on seed 17
@@ -59,26 +59,26 @@ machine, which may even have our host name, mean nothing here."""
 
 
 class DamagedError(Exception):
-    """A file that is not what was written, or not what it is taken for."""
+    """A file whose content was altered, or does not match its name."""
 
 
 class UnreadableError(OSError):
-    """A file that cannot be read now, for a reason that says nothing of its content."""
+    """A file that cannot be read now, for a reason unrelated to its content."""
 
 
 class Store:
-    """The directory of a study's results."""
+    """The results directory of a study."""
 
     def __init__(self, directory: str | Path, study: Study, keys: Mapping[str, str] | None = None) -> None:
         self.directory, self.study = Path(directory), study
         self.keys = {method: study.key(method) for method in study.methods} if keys is None else dict(keys)
 
     def path(self, method: str, seed: int) -> Path:
-        """Where a unit is or will be."""
+        """Return the path of a unit."""
         return self.directory / "units" / f"{method}-{self.keys[method]}" / f"{seed:06d}.parquet"
 
     def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
-        """The seeds that each method still wants; and the damaged files found, which are set aside."""
+        """Return the missing seeds of each method, and the damaged files, which are set aside."""
         self._tidy()
         damaged: list[Path] = []
         wanted: dict[str, list[int]] = {}
@@ -97,7 +97,7 @@ class Store:
         return wanted, [self.set_aside(path) for path in damaged]
 
     def set_aside(self, path: Path) -> Path:
-        """Move a file out of the way, without overwriting another."""
+        """Move a file to set-aside/, without overwriting another."""
         place = self.directory / "set-aside"
         place.mkdir(parents=True, exist_ok=True)
         new = place / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}"
@@ -106,18 +106,18 @@ class Store:
         return new
 
     def _tidy(self) -> None:
-        """Remove what a process was writing when it was killed, long ago."""
+        """Remove old temporary files of processes that were killed while writing."""
         for path in self.directory.rglob(f"{_UNFINISHED}-*"):
             with suppress(OSError):  # another process has been faster, or it is not ours to remove
                 if time.time() - path.stat().st_mtime > _SURELY_DEAD:
                     path.unlink()
 
     def write(self, method: str, seed: int, content: bytes) -> None:
-        """Keep a unit."""
+        """Write a unit."""
         write_whole(self.path(method, seed), content)
 
     def write_manifest(self) -> None:
-        """What is here, for people and programs."""
+        """Write the manifest of this directory."""
         manifest = {
             "format": FORMAT, "study": self.study.to_dict(), "keys": self.keys,
             "code": {method: self.study.code(method) for method in self.study.methods},
@@ -132,7 +132,7 @@ class Store:
 
 
 def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> bytes:
-    """One seed's result as a Parquet file: a row for each cell."""
+    """Return one seed's results as the bytes of a Parquet file, one row per cell."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -164,9 +164,9 @@ def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> byt
 
 
 def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """A unit, checked: its sum, before anything is made of its bytes, and that it is the one its name says.
+    """Read and verify a unit: its checksum, before the bytes are parsed, and that the content matches the name.
 
-    `cells` are the method's, as `Study.stored` has them: a row for each.
+    `cells` are the method's cells as returned by `Study.stored`, one per row.
     """
     try:
         table, about = _checked(path.read_bytes())
@@ -187,9 +187,9 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
 
 
 def read_table(content: bytes, columns: list[str] | None = None) -> pa.Table:
-    """A unit's table, read in this thread.
+    """Read a unit's table in this thread.
 
-    PyArrow's own threads may hold the last reference to `content` while Python ends, which aborts the process.
+    PyArrow's own threads may hold the last reference to `content` at interpreter exit, which aborts the process.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -199,7 +199,7 @@ def read_table(content: bytes, columns: list[str] | None = None) -> pa.Table:
 
 
 def _checked(content: bytes) -> tuple[pa.Table, Any]:
-    """The table in a unit's bytes and what it says of itself; a ValueError if they are not what was written."""
+    """Parse and verify a unit's table and metadata; raise ValueError if the bytes were altered."""
     import pyarrow as pa
 
     footer = _footer(content)
@@ -222,15 +222,15 @@ def _footer(content: bytes) -> int:
 
 
 def load_results(directory: str | Path) -> pl.DataFrame:
-    """All results of the study in a directory, finished or not: a row for each method, cell and seed.
+    """Load all results in a directory, finished or not, as a data frame: one row per method, cell and seed.
 
-    Columns: `method`, `learner`, `rule` (null where none gives λ); the parameters of the grid (null where a method has
-    none of it; text where names are among the values, such as λ = "0.5" and "auto"); `seed`;
-    `diverged_at` (-1: it did not); `tail` (the final error), `area` (the mean of the whole curve), `final` (at the last
-    step), all infinite after divergence; `curve`, at the steps of the manifest's `curve_steps`; `lambdas`, the final λ
-    of each state (of a grid of observations, where there are no states). In a study of control, errors are costs: minus
-    the mean return, and `area` is that after the warm-up; `policy` is the greedy action at each of these observations.
-    Damaged files are left out with a warning; `tdlambda run` redoes them.
+    Columns: `method`, `learner`, `rule` (null without a rule); the grid parameters (null for methods that do not use
+    them; text if there are names among the values, such as λ = "0.5" and "auto"); `seed`;
+    `diverged_at` (-1 if it did not diverge); `tail` (the final error), `area` (the mean of the whole curve), `final`
+    (at the last step), all infinite after divergence; `curve`, at the manifest's `curve_steps`; `lambdas`, the final λ
+    of each state (on a grid of observations if there are no states). In a control study, errors are costs, minus the
+    mean return, and `area` covers the steps after the warm-up; `policy` is the greedy action at each observation.
+    Damaged files are skipped with a warning; `tdlambda run` recomputes them.
 
     Examples
     --------
@@ -268,9 +268,9 @@ def load_results(directory: str | Path) -> pl.DataFrame:
 
 
 def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
-    """λ on the way, as it was kept while the study ran: by method, of each cell [moment, observation].
+    """Load λ over time as recorded during the study: by method, for each cell, [moment, observation].
 
-    Of the study's first seed, at the steps of `Study.moments`; a method that was not followed is missing.
+    It belongs to the study's first seed, at the steps of `Study.moments`. Methods that were not followed are missing.
     """
     store = Store(directory, *study_and_keys(directory))
     found, moments = {}, len(store.study.moments)
@@ -285,18 +285,18 @@ def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
 
 
 def load_study(directory: str | Path) -> Study:
-    """The study whose results a directory holds. Nothing that it names is imported before it is run."""
+    """Load the study of a results directory. Modules that it names are not imported until it is run."""
     return study_and_keys(directory)[0]
 
 
 def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
-    """The study of a directory, and the key of each of its methods."""
+    """Return the study of a directory, and the key of each method."""
     found = read_manifest(directory)
     return found.study, found.keys
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all: to a temporary name, flushed, renamed."""
+    """Write a file atomically: to a temporary name, flushed, then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f"{_UNFINISHED}-{socket.gethostname()}-{os.getpid()}-{uuid4().hex}"
     try:
@@ -311,7 +311,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 class Session:
-    """A note of one sitting: when, where, with what, and how far it came."""
+    """The record of one session: time, host, program and progress."""
 
     def __init__(self, directory: Path, **about: Any) -> None:
         now = time.time_ns()
@@ -322,17 +322,17 @@ class Session:
         self.note(state="preparing")
 
     def at_work(self) -> None:
-        """All is compiled, work begins."""
+        """Record that compilation is done and work begins."""
         self.note(state="running", at_work=_now())
 
     def note(self, **what: Any) -> None:
-        """Add to it and write it down."""
+        """Update the record and write it."""
         self.about |= {**what, "noted": _now()}
         write_whole(self.path, json.dumps(self.about, indent=2, ensure_ascii=False).encode())
 
 
 def provenance() -> dict[str, Any]:
-    """With what, on what."""
+    """Return the versions, the host and the processor."""
     packages = ("numpy", "numba", "scipy", "pyarrow", "polars")
     own = {"python": platform.python_version(), "tdlambda": tdlambda.__version__}
     return {

@@ -1,4 +1,4 @@
-"""A study: a task, ways to learn it over grids of parameters, how often, how long, and what is measured."""
+"""A study: a task, methods over grids of parameters, seeds, run length, and what is measured."""
 
 from __future__ import annotations
 
@@ -49,66 +49,65 @@ from tdlambda.tasks.base import Task
 from tdlambda.tasks.registry import NAMESPACE
 
 FORMAT = 1
-"""Of the files; results of another format are not read."""
+"""Version of the file format; results of another version are not read."""
 _SEEDS = 2**32
-"""From here on seeds are for sampled truths and for measuring speed."""
+"""Seeds from here on are reserved for sampled truths and speed measurements."""
 _OF_PREDICTION: dict[str, Any] = {"score": "value", "average": None, "episodes": None}
-"""What only prediction has, with the defaults: as long as these hold, a study's definition is what it was without."""
+"""Fields that only prediction has, with their defaults; default values are not part of a study's definition."""
 _WORDS = {"value": "error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
-"""Errors in a word."""
+"""Short names of the errors."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment as it is declared.
+    """The declaration of an experiment.
 
     Parameters
     ----------
     name
-        Letters, digits and . + - _, a letter or digit first: it names the directory of the results.
+        Name of the study and of its results directory: letters, digits and . + - _, beginning with a letter or digit.
     task, preset, task_options
         As for `td.make`.
     methods
-        By name.
+        Methods by name.
     grid
-        Values by the name of a parameter, for the methods that are declared over it.
+        Values of each grid parameter, for the methods declared over it.
     seeds, seed
-        How many trajectories, and the number of the first.
+        Number of trajectories, and the first seed.
     steps
-        Transitions of each.
+        Length of each trajectory, in transitions.
     episodes
-        Episodes of each, in place of steps. Points are then numbers of episodes, at most one for each.
+        Length of each trajectory in episodes, instead of steps. Points are then episodes, at most one per episode.
     points
-        How many times the error is read, evenly up to the last step.
+        Number of points at which the error is read, evenly spaced up to the last step.
     score
-        What error: "value", "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
+        Error measure: "value", "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
     average
-        "before" or "after": each point is the mean over all steps since the last one, of the error before or after each
-        update, and `area` the mean over all steps. By default a point is the error at that step.
+        "before" or "after": each point is the mean error over all steps since the last point, before or after each
+        update, and `area` is the mean over all steps. By default a point is the error at that step.
     tail
-        The share of the points, at the end, whose mean is the final error.
+        Share of the points, in (0, 1], at the end of the run; the final error is the mean over them.
     curve
-        How many points of the learning curve are kept, evenly; all points of the tail are.
+        Number of points of the learning curve to store, evenly spaced; all points of the tail are stored too.
     follow
-        Whether λ of the first seed is kept on the way, at up to 48 of the points, for the report: a byte each.
+        Whether to record λ of the first seed over time, at up to 48 of the points, for the report; one byte each.
     warm_up
-        The share of the steps in which rules that adapt leave λ as it is and, in control, policies are frozen.
+        Share of the steps, in [0, 1), during which adaptive rules keep λ fixed and, in control, policies are frozen.
     kind
-        "prediction", where the error of values is measured; or "control", where agents act and what is measured is a
-        cost, minus the return.
+        "prediction" measures value errors; "control" lets agents act and measures a cost, minus the return.
     agent
         In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
-        `td.Sarsa` and `td.QLambda` where a method's learner is one of these.
+        `td.Sarsa` or `td.QLambda` for methods whose learner is one of these.
     title
-        For people.
+        Title for the report.
     modules
-        Python modules to import first: those that register tasks of yours.
+        Python modules to import first, for example those that register your tasks.
     quick
-        What a small version changes: any of `seeds`, `steps`, `episodes`, `points`, `grid`, `methods` (names).
+        Changes for the small version: any of `seeds`, `steps`, `episodes`, `points`, `grid`, `methods` (names).
     folders
-        Where modules of yours are looked for first; a study that is read from a file looks beside it.
+        Folders searched first for your modules; for a study read from a file, the file's folder.
     trusted
-        Whether its modules may be imported; False as long as a study from `td.studies.load_study` is only looked at.
+        Whether its modules may be imported; False for a study from `td.studies.load_study`, until it is run.
 
     Examples
     --------
@@ -149,7 +148,7 @@ class Study:
     trusted: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be, naming the field."""
+        """Validate the fields; errors name the field."""
         check_name(self.name, "name")
         if not isinstance(self.task, str):
             raise TypeError(f"task must be the id of one; got {self.task!r}")
@@ -190,7 +189,7 @@ class Study:
             sizes.check_cells(method.over, self.grid, self.points, where)
 
     def _check_measure(self) -> None:
-        """What is measured, and when."""
+        """Validate the fields that say what is measured, and when."""
         choice(self.score, "score", *SCORES)
         if self.average is not None:
             choice(self.average, "average", "before", "after")
@@ -211,13 +210,13 @@ class Study:
 
     @classmethod
     def load(cls, source: str | Path) -> Self:
-        """A study from a TOML file, or a bundled one by its name: see `td.studies.bundled`."""
+        """Load a study from a TOML file, or a bundled study by name: see `td.studies.bundled`."""
         data, folders = read(source)
         return cls.from_dict({"folders": folders, **data})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A study from plain data, as in its TOML file."""
+        """Build a study from plain data, as in its TOML file."""
         data = dict(data)
         check_known(data, _declared(cls), "the study")
         for needed in ("name", "task", "methods"):
@@ -236,7 +235,7 @@ class Study:
         return cls(**{**data, "methods": methods})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, from which `from_dict` makes the same study."""
+        """Return plain data from which `from_dict` builds the same study."""
         plain = {name: getattr(self, name) for name in _declared(type(self))}
         plain["methods"] = {
             name: {f.name: getattr(method, f.name) for f in fields(method)} for name, method in self.methods.items()
@@ -247,7 +246,7 @@ class Study:
     def but(
         self, *, methods: Iterable[str] | None = None, grid: Mapping[str, Any] | None = None, **changes: Any
     ) -> Self:
-        """The same study with other sizes, some of the methods alone, or other values in the grid."""
+        """Return a copy with other sizes, a subset of the methods, or other grid values."""
         if methods is not None:
             names = names_in(methods, "methods")
             for name in names:
@@ -262,14 +261,14 @@ class Study:
         return replace(self, **changes)
 
     def small(self) -> Self:
-        """The quick version, under a name of its own; refused if the study declares none."""
+        """Return the quick version, under its own name; raise ValueError if the study declares none."""
         if not self.quick:
             raise ValueError(f"quick: {self.name} declares no quick version")
         return self.but(**{"name": f"{self.name}-quick", "quick": {}, **self.quick})
 
     @cached_property
     def environment(self) -> Task[Any]:
-        """The task itself."""
+        """The task."""
         self._import_modules()
         with saying("task"):
             if self.kind == "control" and self._task_id not in TASKS:
@@ -283,9 +282,8 @@ class Study:
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
-                    f"with; write one of {listed(TASKS)}, register one of yours by @td.tasks.register in one of the "
-                    f"study's "
-                    "modules, or learn in the environment itself: td.train"
+                    f"with; write one of {listed(TASKS)}, register your own with @td.tasks.register in one of the "
+                    "study's modules, or train an agent in the environment itself: td.train"
                 )
             return make(self.task, self.preset, **self.task_options)
 
@@ -294,12 +292,12 @@ class Study:
         return self.task.removeprefix(f"{NAMESPACE}/")
 
     def cells(self, method: str) -> list[dict[str, Any]]:
-        """What each cell of a method's grid sets."""
+        """Return the parameter values of each cell of a method's grid."""
         over = self.methods[method].over
         return [dict(zip(over, values, strict=True)) for values in product(*(self.grid[axis] for axis in over))]
 
     def fixed_lam(self, method: str, cell: Mapping[str, Any]) -> bool:
-        """Whether λ in this cell of a method is given and stays as it is; every other cell is no "fixed λ".
+        """Return whether λ in this cell of a method is given and constant.
 
         >>> import tdlambda as td
         >>> both = td.studies.Method("TD", over=("lam",), options={"alpha": 0.1})
@@ -310,15 +308,15 @@ class Study:
         return self.methods[method].fixed_lam(cell)
 
     def family(self, method: str, cell: Mapping[str, Any]) -> str:
-        """What decides λ in this cell: "fixed λ", "tunes itself", or "other" for a learner that takes no λ."""
+        """Return how this cell chooses λ: "fixed λ", "tunes itself", or "other" for a learner without λ."""
         return self.methods[method].family(cell)
 
     def stored(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """A cell as results hold it: a parameter with names among its values is text throughout, "0.5" or "auto"."""
+        """Return a cell as results store it: a parameter with text among its values is stored as text throughout."""
         return {axis: str(value) if axis in self._text else value for axis, value in cell.items()}
 
     def stored_cells(self, method: str) -> list[dict[str, Any]]:
-        """All cells of a method as results hold them, in their order."""
+        """Return all cells of a method as results store them, in order."""
         return [self.stored(cell) for cell in self.cells(method)]
 
     @cached_property
@@ -326,7 +324,7 @@ class Study:
         return {axis for axis, values in self.grid.items() if any(isinstance(value, str) for value in values)}
 
     def agents(self, method: str) -> list[Any]:
-        """In control, the agent of each cell; refused if it does not fit the task."""
+        """Return the agent of each cell, in control; raise an error if one does not fit the task."""
         self._import_those_of(method)
         declared, warm_up, task = self.methods[method], (self.warm_up, self.steps), self.environment
         with saying(f"methods.{method}"):
@@ -337,7 +335,7 @@ class Study:
         return built
 
     def learners(self, method: str) -> list[Learner]:
-        """The learner of each cell; refused if it does not fit the task."""
+        """Return the learner of each cell; raise an error if one does not fit the task."""
         if self.kind == "control":
             raise ValueError(f"kind: {self.name} is a study of control, which has `agents`")
         self._import_those_of(method)
@@ -352,14 +350,14 @@ class Study:
         return built
 
     def _of_each(self, method: str, build: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
-        """What is built of each cell; refused after the first where there is no memory for all."""
+        """Build something for each cell; raise an error after the first if memory does not suffice for all."""
         first, *rest = self.cells(method)
         built = [build(first)]
         sizes.check_memory(built[0].features.size, 1 + len(rest))
         return built + [build(cell) for cell in rest]
 
     def truth(self, method: str) -> Truth:
-        """What the method's error is measured against; in control, nothing."""
+        """Return the true values that the method's error is measured against; none in control."""
         if self.kind == "control":
             return no_truth()
         name = self.methods[method].truth
@@ -374,11 +372,11 @@ class Study:
         return {}
 
     def key(self, method: str) -> str:
-        """A hash of all that the method's results depend on, but for the seed: what is declared, and the program."""
+        """Return a hash of everything except the seed that the results depend on: the declaration and the program."""
         return _hash({"declared": self.definition(method), "code": self.code(method) if self.trusted else None})
 
     def definition(self, method: str) -> str:
-        """A hash of what the study declares of a method, whatever program runs it."""
+        """Return a hash of what the study declares about a method, independent of the program."""
         declared = self.methods[method]
         chosen = {name: getattr(self, name) for name in _OF_PREDICTION if getattr(self, name) != _OF_PREDICTION[name]}
         return _hash(chosen | {
@@ -390,20 +388,20 @@ class Study:
         })  # fmt: skip
 
     def code(self, method: str) -> dict[str, str]:
-        """The program that computes a method's results: versions of packages, and digests of the modules it uses."""
+        """Return the program that computes a method's results: package versions, and digests of its modules."""
         self._import_modules()
         self._import_those_of(method)
         known = TASKS.get(self._task_id)
         return code([*self.modules, *self.methods[method].modules.values()], known.build.__module__ if known else None)
 
     def _import_modules(self) -> None:
-        """Import `modules`; where results are only looked at, the task must be one that is known already."""
+        """Import `modules`, unless the study is not trusted; the task must then be registered already."""
         with saying("modules"):
             for module in self.modules if self.trusted else ():
                 imported(module, self.folders)
 
     def _import_those_of(self, method: str) -> None:
-        """Import the modules that a method's learner and rule are in; refused where results are only looked at."""
+        """Import the modules of a method's learner and rule; raise an error if the study is not trusted."""
         for what, module in self.methods[method].modules.items():
             with saying(f"methods.{method}: {what}"):
                 if not self.trusted:
@@ -417,67 +415,67 @@ class Study:
 
     @property
     def quantity(self) -> str:
-        """What is measured, in a word: an error or, in control, a cost."""
+        """Short name of what is measured: an error or, in control, a cost."""
         return "cost" if self.kind == "control" else _WORDS[self.score]
 
     @property
     def unit(self) -> str:
-        """What runs are measured in: "steps" or "episodes"."""
+        """Unit of the run length: "steps" or "episodes"."""
         return "steps" if self.episodes is None else "episodes"
 
     @property
     def length(self) -> int:
-        """How many of them."""
+        """Length of a run in that unit."""
         return self.steps if self.episodes is None else self.episodes
 
     @cached_property
     def run_steps(self) -> int:
-        """Transitions of a run; in a study of episodes, where runs differ, of the first seed's."""
+        """Number of transitions of a run; if measured in episodes, of the first seed's run."""
         if self.episodes is None:
             return self.steps
         return int(episode_ends(self.environment, self.seed, self.episodes)[-1])
 
     @property
     def read_at(self) -> Ints:
-        """The steps, or episodes, after which the error is read."""
+        """Steps or episodes after which the error is read."""
         n = self.points
         return np.unique(np.round(np.linspace(self.length / n, self.length, n)).astype(np.int64))
 
     @property
     def moments(self) -> Ints:
-        """The steps, or episodes, after which λ is kept where a seed is followed."""
+        """Steps or episodes after which λ of a followed seed is recorded."""
         return self.read_at[moments_of(self.read_at)]
 
     def followed(self, method: str) -> tuple[int, ...]:
-        """The seeds of which a method's λ is kept on the way: the first, where any cell tunes it."""
+        """Return the seeds for which a method's λ is recorded: the first one, if any cell tunes λ."""
         moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
         return (self.seed,) if self.follow and moves else ()
 
     @property
     def tail_points(self) -> int:
-        """How many of them are the tail."""
+        """Number of points in the tail."""
         return max(1, round(self.tail * self.points))
 
     @property
     def area_points(self) -> int:
-        """How many of them are the area: all; in control those after the warm-up, for before it nothing differs."""
+        """Number of points in the area: all; in control those after the warm-up, before which methods are equal."""
         if self.kind == "prediction":
             return self.points
         return max(1, int((self.read_at > int(self.warm_up * self.steps)).sum()))
 
     @property
     def kept(self) -> Ints:
-        """Indices of the points that the learning curve keeps, ascending.
+        """Indices of the points that the learning curve stores, ascending.
 
-        With m = min(curve, points): for each k = 1 … m the point within half a point of k · points / m (of two that are
-        equally near, either), and every point of the tail.
+        With m = min(curve, points): for each k = 1 … m the point nearest to k · points / m (either one in a tie), and
+        every point of the tail.
         """
         n = self.points
         evenly = np.round(np.linspace(n / min(self.curve, n), n, min(self.curve, n))).astype(np.int64) - 1
         return np.unique(np.concatenate([evenly, np.arange(n - self.tail_points, n)]))
 
     def __repr__(self) -> str:
-        """In a line."""
+        """Return a one-line summary."""
         what = ", ".join(f"{name} {len(self.cells(name))} cells" for name in self.methods)
         return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.length:,} {self.unit}>"
 
@@ -487,12 +485,12 @@ def _hash(content: Any) -> str:
 
 
 def _declared(cls: type[Study]) -> list[str]:
-    """The fields that a study is written down with."""
+    """Return the fields that are stored with a study."""
     return [f.name for f in fields(cls) if f.name != "trusted"]
 
 
 def bundled() -> dict[str, Study]:
-    """The studies that come with the package.
+    """Return the studies that come with the package, by name.
 
     >>> sorted(bundled())[:2]
     ['every-step-size', 'frozenlake']

@@ -1,6 +1,6 @@
-"""What a directory of results says of a study that is being run: how far, how fast, what is best so far.
+"""Watch a running study through its results directory: progress, speed, and the best cells so far.
 
-Only reads. A file is opened once, and again only if it has changed: looking every second costs little.
+Watching is read-only. A file is opened once, and again only if it changes, so that polling every second is cheap.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Mark = tuple[int, int]
 
 @dataclass(frozen=True)
 class Best:
-    """The cell with the least mean final error so far, in hindsight; one in which no run diverged if there is any."""
+    """The cell with the smallest mean final error so far, in hindsight; cells without divergence are preferred."""
 
     settings: dict[str, Any]
     n: int
@@ -41,7 +41,7 @@ class Best:
 
 @dataclass(frozen=True)
 class MethodState:
-    """How far a method is; `runs` is cells times the seeds read so far, of which `diverged` did."""
+    """Progress of a method; `runs` is cells × seeds read so far, of which `diverged` diverged."""
 
     name: str
     about: str
@@ -55,7 +55,7 @@ class MethodState:
 
 @dataclass(frozen=True)
 class Sitting:
-    """A session at work, by its own note; while it compiles, it is `preparing`."""
+    """A running session, from its own record; it is `preparing` while it compiles."""
 
     host: str
     since: str
@@ -65,24 +65,24 @@ class Sitting:
 
 @dataclass(frozen=True)
 class State:
-    """A study at one moment.
+    """The state of a study at one moment.
 
     Attributes
     ----------
     study, title, quantity
-        Its name, what it says of itself, and what it measures; empty as long as there is no manifest.
+        Name, title and measured quantity; empty until there is a manifest.
     done, wanted, read
-        Units that are there, that there should be, and of those that are there, how many have been read.
+        Number of finished units, of all units, and of finished units that have been read.
     units_per_minute, lane_steps_per_second, seconds_left
-        Of late, and about; None where nobody is at work, and before those at work have finished a unit.
+        Recent speed and estimated time left; None if no session is running, or before it has finished a unit.
     seconds_since
-        The last unit was finished.
+        Seconds since the last unit was finished.
     unit
-        What `steps` counts: "steps" or "episodes".
+        Unit of `steps`: "steps" or "episodes".
     damaged, set_aside
-        Files that are damaged, which `tdlambda run` redoes; and how many were found before.
+        Damaged files, which `tdlambda run` recomputes; and the number of files set aside earlier.
     unreadable
-        Why files cannot be read now that may be good ones; they are tried again the next time.
+        Reasons why some files cannot be read now; they are tried again the next time.
     """
 
     directory: str
@@ -107,13 +107,13 @@ class State:
 
     @property
     def finished(self) -> bool:
-        """Whether all units are there, and whole."""
+        """Whether all units are present and undamaged."""
         return 0 < self.wanted == self.done == self.read
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """What is kept of a file: its cells' final errors, and which diverged; nothing of a damaged one."""
+    """What is kept of a file: the final errors of its cells, and which diverged; nothing if it is damaged."""
 
     mark: _Mark
     tail: Floats | None
@@ -121,12 +121,12 @@ class _Unit:
 
 
 class Watcher:
-    """Looks at a directory of results, as often as asked.
+    """A watcher of a results directory.
 
     Parameters
     ----------
     directory
-        Where a study is run, or is about to be: an empty one is in order, one with other things in it is refused.
+        Results directory of a study. It may still be empty; other content raises an error.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Watcher:
         self._best: dict[str, tuple[list[_Mark], Best]] = {}
 
     def look(self, seconds: float | None = None) -> State:
-        """The state now; new files are read for about so many seconds, and the rest the next time."""
+        """Return the current state; reading new files stops after about this many seconds."""
         declared = self._declaration()
         if declared is None:
             return State(str(self.directory))

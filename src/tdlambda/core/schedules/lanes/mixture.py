@@ -9,7 +9,7 @@ class MixtureLoops(Places):
     """Loops over features that a mixture needs. V is estimate 0, and the safe one estimate 1."""
 
     def mixing(self) -> list[str]:
-        """After all estimates have learnt: which of them begin again, then V, where it has changed or everywhere."""
+        """After all estimates have learned: which of them begin again, then V, where it has changed or everywhere."""
         if not self.model.mixture:
             return []
         self.parts += [self._runaways(), self._again(), self._mixed()]

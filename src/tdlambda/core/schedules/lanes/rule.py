@@ -207,5 +207,5 @@ class RuleLoops(Places):
         return lines
 
     def after(self) -> list[str]:
-        """What the rule does when all estimates have learnt."""
+        """What the rule does when all estimates have learned."""
         return [line for p in self.model.phases if p.where in ("after x", "all") for line in self.phase(p)]

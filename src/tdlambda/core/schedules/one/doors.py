@@ -54,7 +54,7 @@ def update_index({given}, lam{cut}, s_, s_next_, reward, gamma, rho, ended_):
 def update_many(
     {given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, terminated_, truncated_
 ):
-    """Transitions in order, all checked before the first is learnt; λ of each, or one. The status, and its row."""
+    """Transitions in order, all checked before the first is learned; λ of each, or one. The status, and its row."""
     status_, at_ = first_bad(reward, gamma, rho)
     if status_ != OK:
         return status_, at_

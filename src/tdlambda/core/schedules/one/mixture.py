@@ -18,7 +18,7 @@ class Mixture:
     body: list[str]
 
     def mix(self) -> None:
-        """After all estimates have learnt: which of them begin again, then V, where it has changed or everywhere."""
+        """After all estimates have learned: which of them begin again, then V, where it has changed or everywhere."""
         w, (safe, *_) = self.first, self.model.mixture
         self.body += ["everywhere_, most_ = turning, RUNAWAY * limit_"]
         for k in self.model.restarting:
