@@ -22,10 +22,13 @@ from typing import Any, Literal
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
-from tdlambda.control.greedy import EpsilonGreedy
+from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
+from tdlambda.learners.learning import Policy
+from tdlambda.learners.step_size import Alpha
+from tdlambda.rules import Lam
 
 EXPLORING = EpsilonGreedy(0.3)
 """Default behaviour policy."""
@@ -57,12 +60,12 @@ class QLambda(ActionValues):
         self,
         features: Encoder,
         actions: int,
-        alpha: Any = None,
-        lam: Any = 0.9,
+        alpha: Alpha | None = None,
+        lam: Lam = 0.9,
         *,
         form: Literal["watkins", "peng"] = "watkins",
         algorithm: type[Algorithm] = TrueOnlineTD,
-        behavior: Any = EXPLORING,
+        behavior: GreedyPolicy | Policy = EXPLORING,
         **options: Any,
     ) -> None:
         self.kind = choice(form, "form", "watkins", "peng")

@@ -19,11 +19,14 @@ from typing import Any, Literal
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
-from tdlambda.control.greedy import EpsilonGreedy, Falling
+from tdlambda.control.greedy import EpsilonGreedy, Falling, GreedyPolicy
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
+from tdlambda.learners.learning import Policy
+from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
+from tdlambda.rules import Lam
 
 EXPLORING = EpsilonGreedy(Falling(0.2, 0.0, over=20_000))
 """Default policy of `Sarsa`: greedy in the limit, which convergence to optimal values requires."""
@@ -56,13 +59,13 @@ class Sarsa(ActionValues):
         self,
         features: Encoder,
         actions: int,
-        alpha: Any = None,
-        lam: Any = 0.9,
+        alpha: Alpha | None = None,
+        lam: Lam = 0.9,
         *,
         target: Literal["sampled", "expected"] = "sampled",
         algorithm: type[Algorithm] = TrueOnlineTD,
-        policy: Any = EXPLORING,
-        behavior: Any = None,
+        policy: GreedyPolicy | Policy = EXPLORING,
+        behavior: GreedyPolicy | Policy | None = None,
         correction: str | TraceCorrection = "importance",
         clear: bool = False,
         **options: Any,
