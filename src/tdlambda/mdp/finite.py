@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
-from tdlambda.mdp import (
-    dynamics,
-    values,
-)
+from tdlambda.mdp import dynamics, values
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.policy import Policy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
@@ -93,11 +90,7 @@ class FiniteMDP:
 
     @classmethod
     def from_table(
-        cls,
-        table: dynamics.Table | gym.Env[Any, Any],
-        *,
-        discount: ArrayLike = 1.0,
-        start: ArrayLike | None = None,
+        cls, table: dynamics.Table | gym.Env[Any, Any], *, discount: ArrayLike = 1.0, start: ArrayLike | None = None
     ) -> Self:
         """Build the model from a Gymnasium toy-text environment or its table `env.unwrapped.P`.
 
@@ -203,21 +196,13 @@ class FiniteMDP:
         return PolicyView(self, policy, behavior)
 
     def v(
-        self,
-        policy: Policy | None = None,
-        *,
-        method: Literal["direct", "iterative"] = "direct",
-        theta: float = 1e-12,
+        self, policy: Policy | None = None, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12
     ) -> Floats:
         """State values of a policy: `under(policy).v()`."""
         return self.under(policy).v(method=method, theta=theta)
 
     def q(
-        self,
-        policy: Policy | None = None,
-        *,
-        method: Literal["direct", "iterative"] = "direct",
-        theta: float = 1e-12,
+        self, policy: Policy | None = None, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12
     ) -> Floats:
         """Action values of a policy: `under(policy).q()`."""
         return self.under(policy).q(method=method, theta=theta)

@@ -83,21 +83,11 @@ class PolicyView:
 
     # ---- values ----------------------------------------------------------------------------------------------
 
-    def v(
-        self,
-        *,
-        method: Literal["direct", "iterative"] = "direct",
-        theta: float = 1e-12,
-    ) -> Floats:
+    def v(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
         """State values v = r_π + P_π Γ v, by a linear solve, or by sweeps until no value changes by more than θ."""
         return values.state_values(self.mdp, self.policy, method, theta)
 
-    def q(
-        self,
-        *,
-        method: Literal["direct", "iterative"] = "direct",
-        theta: float = 1e-12,
-    ) -> Floats:
+    def q(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
         """Action values q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action]."""
         return values.action_values(self.mdp, self.v(method=method, theta=theta))
 
@@ -107,12 +97,7 @@ class PolicyView:
 
     # ---- where the policy goes -------------------------------------------------------------------------------
 
-    def state_distribution(
-        self,
-        *,
-        method: Literal["direct", "iterative"] = "direct",
-        theta: float = 1e-12,
-    ) -> Floats:
+    def state_distribution(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
         """The true on-policy distribution d over all states: dᵀP̃ = dᵀ, terminal rows of P̃ replaced by d₀.
 
         Terminal states count: each episode enters one once. See `error_weights` for d without them.
@@ -130,22 +115,13 @@ class PolicyView:
     # ---- λ-returns and their errors --------------------------------------------------------------------------
 
     def lambda_return(
-        self,
-        V: ArrayLike,
-        lam: ArrayLike,
-        correction: returns.Correction = "per-decision",
+        self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction = "per-decision"
     ) -> returns.LambdaMoments:
         """Mean and variance, from each state, of the λ-return that bootstraps from `V`: see `mdp.returns`."""
         return returns.moments(self._recursion(V, lam, correction))
 
     @quiet
-    def value_error(
-        self,
-        V: ArrayLike,
-        *,
-        weights: ArrayLike | None = None,
-        half: bool = True,
-    ) -> float:
+    def value_error(self, V: ArrayLike, *, weights: ArrayLike | None = None, half: bool = True) -> float:
         """Overall value error, ½ Σ d(s) (V(s) - v(s))²; without the ½ by `half=False`."""
         V = per_state(V, self.mdp.n_states, "V")
         square: Floats = self._weights(weights) * (V - self._v) ** 2
@@ -187,12 +163,7 @@ class PolicyView:
             integer(horizon, "horizon", 1)
         return objective.gradient(problem, kind, horizon)
 
-    def meta_minimizer(
-        self,
-        V: ArrayLike,
-        lam: ArrayLike,
-        correction: returns.Correction = "per-decision",
-    ) -> Floats:
+    def meta_minimizer(self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction = "per-decision") -> Floats:
         """META's one-step minimiser, (V-L)(V-M) / ((V-L)² + Var[G^λ]) at each state, not clipped; 0 for 0/0."""
         moments = self.lambda_return(V, lam, correction)
         V = per_state(V, self.mdp.n_states, "V")
@@ -243,59 +214,33 @@ class PolicyView:
         X = linear.feature_table(self.mdp, features)
         return linear.system(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction, emphatic)
 
-    def td_fixed_point(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike,
-    ) -> Floats:
+    def td_fixed_point(self, features: ArrayLike, lam: ArrayLike) -> Floats:
         """The weights w with A w = b, the only possible limit of TD(λ) (the minimum-norm w if there are many)."""
         return self.linear_system(features, lam).td_fixed_point()
 
-    def gtd_fixed_point(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike,
-    ) -> Floats:
+    def gtd_fixed_point(self, features: ArrayLike, lam: ArrayLike) -> Floats:
         """The weights that minimise the MSPBE, the limit of GTD(λ) (the minimum-norm w if there are many)."""
         return self.linear_system(features, lam).gtd_fixed_point()
 
     def etd_fixed_point(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike,
-        *,
-        interest: ArrayLike = 1.0,
-        beta: ArrayLike | None = None,
+        self, features: ArrayLike, lam: ArrayLike, *, interest: ArrayLike = 1.0, beta: ArrayLike | None = None
     ) -> Floats:
         """The limit of emphatic TD(λ) (the minimum-norm w if there are many)."""
         system = self.linear_system(features, lam, method="etd", interest=interest, beta=beta)
         return system.td_fixed_point()
 
-    def mspbe(
-        self,
-        weights: ArrayLike,
-        features: ArrayLike,
-        lam: ArrayLike,
-    ) -> float:
+    def mspbe(self, weights: ArrayLike, features: ArrayLike, lam: ArrayLike) -> float:
         """Mean-square projected Bellman error of V = X w: (b - A w)ᵀ C⁻¹ (b - A w)."""
         return self.linear_system(features, lam).mspbe(np.asarray(weights, dtype=np.float64))
 
     def emphasis(
-        self,
-        lam: ArrayLike,
-        *,
-        interest: ArrayLike = 1.0,
-        beta: ArrayLike | None = None,
+        self, lam: ArrayLike, *, interest: ArrayLike = 1.0, beta: ArrayLike | None = None
     ) -> emphasis.Emphasis:
         """The follow-on f(s) = d(s) E[F|s] and the emphasis m(s) = d(s) E[M|s] of emphatic TD(λ)."""
         return emphasis.emphasis(self.mdp, self._lam(lam), self.policy, self.behavior, *self._emphatic(interest, beta))
 
     def expected_trace(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike,
-        *,
-        correction: corrections.Correction = "importance",
+        self, features: ArrayLike, lam: ArrayLike, *, correction: corrections.Correction = "importance"
     ) -> Floats:
         """z(s) = E[e|s] of the trace e = γλ c⁻ e + x, [state, feature]; 0 where the behaviour policy never goes.
 
@@ -304,12 +249,7 @@ class PolicyView:
         X = linear.feature_table(self.mdp, features)
         return linear.expected_trace(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction)
 
-    def lambda_discrepancy(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike = 1.0,
-        other: ArrayLike = 0.0,
-    ) -> float:
+    def lambda_discrepancy(self, features: ArrayLike, lam: ArrayLike = 1.0, other: ArrayLike = 0.0) -> float:
         """‖v_λ - v_λ'‖_d of the fixed points of TD(λ) and TD(λ') on-policy (Allen et al. 2024).
 
         `features` are often observations, one integer for each state. If they are Markov, it is 0 for any two λ.
@@ -360,11 +300,7 @@ class PolicyView:
         """Gain and bias of the policy, without discount; an episode that ends restarts at once."""
         return average.average_reward(self.mdp, self.policy)
 
-    def differential_fixed_point(
-        self,
-        features: ArrayLike,
-        lam: ArrayLike,
-    ) -> average.DifferentialFixedPoint:
+    def differential_fixed_point(self, features: ArrayLike, lam: ArrayLike) -> average.DifferentialFixedPoint:
         """The fixed point of differential TD(λ): weights (of minimum norm if there are many) and average reward."""
         X = linear.feature_table(self.mdp, features)
         return average.differential_fixed_point(self.mdp, X, self._lam(lam), self.policy, self.behavior)
@@ -383,22 +319,12 @@ class PolicyView:
             return self._error_weights
         return np.where(self.mdp.terminal, 0.0, per_state(weights, self.mdp.n_states, "weights", 0))
 
-    def _recursion(
-        self,
-        V: ArrayLike,
-        lam: ArrayLike,
-        correction: returns.Correction,
-    ) -> returns.Recursion:
+    def _recursion(self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction) -> returns.Recursion:
         V = per_state(V, self.mdp.n_states, "V")
         return returns.recursion(self.mdp, V, self._lam(lam), self.policy, self.behavior, correction)
 
     def _problem(
-        self,
-        V: ArrayLike,
-        lam: ArrayLike,
-        correction: returns.Correction,
-        weights: ArrayLike | None,
-        half: bool,
+        self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction, weights: ArrayLike | None, half: bool
     ) -> objective.Problem:
         recursion = self._recursion(V, lam, correction)
         scale = 0.5 if half else 1.0
