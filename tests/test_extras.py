@@ -102,6 +102,8 @@ STUDIES = 'need polars and pyarrow: pip install "tdlambda[studies]"'
 NAMED = {
     "td.charts.lines": CHARTS,
     "td.control.LearningCurve().plot()": CHARTS,
+    "td.Sarsa(ring.features, 2).plot(ring)": CHARTS,
+    "td.ActorCritic(td.TD(ring.features, 0.1), td.control.Softmax(2), 0.1).plot(ring)": CHARTS,
     "td.studies.load_results('.')": f"results of studies {STUDIES}",
     "td.report.load_overview('.')": f"results of studies {STUDIES}",
     "td.studies.run_study(td.studies.bundled()['frozenlake'])": f"studies {STUDIES}",

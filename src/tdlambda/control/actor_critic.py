@@ -17,6 +17,7 @@ from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.policy import Policy
 from tdlambda.control.softmax import Softmax
+from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states
@@ -167,6 +168,7 @@ class ActorCritic:
 
     def plot(self, env: Any) -> Any:
         """Return an Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
+        need("charts", "charts")
         from tdlambda.control.drawing import policy_map  # Altair is slow to import: not before it is needed
 
         return policy_map(self, env)

@@ -197,7 +197,7 @@ class ReturnLearner(BatchLearner):
         features: Encoder,
         alpha: float | OneOver,
         lam: Lam,
-        room: int,
+        room: int = 0,
         *,
         initial: ArrayLike = 0.0,
         bound: float = 1e3,
@@ -288,21 +288,6 @@ class EpisodeLearner(ReturnLearner):
     """Base class of learners that store an episode and learn at its end (`_finish`); memory grows with its length."""
 
     columns: ClassVar[str] = "reward gamma rho lam v_next"
-
-    def __init__(
-        self,
-        features: Encoder,
-        alpha: float | OneOver,
-        lam: Lam,
-        *,
-        initial: ArrayLike = 0.0,
-        bound: float = 1e3,
-        on_divergence: Literal["raise", "flag"] = "raise",
-        dtype: Literal["float64", "float32"] = "float64",
-    ) -> None:
-        super().__init__(
-            features, alpha, lam, 0, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
-        )
 
     @abstractmethod
     def _finish(self, n: int) -> bool:
