@@ -207,7 +207,7 @@ def _half_width(x: Floats, level: float) -> float:
 
 
 def _share_interval(share: float, n: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share of n pairs."""
+    """The interval of Wilson (1927) for a share of n pairs."""
     z2 = float(scipy.special.ndtri((1 + level) / 2)) ** 2
     middle, half = share + z2 / (2 * n), np.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
     return float(max(0.0, middle - half) / (1 + z2 / n)), float(min(1.0, (middle + half) / (1 + z2 / n)))
