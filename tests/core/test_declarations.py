@@ -134,7 +134,10 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
         ({"trace_scale": "beta"}, "beta: must be among sizes"),
         ({"ranges": {"cap": positive}}, "ranges: unknown cap; the numbers besides alpha are none"),
         ({"ranges": {"cap": positive}, "parameters": "reg"}, "ranges: unknown cap; the numbers besides alpha are reg"),
-        ({"ranges": {"alpha": positive}, "sizes": "alpha beta"}, "ranges: unknown alpha; the numbers besides"),
+        (
+            {"ranges": {"alpha": positive}, "sizes": "alpha beta"},
+            "ranges: unknown alpha; the numbers besides alpha are beta",
+        ),
         ({"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.w"}}, "cannot read 'xx': 'x.w'; write row.x"),
         (
             {"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.x"}, "keeps": {"decay": "xx"}},
@@ -149,7 +152,10 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
         ({**FEATURE, "feature": staticmethod(returns_a_number)}, "feature must return rows; it returns change"),
         ({"before": staticmethod(length)}, "before needs feature"),
         ({**FEATURE, "before": staticmethod(length), "before_at": "z"}, 'before_at must be "x" or "live"; got \'z\''),
-        ({**FEATURE, "before": staticmethod(length_ahead)}, 'x_next, which needs before_at = "live"'),
+        (
+            {**FEATURE, "before": staticmethod(length_ahead)},
+            'before has the argument x_next, which needs before_at = "live"',
+        ),
         (
             {**FEATURE, "before": staticmethod(changes_what_is_summed)},
             "before must not have a dot product of a row that it returns: w",
@@ -194,7 +200,7 @@ def plain_lambda(v_next):
         ({"dots": {"v_next": "W.x'"}, "step": staticmethod(plain_lambda)}, "cannot read 'v_next': \"W.x'\""),
         ({"estimates": {"M": ("reward", "gamma_next", "rho", "lam_next")}}, "estimates must start with V"),
         ({"estimates": {"V": ("reward", "gamma_next", "rho")}}, "must have a reward"),
-        ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "V has unknown square; return it"),
+        ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "estimates: V has unknown square; return"),
         ({"phases": {"step": "everywhere"}}, "phases: 'everywhere'"),
     ],
 )
@@ -217,7 +223,8 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
             return (along,)
 
     WithoutDecay(td.features.OneHot(3), alpha=0.5).update(0, 1.0, 1, gamma=1.0)
-    with pytest.raises(TypeError, match=r"LambdaMixture needs 'e' .*, which WithoutDecay does not declare"):
+    message = "LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not declare"
+    with pytest.raises(TypeError, match=message):
         WithoutDecay(td.features.OneHot(3), alpha=0.5, lam="auto")
 
 

@@ -207,7 +207,12 @@ LEAVE = [[0.0, 1.0], [0.0, 0.0]]
         (LEAVE, sparse.eye_array(3), {}, r"rewards of action 0 must have shape \(2, 2\)"),
         ([[0.0, 0.9], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities must sum to 1; got 0\.9"),
         ([[0.0, 1.1], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities must sum to 1; got 1\.1"),
-        (np.array([[[0, 1.0], [0, 0]], [[0, 0], [0, 0]]]), [0, 0], {}, "state 0, action 1: prob.* sum to 1; got 0"),
+        (
+            np.array([[[0, 1.0], [0, 0]], [[0, 0], [0, 0]]]),
+            [0, 0],
+            {},
+            "state 0, action 1: probabilities must sum to 1; got 0",
+        ),
         ([[0.0, NAN], [0, 0]], [0, 0], {}, "state 0, action 0, next state 1: probability.*nan"),
         ([[0.0, INF], [0, 0]], [0, 0], {}, "state 0, action 0, next state 1: probability.*inf"),
         ([[-0.1, 1.1], [0, 0]], [0, 0], {}, r"state 0, action 0, next state 0: probability.*negative; got -0\.1"),
