@@ -222,7 +222,7 @@ LEAVE = [[0.0, 1.0], [0.0, 0.0]]
             LEAVE,
             [2, 0],
             {"squared_rewards": [3.9, 0]},
-            r"squared_rewards must be at least .* 2\.0; got 3\.9",
+            r"state 0.*squared_rewards must be at least the square .* 2\.0; got 3\.9",
         ),
         (LEAVE, [2, 0], {"squared_rewards": [NAN, 0]}, "state 0, action 0, next state 1: reward must be finite"),
         (LEAVE, [0, 0], {"discount": 1.1}, r"discount of state 0 is 1\.1; it must be in \[0, 1\]"),

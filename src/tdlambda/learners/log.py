@@ -126,7 +126,9 @@ def _values(table: Any, field: str, name: Any, first: int) -> Array:
         return _column(table, field, name, first)
     if field in ("obs", "reward", "next_obs") or not isinstance(name, bool | int | float | np.generic):
         other = {"obs": " or a list of names", "reward": "", "next_obs": " or a list of names"}
-        raise TypeError(f"{field} must be the name of a column{other.get(field, ' or a number')}; got {name!r}")
+        raise TypeError(
+            f"{field} must be the name of a column{other.get(field, ' or one value for all rows')}; got {name!r}"
+        )
     return np.asarray(name)
 
 
@@ -150,7 +152,7 @@ def _column(table: Any, field: str, name: str, first: int) -> Array:
     names = _names(table)
     if name not in names:
         raise ValueError(
-            f"{field}: the table has no column {name!r}; its columns are {', '.join(map(str, names))}. Pass {field}="
+            f"{field}: the table has no column {name!r}; pass {field}= one of its columns, {', '.join(map(str, names))}"
         )
     column = table.column(name) if _has(table, "column") else table[name]
     for gaps in ("isna", "is_null"):

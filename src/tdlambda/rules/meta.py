@@ -97,6 +97,7 @@ class Meta(WithEstimates):
         "v": "V.x", "v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "l": "L.x", "l_next": "L.x'", "s_next": "S.x'",
         "uz": "u.z",
     }  # fmt: skip
+    # `worth` and `spread` are the adjoints y₁ and y₂; `c` and `delta` are c and δ of the step into x_t.
     keeps = {"rho_acc": 1.0, "worth": 0.0, "spread": 0.0, "c": 0.0, "delta": 0.0}
     options = ("corrected", "gradient", "newton", "reach", "in_range", "older_worth", "older_spread")
 
