@@ -119,7 +119,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     bound
         Positive factor: a prediction has diverged when it exceeds `bound` times the largest value that the rewards and
         discounts so far allow. That value is the largest reward divided by 1 - γ, or multiplied by ten times the
-        longest episode; for a variance, its square.
+        length of the longest episode, whichever is less; for a variance, its square.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype

@@ -39,7 +39,7 @@ def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
 
 @cache
 def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
-    """A declaration whose step is the algorithm's own, followed by the update of r̄.
+    """A declaration whose step is the algorithm's own step together with the update of r̄.
 
     The generated code passes centred rewards to the step of any declaration that has a `center`.
     """

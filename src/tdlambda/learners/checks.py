@@ -185,7 +185,8 @@ class _Checks:
     def check_clone(self) -> None:
         learner = self.after(self.past)
         twin = learner.clone()
-        _require(twin is not learner and type(twin) is type(learner), "clone must return a new learner, of equal type")
+        new = twin is not learner and type(twin) is type(learner)
+        _require(new, "clone must return a new learner of the same type")
         self.same(twin, learner, "a clone must be equal")
         before = self.state(twin)
         _learn(learner, self.rest)
