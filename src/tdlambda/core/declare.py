@@ -285,7 +285,7 @@ class Rule(Declaration):
     """The rule's functions, in order, and where each is called: see `PHASES`. If a function is called at features, its
     results that are not rows are summed over these features, and `{name}_count` is the number of features."""
     closes: ClassVar[Any] = None
-    """A function (since, size, ended, *shared) that returns whether to call the phase "all" at this step. `since` is
+    """A function (since, size, ended, shared parameters) → whether to call the phase "all" at this step. `since` is
     the number of steps since the last call, `size` the number of features, `ended` whether the episode ends."""
     inputs = RULE_INPUTS
 
