@@ -111,7 +111,7 @@ def trajectory_operator(
         Z += (target.T @ before - after).T
         before, reach, was_ahead = after, 2 * lasting[paths.pair] * kind.bound(paths.memory), ahead
         ahead = float((reach @ paths.weight).max(initial=0.0))
-        # Half of the tolerance is for paths omitted along the way, the other half for ending the sum.
+        # At most half of the tolerance is spent on paths omitted along the way, the rest on ending the sum.
         spend = min(budget / 2 * max(0.0, was_ahead - ahead) / first, max(0.0, budget / 2 - left_out))
         paths, lost = paths.without_least(reach, budget - left_out if ahead <= budget - left_out else spend)
         left_out += lost
