@@ -261,7 +261,7 @@ def test_what_eta_must_be(wrong: float) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="centering must be a"):
         td.TD(td.features.OneHot(2), 0.1, centering="yes")
-    with pytest.raises(TypeError, match="centering: DifferentialTD has mean of its own; leave centering at None"):
+    with pytest.raises(TypeError, match="centering must be None: DifferentialTD already declares mean"):
         td.DifferentialTD(td.features.OneHot(2), 0.1, centering=0.1)
     critic = td.TD(td.features.OneHot(2), 0.1, centering=0.1)
     with pytest.raises(ValueError, match='td_error="after" needs a critic whose rewards are not centred'):

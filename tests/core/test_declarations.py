@@ -109,52 +109,58 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"step": staticmethod(unknown_argument)}, "step asks for 'momentum'"),
-        ({"step": staticmethod(loses_decay)}, "step must return what it keeps, decay"),
-        ({"step": staticmethod(returns_an_expression)}, "list of different names"),
+        ({"step": staticmethod(unknown_argument)}, "step has an unknown argument 'momentum'"),
+        ({"step": staticmethod(loses_decay)}, "step must return all numbers of keeps and holds; decay is missing"),
+        ({"step": staticmethod(returns_an_expression)}, "list of distinct names"),
         ({"step": staticmethod(returns_early)}, "its only return"),
         ({"step": staticmethod(has_defaults)}, "no defaults"),
         ({"step": staticmethod(takes_self)}, "staticmethod"),
-        ({"step": staticmethod(reserved_result)}, "'lane': generated code needs this name"),
-        ({"step": staticmethod(no_along)}, "updates: 'along' is neither returned by step nor an input"),
+        ({"step": staticmethod(reserved_result)}, "'lane': generated code uses this name"),
+        ({"step": staticmethod(no_along)}, "updates: unknown coefficient 'along'; return it from step"),
         ({"step": lambda v, decay: (v, decay)}, "plain function"),
         ({"updates": "e = keep * e + rho x\nw += along e"}, "cannot read"),
         ({"updates": "e keep e + rho x"}, "cannot read 'e keep e"),
-        ({"updates": "q = keep e + rho x"}, "assigns to 'q', which is no row"),
+        ({"updates": "q = keep e + rho x"}, "assigns to 'q', which is not a row"),
         ({"updates": "e = keep e\ne += rho x"}, "a second time"),
-        ({"updates": "w += along z"}, "z are the features of a rule"),
-        ({"updates": ""}, "say how rows change"),
+        ({"updates": "w += along z"}, "updates: z is for rules only"),
+        ({"updates": ""}, "declare either updates (equations) or feature"),
         ({"dots": {"v": "w.x", "v_next": "w.y"}}, "cannot read 'v_next': 'w.y'"),
-        ({"dots": {"v": "w.x", "v_next": "w.x'", "rho": "e.x"}}, "rho: a name means one thing"),
-        ({"keeps": {"decay": "nothing"}}, "keeps: 'decay' must begin with"),
-        ({"weight_rows": "w w"}, "w: a name means one thing"),
-        ({"weight_rows": "w_"}, "'w_': a name is letters"),
+        ({"dots": {"v": "w.x", "v_next": "w.x'", "rho": "e.x"}}, "rho: declared twice, or the name of an input"),
+        ({"keeps": {"decay": "nothing"}}, "keeps: 'decay' must start as"),
+        ({"weight_rows": "w w"}, "w: declared twice, or the name of an input"),
+        ({"weight_rows": "w_"}, "'w_': a name must be a Python identifier without _"),
         ({"weight_rows": ""}, "weight_rows"),
         ({"sizes": "beta"}, "sizes must begin with alpha"),
-        ({"trace_scale": "beta"}, "beta: not among sizes"),
-        ({"ranges": {"cap": positive}}, "ranges: cap is not declared; its numbers are none"),
-        ({"ranges": {"cap": positive}, "parameters": "reg"}, "ranges: cap is not declared; its numbers are reg"),
-        ({"ranges": {"alpha": positive}, "sizes": "alpha beta"}, "ranges: alpha is not declared; its numbers are beta"),
+        ({"trace_scale": "beta"}, "beta: must be among sizes"),
+        ({"ranges": {"cap": positive}}, "ranges: unknown cap; the numbers besides alpha are none"),
+        ({"ranges": {"cap": positive}, "parameters": "reg"}, "ranges: unknown cap; the numbers besides alpha are reg"),
+        (
+            {"ranges": {"alpha": positive}, "sizes": "alpha beta"},
+            "ranges: unknown alpha; the numbers besides alpha are beta",
+        ),
         ({"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.w"}}, "cannot read 'xx': 'x.w'; write row.x"),
         (
             {"dots": {"v": "w.x", "v_next": "w.x'", "xx": "x.x"}, "keeps": {"decay": "xx"}},
-            "keeps: 'decay' must begin with a number or a dot product of a row; got 'xx'",
+            "keeps: 'decay' must start as a number or a dot product of a row; got 'xx'",
         ),
         ({"dots": {"v": "w.x", "v_next": "w.x'", "yx": "x'.x"}}, "write row.x, row.x', row.row, x.x, x.x' or x'.x'"),
-        ({"holds": {"mean": 0.0}}, "step must return what it keeps, mean"),
-        ({"holds": {"decay": 0.0}}, "decay: a name means one thing"),
-        ({"starts": {"e": 1.0}}, "e: lasting_rows and starts are about weight_rows"),
-        ({"lasting_rows": "u e"}, "e, u: lasting_rows and starts are about weight_rows"),
-        ({"feature": staticmethod(at_feature)}, "say how rows change"),
-        ({**FEATURE, "feature": staticmethod(returns_a_number)}, "feature must return rows; it returns change"),
-        ({"before": staticmethod(length)}, "before goes with feature"),
+        ({"holds": {"mean": 0.0}}, "step must return all numbers of keeps and holds; mean is missing"),
+        ({"holds": {"decay": 0.0}}, "decay: declared twice, or the name of an input"),
+        ({"starts": {"e": 1.0}}, "e: lasting_rows and starts must be among weight_rows"),
+        ({"lasting_rows": "u e"}, "e, u: lasting_rows and starts must be among weight_rows"),
+        ({"feature": staticmethod(at_feature)}, "declare either updates (equations) or feature"),
+        ({**FEATURE, "feature": staticmethod(returns_a_number)}, "feature must return rows only; got change"),
+        ({"before": staticmethod(length)}, "before needs feature"),
         ({**FEATURE, "before": staticmethod(length), "before_at": "z"}, 'before_at must be "x" or "live"; got \'z\''),
-        ({**FEATURE, "before": staticmethod(length_ahead)}, 'before asks for x_next; write before_at = "live"'),
+        (
+            {**FEATURE, "before": staticmethod(length_ahead)},
+            'before has the argument x_next, which needs before_at = "live"',
+        ),
         (
             {**FEATURE, "before": staticmethod(changes_what_is_summed)},
-            "before asks for a dot product of w, which it changes",
+            "before must not have a dot product of a row that it returns: w",
         ),
-        ({**FEATURE, "before": staticmethod(of_a_result)}, "before asks for 'along', which is not declared"),
+        ({**FEATURE, "before": staticmethod(of_a_result)}, "before has an unknown argument 'along'"),
     ],
 )
 def test_what_no_schedule_could_use_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
@@ -192,9 +198,9 @@ def plain_lambda(v_next):
     [
         ({"dots": {"v": "V.x", "v_next": "V.x'"}, "step": staticmethod(no_lambda)}, "must return lam_next"),
         ({"dots": {"v_next": "W.x'"}, "step": staticmethod(plain_lambda)}, "cannot read 'v_next': \"W.x'\""),
-        ({"estimates": {"M": ("reward", "gamma_next", "rho", "lam_next")}}, "must begin with V"),
+        ({"estimates": {"M": ("reward", "gamma_next", "rho", "lam_next")}}, "estimates must start with V"),
         ({"estimates": {"V": ("reward", "gamma_next", "rho")}}, "must have a reward"),
-        ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "is given square"),
+        ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "estimates: V has unknown square; return"),
         ({"phases": {"step": "everywhere"}}, "phases: 'everywhere'"),
     ],
 )
@@ -217,7 +223,8 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
             return (along,)
 
     WithoutDecay(td.features.OneHot(3), alpha=0.5).update(0, 1.0, 1, gamma=1.0)
-    with pytest.raises(TypeError, match="LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not have"):
+    message = "LambdaMixture needs 'e' of the algorithm, which WithoutDecay does not declare"
+    with pytest.raises(TypeError, match=message):
         WithoutDecay(td.features.OneHot(3), alpha=0.5, lam="auto")
 
 

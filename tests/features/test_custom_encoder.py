@@ -77,7 +77,8 @@ def test_bad_result(returned: Any, error: type[Exception], message: str) -> None
 
 
 def test_params_cannot_be_stored() -> None:
-    with pytest.raises(TypeError, match="Custom's function cannot be stored as plain data; got <function"):
+    message = "Custom cannot be stored as plain data, because it contains a function: <function"
+    with pytest.raises(TypeError, match=message):
         Custom(identity, size=3).get_params()
 
 

@@ -187,7 +187,7 @@ def test_tiles_for_all_equals_tiles_for_each() -> None:
         ({"tiles": 0}, ValueError, "tiles must be at least 1; got 0"),
         ({"tiles": 1.5}, TypeError, r"tiles must be an integer; got 1\.5"),
         ({"tiles": "8"}, TypeError, "tiles must be an integer; got '8'"),
-        ({"tiles": 2**53 + 1}, ValueError, r"tiles must be at most 2\*\*53, the precision of an observation; got 9"),
+        ({"tiles": 2**53 + 1}, ValueError, r"tiles must be at most 2\*\*53, the precision of float64; got 9"),
         ({"tiles": [4, 2**60]}, ValueError, r"tiles\[1\] must be at most 2\*\*53, .*; got 1152921504606846976"),
         ({"tiles": [4, 0]}, ValueError, r"tiles\[1\] must be at least 1; got 0"),
         ({"tiles": [4, 4.5]}, TypeError, r"tiles\[1\] must be an integer; got 4\.5"),

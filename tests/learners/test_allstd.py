@@ -96,7 +96,7 @@ def test_the_rest_of_a_stream_is_left_out_and_bad_input_refused() -> None:
     with pytest.raises(TypeError, match="features"):
         td.learners.choose_lambda(steps, 3)  # type: ignore[arg-type]
     one = int(np.flatnonzero(steps.terminated)[0]) + 3
-    with pytest.raises(ValueError, match="two episodes"):
+    with pytest.raises(ValueError, match="at least two finished episodes"):
         td.learners.choose_lambda(
             td.mdp.Transitions(*(getattr(steps, f.name)[:one] for f in fields(steps))), walk.features
         )

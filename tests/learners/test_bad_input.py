@@ -121,7 +121,7 @@ def test_parameters_of_one_learner_only() -> None:
     for wrong in ({"by": "episodes"}, {"scale": 0.0}, {"offset": -1.0}, {"power": -1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             td.steps.OneOver(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="λ for each state"):
+    with pytest.raises(TypeError, match="obs must be integers, states, because lam is per state"):
         td.TD(td.features.Dense(2), 0.1, [0.5, 0.5]).update_many(
             np.zeros((2, 2)), [0.0, 0.0], np.zeros((2, 2)), gamma=1.0
         )

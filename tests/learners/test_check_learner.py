@@ -319,15 +319,15 @@ class CannotTakeZero(Base):
 BROKEN: dict[type, str] = {
     SkipsAStep: "update_many must do what update does",
     ForgetsBetweenChunks: "update_many must not depend on how a stream is cut",
-    SharesItsWeights: "must not reach its clone",
+    SharesItsWeights: "updating the learner must not change its clone",
     ClonesWithoutTraces: "a clone must be equal",
     ResetsItsWeights: "reset must keep what was learned",
     ResetsABitMoreEachTime: "a second reset must change nothing",
-    AcceptsNaN: "update must refuse reward=nan",
-    AcceptsAnyObservation: "update must refuse obs=-1",
+    AcceptsNaN: "update must raise ValueError or TypeError for reward=nan",
+    AcceptsAnyObservation: "update must raise ValueError or TypeError for obs=-1",
     LearnsFromWhatItRefuses: "must change nothing",
     SavesWithoutTraces: "a loaded learner must be equal",
-    HasMoreStateThanItSays: "saved in mid-episode and loaded must go on",
+    HasMoreStateThanItSays: "saved and loaded in mid-episode must continue exactly",
     LearnsAsItPredicts: "predict must not change the learner",
     PredictsAnArray: "predict must return a float",
     Grows: "memory must stay bounded",
@@ -352,7 +352,7 @@ def test_the_learner_they_are_made_from_is_not_broken() -> None:
     ("kind", "message"),
     [
         (ForgetsToLoad, "a loaded learner must be equal"),
-        (LearnsBeforeItLooks, "must not learn from the rows before it"),
+        (LearnsBeforeItLooks, "must not learn from earlier rows"),
         (NoClone, "must have a method clone"),
     ],
 )

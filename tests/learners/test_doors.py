@@ -155,7 +155,7 @@ def test_a_lambda_that_is_none_is_refused_with_what_to_write(case: str, make: An
 def test_rules_by_name() -> None:
     for name, rule in (("auto", td.rules.LambdaMixture()), ("meta", td.rules.Meta()), ("greedy", td.rules.Greedy())):
         assert td.TD(td.features.OneHot(3), 0.1, name).rule == rule  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"LambdaReturn cannot take Meta, .* give it a number, or take TD"):
+    with pytest.raises(ValueError, match=r"LambdaReturn cannot use Meta, .* pass a number, or use TD"):
         td.LambdaReturn(td.features.OneHot(3), 0.1, "meta")
 
 

@@ -225,7 +225,7 @@ def test_no_steps() -> None:
         ({"gamma": 1.5}, ValueError, "gamma must be in"),
         ({"steps": -1}, ValueError, "steps must be"),
         ({"steps": 2.5}, TypeError, "steps must be"),
-        ({"policy": None}, TypeError, "policy must be given"),
+        ({"policy": None}, TypeError, "policy is required, unless env is a Task"),
         ({"policy": [0.5, 0.6]}, ValueError, "policy must be 2 probabilities"),
         ({"policy": [1.0]}, ValueError, "policy must be 2 probabilities"),
         ({"policy": lambda _: [np.nan, 1.0]}, ValueError, "policy at observation 0 must be 2 probabilities"),

@@ -218,12 +218,12 @@ def test_a_gap_within_a_list(form: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("reward", np.inf, "reward, row 500: it must be finite"),
+        ("reward", np.inf, r"reward must be finite; got inf \(row 500\)"),
         ("reward", np.nan, "column 'reward', row 500: the value is missing"),
-        ("gamma", 1.1, r"gamma, row 500: it must be in \[0, 1\]"),
-        ("rho", -1.0, "rho, row 500"),
-        ("rho", np.inf, "rho, row 500"),
-        ("terminated", 2, "terminated, row 500: it must be True or False"),
+        ("gamma", 1.1, r"gamma must be in \[0, 1\]; got 1\.1 \(row 500\)"),
+        ("rho", -1.0, r"rho must be finite and not negative; got -1\.0 \(row 500\)"),
+        ("rho", np.inf, r"rho must be finite and not negative; got inf \(row 500\)"),
+        ("terminated", 2, r"terminated must be True or False; got 2\.0 \(row 500\)"),
     ],
 )
 def test_a_number_that_cannot_be_is_named_before_anything_is_learnt(name: str, value: Any, message: str) -> None:
@@ -244,12 +244,12 @@ def test_a_number_that_cannot_be_is_named_before_anything_is_learnt(name: str, v
         ({"table": COLUMNS | {"rho": ["a"] * 1000}}, TypeError, "rho must be a column of numbers"),
         ({"table": COLUMNS | {"terminated": ["no"] * 1000}}, TypeError, "terminated must be a column of True"),
         ({"table": COLUMNS | {"obs": 3}}, ValueError, "one value for each row"),
-        ({"table": COLUMNS | {"obs": [[1, 2], [3]] * 500}}, ValueError, "'obs', row 1: 1 numbers, but 2"),
-        ({"obs": 3}, TypeError, "obs must be the name"),
+        ({"table": COLUMNS | {"obs": [[1, 2], [3]] * 500}}, ValueError, "got 1 numbers in row 1, 2 in row 0"),
+        ({"obs": 3}, TypeError, "obs must be the name of a column or a list of names; got 3"),
         ({"reward": ["reward"]}, TypeError, "reward must be the name"),
-        ({"gamma": 1.5}, ValueError, "gamma, row 0"),
-        ({"gamma": np.ones(1000)}, TypeError, "gamma must be the name of a column or a value"),
-        ({"gamma": None}, TypeError, "gamma must be the name of a column or a value"),
+        ({"gamma": 1.5}, ValueError, r"gamma must be in \[0, 1\]; got 1\.5 \(row 0\)"),
+        ({"gamma": np.ones(1000)}, TypeError, "gamma must be the name of a column or one value for all rows"),
+        ({"gamma": None}, TypeError, "gamma must be the name of a column or one value for all rows"),
         ({"chunk": 0}, ValueError, "chunk must be at least 1"),
     ],
 )

@@ -122,7 +122,7 @@ def test_numbers_out_of_range_are_refused(build: Any, message: str) -> None:
 
 
 def test_a_range_of_no_number_is_refused_when_the_class_is_made() -> None:
-    with pytest.raises(TypeError, match="Odd: ranges: top is not declared; its numbers are cap"):
+    with pytest.raises(TypeError, match="Odd: ranges: unknown top; the numbers besides alpha are cap"):
         type("Odd", (Capped,), {"ranges": {"top": fraction}})
 
 

@@ -281,7 +281,7 @@ def test_bad_input(make: Any) -> None:
     v = make(td.features.Dense(2), emphatic=True, interest=[1.0, 0.0])
     v.update([1.0, 1.0], 1.0, [0.0, 1.0], gamma=1.0)
     before = {name: array.tobytes() for name, array in v._state().items()}
-    with pytest.raises(ValueError, match=r"interest·x must not be negative; it is -1.0 \(row 1\)"):
+    with pytest.raises(ValueError, match=r"interest·x must not be negative; got -1.0 \(row 1\)"):
         v.update_many([[1.0, 0.0], [-1.0, 0.0]], [1.0, 1.0], np.zeros((2, 2)), gamma=1.0)
     assert {name: array.tobytes() for name, array in v._state().items()} == before
     assert make(**v.get_params()).get_params() == v.get_params()

@@ -109,7 +109,7 @@ def test_what_has_no_average_reward_is_refused() -> None:
     P = np.zeros((3, 2, 3))
     P[0, 0, 1] = P[0, 1, 2] = P[1, :, 1] = P[2, :, 2] = 1.0
     mdp = td.FiniteMDP(P, [0.0, 1.0, 2.0], discount=0.9)
-    with pytest.raises(ValueError, match="policy is multichain: it never leaves any of 2 sets of states"):
+    with pytest.raises(ValueError, match="policy must be unichain, with one closed class of states; got 2"):
         mdp.under().average_reward()
-    with pytest.raises(ValueError, match="lam: traces never end under this policy without a discount"):
+    with pytest.raises(ValueError, match="lam must be below 1: without a discount, traces never end"):
         two_choice().under().differential_fixed_point(np.eye(9), 1.0)

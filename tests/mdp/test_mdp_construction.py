@@ -204,24 +204,34 @@ LEAVE = [[0.0, 1.0], [0.0, 0.0]]
         ([sparse.eye_array(2), sparse.eye_array(3)], [0, 0], {}, r"transitions of action 1.*\(2, 2\).*\(3, 3\)"),
         (LEAVE, [0, 0, 0], {}, r"rewards must have shape.*got \(3,\)"),
         (LEAVE, [0, 0], {"squared_rewards": np.zeros((3, 3))}, r"squared_rewards must have shape.*got \(3, 3\)"),
-        (LEAVE, [sparse.eye_array(2)] * 2, {}, "rewards must hold one matrix for each of 1 actions; got 2"),
+        (LEAVE, [sparse.eye_array(2)] * 2, {}, "rewards must have one matrix for each of 1 actions; got 2"),
         (LEAVE, sparse.eye_array(3), {}, r"rewards of action 0 must have shape \(2, 2\)"),
-        ([[0.0, 0.9], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities sum to 0\.9, not 1"),
-        ([[0.0, 1.1], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities sum to 1\.1, not 1"),
-        (np.array([[[0, 1.0], [0, 0]], [[0, 0], [0, 0]]]), [0, 0], {}, "state 0, action 1: probabilities sum to 0"),
+        ([[0.0, 0.9], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities must sum to 1; got 0\.9"),
+        ([[0.0, 1.1], [0, 0]], [0, 0], {}, r"state 0, action 0: probabilities must sum to 1; got 1\.1"),
+        (
+            np.array([[[0, 1.0], [0, 0]], [[0, 0], [0, 0]]]),
+            [0, 0],
+            {},
+            "state 0, action 1: probabilities must sum to 1; got 0",
+        ),
         ([[0.0, NAN], [0, 0]], [0, 0], {}, "state 0, action 0, next state 1: probability.*nan"),
         ([[0.0, INF], [0, 0]], [0, 0], {}, "state 0, action 0, next state 1: probability.*inf"),
         ([[-0.1, 1.1], [0, 0]], [0, 0], {}, r"state 0, action 0, next state 0: probability.*negative; got -0\.1"),
         (LEAVE, [INF, 0], {}, "state 0, action 0, next state 1: reward must be finite; got inf"),
         (LEAVE, [NAN, 0], {}, "state 0, action 0, next state 1: reward must be finite; got nan"),
-        (LEAVE, [2, 0], {"squared_rewards": [3.9, 0]}, r"state 0.*squared_rewards is 3\.9, less than the square.*2"),
+        (
+            LEAVE,
+            [2, 0],
+            {"squared_rewards": [3.9, 0]},
+            r"state 0.*squared_rewards must be at least the square .* 2\.0; got 3\.9",
+        ),
         (LEAVE, [2, 0], {"squared_rewards": [NAN, 0]}, "state 0, action 0, next state 1: reward must be finite"),
         (LEAVE, [0, 0], {"discount": 1.1}, r"discount of state 0 is 1\.1; it must be in \[0, 1\]"),
         (LEAVE, [0, 0], {"discount": [0.5, -0.1]}, r"discount of state 1 is -0\.1"),
         (LEAVE, [0, 0], {"discount": [NAN, 0.1]}, "discount of state 0 is nan"),
         (LEAVE, [0, 0], {"discount": [0.1] * 3}, r"discount must be a number or have shape \(2,\)"),
-        (LEAVE, [0, 0], {"start": 1}, "start: state 1 is terminal"),
-        (LEAVE, [0, 0], {"start": [0.5, 0.5]}, "start: state 1 is terminal"),
+        (LEAVE, [0, 0], {"start": 1}, r"start must be 0 in terminal states; got 1\.0 in state 1"),
+        (LEAVE, [0, 0], {"start": [0.5, 0.5]}, r"start must be 0 in terminal states; got 0\.5 in state 1"),
         (LEAVE, [0, 0], {"start": [0.5, 0]}, r"start must sum to 1; got 0\.5"),
         (LEAVE, [0, 0], {"start": [1.0]}, r"start must be a number or have shape \(2,\)"),
         (LEAVE, [0, 0], {"start": [NAN, 0]}, "start of state 0 is nan"),
@@ -230,7 +240,7 @@ LEAVE = [[0.0, 1.0], [0.0, 0.0]]
         (LEAVE, [0, 0], {"terminal": [2]}, "terminal must be from 0 to 1; got 2"),
         (LEAVE, [0, 0], {"terminal": [-1]}, "terminal must be from 0 to 1; got -1"),
         (LEAVE, [0, 0], {"terminal": [True]}, r"terminal as a mask must have shape \(2,\)"),
-        (LEAVE, [0, 0], {"terminal": [0, 1]}, "every state is terminal"),
+        (LEAVE, [0, 0], {"terminal": [0, 1]}, "at least one state that is not terminal; got all 2"),
         ([[0, 1.0], [0, 1.0]], [0, 0], {"terminal": []}, "state 0 has no path to a terminal state"),
         ([[0, 1.0, 0], [0, 1.0, 0], [0, 0, 0]], [0] * 3, {"terminal": [2]}, "state 0 has no path to a terminal"),
         ([[0.5, 0, 0.5], [0, 1.0, 0], [0, 0, 0]], [0] * 3, {"terminal": [2]}, "state 1 has no path to a terminal"),
@@ -258,7 +268,7 @@ def test_wrong_types_are_refused_by_name() -> None:
         ([(0, NAN, 1, 0.0, 1.0)], "row 0: state, action"),
         ([(-1, 0, 1, 0.0, 1.0)], "state must be from 0 to 1; got -1"),
         ([(0, 0, 1, 0.0, -1.0)], "state 0, action 0, next state 1: probability"),
-        ([(0, 0, 1, 0.0, 0.5)], r"state 0, action 0: probabilities sum to 0\.5"),
+        ([(0, 0, 1, 0.0, 0.5)], r"state 0, action 0: probabilities must sum to 1; got 0\.5"),
     ],
 )
 def test_wrong_rows_are_refused_by_name(rows: Any, message: str) -> None:
@@ -278,11 +288,11 @@ def test_rows_beyond_the_given_sizes_are_refused() -> None:
     [
         (np.zeros((3, 2)), r"policy must have shape \(2, 2\).*got \(3, 2\)"),
         ([0.2, 0.3, 0.5], r"policy must have shape"),
-        ([[0.5, 0.6], [1, 0]], r"policy of state 0 is \[0\.5, 0\.6\], not a distribution"),
-        ([[1, 0], [1.5, -0.5]], "policy of state 1 is"),
-        ([[1, 0], [NAN, 1]], "policy of state 1 is"),
-        ([0, 2], "policy of state 1 is action 2; actions are 0 to 1"),
-        ([-1, 0], "policy of state 0 is action -1"),
+        ([[0.5, 0.6], [1, 0]], r"policy of state 0 must be probabilities that sum to 1; got \[0\.5, 0\.6\]"),
+        ([[1, 0], [1.5, -0.5]], "policy of state 1 must be probabilities that sum to 1"),
+        ([[1, 0], [NAN, 1]], "policy of state 1 must be probabilities that sum to 1"),
+        ([0, 2], "policy of state 1 must be from 0 to 1; got action 2"),
+        ([-1, 0], "policy of state 0 must be from 0 to 1; got action -1"),
     ],
 )
 def test_wrong_policies_are_refused_by_name(policy: Any, message: str) -> None:
@@ -317,7 +327,7 @@ def test_behavior_must_cover_the_target() -> None:
     P[:2, :, 2] = 1.0
     mdp = td.FiniteMDP(P, np.zeros(3), terminal=[2])
     target, b = [0.5, 0.5], [[0.5, 0.5], [1.0, 0.0], [1.0, 0.0]]
-    message = "behavior of state 1 never takes an action that policy takes"
+    message = "behavior of state 1 must be positive for every action that policy takes"
     for call in (
         lambda: mdp.under(target, b).lambda_return(0.0, 1.0),
         lambda: mdp.under(target, b).return_variance(),
@@ -338,7 +348,7 @@ def test_behavior_must_cover_the_target() -> None:
 def test_improper_policy_with_discount_one_names_the_state(more: dict[str, Any]) -> None:
     mdp = td.FiniteMDP(STAY_OR_LEAVE, [1.0, 0], terminal=[1])
     stay = [0, 0]
-    message = "policy never leaves discount 1 from state 0"
+    message = "policy is not proper: from state 0 it reaches neither"
     for call in (
         lambda: mdp.under(stay, **more).lambda_return(0.0, 1.0),
         lambda: mdp.under(stay, **more).return_variance(),
@@ -391,7 +401,7 @@ def test_wrong_options_are_refused_by_name() -> None:
         mdp.under().target_error_gradient(0.0, 0.5, horizon=0)
     with pytest.raises(TypeError, match="horizon must be an integer"):
         mdp.under().target_error_gradient(0.0, 0.5, horizon=1.5)
-    with pytest.raises(ValueError, match=r"horizon: .*derived.*one step"):
+    with pytest.raises(ValueError, match=r"horizon must be 1 or None with .*derived.*one-step"):
         mdp.under().target_error_gradient(0.0, 0.5, kind="derived", horizon=2)
     with pytest.raises(ValueError, match="weights of state 0 is -1"):
         mdp.under().target_error(0.0, 0.5, weights=[-1.0, 0])

@@ -146,7 +146,7 @@ def test_emphatic_limits(seed: int) -> None:
     constant = td.FiniteMDP(raw.P, raw.R, discount=0.8)
     f = constant.under(raw.pi).emphasis(0.0).followon
     np.testing.assert_allclose(f, constant.under(raw.pi).state_distribution() / 0.2, atol=1e-9)
-    with pytest.raises(ValueError, match="beta: the follow-on trace has no finite mean"):
+    with pytest.raises(ValueError, match="beta must be smaller: the follow-on trace has no finite mean"):
         constant.under(raw.pi).emphasis(0.0, beta=1.0)
 
 

@@ -160,7 +160,7 @@ def test_update_measured_on_a_trajectory() -> None:
     [
         (np.zeros((3, 2)), r"features must have shape \(2, number of features\); got \(3, 2\)"),
         (np.zeros(2), r"features must have shape \(2, number of features\); got \(2,\)"),
-        ([[0.0], [np.nan]], "features of state 1 are not finite"),
+        ([[0.0], [np.nan]], "features of state 1 must be finite; got"),
     ],
 )
 def test_wrong_features_are_refused(X: Any, message: str) -> None:

@@ -118,13 +118,13 @@ def test_what_cannot_be_summed_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     raw = raw_mdp(3, n=5, actions=2, episodic=False)
     mdp = td.FiniteMDP(raw.P, raw.R, discount=0.95)
     monkeypatch.setattr("tdlambda.mdp.trajectories._MOST", 100_000)
-    with pytest.raises(ValueError, match=r"tolerance: \d+ kinds of paths have to be told apart, too many to hold"):
+    with pytest.raises(ValueError, match=r"tolerance must be larger than .*: \d+ distinct paths are too many to store"):
         mdp.under(raw.pi, raw.b).trajectory_operator(np.linspace(0.5, 1, 5), trace="truncated-is")
     for options, message in (
         ({"trace": "watkins"}, "trace must be one of"),
         ({"trace": binary, "memory": (0.5,)}, "memory must begin with β = 1"),
         ({"tolerance": 0.0}, "tolerance must be positive"),
-        ({"trace": lambda *given: (np.full(given[1].shape, np.inf),)}, "not finite"),
+        ({"trace": lambda *given: (np.full(given[1].shape, np.inf),)}, "trace must return a finite memory"),
     ):
         with pytest.raises(ValueError, match=message):
             mdp.under(raw.pi, raw.b).trajectory_operator(0.5, **options)

@@ -93,7 +93,7 @@ def test_cycle_that_pays_without_end_has_no_optimum(pay: float) -> None:
     P = np.zeros((3, 2, 3))
     P[0, 0, 1] = P[1, 0, 0] = P[0, 1, 2] = P[1, 1, 2] = 1.0
     mdp = td.FiniteMDP(P, [[pay, 0.0], [0.0, 0.0], [0, 0]], terminal=[2])
-    with pytest.raises(ValueError, match="no optimal policy: a cycle with discount 1 pays without end"):
+    with pytest.raises(ValueError, match="no optimal policy: a cycle with discount 1 has an infinite return"):
         mdp.optimal()
 
 

@@ -153,15 +153,15 @@ def test_auto_is_this_rule() -> None:
     assert learner.rule == td.rules.LambdaMixture()
     assert learner.mixture == {f"L{k}": pytest.approx(1 / 6) for k in range(6)}
     assert learner.lambda_at(1) == pytest.approx((sum(LAMBDAS) + 1) / 6)  # nothing is known yet
-    with pytest.raises(ValueError, match="cannot take LambdaMixture"):
+    with pytest.raises(ValueError, match="cannot use LambdaMixture"):
         td.LambdaReturn(td.features.OneHot(3), 0.1, "auto")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lams": (0.0, 0.5)}, "lams must be five numbers, the first of them 0"),
-        ({"lams": (0.1, 0.4, 0.8, 0.9, 1.0)}, "lams must be five numbers, the first of them 0"),
+        ({"lams": (0.0, 0.5)}, r"lams must be five numbers in \[0, 1\], the first of them 0"),
+        ({"lams": (0.1, 0.4, 0.8, 0.9, 1.0)}, r"lams must be five numbers in \[0, 1\], the first of them 0"),
         ({"lams": (0.0, 0.4, 0.8, 0.9, 1.1)}, "lams must be in"),
         ({"sharpness": 0.0}, "sharpness must be positive"),
     ],

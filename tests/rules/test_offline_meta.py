@@ -191,7 +191,7 @@ def test_only_complete_episodes_count() -> None:
     np.testing.assert_array_equal(whole.weights, without.weights)
     assert whole.episodes == int(steps.terminated.sum())
     nothing = td.mdp.Transitions(*(column[:2] for column in vars(steps).values()))
-    with pytest.raises(ValueError, match="no complete episode"):
+    with pytest.raises(ValueError, match="transitions must have a complete episode"):
         td.rules.offline_meta(nothing, ring.features, 0.0)
 
 
@@ -214,8 +214,8 @@ def test_a_mean_fitted_to_the_same_episodes_is_not_used() -> None:
         ({"sweeps": -1}, "sweeps"),
         ({"initial": np.zeros(3)}, "initial"),
         ({"V": np.zeros(3)}, "V as weights"),
-        ({"V": lambda _: np.zeros(2)}, "V must give a finite value"),
-        ({"mean": np.full(11, np.nan)}, "mean must give a finite value"),
+        ({"V": lambda _: np.zeros(2)}, "V must have a finite value"),
+        ({"mean": np.full(11, np.nan)}, "mean must have a finite value"),
         ({"transitions": 3}, "transitions must be"),
     ],
 )
@@ -232,5 +232,5 @@ def test_bad_columns_are_named(column: str, bad: float) -> None:
     steps = ring.sampler(seed=1).take(200)
     values = getattr(steps, column).copy()
     values[7] = bad
-    with pytest.raises(ValueError, match=f"{column} of row 7"):
+    with pytest.raises(ValueError, match=rf"{column} must be .*; got .* \(row 7\)"):
         td.rules.offline_meta(replace(steps, **{column: values}), ring.features, 0.0)

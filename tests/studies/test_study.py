@@ -500,7 +500,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown constructor": (method(rule="Meta.theses"), r"methods\.m: rule: none is called 'Meta.theses'"),
     "a rule that is none": (method(rule="offline_meta"), r"methods\.m: offline_meta"),
     "a rule that the learner cannot take": (
-        {"methods": {"m": {"learner": "LSTD", "rule": "Greedy"}}}, r"methods\.m: lam: LSTD cannot take Greedy",
+        {"methods": {"m": {"learner": "LSTD", "rule": "Greedy"}}}, r"methods\.m: lam: LSTD cannot use Greedy",
     ),
     "a rule for a learner without λ": (method(learner="MonteCarlo", rule="Greedy"), r"methods\.m: rule: MonteCarlo"),
     "an unknown option": (method(options={"beta": 1.0}), r"methods\.m: beta: TrueOnlineTD has no such option"),

@@ -14,20 +14,21 @@ from tdlambda.core.equations import Forms, forms, parse
 from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, require_plain, words
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
-"""Inputs that a transition gives every estimate: γ' is the discount on entering x', λ' is λ at x'."""
+"""Inputs of every estimate, from the transition: γ' is the discount on entering x', λ' is λ at x'."""
 RULE_INPUTS = ("reward", "gamma_next", "rho", "ready", "alpha", "xx", "zz", "most_reward", "turning", "one")
-"""What a rule may ask for besides. `ready`: x' is not terminal and the warm-up is over; `alpha`: the value's step size
-at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the largest |reward| so far; `turning`: whether the weights of a
-mixture may change at this step; `one`: 1."""
+"""Inputs that a rule's functions may have as arguments, besides names of its declaration. `ready`: x' is not terminal
+and the warm-up is over; `alpha`: the value's step size at this step; `xx`, `zz`: |x|² and |z|²; `most_reward`: the
+largest |reward| so far; `turning`: whether the weights of a mixture may change at this step; `one`: 1."""
 OUTER_DOTS = ("x.x", "x.x'", "x'.x'")
 """Dot products of a transition's features; they are the same for all estimates."""
 PHASES = ("", "x", "x'", "z", "after x", "all")
-"""Where a rule's function is called: once; at every active feature of x, of x', of λ's features at x'; at those of x
-after all estimates have learned; at every feature when `closes` says so."""
+"""Where a rule's function is called: "" once per step; "x", "x'", "z" at every active feature of x, of x', of λ's
+features at x'; "after x" at those of x, after all estimates have learned; "all" at every feature, at the steps where
+`closes` returns True."""
 
 
 class Declaration:
-    """Named state and pure functions; arguments are matched by name, and results are named by `return`."""
+    """Named state and pure functions. Arguments are matched by name; the names in `return` are those of the results."""
 
     weight_rows: ClassVar[str] = ""
     """Rows that persist across episodes."""
@@ -36,6 +37,7 @@ class Declaration:
     parameters: ClassVar[str] = ""
     """Constant numbers of each learner."""
     dots: ClassVar[Mapping[str, str]] = {}
+    """Dot products: name → "left.right", as the subclasses describe."""
     keeps: Mapping[str, float | str] = {}
     """Numbers kept from step to step → their value at the start of an episode: a number or a dot product."""
     holds: Mapping[str, float] = {}
@@ -45,8 +47,9 @@ class Declaration:
     starts: ClassVar[Mapping[str, float]] = {}
     """Weight rows that do not start at 0 → their initial value."""
     inputs: ClassVar[tuple[str, ...]] = ()
+    """Further names that functions may have as arguments."""
     step: ClassVar[Any]
-    """The pure function of numbers."""
+    """The pure function of numbers that is called once per step."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Parse and validate the declaration."""
@@ -65,12 +68,12 @@ class Declaration:
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """Return the names that functions may use as arguments."""
+        """The names that functions may have as arguments."""
         return {*cls.dots, *cls.keeps, *cls.holds, *words(cls.parameters), *cls.inputs}
 
     @classmethod
     def equations(cls) -> Forms:
-        """Return the parsed updates."""
+        """The parsed updates."""
         return _forms(cls.updates, tuple(cls.row_names()))
 
     @classmethod
@@ -86,7 +89,7 @@ class Declaration:
         require_free(words(cls.parameters), IN_STATE)
         clashing = sorted({name for name in own if own.count(name) > 1} | set(cls.inputs) & set(own))
         if clashing:
-            raise TypeError(f"{', '.join(clashing)}: a name means one thing; it is declared twice, or is an input")
+            raise TypeError(f"{', '.join(clashing)}: declared twice, or the name of an input; choose another name")
         known = cls.known_names()
         results: list[str] = []
         for name, function in cls._functions().items():
@@ -96,17 +99,17 @@ class Declaration:
             for argument in source.arguments(function):
                 if argument not in {*known, *results, *cls._at_features(name)}:
                     options = ", ".join(sorted({*known, *results, *cls._at_features(name)}))
-                    raise TypeError(f"{name} asks for {argument!r}, which is not declared; it may ask for {options}")
+                    raise TypeError(f"{name} has an unknown argument {argument!r}; its arguments may be {options}")
             results += made
         lost = [name for name in (*cls.keeps, *cls.holds) if name not in results]
         if lost:
-            raise TypeError(f"step must return what it keeps, {', '.join(lost)}")
+            raise TypeError(f"step must return all numbers of keeps and holds; {', '.join(lost)} is missing")
         for name, start in cls.keeps.items():
             if isinstance(start, str) and cls.dots.get(start, "x.x") in OUTER_DOTS:
-                raise TypeError(f"keeps: {name!r} must begin with a number or a dot product of a row; got {start!r}")
+                raise TypeError(f"keeps: {name!r} must start as a number or a dot product of a row; got {start!r}")
         for name in cls.equations().coefficients:
             if name not in {*results, *known}:
-                raise TypeError(f"updates: {name!r} is neither returned by step nor an input")
+                raise TypeError(f"updates: unknown coefficient {name!r}; return it from step, or declare it")
 
     @classmethod
     def _at_features(cls, name: str) -> set[str]:  # noqa: ARG003
@@ -121,48 +124,48 @@ def _forms(updates: str, rows: tuple[str, ...]) -> Forms:
 class Algorithm(Declaration):
     """The declaration of a learning algorithm: how one estimate learns from one transition.
 
-    `dots` are "row.x", "row.x'", "row.row", and "x.x", "x.x'" or "x'.x'"; `step` turns them, what is kept, step sizes
-    and inputs into coefficients.
+    `dots` are "row.x", "row.x'", "row.row", and "x.x", "x.x'" or "x'.x'". `step` computes the coefficients of the
+    updates from them, from kept numbers, step sizes, parameters and inputs.
     """
 
     weight_rows = "w"
     """Rows that persist; predictions use the first one."""
     trace_rows = "e"
     sizes: ClassVar[str] = "alpha"
-    """Step sizes: numbers that a schedule may change and that a rule may scale for its further estimates."""
+    """Step sizes, α first: numbers that a schedule may change and that a rule may scale for its further estimates."""
     ranges: ClassVar[Mapping[str, Callable[[Any, str], float]]] = {}
     """Parameters and step sizes other than α → a function (value, name) that validates and returns the number, such as
     `positive`, `not_negative` or `fraction` of `tdlambda.arrays`. Without one, any number is allowed."""
     of_value: ClassVar[str] = ""
     """Parameters that are 0 for a rule's further estimates."""
     correcting: ClassVar[str] = ""
-    """Step sizes of secondary weights; if they are 0, the algorithm is TD(λ)."""
+    """Step sizes of secondary weights; where they are 0, the algorithm reduces to TD(λ)."""
     trace_scale: ClassVar[str] = ""
-    """Step sizes that traces contain; the size of a trace is measured relative to the smallest of them."""
+    """Step sizes that are factors of the traces; whether a trace is negligible is judged relative to the smallest."""
     center: ClassVar[str] = ""
-    """One of `holds`, an average reward; it is subtracted from every reward before estimates and rule see it."""
+    """One of `holds`, an average reward, which is subtracted from every reward before estimates and rule use it."""
     reads_terminal: ClassVar[bool] = False
-    """Whether x' is also read on termination."""
+    """Whether the features x' of a terminal state are used; otherwise they count as 0."""
     feature: ClassVar[Any] = None
-    """In place of `updates`: a function of one feature's rows, its x and coefficients that returns the rows. It is
-    called at features with a live trace and at those of x; if it asks for `x_next`, also at those of x'."""
+    """In place of `updates`: a function of one feature's rows, its x and coefficients that returns the new rows. It is
+    called at live features and at those of x; if it has the argument `x_next`, also at those of x'."""
     lasting_rows: ClassVar[str] = ""
-    """With `feature`: weight rows that decay by themselves; their features stay live until they are negligible."""
+    """With `feature`: weight rows that decay by themselves; a feature stays live until its entries are negligible."""
     before: ClassVar[Any] = None
-    """With `feature`: a function of one feature that is called before `step`, and may ask for what `step` may ask for.
-    The numbers that it returns are summed over features, for `step` to ask for; it may return rows too."""
+    """With `feature`: a function of one feature that is called before `step` and may have the same arguments. It may
+    return rows, which are stored, and numbers, which are summed over features; the sums may be arguments of `step`."""
     before_at: ClassVar[str] = "x"
     """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is called."""
     inputs = INPUTS
 
     @classmethod
     def number_names(cls) -> list[str]:
-        """Return a learner's numbers besides α: further step sizes and parameters."""
+        """The numbers of a learner besides α: further step sizes and parameters."""
         return [*words(cls.sizes)[1:], *words(cls.parameters)]
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """Return the names that functions may use as arguments."""
+        """The names that functions may have as arguments."""
         return super().known_names() | set(words(cls.sizes))
 
     @classmethod
@@ -186,7 +189,7 @@ class Algorithm(Declaration):
         super()._check_declaration()
         both = sorted(set(sizes) & {*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *cls.inputs})
         if both:
-            raise TypeError(f"{', '.join(both)}: a name means one thing; it is a step size and something else")
+            raise TypeError(f"{', '.join(both)}: declared twice, once as a step size; choose another name")
         for name, what in cls.dots.items():
             left, _, right = what.partition(".")
             if what not in OUTER_DOTS and (left not in rows or right not in [*rows, "x", "x'"]):
@@ -196,44 +199,44 @@ class Algorithm(Declaration):
         for some, where in ((cls.of_value, "parameters"), (cls.trace_scale, "sizes"), (cls.correcting, "sizes")):
             unknown = set(words(some)) - set(words(getattr(cls, where)))
             if unknown:
-                raise TypeError(f"{', '.join(sorted(unknown))}: not among {where}")
+                raise TypeError(f"{', '.join(sorted(unknown))}: must be among {where}")
         unknown = set(cls.ranges) - set(cls.number_names())
         if unknown:
             known = ", ".join(cls.number_names()) or "none"
-            raise TypeError(f"ranges: {', '.join(sorted(unknown))} is not declared; its numbers are {known}")
+            raise TypeError(f"ranges: unknown {', '.join(sorted(unknown))}; the numbers besides alpha are {known}")
         if (cls.feature is None) == (not cls.updates.strip()):
-            raise TypeError("say how rows change: by updates (equations), or by feature (a function), not both")
+            raise TypeError("declare either updates (equations) or feature (a function), and not both")
         if cls.center and cls.center not in cls.holds:
             raise TypeError(f"center must be one of holds; got {cls.center!r}")
         strange_rows = {*words(cls.lasting_rows), *cls.starts} - set(words(cls.weight_rows))
         if strange_rows:
-            raise TypeError(f"{', '.join(sorted(strange_rows))}: lasting_rows and starts are about weight_rows")
+            raise TypeError(f"{', '.join(sorted(strange_rows))}: lasting_rows and starts must be among weight_rows")
         if cls.feature is not None:
             strange = set(source.returned(cls.feature)) - set(rows)
             if strange:
-                raise TypeError(f"feature must return rows; it returns {', '.join(sorted(strange))}")
+                raise TypeError(f"feature must return rows only; got {', '.join(sorted(strange))}")
         cls._check_before()
         if any(f"{v} " in f"{line} " for line in cls.updates.splitlines() for v in (" z",)):
-            raise TypeError("updates: z are the features of a rule; an algorithm has x and x'")
+            raise TypeError("updates: z is for rules only; an algorithm has x and x'")
 
     @classmethod
     def _check_before(cls) -> None:
         if cls.before is None:
             return
         if cls.feature is None:
-            raise TypeError("before goes with feature, a function of one feature; with updates, use dots")
+            raise TypeError("before needs feature, a function of one feature; with updates, use dots")
         if cls.before_at not in ("x", "live"):
             raise TypeError(f'before_at must be "x" or "live"; got {cls.before_at!r}')
         if cls.before_at == "x" and "x_next" in source.arguments(cls.before):
-            raise TypeError('before asks for x_next; write before_at = "live"')
+            raise TypeError('before has the argument x_next, which needs before_at = "live"')
         asked = [cls.dots[name].partition(".")[0] for name in source.arguments(cls.before) if name in cls.dots]
         both = sorted(set(source.returned(cls.before)) & set(asked))
         if both:
-            raise TypeError(f"before asks for a dot product of {', '.join(both)}, which it changes")
+            raise TypeError(f"before must not have a dot product of a row that it returns: {', '.join(both)}")
 
 
 class Estimate(NamedTuple):
-    """The inputs that a rule gives one estimate at each step, each the name of an input, a parameter or a result."""
+    """The inputs of one estimate at each step; each is the name of an input, a parameter or a result of the rule."""
 
     reward: str = "reward"
     discount: str = "gamma_next"
@@ -251,49 +254,52 @@ class Rule(Declaration):
     """
 
     estimates: Mapping[str, tuple[str, ...]] = {"V": ("reward", "gamma_next", "rho", "lam_next")}
-    """Estimate → its own (reward, discount, ratio, λ') and, if its step sizes are scaled, the factor. V comes first."""
+    """Estimate → the names of its reward, discount, ratio and λ' and, if its step sizes are scaled, of the factor. The
+    first is V, the value."""
     squares: tuple[str, ...] = ()
-    """Estimates with the unit of reward²."""
+    """Estimates with the unit of reward², such as variances."""
     corrected: bool = False
-    """Whether the squares are of returns that include their importance-sampling ratios."""
+    """Whether `squares` are moments of the return that includes its importance-sampling ratios."""
     by_td: ClassVar[tuple[str, ...]] = ()
-    """Estimates that learn by TD(λ) where the algorithm corrects it: the step sizes `correcting` are 0 for them."""
+    """Estimates that learn by TD(λ) instead of a gradient method: the step sizes `correcting` are 0 for them."""
     mixture: ClassVar[Mapping[str, str]] = {}
-    """Estimates → numbers (of `holds`) that V is mixed by. V does not learn then: its weights are the sum of theirs
-    times these numbers, which may change where `turning` is True. All estimates after the first of these take over its
-    weights and begin again when they leave their bounds, so that the learner diverges if the first one does."""
+    """Estimate → the number (of `holds`) that is its weight in the mixture V. V then does not learn: it is the weighted
+    sum of these estimates. The numbers may change only at steps where `turning` is True. When an estimate after the
+    first one exceeds its bounds, it restarts from the weights of the first, so that the learner diverges only if the
+    first one does."""
     pins: Mapping[str, float] = {}
-    """Kept numbers of estimates that the rule holds fixed: "S.decay" → 1.0."""
+    """Kept numbers of estimates that are constants under this rule: "S.decay" → 1.0."""
     decides: ClassVar[bool] = True
     """Whether the rule computes λ'; if not, λ' is given and the rule may read it as `lam_next`."""
     row_bound: ClassVar[float] = 1e300
-    """A weight of the rule's own beyond this bound counts as divergence."""
+    """The learner has diverged when an entry of the rule's own weight rows exceeds this bound."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Names of the `constants`. `carries_alpha`, whether the algorithm's traces carry a step size, is given to all."""
+    """Names of the `constants`, and optionally `carries_alpha`: whether a step size is a factor of the traces."""
     reported: ClassVar[tuple[str, ...]] = ()
-    """Rows of the rule's own that are estimates too, shown with the others."""
+    """The rule's own rows that are estimates too; `estimates` of a learner includes them."""
     over: ClassVar[str] = "z"
     """The features of the rule's rows: λ's features "z", or the learner's own features "x"."""
     shared: ClassVar[str] = ""
     """Parameters that are the same in all lanes of a block."""
     phases: Mapping[str, str] = {"step": ""}
-    """The rule's functions, in order, and where each is called: see `PHASES`. At features, a result that is no row is
-    summed over them, and `{name}_count` is their number."""
+    """The rule's functions, in order, and where each is called: see `PHASES`. If a function is called at features, its
+    results that are not rows are summed over these features, and `{name}_count` is the number of features."""
     closes: ClassVar[Any] = None
-    """A function (since, size, ended, shared parameters) → whether to call the phase at "all" features now."""
+    """A function (since, size, ended, shared parameters) → whether to call the phase "all" at this step. `since` is
+    the number of steps since the last call, `size` the number of features, `ended` whether the episode ends."""
     inputs = RULE_INPUTS
 
     def constants(self) -> dict[str, Any]:
-        """Return arguments of the functions that are fixed when code is generated: the form of the rule."""
+        """Arguments of the functions that are compiled into the generated code, by name."""
         return {}
 
     def function(self, name: str) -> Any:
-        """Return the function of a phase, or its source."""
+        """The function of a phase, or its source."""
         return getattr(self, name)
 
     @classmethod
     def learns(cls) -> bool:
-        """Return whether λ is learned, that is, whether there is a `step`."""
+        """Whether λ is learned, that is, whether there is a `step`."""
         return hasattr(cls, "step")
 
     @classmethod
@@ -308,7 +314,7 @@ class Rule(Declaration):
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """Return the names that functions may use as arguments."""
+        """The names that functions may have as arguments."""
         counts = {f"{name}_count" for name, where in cls.phases.items() if where}
         given = set() if cls.decides else {"lam_next"}
         return super().known_names() | counts | given | {*cls.options, *words(cls.shared)}
@@ -318,7 +324,7 @@ class Rule(Declaration):
         super()._check_declaration()
         require_free([*cls.keeps, *words(cls.shared)], IN_STATE)
         if next(iter(cls.estimates), None) != "V":
-            raise TypeError(f"estimates must begin with V, the value; got {', '.join(cls.estimates) or 'none'}")
+            raise TypeError(f"estimates must start with V, the value; got {', '.join(cls.estimates) or 'none'}")
         results = [name for function in cls._functions().values() for name in source.returned(function)]
         if cls.decides and "lam_next" not in results:
             raise TypeError("step must return lam_next, the λ of x'")
@@ -328,7 +334,7 @@ class Rule(Declaration):
                 raise TypeError(f"estimates: {name} must have a reward, a discount, a ratio and a λ'; got {given}")
             strange = [what for what in given if what not in known]
             if strange:
-                raise TypeError(f"estimates: {name} is given {', '.join(strange)}, which step does not return")
+                raise TypeError(f"estimates: {name} has unknown {', '.join(strange)}; return it from step")
         for name, what in cls.dots.items():
             left, *rest = what.split(".")
             vectors = ["x", "x'"] if cls.over == "x" else ["z"]
@@ -336,7 +342,7 @@ class Rule(Declaration):
             if not good and not (left in cls.row_names() and rest and rest[0] in vectors):
                 raise TypeError(f"dots: cannot read {name!r}: {what!r}; write V.x', V.e.x, V.decay or row.{vectors[0]}")
         if cls.mixture and (list(cls.estimates)[1] != next(iter(cls.mixture)) or set(cls.mixture) - set(cls.estimates)):
-            raise TypeError("mixture: its first estimate must follow V, and all must be among estimates")
+            raise TypeError("mixture: all must be among estimates, and the first must come directly after V")
         lost = [number for number in cls.mixture.values() if number not in cls.holds]
         if lost:
             raise TypeError(f"mixture: {', '.join(lost)} must be among holds")

@@ -1,11 +1,11 @@
-"""The update of an algorithm as text, read once:
+"""Parser of update equations, such as
 
     e  = keep e + new x
     w += along e + back x + correct x'
 
-Lines are assignments, in order. A coefficient is one name: a number that `step` returns, an input or a parameter. A
-vector is a row, x, x' or z. `Forms` is what the schedules need to know: what happens at every live feature, what is
-added at the features of x and x', which rows decay, and how far traces and weights can have grown.
+Lines are assignments, executed in order. A coefficient is one name: a number that `step` returns, an input or a
+parameter. A vector is a row, x, x' or z. `Forms` contains what the schedules derive from the equations: what happens at
+every live feature, what is added at the features of x and x', which rows decay, and bounds on traces and weights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Line:
-    """One equation: row = own · row + Σ terms. `own` is "" for 1 and "0" where the old row is dropped."""
+    """One equation: row = own · row + Σ terms. `own` is "" for 1, and "0" if the row is overwritten."""
 
     row: str
     own: str
@@ -36,7 +36,7 @@ class Line:
 
 
 def parse(text: str, rows: list[str]) -> list[Line]:
-    """Read equations; an unreadable one raises ValueError that quotes it."""
+    """The equations in a text; ValueError quotes the first that cannot be read."""
     lines: list[Line] = []
     for raw in filter(None, map(str.strip, text.splitlines())):
         match = re.fullmatch(r"(\w+)\s*(\+=|-=|=)\s*(.+)", raw)
@@ -44,7 +44,7 @@ def parse(text: str, rows: list[str]) -> list[Line]:
             raise ValueError(f"cannot read {raw!r}; write an assignment such as 'e = keep e + new x'")
         row, how, right = match.groups()
         if row not in rows:
-            raise ValueError(f"{raw!r} assigns to {row!r}, which is no row; the rows are {', '.join(rows)}")
+            raise ValueError(f"{raw!r} assigns to {row!r}, which is not a row; the rows are {', '.join(rows)}")
         if row in [line.row for line in lines]:
             raise ValueError(f"{raw!r} assigns to {row!r} a second time; write one line for each row")
         own, terms = ("" if how != "=" else "0"), []
@@ -58,7 +58,7 @@ def parse(text: str, rows: list[str]) -> list[Line]:
 
 
 def _terms(raw: str, right: str, rows: list[str], flipped: bool) -> list[Term]:
-    """The terms on the right of an equation."""
+    """The terms on the right of an equation; `flipped` for `-=`, which reverses their signs."""
     if not re.fullmatch(r"\s*[+-]?\s*[^+-]+(?:[+-][^+-]+)*", right):
         raise ValueError(f"cannot read {right!r} in {raw!r}; write terms with + or - between them")
     found = []
@@ -93,32 +93,37 @@ def total(parts: list[tuple[str, str]]) -> str:
 
 @dataclass
 class Forms:
-    """What follows from the equations."""
+    """The equations, split into the parts that the schedules need.
+
+    The equations are linear, so an update can be made in two passes: one over the live features, in which x and x' are
+    left out, and one that adds multiples of x and x' at their active features.
+    """
 
     live: list[str] = field(default_factory=list)
-    """Statements for a live feature, with x and x' left out."""
+    """Statements of the pass over live features."""
     dirty: list[str] = field(default_factory=list)
-    """Rows that these change."""
+    """Rows that these statements change."""
     at_x: dict[str, str] = field(default_factory=dict)
-    """row → the coefficient of x (or z) in its change, all told."""
+    """row → the total coefficient of x (or z) in its change, including x that reaches it through other rows."""
     at_next: dict[str, str] = field(default_factory=dict)
-    """The same of x'."""
+    """row → the total coefficient of x' in its change."""
     decaying: list[str] = field(default_factory=list)
-    """Rows with a factor of their own."""
+    """Rows whose old values are multiplied by a coefficient."""
     used: list[str] = field(default_factory=list)
     """Coefficients in `live`."""
     follows: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """row → (coefficient, the row that it follows)"""
+    """row → the pairs (coefficient, other row) of rows that are added to it"""
     tops: dict[str, str] = field(default_factory=dict)
-    """row → a bound on its entries, from `{other}`, the bounds of before, and `{other}_top`, those of after."""
+    """row → a bound on the absolute values of its entries after the update. It is an expression in `{other}`, the bound
+    on a row before the update, and `{other}_top`, the bound on a row that an earlier equation has updated."""
 
     @property
     def touched(self) -> list[str]:
-        """Rows that the live pass reads or writes."""
+        """Rows that the pass over live features reads or writes."""
         return list(dict.fromkeys([*self.dirty, *(v for r in self.dirty for _, v in self.follows[r])]))
 
     def fed_by_next(self, rows: list[str]) -> bool:
-        """Whether x' enters one of these rows."""
+        """Whether a multiple of x' is added to one of these rows."""
         return any(row in self.at_next for row in rows)
 
     @property
@@ -129,7 +134,7 @@ class Forms:
 
 
 def forms(lines: list[Line]) -> Forms:
-    """Take the equations apart. They are linear, so the part of x can be added after the part of the rows."""
+    """The parts of these equations."""
     out = Forms()
     for line in lines:
         rows = [t for t in line.terms if t.vector not in OUTER]
@@ -157,7 +162,7 @@ def forms(lines: list[Line]) -> Forms:
 
 
 def _top(line: Line, before: Forms) -> str:
-    """The equation again, of sizes."""
+    """A bound on the row after the equation: the same sum over absolute values, with Σ|x| as the bound on x."""
     parts = [] if line.own == "0" else [times(f"abs({line.own})" if line.own else "", f"{{{line.row}}}")]
     for term in line.terms:
         size = {"x": "x1_", "z": "x1_", "x'": "y1_"}.get(term.vector)

@@ -37,9 +37,9 @@ class Interpreter:
         self, x: Any, y: Any, reward: float, gamma: float, rho: float, lam: float = 1.0,
         terminated: bool = False, truncated: bool = False, z: Any = None, cut: float = 1.0,
     ) -> None:  # fmt: skip
-        """One transition from x to x' = y; z are λ's features at x', and `cut` is a factor on λ' of every estimate.
+        """Learn from one transition from x to x' = y. z are λ's features at x'; `cut` is a factor on every λ'.
 
-        Where x' is a mixture (`Model.mixed`), z is what x will be at the next step.
+        If x' is a mixture (`Model.mixed`), z is x of the next step.
         """
         z = y if z is None else z
         self.steps += 1
@@ -100,7 +100,7 @@ class Interpreter:
         return float(self.most_reward * min(10 * self.longest, ahead))
 
     def _mix(self, x: Any, y: Any, most: float) -> None:
-        """Runaways begin again from the first estimate of the mixture; V is the sum of all in it."""
+        """Restart estimates that exceed `most` from the first estimate of the mixture; then set V to the mixture."""
         a, first = self.a, words(self.a.weight_rows)[0]
         safe = self.rows[f"{next(iter(self.model.mixture))}_{first}"]
         for k in self.model.restarting:
@@ -134,7 +134,7 @@ class Interpreter:
         return float(left @ right)
 
     def _begin(self, dots: dict[tuple[str, str], float]) -> None:
-        """What an episode begins with."""
+        """Set kept numbers to their values at the start of an episode."""
         for k in self.model.estimates:
             for keep, start in self.a.keeps.items():
                 self.kept[f"{k}_{keep}"] = dots[k, start] if isinstance(start, str) else start
@@ -142,7 +142,7 @@ class Interpreter:
             self.kept[keep] = float(start)
 
     def _rule_dots(self, x: Any, y: Any, z: Any) -> dict[str, float]:
-        """Predictions, kept numbers and dot products that the rule asks for."""
+        """The predictions, kept numbers and dot products that the rule's functions have as arguments."""
         assert self.rule is not None
         found, first = {}, words(self.a.weight_rows)[0]
         vectors = {"x": x, "x'": y, "z": z}
@@ -158,12 +158,12 @@ class Interpreter:
         return found
 
     def _phase(self, phase: Any, known: dict[str, Any], x: Any, y: Any, z: Any, ended: bool = False) -> None:
-        """One function of the rule: once, or at features."""
+        """Call one function of the rule, once or at features, and store its results."""
         assert self.rule is not None
         names = list(inspect.signature(phase.function).parameters) if callable(phase.function) else phase.arguments
         function, results = _callable(phase.function), returned(phase.function)
         known |= self.model.constants
-        unused = dict.fromkeys(set(names) - set(phase.arguments) - set(known), 0.0)  # in this form of the rule
+        unused = dict.fromkeys(set(names) - set(phase.arguments) - set(known), 0.0)  # with these constants
         call = lambda local: _named(results, function(**{n: (unused | local)[n] for n in names}))  # noqa: E731
         if not phase.where:
             known |= call(known)
@@ -188,7 +188,7 @@ class Interpreter:
         known |= sums | {f"{phase.name}_count": float(np.count_nonzero(vector))}
 
     def _estimate(self, k: str, given: Any, known: Any, dots: Any, sizes: Any, x: Any, y: Any) -> None:
-        """One estimate learns from its own reward, discount, ratio and λ'."""
+        """Let one estimate learn from its own reward, discount, ratio and λ'."""
         local = {name: known[source] for name, source in zip(INPUTS, given[:4], strict=True)}
         local["lam_next"] *= known["cut"]
         local |= {name: dots[k, name] for name in self.a.dots}
@@ -212,7 +212,7 @@ class Interpreter:
             self._at_feature(k, self.a.feature, f, local, x, y)
 
     def _before(self, k: str, local: dict[str, Any], x: Any, y: Any) -> dict[str, float]:
-        """The sums over features that `step` asks for."""
+        """The sums over features of what `before` returns, for `step`."""
         assert self.model.before is not None
         sums = dict.fromkeys(self.model.before.results, 0.0)
         for f in np.flatnonzero(x) if self.model.before.where == "x" else range(len(x)):
@@ -229,7 +229,7 @@ class Interpreter:
         return found
 
     def _apply(self, rows: dict[str, Any], prefix: str, updates: str, known: Any, x: Any, y: Any) -> None:
-        """Equations, line by line; a row that was assigned before is the new one."""
+        """Apply equations line by line; later lines use the new rows of earlier ones."""
         names = [name.removeprefix(prefix) for name in rows if name.startswith(prefix)]
         for line in parse(updates, names):
             old = rows[prefix + line.row]

@@ -1,12 +1,19 @@
-"""Consequences of the linearity of equations: how a step maps rows, and common factors of rows.
+"""Linear maps of rows, for the lazy schedule: a step changes a few scalars instead of every entry of the rows.
 
-One step maps the rows r of an estimate to Σ map[r][s] s, and then adds multiples of x and x'. So every row can be kept
-as a mixture of stored rows ŝ, r = Σ U[r, s] ŝ, and the map changes U instead of the rows. For
+The equations are linear. One step maps each row r of an estimate to Σ map[r][s] s, and then adds multiples of x and x'.
+So every row can be represented as a linear combination of stored rows ŝ,
+
+    r = Σ U[r, s] ŝ
+
+and the map then changes the small matrix U, not the stored rows. For the equations
 
     e  = keep e + new x
     w += along e + back x
 
-that is e = K ê and w = ŵ + A ê. U is triangular: `order` puts each row after those that it is made of.
+the representation is e = K ê and w = ŵ + A ê. U is triangular: `order` lists each row after the rows it is made of.
+
+Methods return text for generated code. There, the scalar `U[r, r]` is named K_{r} or K_{its coefficient}, and U[r, s]
+is named {r}_in_{s}; {r}_at_ is what a step adds to row r per unit of x, and {s}_by_ what it adds to the stored row ŝ.
 """
 
 from __future__ import annotations
@@ -31,22 +38,23 @@ def added(parts: list[Pair]) -> str:
 
 
 class Linear:
-    """The equations of an algorithm as a linear map of its rows."""
+    """The equations of an algorithm as a linear map of its rows, and the representation of rows by stored rows."""
 
     def __init__(self, lines: list[Line], rows: list[str]) -> None:
         self.lines, self.rows, self.forms = lines, rows, forms(lines)
         self.own = dict.fromkeys(rows, "") | {line.row: line.own for line in lines}
         self.terms = {line.row: [t for t in line.terms if t.vector not in OUTER] for line in lines}
         self.made_of = self._made_of()
-        """Each row → the rows that it is a mixture of: itself, what it follows, and what those follow."""
+        """Each row → the rows that it is a combination of: itself, the rows added to it, and so on."""
         self.order = sorted(rows, key=lambda row: (len(self.made_of[row]), rows.index(row)))
         self.factor = self._factors()
-        """Each row → the name of its own factor U[r, r]; "" where that is always 1. Rows that decay alike share one."""
+        """Each row → the name of U[r, r]; "" where it is always 1. Rows with the same decay share one factor."""
         self.map = self._map()
+        """Each row r → the coefficients map[r][s] of a step, x and x' left out."""
 
     @property
     def triangular(self) -> bool:
-        """Whether no row follows itself, not even through others, and none is forgotten at once."""
+        """Whether U is triangular and invertible: no row is added to itself through others, and none is overwritten."""
         follows = [(r, t.vector) for r, terms in self.terms.items() for t in terms]
         return all(r not in self.made_of[s] for r, s in follows) and "0" not in self.own.values()
 
@@ -68,7 +76,7 @@ class Linear:
         return factor
 
     def mixture(self, row: str, other: str) -> str:
-        """The name of U[row, other]; "" where it is 1."""
+        """The name of U[row, other]; "" where it is always 1."""
         return self.factor[row] if row == other else f"{row}_in_{other}"
 
     @property
@@ -83,7 +91,7 @@ class Linear:
         return [name for name in dict.fromkeys(self.factor.values()) if name]
 
     def steps(self) -> list[str]:
-        """What a step does to U, as assignments to `{name}_`; x and x' are left out."""
+        """The change of U in a step, as assignments to `{name}_`; x and x' are left out."""
         found, done = [], set()
         for line in self.lines:
             r = line.row
@@ -112,7 +120,11 @@ class Linear:
         return found
 
     def inverse(self, at: dict[str, str]) -> list[tuple[str, str]]:
-        """Stored row → what to add to it so that each row r gains `{r}_at_`, in order, from `{name}_` and `{r}_by_`."""
+        """(stored row, expression of its change), such that each row r of `at` changes by `{r}_at_`.
+
+        This solves the triangular system with U by forward substitution: an expression uses the entries `{name}_` of U
+        and the changes `{s}_by_` of the stored rows before it.
+        """
         found: list[tuple[str, str]] = []
         for r in self.order:
             below = [s for s in self.made_of[r] if s != r and s in dict(found)]
@@ -124,22 +136,25 @@ class Linear:
         return found
 
     def products(self, wanted: list[Pair]) -> list[Pair]:
-        """The dot products of rows that must be carried along so that a step can renew those that are wanted."""
+        """All dot products of rows that must be kept, so that each can be updated from those before the step."""
         found = [self.pair(*pair) for pair in wanted]
-        for r, s in found:  # grows on the way
+        for r, s in found:  # the loop also visits pairs that it appends
             found += [new for a in self.map[r] for b in self.map[s] if (new := self.pair(a, b)) not in found]
         return list(dict.fromkeys(found))
 
     def after(self, r: str, of: str) -> str:
-        """Row r after a step, x and x' left out, from rows of before, whose names are a pattern."""
+        """Row r after a step, x and x' left out, as an expression in the old rows, named by the pattern `of`."""
         return added([("+", product(by, of.format(a))) for a, by in self.map[r].items()])
 
     def pair(self, a: str, b: str) -> Pair:
-        """One order for both."""
+        """The pair in the order of the rows, so that a·b and b·a have one name."""
         return (a, b) if self.rows.index(a) <= self.rows.index(b) else (b, a)
 
     def renewed(self, r: str, s: str) -> str:
-        """r·s after a step, from `{a}_{b}_dot_` of before, `{r}_x_after_`, `{r}_at_` and `xx_`, which is x·x."""
+        """r·s after a step, as an expression in the old products `{a}_{b}_dot_`, `{r}_x_after_`, `{r}_at_` and `xx_`.
+
+        `{r}_x_after_` is x·r after the step without what is added at x; `xx_` is x·x.
+        """
         parts = []
         for a, by in self.map[r].items():
             for b, of in self.map[s].items():

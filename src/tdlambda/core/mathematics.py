@@ -1,4 +1,4 @@
-"""Declarations as mathematics, for `tdlambda show` and the pages in docs/."""
+"""Declarations in mathematical notation, for `tdlambda show` and the pages in docs/."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SYMBOLS = {
     "reward": "r'", "rho_acc": "ρ_acc", "mu": "μ", "mu_next": "μ'", "eta": "η", "theta": "θ", "gap": "Δ", "xx": "|x|²",
     "zz": "|z|²", "decay": "γλ", "v_old": "w⁻·x", "rho_old": "ρ⁻",
 }  # fmt: skip
-"""How names are written; others stay as they are, with _next as a prime."""
+"""Symbols for names; other names are unchanged, except that _next becomes a prime."""
 
 
 def equations(declaration: type[Declaration] | Rule) -> str:
-    """Return the numbers and updates of a declaration, or of a rule in its current form, one equation per line.
+    """The numbers and updates of a declaration, or of a rule with its constants, one equation per line.
 
     >>> from tdlambda.algorithms import TD
     >>> print(equations(TD))
@@ -51,7 +51,7 @@ def equations(declaration: type[Declaration] | Rule) -> str:
 
 
 def _functions(declaration: type[Declaration] | Rule) -> list[tuple[str, ast.FunctionDef]]:
-    """Where each function is called, and its syntax."""
+    """(where it is called, syntax tree) of each function."""
     if isinstance(declaration, Rule):
         phases = Model(_Any, declaration).phases
         constants = Model(_Any, declaration).constants
@@ -68,7 +68,7 @@ def _functions(declaration: type[Declaration] | Rule) -> list[tuple[str, ast.Fun
 
 
 class _Any(Algorithm):
-    """Stands for the algorithm where a rule is shown by itself."""
+    """A placeholder for the algorithm where a rule is shown by itself."""
 
     keeps = {"decay": 0.0}
     updates = "e = keep e + rho x"
@@ -80,7 +80,7 @@ class _Any(Algorithm):
 
 
 def _dot(what: str, declaration: type[Declaration]) -> str:
-    """A dot product: w·x of an algorithm, V(x) of a rule's estimate."""
+    """A dot product in notation: w·x of an algorithm, V(x) of a rule's estimate."""
     left, *rest = what.split(".")
     if issubclass(declaration, Rule) and left in declaration.estimates:
         if rest[0] in ("x", "x'"):
@@ -92,7 +92,7 @@ def _dot(what: str, declaration: type[Declaration]) -> str:
 def _assignments(
     node: ast.FunctionDef, keeps: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """What a function computes: equations of its numbers, and of what it keeps."""
+    """The assignments of a function as equations: those of its results, and those of numbers that it keeps."""
     before: list[tuple[str, str]] = []
     after: list[str] = []
     for statement in node.body:
@@ -125,7 +125,9 @@ def _line(line: Line, names: Mapping[str, str]) -> str:
 
 
 def written(node: ast.expr, names: Mapping[str, str], outer: int = 0) -> str:
-    """Write an expression as mathematics: products without a sign, powers as superscripts.
+    """An expression in mathematical notation: products without a sign, squares as superscripts.
+
+    `outer` is the precedence of the enclosing expression, from 0; a higher one needs more parentheses.
 
     >>> written(ast.parse("rho * alpha * (1 - keep * ex)**2", mode="eval").body, SYMBOLS | {"ex": "e·x"})
     'ρ α (1 - keep e·x)²'

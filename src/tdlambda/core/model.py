@@ -12,7 +12,7 @@ from tdlambda.core.names import words
 
 
 class Phase(NamedTuple):
-    """One function of a rule, in the form that a model has."""
+    """One function of a rule, with the arguments and results that this model needs; `where` is one of `PHASES`."""
 
     name: str
     where: str
@@ -22,7 +22,23 @@ class Phase(NamedTuple):
 
 
 class Model:
-    """An algorithm with a rule (None: λ' is given) and a schedule of step sizes; the input of code generation."""
+    """An algorithm with a rule for λ and a schedule of step sizes; the input of code generation.
+
+    Parameters
+    ----------
+    algorithm
+        The declaration of the algorithm.
+    rule
+        The rule; None if λ' is given at each step.
+    sizes_by
+        "constant", "steps" or "visits": what the schedule of step sizes counts.
+    apart
+        Estimates of the rule that are learned in another module; their predictions are given.
+    corrected
+        Whether each step has `cut`, a factor on λ' that depends on the action.
+    mixed
+        Whether x' is a mixture of features, as the expectation over next actions is. Then z is x of the next step.
+    """
 
     def __init__(
         self,
@@ -34,10 +50,7 @@ class Model:
         mixed: bool = False,
     ) -> None:
         self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
-        self.corrected = corrected
-        """Whether each step brings `cut`, a factor on λ' that depends on the action."""
-        self.mixed = mixed
-        """Whether x' is a mixture and not what x is at the next step, which is then z: see `carried`."""
+        self.corrected, self.mixed = corrected, mixed
         given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.constants = {} if rule is None else rule.constants()
@@ -55,7 +68,7 @@ class Model:
                 later |= set(arguments)
 
     def _wanted(self, rule: Rule) -> set[str]:
-        """What is needed of the rule's results, but for what one of its functions asks of another."""
+        """The results of the rule that are used outside its functions."""
         given = {name for what in self.estimates.values() for name in what}
         coefficients = rule.equations().coefficients if rule.updates else []
         return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
@@ -64,23 +77,23 @@ class Model:
         a = self.algorithm
         both = sorted({*words(a.sizes), *words(a.parameters)} & {*words(rule.parameters), *words(rule.shared)})
         if both:
-            raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both have a number {', '.join(both)}")
+            raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both declare {', '.join(both)}; rename one")
         for what in rule.dots.values():
             left, *rest = what.split(".")
             known = (*a.keeps, *a.row_names(), "x", "x'")
             if left in self.estimates and rest[0] not in known:
                 who = type(rule).__name__
-                raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not have")
+                raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not declare")
 
     @property
     def name(self) -> str:
-        """For files."""
+        """The name in file names."""
         rule = "given" if self.rule is None else type(self.rule).__name__
         return f"{self.algorithm.__name__}_{rule}".lower()
 
     @property
     def title(self) -> str:
-        """For people."""
+        """A readable description."""
         rule = "given λ" if self.rule is None else f"λ by {type(self.rule).__name__}"
         form = ", ".join(f"{k}={v!r}" for k, v in self.constants.items())
         by = "" if self.sizes_by == "constant" else f", step sizes by {self.sizes_by}"
@@ -89,12 +102,12 @@ class Model:
 
     @cached_property
     def rows(self) -> list[str]:
-        """Rows over the learner's features, in the order they lie in memory."""
+        """Rows over the learner's features, in their order in memory."""
         return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
 
     @cached_property
     def own_rows(self) -> list[str]:
-        """Rows of the rule's own."""
+        """The rule's own rows."""
         return [] if self.rule is None else self.rule.row_names()
 
     @cached_property
@@ -104,7 +117,7 @@ class Model:
 
     @cached_property
     def constant_numbers(self) -> list[str]:
-        """Numbers that do not change."""
+        """Numbers that do not change while learning."""
         names = [*words(self.algorithm.sizes), *words(self.algorithm.parameters)]
         if self.sizes_by != "constant":
             names += ["offset", "power"]
@@ -112,28 +125,29 @@ class Model:
 
     @cached_property
     def kept(self) -> list[str]:
-        """Numbers kept from step to step."""
+        """Numbers kept from step to step, of the estimates and of the rule."""
         own = [] if self.rule is None else [*self.rule.keeps, *self.rule.holds]
         return [f"{k}_{n}" for k in self.estimates for n in (*self.algorithm.keeps, *self.algorithm.holds)] + own
 
     @cached_property
     def held(self) -> dict[str, float]:
-        """Numbers kept over episodes, and what a learner begins with."""
+        """Numbers kept across episodes → their initial values."""
         held = {f"{k}_{name}": start for k in self.estimates for name, start in self.algorithm.holds.items()}
         return held | dict(self.rule.holds if self.rule is not None else {})
 
     @cached_property
     def carried(self) -> dict[str, str]:
-        """Kept numbers that begin with a dot product of a row and x: the row's of the step before → the row.
+        """With a mixed x': kept number → row, for those that start as a dot product row·x.
 
-        They are carried on as row·x' where x' is what x is at the next step, and as row·z where it is a mixture.
+        Such a number is the product of the row before the step with the next x. Usually `step` computes it as row·x';
+        where x' is a mixture, it is row·z.
         """
         begins = {keep: self.algorithm.dots[at] for keep, at in self.algorithm.keeps.items() if isinstance(at, str)}
         return {keep: what.removesuffix(".x") for keep, what in begins.items()} if self.mixed else {}
 
     @cached_property
     def before(self) -> Phase | None:
-        """The function at features before `step`; its results are the numbers it sums, rows left out."""
+        """The function at features before `step`; `results` are the numbers that are summed, without rows."""
         function, rows = self.algorithm.before, self.algorithm.row_names()
         if function is None:
             return None
@@ -142,60 +156,60 @@ class Model:
 
     @cached_property
     def reads_next(self) -> bool:
-        """Whether functions at features ask for x'."""
+        """Whether a function at features has the argument `x_next`."""
         some = [f for f in (self.algorithm.before, self.algorithm.feature) if f is not None]
         return any("x_next" in source.arguments(f) for f in some)
 
     @cached_property
     def results(self) -> list[str]:
-        """What the rule's functions return, rows left out."""
+        """The results of the rule's functions, without rows."""
         return list(dict.fromkeys(n for p in self.phases for n in p.results if n not in self.own_rows))
 
     def independent(self) -> tuple[str, ...]:
-        """Estimates beside the value that learn alike whatever the rule does: they may be learned apart."""
+        """Estimates besides V whose learning does not depend on the rule, so that they may be learned separately."""
         if self.mixture:
-            return ()  # they take over the weights of another
+            return ()  # a restart copies the weights of another estimate
         free = {*INPUTS[:3], "one", *(words(self.rule.parameters) if self.rule is not None else [])}
-        free -= {"reward"} if self.algorithm.center else set()  # then it depends on what the value has learned
+        free -= {"reward"} if self.algorithm.center else set()  # a centred reward depends on what V has learned
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:
-        """Where an estimate finds a parameter of the algorithm: "0.0" if it is the value's alone."""
+        """The name of a parameter of the algorithm for an estimate; "0.0" if only V has it (`of_value`)."""
         return "0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name
 
     def without(self, size: str, estimate: str) -> bool:
-        """Whether a step size is 0 for an estimate, which learns by TD(λ)."""
+        """Whether a step size is 0 for an estimate, because the estimate learns by TD(λ) (`by_td`)."""
         return size in words(self.algorithm.correcting) and self.rule is not None and estimate in self.rule.by_td
 
     @cached_property
     def mixture(self) -> Mapping[str, str]:
-        """Estimates that V is mixed of, and the numbers it is mixed by; empty where V learns."""
+        """The estimates that V is a mixture of → the names of their weights; empty if V learns itself."""
         return {} if self.rule is None else self.rule.mixture
 
     @cached_property
     def learning(self) -> list[str]:
-        """Estimates that learn."""
+        """Estimates that learn: all but a V that is a mixture."""
         return [name for name in self.estimates if not (self.mixture and name == "V")]
 
     @cached_property
     def restarting(self) -> list[str]:
-        """Estimates that begin again from the first of a mixture when they leave their bounds."""
+        """Estimates that restart from the first of a mixture when they exceed their bounds."""
         return self.learning[1:] if self.mixture else []
 
     def pinned(self, estimate: str, keep: str) -> float | None:
-        """What a rule holds a kept number at."""
+        """The constant value of a kept number under this rule; None if it is not constant."""
         return None if self.rule is None else self.rule.pins.get(f"{estimate}.{keep}")
 
     @cached_property
     def outer(self) -> dict[str, str]:
-        """Dot products of x and x' that the algorithm asks for."""
+        """Dot products of x and x' among the algorithm's `dots`."""
         return {name: what for name, what in self.algorithm.dots.items() if what in OUTER_DOTS}
 
     def needed(self) -> list[tuple[str, str, str]]:
         """All dot products (estimate, row, vector), of the algorithm and of the rule, each once."""
         a, first = self.algorithm, words(self.algorithm.weight_rows)[0]
         found = [(k, *what.split(".", 1)) for k in self.estimates for what in a.dots.values() if what not in OUTER_DOTS]
-        found += [(k, first, "x'") for k in self.estimates]  # predictions are looked at for divergence
+        found += [(k, first, "x'") for k in self.estimates]  # predictions are checked for divergence
         found.append(("V", first, "x"))
         found += [(k, row, "z") for k in self.estimates for row in self.carried.values()]
         if self.rule is not None:

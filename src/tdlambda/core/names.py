@@ -1,4 +1,4 @@
-"""Names in declarations: which are reserved, and what a plain function is."""
+"""Validation of names and functions in declarations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tdlambda.core.runtime import COUNTERS, LIMITS
 IN_LANES = frozenset(
     ["allowed", "beyond", "bound", "by", "cut", "lane", "prediction", "top", "trace_top", "weight_top", "x1", "y1"]
 )
-"""Names that generated loops use beside those of a declaration."""
+"""Names that generated loops over lanes use themselves; no declaration may use them."""
 IN_ROWS = frozenset(
     [
         "f",
@@ -40,21 +40,21 @@ IN_ROWS = frozenset(
         "zv",
     ]
 )
-"""Likewise, of rows and step sizes."""
+"""Names that generated code uses itself, so that rows and step sizes may not have them."""
 IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power"])
-"""Numbers that every learner has."""
+"""Names of numbers that every learner has, so that parameters may not have them."""
 
 
 def words(text: str) -> list[str]:
-    """Names, separated by blanks."""
+    """The names in a text, which are separated by blanks."""
     return text.split()
 
 
 def require_names(names: list[str]) -> None:
-    """Validate that these can be names in generated code."""
+    """Validate that these can be names of variables in generated code."""
     bad = [n for n in names if not n.isidentifier() or keyword.iskeyword(n) or n.endswith("_") or n.startswith("_")]
     if bad:
-        raise TypeError(f"{', '.join(map(repr, bad))}: a name is letters, digits and _ between them")
+        raise TypeError(f"{', '.join(map(repr, bad))}: a name must be a Python identifier without _ at its ends")
     require_free(names, IN_LANES)
 
 
@@ -62,7 +62,7 @@ def require_free(names: list[str], reserved: frozenset[str]) -> None:
     """Validate that none of these is reserved."""
     taken = [name for name in names if name in reserved]
     if taken:
-        raise TypeError(f"{', '.join(map(repr, taken))}: generated code needs this name itself; choose another")
+        raise TypeError(f"{', '.join(map(repr, taken))}: generated code uses this name itself; choose another")
 
 
 def require_plain(name: str, function: Any) -> None:

@@ -10,7 +10,7 @@ from tdlambda.compiled import numba
 
 
 class Named(np.void):  # type: ignore[misc]  # NumPy's types call it final
-    """A record with its fields as attributes; `np.record` would let `size` be NumPy's own."""
+    """A record with its fields as attributes; in `np.record`, a field `size` would be hidden by NumPy's attribute."""
 
     def __getattribute__(self, name: str) -> Any:
         """The field, if there is one of this name."""

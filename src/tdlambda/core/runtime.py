@@ -1,4 +1,4 @@
-"""What generated modules import: how functions are compiled, and the loops that no declaration changes."""
+"""Functions that generated modules import: decorators that compile, and loops that do not depend on a declaration."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ __all__ = ["brief", "called", "entry", "inlined", "kernel", "lanewise", "loop"]
 DENSE_SIZE = 128
 """Up to this many features, visiting all of them is faster than keeping a list (benchmarks/online.py)."""
 PRUNED_EVERY, SELDOM = 16, 64
-"""Steps between searches for traces that have died out: with a list of live features, and with few features."""
+"""Steps between searches for negligible traces: with a list of live features, and with few features."""
 SMALL = 1 / 64
-"""What rows have in common is put back into them when it is below this, or above its inverse: see `schedules.lazy`."""
+"""The lazy schedule multiplies a common factor into the rows when it is below this, or above its inverse: see
+`schedules.lazy`."""
 NEGLIGIBLE = 1e-100
-"""Lanes with few features drop smaller traces: denormal numbers are slow."""
+"""With few features, lanes drop traces below this, because arithmetic with subnormal numbers is slow."""
 TURNS = 100
-"""The weights of a mixture may change every so many steps, or every so many as there are features if these are more."""
+"""The weights of a mixture may change every max(TURNS, number of features) steps."""
 RUNAWAY = 2.0
-"""An estimate of a mixture has run away when a prediction is this many times the largest possible value."""
+"""An estimate of a mixture restarts when a prediction exceeds this multiple of the largest possible value."""
 TERMINATED, TRUNCATED = 1, 2
-"""Flags in one integer: Python passes an integer much faster than two booleans."""
+"""Flags in one integer, because Python passes an integer much faster than two booleans."""
 OK, REWARD, GAMMA_RANGE, RHO_RANGE, OBS, NEXT_OBS, OBS_VALUES, NEXT_OBS_VALUES, IN_USE, DIVERGED = range(10)
-"""What a call into a generated module returns."""
+"""Status codes that entry points of a generated module return: what was invalid, or what happened."""
 COUNTERS = (
     "steps",
     "under_way",
@@ -38,11 +39,13 @@ COUNTERS = (
     "busy",
     "dimensions",
 )
-"""Integers that every learner has."""
+"""Integers that every learner has. `under_way`: whether an episode has begun; `since`: steps since a rule's last call
+at all features; `length`, `longest`: steps of this episode and of the longest one so far; `busy`: whether `update_many`
+is running."""
 LIMITS = ("tolerance", "bound", "factor", "start", "most_reward", "most_gamma", "most_rho", "td_error", "last_lam")
-"""Numbers that every learner has: see `allowed` for the middle ones."""
+"""Numbers that every learner has; `factor` to `most_rho` determine the largest prediction allowed: see `allowed`."""
 LARGEST = {"float64": 1e300, "float32": 1e38}
-"""A weight beyond this is about to overflow."""
+"""A weight beyond this counts as divergence, because it is about to overflow."""
 
 
 # ---- checks --------------------------------------------------------------------------------------------------------
@@ -50,7 +53,7 @@ LARGEST = {"float64": 1e300, "float32": 1e38}
 
 @inlined
 def check(reward, gamma, rho):
-    """The status of a transition's numbers."""
+    """Whether a transition's numbers are valid, as a status code."""
     if not abs(reward) < np.inf:
         return REWARD
     if not 0.0 <= gamma <= 1.0:
@@ -62,7 +65,7 @@ def check(reward, gamma, rho):
 
 @inlined
 def check_features(index, value, size, bad_index, bad_value):
-    """The status of one observation's features."""
+    """Whether one observation's features are valid, as a status code: OK, `bad_index` or `bad_value`."""
     norm = 0.0
     for j in range(len(index)):
         if index[j] < 0 or index[j] >= size:
@@ -73,9 +76,9 @@ def check_features(index, value, size, bad_index, bad_value):
 
 @inlined
 def first_bad(reward, gamma, rho):
-    """The status of the first transition whose numbers are out of range, and its row."""
+    """(status code, row) of the first transition whose numbers are out of range; (OK, 0) if there is none."""
     good = True
-    for t in range(reward.size):  # without a branch first, so that it is vectorised
+    for t in range(reward.size):  # a first pass without branches, so that the compiler can vectorise it
         good &= (abs(reward[t]) < np.inf) & (gamma[t] >= 0.0) & (gamma[t] <= 1.0)
         good &= (rho[t] >= 0.0) & (rho[t] < np.inf)
     if not good:
@@ -91,13 +94,13 @@ def first_bad(reward, gamma, rho):
 
 @inlined
 def horizon(gamma, longest):
-    """How many rewards of the largest size a return may hold: 1/(1 - γ), or ten times the longest episode so far."""
+    """The largest return in units of the largest reward: 1/(1 - γ), or 10 times the longest episode if that is less."""
     return min(10.0 * longest, 1.0 / (1.0 - gamma)) if gamma < 1.0 else 10.0 * longest
 
 
 @inlined
 def largest_value(s, reward, gamma_next, rho):
-    """The largest value that rewards and discounts allow, this step included."""
+    """The largest value that the rewards and discounts so far allow, this step included."""
     s.most_reward = max(s.most_reward, abs(reward))
     s.most_gamma = max(s.most_gamma, gamma_next)
     s.most_rho = max(s.most_rho, rho)
@@ -120,13 +123,13 @@ def allowed(s, reward, gamma_next, rho, yv, n):
 
 @inlined
 def allowed_square(limit, rho):
-    """The same for a variance or second moment; ρ is the largest ratio if returns carry their ratios, else 0."""
+    """The limit of a variance or second moment; ρ is the largest ratio if returns include their ratios, else 0."""
     return (limit * max(1.0, rho)) ** 2
 
 
 @kernel
 def confine(row, bound):
-    """Finite numbers only: ±∞ becomes the bound, and NaN 0."""
+    """Make a row finite: ±∞ becomes ±bound, and NaN becomes 0."""
     for f in range(row.size):
         if not abs(row[f]) < np.inf:
             row[f] = bound if row[f] > 0 else -bound if row[f] < 0 else 0.0
@@ -161,7 +164,7 @@ def scheduled(scale, offset, power, n):
 
 @inlined
 def mean_visits(visits, index, value):
-    """Count a visit of the active features; the mean of their counts, weighted by x²."""
+    """Count a visit of the active features; return the mean of their counts, weighted by x²."""
     n, norm = 0.0, 0.0
     for j in range(len(index)):
         if value[j] != 0:
@@ -174,7 +177,7 @@ def mean_visits(visits, index, value):
 
 @inlined
 def enliven(order, listed, n_live, index, n):
-    """Put the active features on the list of live ones; how many there are."""
+    """Add the active features to the list of live features; return its new length."""
     for j in range(n):
         f = index[j]
         if not listed[f]:
@@ -186,7 +189,7 @@ def enliven(order, listed, n_live, index, n):
 
 @inlined
 def repeated(index, j):
-    """Whether the j-th active feature has occurred before."""
+    """Whether the j-th active feature has the same index as an earlier one."""
     for i in range(j):
         if index[i] == index[j]:
             return True
@@ -195,7 +198,7 @@ def repeated(index, j):
 
 @inlined
 def gathered(index, value, j, n):
-    """The whole value of the j-th active feature: equal indices add."""
+    """The total value of the j-th active feature, including later entries with the same index."""
     total = 0.0
     for i in range(j, n):
         if index[i] == index[j]:
@@ -214,7 +217,7 @@ def absolute(value, n):
 
 @inlined
 def increasing(index, n):
-    """Whether indices increase, so that none occurs twice."""
+    """Whether indices are strictly increasing, so that none occurs twice."""
     for j in range(1, n):
         if index[j] <= index[j - 1]:
             return False
@@ -235,7 +238,7 @@ def norm(index, value, n):
 
 @inlined
 def value_at(index, value, n, f, guess):
-    """The value of feature f; `guess` is a place to look first."""
+    """The value of feature f; `guess` is the position to try first."""
     if guess < n and index[guess] == f and increasing(index, n):
         return value[guess]
     total = 0.0
@@ -259,7 +262,7 @@ def cross(index, value, n, index_next, value_next, n_next):
 
 @inlined
 def apart(index, n):
-    """Whether no two of the active features are the same (not examined where there are many)."""
+    """Whether the active features are known to be distinct; False without a check if there are more than 8."""
     if n > 8:
         return False
     for j in range(n):
@@ -285,14 +288,14 @@ def fill(out, number):
 
 @lanewise
 def copy_where(out, row, where):
-    """out = row in the lanes that are marked."""
+    """out = row in the lanes where `where` is positive."""
     for l in range(out.size):
         out[l] = row[l] if where[l] > 0 else out[l]
 
 
 @lanewise
 def fill_where(out, number, where):
-    """out = number in the lanes that are marked."""
+    """out = number in the lanes where `where` is positive."""
     for l in range(out.size):
         out[l] = number if where[l] > 0 else out[l]
 
@@ -306,7 +309,7 @@ def product(out, a, b):
 
 @lanewise
 def spread(out, row, where):
-    """out[lane] = row[where[lane]]: what several lanes share."""
+    """out[lane] = row[where[lane]], for numbers that several lanes share."""
     for l in range(out.size):
         out[l] = row[where[l]]
 
@@ -327,14 +330,14 @@ def set_scaled(out, row, scale):
 
 @lanewise
 def set_scheduled(out, scale, offset, power, n):
-    """The n-th step size of each lane's schedule."""
+    """out = the n-th step size of each lane's schedule."""
     for l in range(out.size):
         out[l] = scheduled(scale[l], offset[l], power[l], n)
 
 
 @lanewise
 def dot4(out, a, b, c, d, va, vb, vc, vd):
-    """The first four terms of a dot product."""
+    """out = va a + vb b + vc c + vd d, the first four terms of a dot product."""
     for l in range(out.size):
         out[l] = va * a[l] + vb * b[l] + vc * c[l] + vd * d[l]
 
@@ -353,7 +356,7 @@ def dot_lanes(out, F, row, index, value, n):
             out, F[index[0], row], F[index[1], row], F[index[2], row], F[index[3], row],
             value[0], value[1], value[2], value[3],
         )  # fmt: skip
-    while first + 4 <= n:  # each sum stays in its register for four features, in the order of the features
+    while first + 4 <= n:  # four features at a time, so that the sum stays in a register; the order of terms is kept
         a, b, c, d = index[first], index[first + 1], index[first + 2], index[first + 3]
         add4(
             out, F[a, row], F[b, row], F[c, row], F[d, row],
@@ -408,7 +411,7 @@ def larger(largest, row):
 
 @lanewise
 def most(row):
-    """The largest size in a row."""
+    """The largest |entry| of a row."""
     largest = 0.0
     for l in range(row.size):
         largest = max(largest, abs(row[l]))
@@ -417,7 +420,7 @@ def most(row):
 
 @lanewise
 def count_above(largest, limit):
-    """How many lanes are above their limit."""
+    """Number of lanes above their limit."""
     above = 0
     for l in range(limit.size):
         above += largest[l] > limit[l]
@@ -426,7 +429,7 @@ def count_above(largest, limit):
 
 @lanewise
 def count_beyond(row, limit):
-    """How many lanes are not within ± their limit; NaN is not."""
+    """Number of lanes that are not within ± their limit; NaN counts."""
     beyond = 0
     for l in range(limit.size):
         beyond += not abs(row[l]) <= limit[l]
@@ -435,14 +438,14 @@ def count_beyond(row, limit):
 
 @lanewise
 def clear_small(row, largest, limit):
-    """Set lanes to 0 whose largest trace is within the limit."""
+    """Set the row to 0 in the lanes whose largest trace is within the limit."""
     for l in range(row.size):
         row[l] = row[l] if largest[l] > limit[l] else 0.0
 
 
 @lanewise
 def allow(value, square, factor, start, scale, y1, rho):
-    """The largest prediction of each lane that does not count as divergence, of a value and of a square."""
+    """Write the largest prediction of each lane that does not count as divergence, for a value and for a square."""
     for l in range(value.size):
         value[l] = factor[l] * (scale + start[l] * y1)
         square[l] = allowed_square(value[l], rho)
@@ -450,7 +453,7 @@ def allow(value, square, factor, start, scale, y1, rho):
 
 @lanewise
 def note_largest(most_reward, most_gamma, most_rho, reward, gamma_next, rho):
-    """Let each lane's own numbers count among its largest; how many lanes have a new largest."""
+    """Update each lane's largest reward, discount and ratio; return the number of lanes where one of them grew."""
     new = 0
     for l in range(most_reward.size):
         new += (abs(reward[l]) > most_reward[l]) | (gamma_next[l] > most_gamma[l]) | (rho[l] > most_rho[l])
@@ -462,7 +465,7 @@ def note_largest(most_reward, most_gamma, most_rho, reward, gamma_next, rho):
 
 @lanewise
 def allow_own(value, square, factor, start, most_reward, most_gamma, most_rho, longest, y1, corrected):
-    """`allow`, where each lane has rewards and discounts of its own."""
+    """The same as `allow`, where each lane has its own rewards and discounts."""
     for l in range(value.size):
         value[l] = factor[l] * (most_reward[l] * horizon(most_gamma[l], longest) + start[l] * y1)
         square[l] = allowed_square(value[l], most_rho[l] if corrected else 0.0)
@@ -477,7 +480,7 @@ def add_square(out, v, truth, weight):
 
 @kernel
 def read_errors(out, F, scratch, index, value, truth, weight):
-    """Σ weight (V - truth)² of every lane."""
+    """Write Σ weight (V - truth)² of every lane; the states are given by their features."""
     fill(out, 0.0)
     for s in range(truth.size):
         dot_lanes(scratch, F, 0, index[s], value[s], index.shape[1])

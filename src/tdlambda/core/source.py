@@ -27,7 +27,7 @@ from typing import Any
 import numba
 
 PLAIN = (int, float, bool, tuple)
-"""Values of a global that can be written into a module."""
+"""Types of global values that can be written into a generated module."""
 _loading, _parsing = threading.RLock(), threading.Lock()
 
 
@@ -36,13 +36,13 @@ def tree(
     constants: Mapping[str, Any] | None = None,
     wanted: Collection[str] | None = None,
 ) -> ast.FunctionDef:
-    """A function's syntax without decorators, annotations and docstring.
+    """A function's syntax tree without decorators, annotations and docstring.
 
-    With `constants` put in and the branches that they decide taken; with `wanted`, of its results these only, and
-    without the statements and arguments that these do not need.
+    With `constants`, arguments of these names are replaced by their values, and branches that they decide are resolved.
+    With `wanted`, only these results are returned, and statements and arguments that they do not need are removed.
     """
     text = function if isinstance(function, str) else inspect.getsource(function)
-    with _parsing:  # CPython 3.11 counts the depth of all threads' trees together: a SystemError now and then
+    with _parsing:  # CPython 3.11 shares the recursion depth of parsers between threads, and may raise SystemError
         node = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(node, ast.FunctionDef):
         raise TypeError(f"{text.strip().splitlines()[0]!r} must be a plain function (def …)")
@@ -64,7 +64,7 @@ def tree(
 
 
 def _chosen(statement: ast.stmt, wanted: Collection[str]) -> ast.stmt:
-    """A return of some of the names."""
+    """A return statement with only the wanted names."""
     assert isinstance(statement, ast.Return)
     items = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
     some: list[ast.expr] = [item for item in items if isinstance(item, ast.Name) and item.id in wanted]
@@ -76,7 +76,10 @@ def _names(*nodes: ast.AST | None) -> set[str]:
 
 
 def _live(body: list[ast.stmt], live: set[str]) -> tuple[list[ast.stmt], set[str]]:
-    """The statements that matter to the names `live` after them, and the names that matter before them."""
+    """The statements that the names `live` depend on, and the names that these statements depend on.
+
+    This is dead-code elimination: `live` are the names that are used after `body`.
+    """
     kept: list[ast.stmt] = []
     for statement in reversed(body):
         if isinstance(statement, ast.If):
@@ -114,7 +117,7 @@ def _live(body: list[ast.stmt], live: set[str]) -> tuple[list[ast.stmt], set[str
 
 
 class _Decided(ast.NodeTransformer):
-    """Puts constants in the place of names, and keeps the branch that they decide."""
+    """Replaces names by constants, and resolves the branches that they decide."""
 
     def __init__(self, constants: Mapping[str, Any]) -> None:
         self.constants = constants
@@ -132,7 +135,7 @@ class _Decided(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
-        ends = isinstance(node.op, ast.Or)  # `or` ends at True, `and` at False
+        ends = isinstance(node.op, ast.Or)  # the operand that decides the result: True for `or`, False for `and`
         values = []
         for value in node.values:
             if not isinstance(value, ast.Constant):
@@ -162,7 +165,7 @@ class _Decided(ast.NodeTransformer):
 
 
 def made(text: str, names: Mapping[str, Any], title: str) -> Callable[..., Any]:
-    """A function from its source, with these names to use, where `inspect` finds it."""
+    """A function from its source, with these global names; `inspect` can find the source."""
     file, room = f"<{title}: {hash(text)}>", dict(names)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), room)
@@ -175,12 +178,12 @@ def arguments(
     constants: Mapping[str, Any] | None = None,
     wanted: Collection[str] | None = None,
 ) -> list[str]:
-    """The names of its arguments, in this form."""
+    """The names of a function's arguments; see `tree` for `constants` and `wanted`."""
     return [argument.arg for argument in tree(function, constants, wanted).args.args]
 
 
 def returned(function: Callable[..., Any] | str) -> list[str]:
-    """The names in its one `return`, which must be the last statement and give nothing but names."""
+    """The names in a function's only `return`, which must be the last statement and list only names."""
     return list(_returned(function))
 
 
@@ -193,7 +196,7 @@ def _returned(function: Callable[..., Any] | str) -> tuple[str, ...]:
     items = value.elts if isinstance(value, ast.Tuple) else [value]
     names = [item.id for item in items if isinstance(item, ast.Name)]
     if not names or len(names) < len(items) or len(set(names)) < len(names):
-        raise TypeError(f"{name} must end with its only return, a list of different names: `return keep, new, along`")
+        raise TypeError(f"{name} must end with its only return, a list of distinct names: `return keep, new, along`")
     return tuple(names)
 
 
@@ -204,7 +207,7 @@ def embed(
     constants: Mapping[str, Any] | None = None,
     wanted: Collection[str] | None = None,
 ) -> None:
-    """Put a function's source into `done`, after that of the functions, modules and numbers it uses."""
+    """Add a function's source to `done`, after the functions, modules and numbers that it uses."""
     node = tree(function, constants, wanted)
     node.name = name
     outer = getattr(function, "py_func", function)
@@ -222,7 +225,7 @@ def embed(
             own = {used: f"{used} = {what!r}"}
         else:
             continue
-        if any(done.get(part, text) != text for part, text in own.items()):  # another file's helper of the same name
+        if any(done.get(part, text) != text for part, text in own.items()):  # another file has a helper of this name
             renamed[used] = f"{name}_{used}"
             embed(what, renamed[used], done) if callable(what) else done.update(
                 {renamed[used]: f"{renamed[used]} = {what!r}"}
@@ -235,7 +238,7 @@ def embed(
 
 
 class _Renamed(ast.NodeTransformer):
-    """Other names for what a function uses."""
+    """Renames what a function uses."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
@@ -245,7 +248,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def load(name: str, text: str) -> types.ModuleType:
-    """The module of this text: from this process, from disk, or written and imported now."""
+    """The module with this text, from this process or from disk; if it is new, it is written and imported."""
     full = f"tdlambda.generated.{name}_{hashlib.sha256((_runtime() + text).encode()).hexdigest()[:16]}"
     with _loading:
         if full in sys.modules:
@@ -267,14 +270,14 @@ def load(name: str, text: str) -> types.ModuleType:
 
 @cache
 def _runtime() -> str:
-    """What every generated text means depends on: the runtime, how it is compiled, and Numba."""
+    """The text that determines what generated code means: the runtime, how it is compiled, Numba and Python."""
     here = Path(__file__)
     files = [here.with_name("runtime.py"), here.parent.parent / "compiled.py"]
     return numba.__version__ + sys.version + "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def _written(name: str, text: str) -> Path | None:
-    """The file with this text, in a folder that can be written; None if there is none."""
+    """The path of a file with this text; None if no folder is writable."""
     folder = folder_of_generated()
     if folder is None:
         return None
@@ -291,7 +294,7 @@ def _written(name: str, text: str) -> Path | None:
 
 @cache
 def folder_of_generated() -> Path | None:
-    """Where generated modules are kept with their machine code: TDLAMBDA_CACHE, the user's cache, else temporary."""
+    """The folder of generated modules and their machine code: TDLAMBDA_CACHE, the user's cache, or a temporary one."""
     given = os.environ.get("TDLAMBDA_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     own = Path(tempfile.gettempdir()) / f"tdlambda-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
@@ -302,7 +305,7 @@ def folder_of_generated() -> Path | None:
                 pass
         except OSError:
             continue
-        if folder is own and hasattr(os, "getuid"):  # anybody could have made it: code from there is run
+        if folder is own and hasattr(os, "getuid"):  # its code is run, so it must not belong to another user
             made = folder.lstat()
             if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.getuid() or made.st_mode & 0o022:
                 continue

@@ -25,7 +25,7 @@ def whole_number(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ValueError(f"{name} must be at least {least}; got {number}")
     if number >= 2**62:
-        raise ValueError(f"{name} must be below 2**62; got a number of {number.bit_length()} bits")
+        raise ValueError(f"{name} must be below 2**62; got an integer of {number.bit_length()} bits")
     return number
 
 

@@ -95,7 +95,7 @@ class Encoder(ABC):
 
     @property
     def kernel(self) -> EncoderKernel | None:
-        """The compiled form of `encode`; None if there is none, and each observation takes a call of `encode`.
+        """The compiled form of `encode`; None if there is none, so that each observation needs a call of `encode`.
 
         A subclass with its own `encode` or `encode_batch` does not inherit it.
         """
@@ -182,7 +182,7 @@ def _checked(encode: Any, batch: bool) -> Callable[[Encoder, Any], tuple[Indices
         row = first_misfit(indices.reshape(-1, active), values.reshape(-1, active), size)
         if row >= 0:
             raise ValueError(
-                f"{where} must return indices from 0 to {size - 1} and finite values, |x|² too; got "
+                f"{where} must return indices from 0 to {size - 1}, and values with a finite |x|²; got "
                 f"{index[row] if batch else index} and {value[row] if batch else value}"
             )
         return indices, values

@@ -16,7 +16,7 @@ Outside: TypeAlias = Literal["clip", "raise"]
 LEAST, MOST, LOW, HIGH = range(4)
 """For each dimension: the range of accepted numbers, and the bounds of the box."""
 BOUNDS = 4
-"""Count of numbers per dimension; they come first among the numbers of a kernel."""
+"""Number of these numbers per dimension; they come first among the numbers of a kernel."""
 
 
 class BoxEncoder(Encoder):
@@ -25,7 +25,7 @@ class BoxEncoder(Encoder):
     Parameters
     ----------
     low, high
-        Lower and upper bounds, one of each per dimension (a number for a single dimension).
+        Finite lower and upper bounds, low < high, one of each per dimension (a number for a single dimension).
     outside
         "clip" moves an observation outside the box to the nearest point of the box; "raise" rejects it. NaN is
         always rejected.

@@ -11,7 +11,7 @@ from tdlambda.arrays import integer, positive
 
 Name: TypeAlias = str | int
 PERIODS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31556952.0}
-"""Seconds."""
+"""Periods by name, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Term:
 def _steps(steps: Any) -> tuple[int, ...]:
     found = tuple(integer(step, "steps", 1, 100_000) for step in steps)
     if not found:
-        raise ValueError("steps: give at least one number of rows, such as 1")
+        raise ValueError("steps must be one or more numbers of rows, such as 1; got none")
     return found
 
 
@@ -85,7 +85,15 @@ class Past(Term):
 
 
 class Lag(Past):
-    """The value of a column some rows ago; the first value while there are fewer rows."""
+    """The value of a column some rows ago; the first value while there are fewer rows.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    steps
+        One or more numbers of rows, from 1 to 100,000; each gives one feature.
+    """
 
     kind: ClassVar[str] = "lags"
 
@@ -96,7 +104,15 @@ class Lag(Past):
 
 
 class Difference(Past):
-    """The difference between a column's value and its value some rows ago."""
+    """The difference between a column's value and its value some rows ago.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    steps
+        One or more numbers of rows, from 1 to 100,000; each gives one feature.
+    """
 
     kind: ClassVar[str] = "differences"
 
@@ -110,8 +126,14 @@ class Difference(Past):
 class Cycle(Term):
     """Sine and cosine of the time of day, the time of week, or any other period.
 
-    Periods are "minute", "hour", "day", "week", "year", or numbers in the column's unit (seconds for dates). Without a
-    column, rows are counted. `harmonics` adds the sines and cosines of 2, 3, … times the frequency.
+    Parameters
+    ----------
+    column
+        Name of the column of times; None counts rows.
+    periods
+        "minute", "hour", "day", "week", "year", or positive numbers in the column's unit (seconds for dates).
+    harmonics
+        Number of frequencies per period, from 1 to 1000: the sines and cosines of 1, 2, 3, … times the frequency.
     """
 
     column: Name | None
@@ -126,7 +148,7 @@ class Cycle(Term):
             if not isinstance(period, str):
                 positive(period, "period")
         if not periods:
-            raise ValueError('periods: give at least one, such as "day"')
+            raise ValueError('periods must be one or more periods, such as "day"; got none')
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "periods", periods)
         object.__setattr__(self, "harmonics", integer(harmonics, "harmonics", 1, 1000))
@@ -157,7 +179,17 @@ class Cycle(Term):
 
 @dataclass(frozen=True)
 class Category(Term):
-    """One-hot features of a column's values, the last for any other value; by default the first `most` values seen."""
+    """One-hot features of a column's values, with a last feature for any other value.
+
+    Parameters
+    ----------
+    column
+        Name of the column.
+    values
+        The values that have a feature of their own; by default the first `most` values seen.
+    most
+        Number of values that have a feature of their own if `values` is None, from 1 to 1,000,000.
+    """
 
     column: Name
     values: tuple[Any, ...] | None = None
@@ -184,7 +216,17 @@ class Category(Term):
 
 @dataclass(frozen=True, init=False)
 class Tiles(Term):
-    """Tile coding of one column or several columns jointly, over ± 3 running deviations about the running mean."""
+    """Tile coding of one column or several columns jointly, over ± 3 running deviations about the running mean.
+
+    Parameters
+    ----------
+    of
+        Names of the columns.
+    tiles
+        Number of tiles along each column, from 1 to 1000.
+    tilings
+        Number of tilings, from 1 to 1000.
+    """
 
     of: tuple[Name, ...]
     tiles: int
@@ -193,12 +235,12 @@ class Tiles(Term):
 
     def __init__(self, *of: Name, tiles: int = 8, tilings: int = 4) -> None:
         if not of:
-            raise ValueError("Tiles needs at least one column")
+            raise ValueError('Tiles needs at least one column, such as Tiles("flow"); got none')
         object.__setattr__(self, "of", of)
         object.__setattr__(self, "tiles", integer(tiles, "tiles", 1, 1000))
         object.__setattr__(self, "tilings", integer(tilings, "tilings", 1, 1000))
         if self.size > 10_000_000:
-            raise ValueError(f"Tiles would have {self.size} features; use fewer tiles or columns")
+            raise ValueError(f"Tiles must have at most 10⁷ features; got {self.size}: use fewer tiles or columns")
 
     @property
     def columns(self) -> tuple[Name, ...]:
@@ -251,7 +293,7 @@ class Columns:
     constant
         Whether to add a feature that is always 1.
     window
-        Number of readings, at least 2, over which means and deviations forget.
+        Number of readings, at least 2, over which running means and deviations are averaged.
 
     Examples
     --------
@@ -273,7 +315,7 @@ class Columns:
         made = tuple(term if isinstance(term, Term) else Number(term) for term in terms)
         for term in terms:
             if isinstance(term, bool) or not isinstance(term, str | int | Term):
-                raise TypeError(f"a term must be a column or td.features.Lag(…), …; got {term!r}")
+                raise TypeError(f'a term must be a column or a term such as td.features.Lag("flow", 1); got {term!r}')
         if not positive(window, "window") >= 2:
             raise ValueError(f"window must be at least 2 readings; got {window}")
         object.__setattr__(self, "terms", made)
@@ -329,7 +371,7 @@ def _term(given: dict[str, Any]) -> Term:
 def default(
     numbers: list[Name], texts: list[Name], time: Name | None, every: float | None, asked: list[Name], room: int = 64
 ) -> Columns:
-    """Default features of a data frame: the value of every column and, as far as the size allows, lags and cycles.
+    """Default features of a data frame: the value of every column and, while there is `room`, lags and cycles.
 
     The lags are 1, 3 and, if a day has several rows, quarters of a day, first for the columns that are predicted. The
     cycles are sine and cosine of the day and the week, or of the year. A column of text contributes the first eight

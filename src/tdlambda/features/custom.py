@@ -22,10 +22,10 @@ class Custom(Encoder):
         (indices, values) of at most `active` entries each; a tuple always means the latter. The encoder can be
         pickled if the function can be, that is, if it is defined at the top level of a module.
     size
-        Number of features.
+        Number of features, at least 1.
     active
-        Largest number of entries in an encoding; `size` by default. If it is smaller, a dense vector is reduced to
-        its non-zeros.
+        Largest number of entries in an encoding, at least 1; `size` by default. If it is smaller, a dense vector is
+        reduced to its non-zeros.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class Custom(Encoder):
         return indices.reshape(-1, self.active), values.reshape(-1, self.active)
 
     def get_params(self) -> NoReturn:
-        """Raise TypeError: a function is not plain data."""
-        raise TypeError(f"Custom's function cannot be stored as plain data; got {self.function!r}")
+        """Raise TypeError, because a function is not plain data."""
+        raise TypeError(f"Custom cannot be stored as plain data, because it contains a function: {self.function!r}")
 
     def __eq__(self, other: object) -> bool:
         """Whether the other encoder has the same function and sizes."""

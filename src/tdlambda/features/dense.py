@@ -16,7 +16,7 @@ class Dense(Encoder):
     Parameters
     ----------
     n
-        Length of the vector; each entry must be finite.
+        Length of the vector, at least 1. The entries must be finite, and so must |x|².
 
     Examples
     --------

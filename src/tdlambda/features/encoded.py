@@ -18,9 +18,9 @@ class Encoded(Encoder):
     Parameters
     ----------
     size
-        Number of features.
+        Number of features, at least 1.
     active
-        Number of active features in an observation.
+        Number of active features in an observation, at least 1.
 
     Examples
     --------
@@ -48,7 +48,9 @@ class Encoded(Encoder):
             index = np.ascontiguousarray(where).astype(np.int64)
         bad = first_misfit(index, value, self.size) if (index == where).all() else 0
         if bad >= 0:
-            raise ValueError(f"observation: indices must be from 0 to {self.size - 1}, values finite; got {rows[bad]}")
+            raise ValueError(
+                f"observation must have integer indices from 0 to {self.size - 1}, then finite values; got {rows[bad]}"
+            )
         return index, value
 
     @property
@@ -62,7 +64,7 @@ class Encoded(Encoder):
 
 
 def encode_encoded(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
-    """The kernel of `Encoded`; the number is how many features there are."""
+    """The kernel of `Encoded`; its only number is the number of features."""
     n, norm = obs.size // 2, 0.0
     for j in range(n):
         at = obs[j]

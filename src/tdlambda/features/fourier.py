@@ -25,9 +25,9 @@ class Fourier(BoxEncoder):
     Parameters
     ----------
     low, high
-        Bounds of the box, one of each per dimension.
+        Finite bounds of the box, low < high, one of each per dimension.
     order
-        Highest frequency along a dimension, in half periods per box.
+        Highest frequency along a dimension, in half periods per box, at least 0.
     outside
         Treatment of an observation outside the box: "clip" or "raise".
 

@@ -24,8 +24,8 @@ class GridTilings(Encoder):
     Parameters
     ----------
     shape
-        Length of the grid along each dimension, (rows, columns, ...). An observation is a state's
-        row-major number, row · columns + column for two dimensions.
+        Length of the grid along each dimension, at least 1: (rows, columns, ...). An observation is a
+        state's row-major number, row · columns + column for two dimensions.
     cuts
         For each tiling, for each dimension, the increasing cut points, in 1..length-1.
 

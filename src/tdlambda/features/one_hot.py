@@ -18,7 +18,7 @@ class OneHot(Encoder):
     Parameters
     ----------
     n
-        Number of states; observations are integers in 0..n-1.
+        Number of states, at least 1; observations are integers in 0..n-1.
 
     Examples
     --------

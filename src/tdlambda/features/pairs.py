@@ -20,7 +20,7 @@ class Pairs(Encoder):
     features
         Encoder of observations.
     actions
-        Number of actions, which are the integers from 0.
+        Number of actions, at least 1; an action is an integer in 0..actions-1.
 
     Examples
     --------

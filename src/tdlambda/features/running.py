@@ -5,9 +5,9 @@ clipped to CUT deviations:
 
     d = clip(v - m, ± CUT s),    m += η d,    s² += η (d² - s²),    z = clip((v - m) / s, ± MOST)
 
-so that one reading of any size moves m by at most CUT s η. When FAR_FOR readings in a row are more than FAR deviations
-away, or a signal moves QUIET times less than before for QUIET_FOR readings, the unit or the level has changed: m and s
-restart, and an event is recorded.
+so that a single reading, however large, moves m by at most CUT s η. If FAR_FOR readings in a row are more than FAR
+deviations away, or if a signal moves QUIET times less than before for QUIET_FOR readings, its unit or level must have
+changed: m and s restart, and an event is recorded.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel, part
 
 MEAN, SQUARE, COUNT, LAST, SAME, CHANGES, FAR_RUN, MOVES, RECENT, QUIET_RUN, SAID, ROWS = range(12)
-"""What is kept of a signal: mean, variance, readings since the start; the last one, how often it came again, how many
-differed; far readings in a row; the mean step, of all and of the last ones; steps since it is quiet; the last event."""
+"""Statistics of a signal: mean; variance; readings since the last restart; the last reading; how often in a row it was
+repeated; number of readings that differed from the one before; number of far readings in a row; mean |step| over the
+window and over the latest readings; number of quiet readings in a row; readings since the last event. ROWS is their
+count."""
 CUT, MOST = 4.0, 10.0
 WARM = 16
 """Number of readings before any is clipped."""
@@ -27,7 +29,8 @@ FAR, FAR_FOR = 8.0, 16
 QUIET, QUIET_FOR = 50.0, 50
 STUCK_FOR = 50
 OUTLIER, SILENCE = 30.0, 500.0
-"""Deviations of a reading that is an event by itself; readings between two events of one kind of a signal."""
+"""Deviations from which a single reading is an outlier event; least number of readings between an event of a signal and
+its next outlier event."""
 EVENTS = ("", "outlier", "stuck", "change")
 """Names of events 1, 2 and 3."""
 TINY = 1e-12
@@ -42,7 +45,7 @@ def deviation(s: Floats) -> float:
 
 @part
 def placed(s: Floats, v: float) -> float:
-    """A value in the coordinates of a signal."""
+    """A value standardised by the running mean and deviation of a signal."""
     size = deviation(s)
     if size == 0.0:
         return 0.0
@@ -95,10 +98,12 @@ def run(
     raw: Floats, fresh: Bools, history: Floats, place: Ints, signals: Floats, column_of: Ints, apart: Ints,
     feature_of: Ints, lag_of: Ints, out: Floats, z: Floats, window: float, as_is: bool, hold: bool, events: Ints,
 ) -> int:  # fmt: skip
-    """Features of rows: values, lags and differences. `place`: the last row in the ring `history`, and rows in it.
+    """Write the features of rows: values, lags and differences. Return the number of events recorded.
 
-    `out` [row, feature] are values of a signal, so many rows ago; `z` [row, signal], unless it is empty, are in running
-    coordinates. Returns how many events there were; `events` [event, (row, signal, kind)] are the first of them.
+    `history` is a ring buffer of rows; `place` holds the position of its last row and the number of rows in it. A
+    signal is a column, or its difference over `apart` rows. `out` [row, feature] receives the value of a signal, for
+    lags `lag_of` rows ago; `z` [row, signal], unless it is empty, the standardised value of each signal; `events`
+    [event, (row, signal, kind)] the events, until it is full.
     """
     depth, found = history.shape[0], 0
     for t in range(raw.shape[0]):

@@ -18,7 +18,7 @@ class Table(Encoder):
     Parameters
     ----------
     matrix
-        Real feature matrix X, [number of states, size]; observations are integers that select a row.
+        Real, finite feature matrix X, [number of states, size]; observations are integers that select a row.
 
     Examples
     --------

@@ -30,18 +30,18 @@ class TileCoder(BoxEncoder):
     Parameters
     ----------
     low, high
-        Bounds of the box, one of each per dimension.
+        Finite bounds of the box, low < high, one of each per dimension.
     tilings
-        Number of tilings, n: the number of active tiles.
+        Number n of tilings, at least 1, which is also the number of active tiles.
     tiles
-        Number of tiles along each dimension, or one number for all dimensions.
+        Number of tiles along each dimension, at least 1, or one number for all dimensions.
     offsets
         "symmetric" or "asymmetric".
     bias
         Whether to add a last feature that is always 1.
     hash_size
-        Number of features into which all tiles are hashed; None gives each tile its own. Tiles of one encoding may be
-        hashed to the same slot: their index then occurs twice, and equal indices add.
+        Number of features into which all tiles are hashed, at least 1; None gives each tile its own. Tiles of one
+        encoding may be hashed to the same slot: their index then occurs twice, and equal indices add.
     outside
         Treatment of an observation outside the box: "clip" or "raise".
 
@@ -161,5 +161,5 @@ def _checked_tiles(tiles: Any, dimensions: int) -> tuple[int, ...]:
 def _tile_count(name: str, given: Any) -> int:
     count = whole_number(name, given, least=1)
     if count > _MOST_TILES:
-        raise ValueError(f"{name} must be at most 2**53, the precision of an observation; got {count}")
+        raise ValueError(f"{name} must be at most 2**53, the precision of float64; got {count}")
     return count

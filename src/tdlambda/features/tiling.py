@@ -9,9 +9,9 @@ from tdlambda.features.hashing import slot
 
 
 def tiling_numbers(bounds: Values, tiles: tuple[int, ...], offsets: Values, bias: bool) -> Values:
-    """Pack what `tile_point` needs: the bounds, then for each dimension its tiles and the offset of each tiling.
+    """The constants for `tile_point`: the bounds, then for each dimension its tiles and the offset of each tiling.
 
-    The bias is one more tiling, moved so far down that every point is in its first tile.
+    The bias is one more tiling with offset -∞, so that every point is in its first tile.
     """
     blocks = np.empty((len(tiles), 1 + len(offsets) + bias))
     blocks[:, 0] = tiles

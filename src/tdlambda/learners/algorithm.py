@@ -106,19 +106,20 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         `td.mdp.TraceCorrection`. "tree" and "abtd" need the behaviour policy's probability of each action:
         `update(…, behavior=)`.
     centering
-        Reward centring, for continuing tasks: step size of the average reward r̄ as a multiple η of α (of the initial α
-        if step sizes adapt). The learner learns from r' - r̄, with r̄ += η α ρ δ, and predicts the discounted sum of
-        r - r̄. With a constant γ, the discounted value is this prediction plus r̄/(1 - γ). None turns centring off.
+        Reward centring, for continuing tasks: step size of the average reward r̄ as a positive multiple η of α (of the
+        initial α if step sizes adapt). The learner learns from r' - r̄, with r̄ += η α ρ δ, and predicts the discounted
+        sum of r - r̄. With a constant γ, the discounted value is this prediction plus r̄/(1 - γ). None turns centring
+        off.
     initial
-        Initial weights: one number or one for each feature.
+        Initial weights, finite: one number or one for each feature.
     trace_tolerance
         Threshold in [0, 1) below which traces are dropped, with more than 128 features; multiplied by α for traces
         that carry α. 0 keeps every nonzero trace. A dropped trace would have changed a weight by at most
         tolerance · α · Σ |δ| (γλρ)^k over the following steps k.
     bound
-        A prediction diverges when it exceeds `bound` times the largest value that the rewards and discounts so far
-        allow: the largest reward divided by 1 - γ, or multiplied by ten times the longest episode. For a variance,
-        the square of that value.
+        Positive factor: a prediction has diverged when it exceeds `bound` times the largest value that the rewards and
+        discounts so far allow. That value is the largest reward divided by 1 - γ, or multiplied by ten times the
+        length of the longest episode, whichever is less; for a variance, its square.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype
@@ -181,7 +182,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     ) -> None:
         super().__init__(features, lam)
         if not hasattr(self._declared, "step"):
-            raise TypeError(f"{type(self).__name__} declares no step; use td.TrueOnlineTD, say, or declare one")
+            raise TypeError(
+                f"{type(self).__name__} declares no step; declare one, or use an algorithm such as td.TrueOnlineTD"
+            )
         choice(on_divergence, "on_divergence", "raise", "flag")
         choice(dtype, "dtype", "float64", "float32")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
@@ -216,7 +219,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         for name in names:
             value = given.get(name, getattr(kind, name, None))
             if value is None:
-                raise TypeError(f"{kind.__name__} needs {name}: give {name}=…, or a class attribute as its default")
+                raise TypeError(f"{kind.__name__} needs {name}: pass {name}=…, or set a class attribute as its default")
             setattr(self, name, number(kind.ranges.get(name, number)(value, name), name))
 
     def _allocate(self, start: Floats) -> None:
@@ -297,7 +300,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return self._record, self._rows, *(more[name] for name in one.memory(self.model, self._sparse))
 
     def _bind(self) -> None:
-        """Look up the machine code at the first update only: an update takes just half a microsecond."""
+        """Make the first call of each entry point look up its machine code; later calls skip the lookup.
+
+        An update takes half a microsecond, so a lookup at every call would be noticeable.
+        """
         self._update: Callable[..., int] = self._first_update
         self._update_index: Callable[..., int] = self._first_update_index
         self._update_vector: Callable[..., int] = self._first_update_vector
@@ -316,7 +322,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return self._update_vector(*step)
 
     def _with_lam(self, enter: Callable[..., int]) -> Callable[..., int]:
-        """An entry point for (obs, next_obs, reward, γ, ρ, ended), of one that takes λ' and a cut before them."""
+        """A function of (obs, next_obs, reward, γ, ρ, ended), which passes these to `enter` after λ' and its factor."""
         if self.model.corrected:
 
             def corrected(obs: Any, after: Any, reward: float, gamma: float, rho: float, ended: int) -> int:
@@ -384,9 +390,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         truncated: bool = False,
         behavior: float | None = None,
     ) -> None:
-        """Learn from one transition: see `Learner.update`.
+        """Learn from one transition.
 
-        `behavior` is b(a|s), the behaviour policy's probability of the action taken; some corrections need it.
+        Parameters
+        ----------
+        obs, reward, next_obs, gamma, rho, terminated, truncated
+            See `Learner.update`.
+        behavior
+            The behaviour policy's probability b(a|s) of the action taken, in (0, 1]; the corrections "tree" and "abtd"
+            need it, the others ignore it.
         """
         ended = 0
         if terminated is not False and flag(terminated, "terminated"):
@@ -423,7 +435,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         except (TypeError, ValueError, OverflowError):
             self._behavior = None  # it belonged to this transition only
             check_numbers(reward, gamma, rho)
-            self.features.encode(obs), self.features.encode(next_obs)  # an integer beyond 64 bits
+            self.features.encode(obs), self.features.encode(next_obs)  # raises for an integer beyond 64 bits
             raise
         if status:
             self._refuse(status, obs, reward, next_obs, gamma, rho)
@@ -451,7 +463,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             vectors: Any = (*self._encoding(), plain(obs, np.float64), plain(next_obs, np.float64))
             status, t = self.module.update_many_vectors(*self._memory, *vectors, *numbers)
             if status in (runtime.OBS_VALUES, runtime.NEXT_OBS_VALUES):
-                self.features.encode_batch(obs), self.features.encode_batch(next_obs)  # says what is wrong
+                self.features.encode_batch(obs), self.features.encode_batch(next_obs)  # raises a more precise error
         else:
             after = self.features.encode_batch(next_obs)
             same = self._lam_features is self.features
@@ -470,7 +482,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         if status == runtime.IN_USE:
             self._guard.refuse()
         if self._kernel is not None and not where:
-            self.features.encode(obs), self.features.encode(next_obs)  # says what is wrong
+            self.features.encode(obs), self.features.encode(next_obs)  # raises a more precise error
         size = self.features.size
         raise ValueError(
             {
@@ -479,8 +491,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                 runtime.RHO_RANGE: f"rho must be finite and not negative; got {rho}",
                 runtime.OBS: f"obs: a feature index must be from 0 to {size - 1}; got {obs}",
                 runtime.NEXT_OBS: f"next_obs: a feature index must be from 0 to {size - 1}; got {next_obs}",
-                runtime.OBS_VALUES: f"obs: feature values must be finite, |x|² too; got {obs}",
-                runtime.NEXT_OBS_VALUES: f"next_obs: feature values must be finite, |x|² too; got {next_obs}",
+                runtime.OBS_VALUES: f"obs: feature values and |x|² must be finite; got {obs}",
+                runtime.NEXT_OBS_VALUES: f"next_obs: feature values and |x|² must be finite; got {next_obs}",
             }[status]
             + where
         )
@@ -552,7 +564,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         elif name in self.model.rows:
             view = self._rows[self.model.rows.index(name), : self.features.size]
         else:
-            raise KeyError(f"there is no row {name!r}; rows are {', '.join([*self.model.rows, *self.model.own_rows])}")
+            raise KeyError(f"unknown row {name!r}; rows are {', '.join([*self.model.rows, *self.model.own_rows])}")
         view = view.view()
         view.flags.writeable = False
         return view
@@ -678,7 +690,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         counters = {"steps", "under_way", "n_live", "diverged_at", "since", "length", "longest"}
         for name in self._record.dtype.names or ():
             if name not in moving | counters and new[name] != self._record[name][0]:
-                raise ValueError(f"state does not fit this learner: its {name} is another")
+                own = self._record[name][0]
+                raise ValueError(f"state does not fit this learner: {name} must be {own}; got {new[name]}")
         order, listed = state["live"]
         n, marks = int(new["n_live"]), np.zeros(listed.size, dtype=np.int64)
         live = order[: max(0, n)]
@@ -686,11 +699,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         if good:
             marks[live] = 1
         if not good or marks.sum() != n or not np.array_equal(marks, listed):
-            raise ValueError("state: the list of live traces is not consistent")
+            raise ValueError("state: the list of live features is not consistent")
         if (
             any(new[name] < 0 for name in counters - {"diverged_at"})
             or not all(new[name] >= 0 for name in ("most_reward", "most_gamma", "most_rho"))
             or new["most_gamma"] > 1
             or (self.model.sizes_by == "visits" and not (state["rows"][-1] >= 0).all())
         ):
-            raise ValueError("state: a count is negative, or a largest number is out of its range")
+            raise ValueError("state: a counter is negative, or a recorded maximum is out of range")

@@ -73,7 +73,7 @@ class LambdaChoice(Table):
 def choose_lambda(
     transitions: Transitions, features: Encoder, lams: ArrayLike | None = None, ridge: float = 1e-6
 ) -> LambdaChoice:
-    """Choose the λ of LSTD(λ) by leave-one-trajectory-out cross-validation (ALLSTD).
+    """The λ for LSTD(λ) that leave-one-trajectory-out cross-validation chooses (ALLSTD), and the learner with it.
 
     One λ costs O(size³ + steps · size · (size + length)), plus O(size³) for each trajectory with more steps than
     features. All traces, steps · size numbers, are in memory at once.
@@ -88,7 +88,7 @@ def choose_lambda(
     lams
         Candidates, in [0, 1]. By default 0, 0.1, …, 1, followed by a search between the neighbours of the best one.
     ridge
-        Number that LSTD adds to A's diagonal.
+        Number ≥ 0 that LSTD adds to A's diagonal.
 
     Examples
     --------
@@ -151,8 +151,8 @@ class Trajectories:
         scored = transitions.terminated[ends - 1]
         if len(ends) < 2 or not scored.any():
             raise ValueError(
-                "transitions must have two episodes that came to an end, one of them terminated, to leave one out; got "
-                f"{len(ends)}, {int(scored.sum())} of them terminated"
+                "transitions must have at least two finished episodes, at least one of them terminated; got "
+                f"{len(ends)} finished, {int(scored.sum())} of them terminated"
             )
         n, self.ends, self.ridge = int(ends[-1]), ends.tolist(), ridge
         self.transitions = c = Transitions(*(getattr(transitions, field.name)[:n] for field in fields(transitions)))
@@ -179,7 +179,7 @@ class Trajectories:
         return E
 
     def loss(self, lam: float) -> float:
-        """The mean squared error over steps; infinite if it is not a number."""
+        """The mean squared error over steps; infinite if it overflows or is NaN."""
         E, reward = self.traces(lam), self.transitions.reward
         eye = np.eye(self.X.shape[1])
         A, b = E.T @ self.Y + self.ridge * eye, E.T @ reward

@@ -30,10 +30,10 @@ _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     """Raised when a learner's predictions exceed its bound or its weights are no longer finite.
 
-    Attributes
+    Parameters
     ----------
     step
-        The update, counted from 1, at which the learner diverged.
+        The update, counted from 1, at which the learner diverged; also an attribute.
 
     Examples
     --------
@@ -47,9 +47,9 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
 
     def __init__(self, step: int) -> None:
         super().__init__(
-            f"diverged at step {step}: a prediction is far beyond what rewards and discounts allow. Take a smaller "
-            "alpha, a smaller lam, or a gradient method (TrueOnlineGTD); the learner keeps its last weights and learns "
-            "no more"
+            f"diverged at step {step}: a prediction is far beyond what rewards and discounts allow. Use a smaller "
+            "alpha, a smaller lam, or a gradient method such as td.TrueOnlineGTD. The learner keeps its last weights "
+            "and has stopped learning"
         )
         self.step = step
 
@@ -88,11 +88,11 @@ class Learner(ABC):
         check_states(self.rule, features)
         if self.rule.learns() and not self.takes_adaptive:
             raise ValueError(
-                f"lam: {type(self).__name__} cannot take {type(self.rule).__name__}, which learns λ at every step; "
-                "give it a number, or take TD, TrueOnlineTD, GTD or TrueOnlineGTD"
+                f"lam: {type(self).__name__} cannot use {type(self.rule).__name__}, which learns λ at every step; "
+                "pass a number, or use TD, TrueOnlineTD, GTD or TrueOnlineGTD"
             )
 
-    # ---- what a user calls -----------------------------------------------------------------------------------
+    # ---- interface -------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
@@ -118,12 +118,14 @@ class Learner(ABC):
 
         Parameters
         ----------
-        obs, reward, next_obs
-            x_t, R_{t+1}, x_{t+1}.
+        obs, next_obs
+            The observations S_t and S_{t+1}, in any form that the encoder accepts.
+        reward
+            The reward R_{t+1}: any finite number.
         gamma
             Discount γ_{t+1} in [0, 1] on entering `next_obs`; treated as 0 when `terminated`.
         rho
-            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0 of the action taken; 1 on-policy.
+            Importance-sampling ratio π(a|s)/b(a|s) of the action taken, finite and ≥ 0; 1 on-policy.
         terminated, truncated
             As in Gymnasium. After a terminated step the return is 0; after a truncated step the learner bootstraps from
             `next_obs` and starts a new episode.
@@ -148,7 +150,7 @@ class Learner(ABC):
     ) -> None:
         """Learn from consecutive transitions: columns of equal length (or one number for all rows), or `Transitions`.
 
-        `behavior` is b(a|s), which some trace corrections need.
+        `behavior` is b(a|s), in (0, 1], which the trace corrections "tree" and "abtd" need.
         """
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated, behavior)
         with self._guard:
@@ -202,7 +204,7 @@ class Learner(ABC):
         lam = np.asarray(self.rule.at_many(observations, n))
         if lam.shape != (n,) or lam.dtype.kind not in "fiub":
             raise ValueError(
-                f"lam: {type(self.rule).__name__}.at_many must give {n} numbers, one for each observation; got "
+                f"lam: {type(self.rule).__name__}.at_many must return {n} numbers, one for each observation; got "
                 f"{lam.dtype} of shape {lam.shape}"
             )
         bad = ~((lam >= 0) & (lam <= 1))
@@ -211,7 +213,7 @@ class Learner(ABC):
             raise ValueError(f"lam must be in [0, 1]; got {lam[row]} (row {row})")
         return plain(lam, np.float64)
 
-    # ---- what a subclass says --------------------------------------------------------------------------------
+    # ---- to be implemented by subclasses ---------------------------------------------------------------------
 
     def _learn(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
@@ -274,7 +276,7 @@ def columns(
     """Columns of equal length from the arguments of `update_many`."""
     if isinstance(obs, Transitions):
         if reward is not None or next_obs is not None:
-            raise TypeError("reward and next_obs: leave them out; Transitions already has both")
+            raise TypeError("reward and next_obs must be left out, because Transitions contains both")
         return obs
     if reward is None or next_obs is None or gamma is None:
         raise TypeError("update_many needs obs, reward, next_obs and gamma, or Transitions")

@@ -33,13 +33,16 @@ def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
     names = {*base.known_names(), *base.row_names(), *source.returned(base.step)}
     if base.center or {ETA, AVERAGE} & names:
         has = base.center or " and ".join(sorted({ETA, AVERAGE} & names))
-        raise TypeError(f"centering: {base.__name__} has {has} of its own; leave centering at None")
+        raise TypeError(f"centering must be None: {base.__name__} already declares {has}")
     return _centered(base)  # type: ignore[arg-type]
 
 
 @cache
 def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
-    """The algorithm's own step and the update of r̄; rewards arrive centred, because the declaration has a `center`."""
+    """A declaration whose step is the algorithm's own step together with the update of r̄.
+
+    The generated code passes centred rewards to the step of any declaration that has a `center`.
+    """
     first, dots = words(base.weight_rows)[0], dict(base.dots)
     v, v_next = (_dot(dots, f"{first}.{x}", name) for x, name in (("x", "value_here"), ("x'", "value_next")))
     asked, results = source.arguments(base.step), ", ".join(source.returned(base.step))

@@ -1,4 +1,4 @@
-"""The contract of learners, as a test that any learner can be run through, including your own."""
+"""The contract of learners, as checks that run on any learner, including your own."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ class _Checks:
         return len(self.features.get_params()["matrix"]) if isinstance(self.features, Table) else None
 
     def stream(self, steps: int, steady: bool = False) -> list[Row]:
-        """Consecutive transitions in episodes of `_EPISODE` steps if steady, else of any length but around `_CUT`."""
+        """Consecutive transitions, in episodes of `_EPISODE` steps if steady, else of random length.
+
+        No episode of random length ends near `_CUT`.
+        """
         rows: list[Row] = []
         obs, age, ends, rng = self.draw(), 0, 0, self.rng
         for t in range(steps):
@@ -152,7 +155,7 @@ class _Checks:
     # ---- the contract ----------------------------------------------------------------------------------------
 
     def check_determinism(self) -> None:
-        _require(self.make() is not self.make(), "factory must make a new learner at each call")
+        _require(self.make() is not self.make(), "factory must return a new learner at each call")
         self.same(self.after(self.rows), self.after(self.rows), "the same stream must give the same learner")
 
     def check_predict(self) -> None:
@@ -182,29 +185,30 @@ class _Checks:
     def check_clone(self) -> None:
         learner = self.after(self.past)
         twin = learner.clone()
-        _require(twin is not learner and type(twin) is type(learner), "clone must make a new learner of the same type")
+        new = twin is not learner and type(twin) is type(learner)
+        _require(new, "clone must return a new learner of the same type")
         self.same(twin, learner, "a clone must be equal")
         before = self.state(twin)
         _learn(learner, self.rest)
-        self.same(twin, before, "what the learner learns must not reach its clone")
+        self.same(twin, before, "updating the learner must not change its clone")
         before = self.state(learner)
         _learn(twin, self.rest)
-        self.same(learner, before, "what a clone learns must not reach the learner")
-        self.same(twin, learner, "a clone made in mid-episode must go on as the learner does")
+        self.same(learner, before, "updating a clone must not change the learner")
+        self.same(twin, learner, "a clone made in mid-episode must continue exactly as the learner does")
 
     def check_save_and_load(self) -> None:
         learner = self.after(self.past)
         load = tdlambda.load if isinstance(learner, Learner) else getattr(type(learner), "load", None)
         made_of = [part for part in (self.features, getattr(learner, "rule", None)) if part is not None]
         if load is None or not all(storage._part_named(type(part).__name__) is type(part) for part in made_of):
-            return  # features or a rule made of code cannot be saved
+            return  # features or rules that contain code cannot be saved
         with tempfile.TemporaryDirectory() as folder:
             before, path = self.state(learner), Path(folder) / "learner"
             learner.save(path)
             self.same(learner, before, "save must not change the learner")
             twin = load(path)
         self.same(twin, before, "a loaded learner must be equal to the one saved")
-        message = "a learner saved in mid-episode and loaded must go on as if it had not been"
+        message = "a learner saved and loaded in mid-episode must continue exactly as the original does"
         for rows in ([self.rest[0]], self.rest[1:]):
             self.same(_learn(twin, rows), _learn(learner, rows), message)
 
@@ -220,14 +224,14 @@ class _Checks:
         end = next(t + 1 for t, row in enumerate(self.rows) if row[6] and not row[5])
         reset, plain = self.after(self.rows[:end]), self.after(self.rows[:end])
         reset.reset()
-        message = "reset after a truncated episode must change nothing, the episode is over"
+        message = "reset after a truncated episode must change nothing, because the episode is over"
         self.same(_learn(reset, self.rows[end:]), _learn(plain, self.rows[end:]), message)
 
     def check_get_params(self) -> None:
         learner = self.make()
         rebuilt = type(learner)(**self.after(self.rows).get_params())
         self.same(rebuilt, learner, "get_params must rebuild a fresh learner, without what was learned")
-        message = "get_params must have every parameter: the rebuilt learner learns differently"
+        message = "get_params must contain every parameter: the rebuilt learner learns differently"
         self.same(_learn(rebuilt, self.rows), _learn(learner, self.rows), message)
 
     def check_lambda_at(self) -> None:
@@ -243,20 +247,20 @@ class _Checks:
         before = self.state(learner)
         for name, value in cases:
             what, bad = f"{name}={value!r}", tuple(dict(zip(_NAMES, good, strict=True), **{name: value}).values())
-            _require(_refuses(learner.update, *bad), f"update must refuse {what}, with ValueError or TypeError")
-            self.same(learner, before, f"update that refuses {what} must change nothing")
-            if np.ndim(value) == 0 or np.shape(value) == np.shape(good[0]):  # else there is no such column
+            _require(_refuses(learner.update, *bad), f"update must raise ValueError or TypeError for {what}")
+            self.same(learner, before, f"update that raises for {what} must change nothing")
+            if np.ndim(value) == 0 or np.shape(value) == np.shape(good[0]):  # rows of other shapes form no column
                 refused = _refuses(_learn_many, learner, [good, bad])
-                _require(refused, f"update_many must refuse {what}, with ValueError or TypeError")
-                self.same(learner, before, f"update_many that refuses {what} must not learn from the rows before it")
-        self.same(_learn(learner, self.rest), self.after(self.rows), "input that is refused must leave no trace")
+                _require(refused, f"update_many must raise ValueError or TypeError for {what}")
+                self.same(learner, before, f"update_many that raises for {what} must not learn from earlier rows")
+        self.same(_learn(learner, self.rest), self.after(self.rows), "invalid input must not affect later learning")
 
     def check_zero_gamma_and_rho(self) -> None:
         for name in ("gamma", "rho"):
             learner = self.after(self.past)
             learner.update(self.probes[0], 1.0, self.probes[1], **{"gamma": 1.0, name: 0.0})
             value = learner.predict(self.probes[0])
-            _require(math.isfinite(value), f"{name}=0 is fine, but the prediction is then {value}")
+            _require(math.isfinite(value), f"{name}=0 is valid, but after it the prediction is {value}")
 
     def check_memory(self) -> None:
         learner, rows = self.make(), self.stream(100 * _EPISODE, steady=True)
@@ -286,7 +290,7 @@ def _learn(learner: Any, rows: list[Row]) -> Any:
 
 
 def _learn_many(learner: Any, rows: list[Row], start: int = 0, stop: int | None = None) -> None:
-    """Learn by columns; they are slices of arrays, so that even empty ones have a dtype."""
+    """Learn by columns, which are slices of arrays, so that empty ones keep their dtype."""
     columns = [np.array(column)[start:stop] for column in zip(*rows, strict=True)]
     learner.update_many(**dict(zip(_NAMES, columns, strict=True)))
 

@@ -31,7 +31,7 @@ class LambdaDiscrepancy:
     lams
         The two values of λ, in [0, 1].
     window
-        Approximate number of latest steps over which differences are averaged.
+        Approximate number of latest steps over which differences are averaged, at least 1.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class LambdaDiscrepancy:
         if not isinstance(learner, Learner) or "lam" not in learner.get_params():
             raise TypeError(f"learner must be a learner that takes lam, such as td.TrueOnlineTD; got {learner!r}")
         if len(lams) != 2:
-            raise ValueError(f"lams must be two λ, such as (0, 1); got {lams!r}")
+            raise ValueError(f"lams must be two values of λ, such as (0, 1); got {lams!r}")
         self.window = integer(window, "window", 1)
         self.learners = tuple(type(learner)(**(learner.get_params() | {"lam": lam})) for lam in lams)
         self._mean, self._steps = 0.0, 0
@@ -58,7 +58,13 @@ class LambdaDiscrepancy:
         return float(np.sqrt(self._mean))
 
     def update(self, obs: Any, reward: float, next_obs: Any, *rest: Any, **named: Any) -> None:
-        """Update both learners with one transition: see `Learner.update`."""
+        """Update both learners with one transition.
+
+        Parameters
+        ----------
+        obs, reward, next_obs, rest, named
+            See `Learner.update`.
+        """
         for one in self.learners:
             one.update(obs, reward, next_obs, *rest, **named)
         self._see(np.array([one.predict(obs) for one in self.learners])[:, None])
@@ -73,7 +79,7 @@ class LambdaDiscrepancy:
             self._see(np.array([one.predict_many(some.obs) for one in self.learners]))
 
     def _see(self, predictions: Any) -> None:
-        """Average the squared differences [learner, step]."""
+        """Update the running mean of squared differences with predictions [learner, step]."""
         n = predictions.shape[1]
         self._steps += n
         rate = min(1.0, max(n / self._steps, n / self.window))

@@ -39,13 +39,13 @@ def record(kind: Literal["f8", "i8"], names: str, rows: int = 1) -> Array:
 @cache  # Numba finds the code for a dtype much faster if it is the same object each time
 def _named(kind: str, names: str) -> Any:
     fields: Any = [(name, kind) for name in names.split()]
-    # `row.name` needs np.record where compilation is off; a call into compiled code costs less without
+    # Uncompiled code needs np.record to write `row.name`; compiled code is faster to call with a plain dtype.
     return np.dtype((np.record, fields) if numba.config.DISABLE_JIT else fields)
 
 
 @inlined
 def step_size(c: Any, s: Any, visits: Floats, x: Ints, xv: Floats) -> float:
-    """The step size α of this update; a constant α is a schedule of power 0, and empty `visits` are not counted."""
+    """The step size α of this update; a constant α has power 0, and `visits` is empty unless n counts visits."""
     n = mean_visits(visits, x, xv) if visits.size else float(c.updates)
     return s.alpha if s.power == 0.0 else scheduled(s.alpha, s.offset, s.power, n)
 
@@ -85,7 +85,7 @@ def store(
 
 
 class BatchLearner(Learner):
-    """Base class of learners that learn from validated columns only (`_take`), count them and may diverge."""
+    """Base class of learners that learn from validated columns (`_take`), count transitions and detect divergence."""
 
     counted: ClassVar[str] = "seen diverged_at"
     """Names of its counters: transitions seen, the one at which it diverged (-1: none), then a subclass's own."""
@@ -142,8 +142,8 @@ class BatchLearner(Learner):
             row = first_misfit(index, value, self.features.size)
             if row >= 0:
                 raise ValueError(
-                    f"{name}: feature indices must be from 0 to {self.features.size - 1} and values finite, |x|² too; "
-                    f"got {index[row]} and {value[row]} (row {row})"
+                    f"{name}: feature indices must be from 0 to {self.features.size - 1}, feature values and |x|² must "
+                    f"be finite; got {index[row]} and {value[row]} (row {row})"
                 )
         if self.diverged_at is None and not self._take(x, xv, y, yv, *columns) and self.on_divergence == "raise":
             raise Diverged(int(self._count["diverged_at"][0]))
@@ -159,13 +159,14 @@ class BatchLearner(Learner):
         count, least = new["counts"].view(self._count.dtype), record("i8", self.counted)
         least["diverged_at"] = -1
         if (new["counts"] < least.view(np.int64)).any() or count["diverged_at"] > count["seen"]:
-            raise ValueError("state 'counts' does not fit this learner: a counter is out of its range")
+            raise ValueError("state 'counts' does not fit this learner: a counter is out of range")
         return new
 
 
 _FIXED = "alpha offset power bound factor start"
-"""Numbers of a `ReturnLearner` that never change: α = alpha / (offset + n)^power; the largest weight (`bound`); and the
-largest initial weight (`start`), which with the largest target so far (`most_target`), times `factor`, limits w·x."""
+"""Numbers of a `ReturnLearner` that never change. The step size is alpha / (offset + n)^power. A weight may not exceed
+`bound`, nor a prediction w·x factor · (most_target + start · Σ|x|), where `start` is the largest initial weight and
+`most_target` the largest target so far."""
 
 
 class ReturnLearner(BatchLearner):
@@ -178,9 +179,9 @@ class ReturnLearner(BatchLearner):
     alpha
         Step size α > 0: a number, or a schedule such as `td.steps.OneOver("visits")`, which counts updates of w.
     initial
-        Initial weights: one number or one for each feature.
+        Initial weights, finite: one number or one for each feature.
     bound
-        A prediction diverges when it exceeds `bound` times the largest return so far.
+        Positive factor: a prediction has diverged when it exceeds `bound` times the largest return so far.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype
@@ -261,7 +262,7 @@ class ReturnLearner(BatchLearner):
         number, count = new["numbers"].view(self._number.dtype), new["counts"].view(self._count.dtype)
         fixed = _FIXED.split()
         if number[fixed] != self._number[fixed] or not number["most_target"] >= 0:
-            raise ValueError("state 'numbers' does not fit this learner: its step sizes or limits are others")
+            raise ValueError("state 'numbers' does not fit this learner: its step sizes or limits are different")
         fractions = [new[name] for name in ("gamma", "lam") if name in new]
         if not (
             self._has_room(room, int(count["stored"][0]), int(count["head"][0]))
@@ -281,11 +282,11 @@ class ReturnLearner(BatchLearner):
 
     @abstractmethod
     def _has_room(self, room: int, stored: int, head: int) -> bool:
-        """Whether the buffer can hold so many transitions from `head` on."""
+        """Whether a buffer of `room` transitions may hold `stored` of them, starting at `head`."""
 
 
 class EpisodeLearner(ReturnLearner):
-    """Base class of learners that store an episode and learn at its end (`_finish`); memory grows with its length."""
+    """Base class of learners that store an episode and learn at its end (`_finish`); memory grows with the longest."""
 
     columns: ClassVar[str] = "reward gamma rho lam v_next"
 

@@ -2,7 +2,7 @@
 
     e  = γλ ρ⁻ e + x                                          the trace itself
     Θ += β (e - Θx) xᵀ                                        Θx estimates E[e | x]
-    z  = (1-η) Θx + η (γλ ρ⁻ z + x)                           what is credited, with the new Θ
+    z  = (1-η) Θx + η (γλ ρ⁻ z + x)                           the trace that assigns credit, with the new Θ
     w += α ρ (r' + γ' w·x' - w·x) z
 
 γ and λ belong to x, ρ to this step, ρ⁻ to the step before; an episode starts with e = z = 0. η = 1 is TD(λ), which uses
@@ -31,7 +31,7 @@ from tdlambda.rules import Lam
 
 _MOST = LARGEST["float64"]
 _LARGE = 1e100
-"""A trace, expected or not, that exceeds this has diverged: β |x|² is too large."""
+"""A trace or expected trace that exceeds this has diverged, because β |x|² is too large."""
 
 
 @inlined
@@ -47,7 +47,7 @@ def expect(theta: Floats, x: Ints, xv: Floats, out: Floats) -> None:
 
 @inlined
 def rate(settings: Floats, visits: Floats, updates: int, x: Ints, xv: Floats) -> float:
-    """The step size of this update, scale / (offset + n)^power; empty `visits` are not counted."""
+    """The step size of this update, scale / (offset + n)^power; `visits` is empty unless n counts visits."""
     n = mean_visits(visits, x, xv) if visits.size else float(updates)
     return settings[0] if settings[2] == 0.0 else scheduled(settings[0], settings[1], settings[2], n)
 
@@ -121,17 +121,17 @@ class ExpectedTrace(MatrixLearner):
     lam
         Trace decay λ: a number in [0, 1], one for each state, or a rule.
     beta
-        Step size β of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features and
+        Step size β > 0 of Θ, in the same forms; α by default. Θ starts at 0. With one-hot features and
         `td.steps.OneOver("visits")`, the columns of Θ are the averages of the observed traces.
     eta
         Weight η, in [0, 1], of the actual trace against the expected one: 0 is ET(λ), 1 is TD(λ).
     initial
-        Initial weights: one number or one for each feature.
+        Initial weights, finite: one number or one for each feature.
     bound
-        A prediction diverges when it exceeds `bound` times the largest value that the rewards and discounts so far
-        allow. Too large a β makes Θ diverge.
+        Positive factor: a prediction has diverged when it exceeds `bound` times the largest value that the rewards and
+        discounts so far allow. Too large a β makes Θ diverge.
     max_size
-        Largest number of features accepted.
+        Largest number of features accepted, at least 1.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
 
@@ -142,7 +142,7 @@ class ExpectedTrace(MatrixLearner):
     >>> v.update(0, 0.0, 2, gamma=1.0)
     >>> v.update(2, 0.0, 3, gamma=1.0, terminated=True)
     >>> v.update(1, 0.0, 2, gamma=1.0)
-    >>> v.update(2, 1.0, 3, gamma=1.0, terminated=True)  # 0 was not visited now, but leads to 2 as often as 1 does
+    >>> v.update(2, 1.0, 3, gamma=1.0, terminated=True)  # credits 0 too, which precedes 2 as often as 1 does
     >>> v.weights
     array([0.25, 0.25, 0.5 , 0.  ])
     """
@@ -221,7 +221,7 @@ class ExpectedTrace(MatrixLearner):
         if "numbers" in state and state["numbers"].shape == (len(self.numbers.split()),):
             fixed = [self.numbers.split().index(name) for name in ("factor", "start")]
             if (state["numbers"][fixed] != self._number.view(np.float64)[fixed]).any():
-                raise ValueError("state 'numbers' does not fit this learner: its limits are others")
+                raise ValueError("state 'numbers' does not fit this learner: its limits are different")
         if any((state[name] < 0).any() for name in ("visits", "trace_visits") if name in state):
             raise ValueError("state does not fit this learner: visits must not be negative")
         super()._restore(state)

@@ -1,4 +1,4 @@
-"""Mutual exclusion: compiled code runs without the interpreter's lock, so only one thread may change a learner."""
+"""Mutual exclusion: compiled code releases the GIL, so only one thread at a time may change a learner."""
 
 import threading
 from types import TracebackType
@@ -30,5 +30,5 @@ class Guard:
     def refuse(self) -> None:
         """Raise RuntimeError: another thread holds the lock."""
         raise RuntimeError(
-            f"this {self._what} is in use by another thread; give each thread one of its own, such as a clone()"
+            f"this {self._what} is in use by another thread; give each thread its own, for example a clone()"
         )

@@ -47,7 +47,7 @@ def learn_episode(
     count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
     V: Floats, hold: bool,
 ) -> bool:  # fmt: skip
-    """Update forward, until the weights exceed the bound. `V` is w·x at each step, with the weights held."""
+    """Update the weights step by step, until they exceed the bound. `V` receives w·x of each step before any update."""
     n, within = X.shape[1], True
     for t in range(G.size if hold else 0):
         V[t] = dot(weights, X[t], Xv[t], n)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
 _SHOW_EVERY = 256
 _LONG = 100_000
-"""Steps from which a bar is shown by itself, in a terminal."""
+"""Number of steps from which a bar is shown by default, in a terminal."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ def learn(
 ) -> LearningRun:
     """Train a learner to predict the value of a policy in an environment with discrete actions.
 
-    The environment and the learner start a new episode. At each step an action is drawn from `behavior`, and the
+    The environment and the learner first start a new episode. At each step an action is drawn from `behavior`, and the
     learner is updated with ρ = π(a|s)/b(a|s). Ctrl-C raises `td.Interrupted`, whose `result` covers the steps so far.
     Errors of the environment propagate. In both cases the learner keeps what it has learned.
 
@@ -83,7 +83,7 @@ def learn(
     learner
         Anything with `update` and `reset`.
     steps
-        Number of transitions to learn from.
+        Number of transitions to learn from, at least 0.
     behavior
         Behaviour policy b, which chooses the actions; `policy` by default.
     seed
@@ -125,7 +125,7 @@ def _run(
     env: gym.Env[Any, Any], actor: _Actor, learner: Any, steps: int, seed: int | None, gamma: float | None,
     tally: _Tally, show: Progress | None,
 ) -> None:  # fmt: skip
-    learner.reset()  # its unfinished episode is from elsewhere
+    learner.reset()  # an unfinished episode of the learner does not continue in this environment
     obs = _held(env.reset(seed=seed)[0])
     for step in range(1, steps + 1):
         action, rho = actor.act(obs)
@@ -151,19 +151,19 @@ class _Actor:
     ) -> None:
         space = env.action_space
         if not isinstance(space, gym.spaces.Discrete):
-            raise TypeError(f"env must have discrete actions; it has {space}")
+            raise TypeError(f"env must have discrete actions; got {space}")
         self.n, self.start = int(space.n), int(space.start)
         if policy is None:
             task = env.unwrapped
             if not isinstance(task, Task):
-                raise TypeError("policy must be given: only a Task has a target policy of its own")
+                raise TypeError("policy is required, unless env is a Task, which has a target policy")
             policy = task.target
             behavior = task.behavior if behavior is None else behavior
         self.on_policy = behavior is None or behavior is policy
         self.target = _as_function(policy, self.n, "policy")
         self.behavior = self.target if behavior is None else _as_function(behavior, self.n, "behavior")
-        # Gymnasium seeds the environment with the same seed: without `spawn`, actions and environment would share
-        # their random numbers.
+        # The environment gets the same seed. Without `spawn`, actions and environment would use the same random
+        # numbers.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
     def act(self, obs: Any) -> tuple[int, float]:
@@ -200,13 +200,13 @@ def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:
         same = checked(table, "")
         return lambda _: same
     if table.ndim != 2:
-        raise ValueError(f"{name} must be a function, [state, action] or one row; got shape {table.shape}")
+        raise ValueError(f"{name} must be a function, an array [state, action] or one row; got shape {table.shape}")
     rows = [checked(row, f" of state {state}") for state, row in enumerate(table)]
     return lambda obs: rows[integer(obs, f"observation (of {name}, a table over states)", 0, len(rows) - 1)]
 
 
 class _Tally:
-    """Running counts, so that an interrupt loses nothing."""
+    """Running totals; after an interrupt they cover the steps so far."""
 
     def __init__(self) -> None:
         self.steps, self.total = 0, 0.0
@@ -242,7 +242,7 @@ def _make(name: str) -> gym.Env[Any, Any]:
 
 
 def _held(obs: Any) -> Any:
-    """A copy of an observation, which the environment cannot change later; a state becomes an int, the fastest form."""
+    """A copy of an observation, in case the environment reuses its array; an integer state becomes a Python int."""
     if isinstance(obs, np.integer):
         return int(obs)
     return obs.copy() if isinstance(obs, np.ndarray) else obs

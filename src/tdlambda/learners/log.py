@@ -20,7 +20,7 @@ _FIELDS = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated
 _RANGES = {
     "reward": (-np.inf, np.inf, "finite"),
     "gamma": (0.0, 1.0, "in [0, 1]"),
-    "rho": (0.0, np.inf, "finite, not < 0"),
+    "rho": (0.0, np.inf, "finite and not negative"),
 }
 _DEFAULTS = {"rho": 1.0, "terminated": False, "truncated": False}
 
@@ -58,10 +58,10 @@ def learn_from_log(
     reward
         Name of a column.
     gamma, rho, terminated, truncated
-        Name of a column, or one value for all rows. Where the column is missing, ρ = 1, terminated and truncated are
-        False; γ has no default.
+        Name of a column, or one value for all rows; γ in [0, 1], ρ finite and ≥ 0. Where the column is missing, ρ = 1,
+        terminated and truncated are False; γ has no default.
     chunk
-        Number of rows learned from at a time.
+        Number of rows learned from at a time, at least 1.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def learn_from_log(
         rows = _transitions(batch, wanted, first)
         for start in range(0, len(rows), chunk):
             part = {name: column[start : start + chunk] for name, column in vars(rows).items()}
-            learner.update_many(Transitions(**part))  # type: ignore[attr-defined]  # any learner will do
+            learner.update_many(Transitions(**part))  # type: ignore[attr-defined]  # any class with this method works
         first += len(rows)
     return learner
 
@@ -122,11 +122,12 @@ def _values(table: Any, field: str, name: Any, first: int) -> Array:
             if field in _DEFAULTS:
                 return np.asarray(_DEFAULTS[field])
             if field == "gamma":
-                raise ValueError("gamma: the table has no column 'gamma'; pass gamma=, a number or a column's name")
+                raise ValueError("gamma: the table has no column 'gamma'; pass gamma= a number or the name of a column")
         return _column(table, field, name, first)
     if field in ("obs", "reward", "next_obs") or not isinstance(name, bool | int | float | np.generic):
+        other = {"obs": " or a list of names", "reward": "", "next_obs": " or a list of names"}
         raise TypeError(
-            f"{field} must be the name of a column{'' if field == 'reward' else ' or a value'}; got {name!r}"
+            f"{field} must be the name of a column{other.get(field, ' or one value for all rows')}; got {name!r}"
         )
     return np.asarray(name)
 
@@ -151,7 +152,7 @@ def _column(table: Any, field: str, name: str, first: int) -> Array:
     names = _names(table)
     if name not in names:
         raise ValueError(
-            f"{field}: the table has no column {name!r}, it has {', '.join(map(str, names))}; pass {field}="
+            f"{field}: the table has no column {name!r}; pass {field}= one of its columns, {', '.join(map(str, names))}"
         )
     column = table.column(name) if _has(table, "column") else table[name]
     for gaps in ("isna", "is_null"):
@@ -186,7 +187,8 @@ def _unpack(values: Array, name: str, first: int) -> Array:
     for row, value in enumerate(rows):
         if value.shape != rows[0].shape:
             raise ValueError(
-                f"column {name!r}, row {first + row}: {value.size} numbers, but {rows[0].size} in the first"
+                f"column {name!r} must have lists of equal length; got {value.size} numbers in row {first + row}, "
+                f"{rows[0].size} in row {first}"
             )
         if value.dtype == object:
             _require_none(np.array([None in value.tolist()]), name, first + row)
@@ -209,7 +211,7 @@ def _numbers(field: str, column: Array, first: int) -> Floats:
     bad = ~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"{field}, row {first + row}: it must be {words}; got {numbers[row]}")
+        raise ValueError(f"{field} must be {words}; got {numbers[row]} (row {first + row})")
     return numbers
 
 
@@ -219,5 +221,5 @@ def _flags(field: str, column: Array, first: int) -> Bools:
     bad = (column != 0) & (column != 1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"{field}, row {first + row}: it must be True or False; got {column[row]}")
+        raise ValueError(f"{field} must be True or False; got {column[row]} (row {first + row})")
     return column.astype(np.bool_)

@@ -98,15 +98,15 @@ class LSPE(MatrixLearner):
     lam
         Trace decay λ: a number in [0, 1], one for each state, or a rule.
     step
-        Step size; 1 as published. Smaller ones are safer off-policy.
+        Positive step size; 1 as published. Smaller ones are safer off-policy.
     ridge
         Number > 0; G before the first step is I / ridge.
     initial
-        Initial weights: one number or one for each feature.
+        Initial weights, finite: one number or one for each feature.
     max_size
-        Largest number of features accepted.
+        Largest number of features accepted, at least 1.
     bound
-        The learner diverges when a weight, a trace, or a term of A or b exceeds this.
+        Positive number: the learner has diverged when a weight, a trace, or a term of A or b exceeds it.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the last weights are kept and
         learning stops.
@@ -139,7 +139,7 @@ class LSPE(MatrixLearner):
         self.step, self.ridge, size = positive(step, "step"), positive(ridge, "ridge"), features.size
         self.initial = initial_weights(initial, size, "float64")
         if 1 / self.ridge > LARGEST["float64"]:
-            raise ValueError(f"ridge: 1/ridge must be finite; got {ridge}")
+            raise ValueError(f"ridge must be large enough for 1/ridge to be finite; got {ridge}")
         self._A: Floats = np.zeros((size, size))
         self._G: Floats = np.eye(size) / self.ridge
         self._b, self._gap, self._move = (np.zeros(size) for _ in range(3))

@@ -1,4 +1,4 @@
-"""What learners with a matrix over the features share: a size limit, traces, emphasis, state.
+"""Base classes of learners with a dense matrix over the features: size limit, traces, emphasis, state.
 
     e = ρ (γλ e + M x)                                        the trace, with M = 1 unless it is emphatic
     F = ρ⁻ γ F⁻ + i,   M = λ i + (1-λ) F                      emphatic: Sutton, Mahmood & White (2016)
@@ -95,8 +95,8 @@ class MatrixLearner(BatchLearner):
         self.max_size, size = integer(max_size, "max_size", 1), features.size
         if size > self.max_size:
             raise ValueError(
-                f"features: {type(self).__name__} keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB); "
-                f"it accepts {self.max_size} features. Use fewer features, another learner, or a larger max_size"
+                f"features: {type(self).__name__} keeps a dense {size} × {size} matrix ({8e-9 * size**2:.1f} GB), but "
+                f"max_size is {self.max_size} features. Use fewer features, another learner, or a larger max_size"
             )
         self._e: Floats = np.zeros(size)
         self._number = record("f8", self.numbers)
@@ -125,7 +125,9 @@ class MatrixLearner(BatchLearner):
         new = self._fitted(state, {name: (array.shape, str(array.dtype)) for name, array in self._state().items()})
         number, count = new["numbers"].view(self._number.dtype), new["counts"].view(self._count.dtype)
         if not (np.isfinite(new["numbers"]) & (new["numbers"] >= 0)).all() or number["gamma"] > 1 or number["lam"] > 1:
-            raise ValueError("state 'numbers' does not fit this learner: γ and λ must be in [0, 1], none negative")
+            raise ValueError(
+                "state 'numbers' does not fit this learner: all must be finite and not negative, γ and λ in [0, 1]"
+            )
         names = self.parts.split()
         if count["diverged_at"] < 0 and not all(np.isfinite(new[name]).all() for name in names):
             raise ValueError(f"state: {', '.join(names)} must be finite")
@@ -144,7 +146,7 @@ class LeastSquares(MatrixLearner):
     lam
         Trace decay λ: a number in [0, 1], one for each state, or a rule.
     ridge
-        Number added to A's diagonal.
+        Number ≥ 0 added to A's diagonal.
     forgetting
         Factor μ, in (0, 1], on the weight of all earlier data at each step. 1 forgets nothing; μ < 1 remembers about
         1/(1-μ) steps and tracks a moving target.
@@ -154,10 +156,10 @@ class LeastSquares(MatrixLearner):
         Interest i ≥ 0 of an emphatic learner: one number for all observations, or one for each feature,
         i(x) = interest·x (with one-hot features, one for each state).
     max_size
-        Largest number of features accepted.
+        Largest number of features accepted, at least 1.
     bound
-        The learner diverges when a trace, or a term of A or b, exceeds this. Off-policy, traces may grow without
-        bound.
+        Positive number: the learner has diverged when a trace, or a term of A or b, exceeds it. Off-policy, traces may
+        grow without bound.
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases A and b are kept and learning
         stops.
@@ -184,11 +186,11 @@ class LeastSquares(MatrixLearner):
         given = self.interest
         if given.shape not in ((), (features.size,)) or not ((given >= 0) & (given <= self.bound)).all():
             raise ValueError(
-                f"interest must be a number that is not negative, or {features.size} of them, one for each feature; "
-                f"got {interest!r}"
+                f"interest must be a number from 0 to bound, or {features.size} of them, one for each feature; got "
+                f"{interest!r}"
             )
         if not self.emphatic and (given != 1).any():
-            raise ValueError(f"interest is of emphatic learners only: write emphatic=True; got {interest!r} without")
+            raise ValueError(f"interest needs emphatic=True; got interest={interest!r} with emphatic=False")
         self._allocate(features.size)
 
     @abstractmethod
@@ -209,7 +211,7 @@ class LeastSquares(MatrixLearner):
         found: Floats = (xv * self.interest[x]).sum(axis=1)
         if found.min() < 0:
             row = int(np.argmin(found))
-            raise ValueError(f"interest: interest·x must not be negative; it is {found[row]} (row {row})")
+            raise ValueError(f"interest: interest·x must not be negative; got {found[row]} (row {row})")
         return found
 
 

@@ -28,7 +28,7 @@ def learn_episode(
     count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
     chosen: Bools,
 ) -> bool:  # fmt: skip
-    """Compute returns backward into G, then update forward at the chosen steps, until weights exceed the bound."""
+    """Compute the returns G backward, then update forward at the chosen steps, until the weights exceed the bound."""
     g = stored[chosen.size - 1].v_next
     for t in range(chosen.size - 1, -1, -1):
         g = stored[t].rho * (stored[t].reward + stored[t].gamma * g)

@@ -73,7 +73,7 @@ class NStepTD(ReturnLearner):
     features, alpha
         See `ReturnLearner`.
     n
-        Number of steps before bootstrapping, at least 1.
+        Number of steps before bootstrapping, at least 1 and below 2**40.
     initial, bound, on_divergence, dtype
         See `ReturnLearner`.
 
@@ -102,7 +102,7 @@ class NStepTD(ReturnLearner):
     ) -> None:
         self.n = integer(n, "n", 1)
         if self.n >= 2**40:
-            raise ValueError(f"n must be below 2**40; got a number of {self.n.bit_length()} bits")
+            raise ValueError(f"n must be below 2**40; got an integer of {self.n.bit_length()} bits")
         super().__init__(
             features, alpha, 0.0, self.n, initial=initial, bound=bound, on_divergence=on_divergence, dtype=dtype
         )

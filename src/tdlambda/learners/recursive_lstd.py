@@ -32,7 +32,7 @@ from tdlambda.learners.base import Array
 from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace, unwritable
 
 _CANCELLED = 1e-4
-"""A denominator this small relative to its terms has lost too many digits."""
+"""A denominator that is smaller than this, relative to its terms, has lost too many digits to cancellation."""
 _RESIDUAL = 1e-6
 """An inverse B of S is accepted if no entry of SB - I is larger than this."""
 _SELDOM = 10**6
@@ -176,15 +176,15 @@ class RecursiveLSTD(LeastSquares):
 
     parts: ClassVar[str] = "S Q b w e"
     counted: ClassVar[str] = "seen diverged_at due renewal solves"
-    """In addition to `BatchLearner`'s: whether Q must be recomputed from S; the step at which it is in any case; how
-    often it was."""
+    """In addition to `BatchLearner`'s: whether Q must be recomputed from S (`due`), the step at which it is recomputed
+    in any case (`renewal`), and how often it was recomputed (`solves`)."""
 
     def _allocate(self, size: int) -> None:
         positive(self.ridge, "ridge")
         self._S: Floats = self.ridge * np.eye(size)
         self._Q: Floats = np.eye(size) / self.ridge
         if not np.isfinite(self._Q).all():
-            raise ValueError(f"ridge: 1/ridge must be finite; got {self.ridge}")
+            raise ValueError(f"ridge must be large enough for 1/ridge to be finite; got {self.ridge}")
         self._b, self._w, self._gain, self._row = (np.zeros(size) for _ in range(4))
         self._count["renewal"] = size
 
@@ -200,7 +200,7 @@ class RecursiveLSTD(LeastSquares):
 
     @property
     def solves(self) -> int:
-        """How often the inverse was computed from the full matrix."""
+        """Number of times the inverse was computed from the full matrix."""
         return int(self._count["solves"][0])
 
     def _take(

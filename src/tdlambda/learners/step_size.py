@@ -40,11 +40,11 @@ class StepSize:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def __eq__(self, other: object) -> bool:
-        """Same kind, same parameters."""
+        """Whether the other is of the same class with the same parameters."""
         return type(other) is type(self) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Equal ones hash alike."""
+        """A hash of the parameters: equal objects have equal hashes."""
         return hash((type(self), tuple(self.get_params().values())))
 
     def __repr__(self) -> str:
@@ -62,8 +62,10 @@ class OneOver:
     ----------
     by
         What n counts: "visits" or "steps".
-    scale, offset, power
-        Constants of the formula; TD converges with a power in (½, 1].
+    scale
+        Factor, positive.
+    offset, power
+        Numbers ≥ 0. TD converges with a power in (½, 1].
 
     Examples
     --------
@@ -88,11 +90,11 @@ class OneOver:
         return {"by": self.by, "scale": self.scale, "offset": self.offset, "power": self.power}
 
     def __eq__(self, other: object) -> bool:
-        """Same parameters."""
+        """Whether the other has the same parameters."""
         return isinstance(other, OneOver) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Equal ones hash alike."""
+        """A hash of the parameters: equal objects have equal hashes."""
         return hash(tuple(self.get_params().values()))
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ from tdlambda.rules import Rule
 FORMAT = 3
 _HEADER = "header.json"
 _LEAST_ALLOWANCE = 2**22
-"""Numbers that parameters may allocate however small the file is: some encoders hold more than a learner's weights."""
+"""Numbers that parameters may always allocate, even from a small file: some encoders hold more than the weights."""
 _ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
     "Fourier": lambda p: (min(p["order"], 2**40) + 1) ** min(np.size(p["low"]), 64) * np.size(p["low"]),
     "GridTilings": lambda p: sum(p["shape"]) * len(p["cuts"]),
@@ -94,8 +94,8 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, _PARTS):
         if _part_named(type(value).__name__) is not type(value):
             raise TypeError(
-                f"{name}: {type(value).__name__} cannot be saved, it is code and not plain data. "
-                "Keep the weights instead, with numpy.save(path, learner.weights), and pass them as initial= later"
+                f"{name}: {type(value).__name__} cannot be saved, because it contains code. Save the weights instead, "
+                "with numpy.save(path, learner.weights), and pass them as initial= later"
             )
         params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
         return {"type": type(value).__name__, "params": params}
@@ -124,7 +124,7 @@ def _parts() -> dict[str, Any]:
 
 
 def _part_named(name: Any) -> Any:
-    """Such a class by name; step sizes and the agent that reproduces Zhao (2020) are imported only when used."""
+    """The class of a parameter by name; step sizes and the agent that reproduces Zhao (2020) are imported on demand."""
     if not isinstance(name, str):
         return None
     kind = _parts().get(name) or _exported(name, "steps") or _exported(name, "reproduction")
@@ -137,20 +137,20 @@ def _exported(name: str, folder: str) -> Any:
 
 
 def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of a file, read with no more memory than the file's size."""
+    """The header and the arrays of a file; reading them takes at most as much memory as the file's size."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         # Uncompressed, and together no larger than the file: this rules out zip bombs.
         if any(m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size for m in members):
-            raise ValueError("its parts must be stored, not compressed")
+            raise ValueError("its members must be stored uncompressed")
         if sum(m.file_size for m in members) > os.fstat(file.fileno()).st_size:
-            raise ValueError("its parts claim to be larger than the file")
+            raise ValueError("its members claim to be larger than the file")
         names = [m.filename for m in members]
         if len(set(names)) < len(names) or _HEADER not in names:
-            raise ValueError(f"it must have one {_HEADER}, and other parts once each")
+            raise ValueError(f"it must have a member {_HEADER}, and no two members of the same name")
         header = json.loads(archive.read(_HEADER), parse_constant=_no_constant)
         if not isinstance(header, dict) or type(header.get("format")) is not int:
-            raise ValueError("its header names no format")
+            raise ValueError("its header has no format number")
         if header["format"] > FORMAT:
             raise ValueError(
                 f"it has format {header['format']}, from tdlambda {header.get('tdlambda')}; this is tdlambda "
@@ -158,17 +158,17 @@ def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             )
         if header["format"] < FORMAT:
             raise ValueError(
-                f"it has format {header['format']}, in which learners kept other numbers than now: learn again, "
-                f"or load it with tdlambda {header.get('tdlambda')} as it was then"
+                f"it has format {header['format']}, but this version of tdlambda reads only format {FORMAT}: train the "
+                f"learner again, or load the file with tdlambda {header.get('tdlambda')}"
             )
         if not isinstance(header.get("params"), dict):
-            raise ValueError("its header is not complete")
+            raise ValueError("its header has no parameters")
         arrays = {name.removesuffix(".npy"): _array(name, archive.read(name)) for name in names if name != _HEADER}
     return header, arrays
 
 
 def _no_constant(text: str) -> None:
-    raise ValueError(f"its header has {text} for a number")
+    raise ValueError(f"its header contains {text}, which is not a finite number")
 
 
 def _array(name: str, data: bytes) -> Array:
@@ -176,10 +176,10 @@ def _array(name: str, data: bytes) -> Array:
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
     if not name.endswith(".npy") or version != (1, 0):
-        raise ValueError(f"its part {name!r} is not an array that tdlambda wrote")
+        raise ValueError(f"its member {name!r} is not an array that tdlambda wrote")
     shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in "fiub" or by_column or min(shape, default=0) < 0:
-        raise ValueError(f"its array {name!r} is not plain numbers: {dtype} of shape {shape}")
+        raise ValueError(f"its array {name!r} must be numbers in row-major order; got {dtype} of shape {shape}")
     body = data[stream.tell() :]
     if math.prod(shape) * dtype.itemsize != len(body):
         raise ValueError(f"its array {name!r} claims shape {shape} of {dtype}, but has {len(body)} bytes")
@@ -195,15 +195,15 @@ def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
     for encoder in (value for value in params.values() if isinstance(value, Encoder)):
         # Weights take at least 4 bytes per feature; `state_power` is 2 where the state is a matrix over the features.
         if 4 * encoder.size ** getattr(kind, "state_power", 1) > held:
-            raise ValueError(f"its parameters ask for {encoder.size} features, its arrays have {held} bytes in all")
+            raise ValueError(f"its parameters need {encoder.size} features, but its arrays have only {held} bytes")
         if encoder.active * _integers(params) > allowance:
-            raise ValueError("its parameters ask for more memory than such a learner has")
+            raise ValueError("its parameters would allocate more memory than its arrays account for")
     learner = kind(**params)
     for name, array in learner._state().items():
         if name not in state or state[name].dtype != array.dtype or state[name].ndim != array.ndim:
-            raise ValueError(f"its array {name!r} is missing, or not of {array.dtype} in {array.ndim} dimensions")
+            raise ValueError(f"its array {name!r} is missing, or not {array.dtype} with {array.ndim} dimensions")
     if len(state) > len(learner._state()):
-        raise ValueError(f"it has arrays that {kind.__name__} does not know")
+        raise ValueError(f"it has arrays that {kind.__name__} does not use")
     return learner
 
 
@@ -212,7 +212,7 @@ def _learner_named(name: Any) -> type[Learner]:
         getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
     kind = LEARNERS.get(name) if isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
-        raise ValueError(f"no learner is called {name!r}; if it is your own, import its module first")
+        raise ValueError(f"unknown learner {name!r}; if it is your own class, import its module first")
     return kind
 
 
@@ -225,10 +225,10 @@ def _part(value: Any, allowance: int) -> Any:
     name, params = value.get("type", value.get("learner")), value.get("params")
     kind: Any = _learner_named(name) if "learner" in value else _part_named(name)
     if kind is None or len(value) != 2 or not isinstance(params, dict):
-        raise ValueError(f"its parameters have an unknown {name!r}")
+        raise ValueError(f"unknown class {name!r} in its parameters")
     numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)
     if numbers(params) > allowance:
-        raise ValueError(f"its {name} asks for more memory than the file can account for")
+        raise ValueError(f"its {name} would allocate more memory than its arrays account for")
     return kind(**{key: _part(inner, allowance) for key, inner in params.items()})
 
 
@@ -245,7 +245,7 @@ def _require_finite(learner: Learner, state: dict[str, Array]) -> None:
     """Validate that numbers are finite, unless the learner has diverged."""
     for name, array in state.items():
         if getattr(learner, "diverged_at", None) is None and not np.isfinite(array).all():
-            raise ValueError(f"array {name!r} has numbers that are not finite, in a learner that has not diverged")
+            raise ValueError(f"array {name!r} must be finite, because the learner has not diverged")
 
 
 def write(path: str | Path, header: dict[str, Any], arrays: Mapping[str, Array]) -> None:
@@ -272,7 +272,7 @@ def _replace(path: Path, members: dict[str, bytes]) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-    if hasattr(os, "O_DIRECTORY"):  # the new name is durable too, where folders can be synced
+    if hasattr(os, "O_DIRECTORY"):  # where folders can be synced, make the renaming durable too
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)

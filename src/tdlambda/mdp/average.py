@@ -71,7 +71,7 @@ class DifferentialFixedPoint(Table):
 
 @quiet
 def average_reward(mdp: FiniteMDP, pi: Floats) -> AverageReward:
-    """Gain and bias, from the sum of r - g up to the next visit to one recurrent state; the policy must be unichain."""
+    """Gain and bias of a unichain policy, from the sums of r - g up to the next visit to one recurrent state."""
     P, r = transition_matrix(mdp, pi), expected_reward(mdp, pi)
     if mdp.terminal.any() and not cannot_reach(P, mdp.terminal).size:  # the terminal states serve as that state
         d, until = visited(mdp, pi), P
@@ -96,8 +96,8 @@ def _recurrent(P: Matrix) -> Ints:
     if len(classes) > 1:
         one, two = classes[0][0], classes[1][0]
         raise ValueError(
-            f"policy is multichain: it never leaves any of {len(classes)} sets of states, one around state {one}, one "
-            f"around state {two}, and each has an average reward of its own; it must have one such set"
+            f"policy must be unichain, with one closed class of states; got {len(classes)}, each with its own average "
+            f"reward: state {one} is in one, state {two} in another"
         )
     return classes[0]
 
@@ -110,7 +110,7 @@ def differential_fixed_point(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats,
     P, steps = _restarted(mdp, pi), np.where(mdp.terminal, 0.0, 1.0)
     through = Resolvent(scipy.sparse.csr_array(P.multiply(np.where(mdp.terminal, 1.0, lam))))
     if not through.converges():
-        raise ValueError("lam: traces never end under this policy without a discount; give lam below 1")
+        raise ValueError("lam must be below 1: without a discount, traces never end under this policy")
     entered = _entered(mdp, X)
     d = visited(mdp, b)
     traced = through.solve_transposed(d[:, None] * X)
@@ -119,7 +119,7 @@ def differential_fixed_point(mdp: FiniteMDP, X: Floats, lam: Floats, pi: Floats,
     A, target = in_range(traced.T @ left, "A"), in_range(traced.T @ expected_reward(mdp, pi), "b")
     solution = np.linalg.lstsq(A, target, rcond=_RANK_TOLERANCE)[0]
     if not np.allclose(A @ solution, target, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(target).max()))):
-        raise ValueError("features: the mean updates have no common zero, differential TD(λ) has no fixed point here")
+        raise ValueError("features: the mean updates have no common zero, so differential TD(λ) has no fixed point")
     return DifferentialFixedPoint(solution[:-1], float(solution[-1]))
 
 

@@ -90,9 +90,9 @@ class TraceCorrection:
     name
         "importance", "retrace", "vtrace", "tree" or "abtd": see `tdlambda.mdp.corrections`.
     c_bar
-        Largest coefficient c̄ of "retrace" and "vtrace".
+        Largest coefficient c̄ of "retrace" and "vtrace", at least 0.
     rho_bar
-        Largest correction ρ̄ of "vtrace", at least c̄.
+        Largest correction ρ̄ of "vtrace", positive and at least c̄.
     zeta
         Parameter ζ in [0, 1] of "abtd", which replaces λ: use it with λ = 1.
     psi_0, psi_max
@@ -152,7 +152,7 @@ class TraceCorrection:
         if self.name == "abtd":
             if self.psi_0 is None or self.psi_max is None:
                 raise ValueError(
-                    'correction: "abtd" needs psi_0 and psi_max, td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…)'
+                    'correction: "abtd" needs td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…) in a learner'
                 )
             psi = abtd_psi(self.zeta, self.psi_0, self.psi_max)
         ratio = np.asarray(rho, dtype=np.float64)
@@ -193,7 +193,7 @@ def coefficient_tables(correction: Correction, pi: Floats, b: Floats, terminal: 
     bad = ~(np.isfinite(c) & (c >= 0)).all(axis=1)
     if bad.any():
         state = int(np.argmax(bad))
-        raise ValueError(f"correction of state {state} is {c[state].tolist()}; coefficients must be finite and ≥ 0")
+        raise ValueError(f"correction of state {state} must be finite and not negative; got {c[state].tolist()}")
     return np.where((b > 0) & ~terminal[:, None], c, 0.0), ratio_table(pi, b)
 
 

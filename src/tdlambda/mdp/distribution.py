@@ -52,7 +52,7 @@ def state_distribution(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "it
     if not classes:
         return _normalized(_visits(P, mdp.start, method, theta))
     if method == "iterative":
-        raise ValueError('method: "iterative" counts visits until an episode ends, but some never end; use "direct"')
+        raise ValueError('method must be "direct", because some episodes never end; got "iterative"')
     return _normalized(np.where(mdp.terminal, 0.0, _one_episode_ends(mdp, P, classes)))
 
 

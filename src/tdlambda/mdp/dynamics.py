@@ -66,7 +66,7 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
         refuse((index < 0) | (index >= bound), f"{name} must be from 0 to {bound - 1}", index)
     used = ~terminal[s]
     s, a, n, r, p = s[used], a[used], n[used], r[used], p[used]
-    refuse(~(np.isfinite(p) & (p >= 0)), "probability must be a finite number, not negative", p)
+    refuse(~(np.isfinite(p) & (p >= 0)), "probability must be finite and not negative", p)
     refuse(~np.isfinite(r), "reward must be finite", r)
 
     keep = p > 0
@@ -86,8 +86,8 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
     if bad.any():
         k = int(np.argmax(bad))
         raise ValueError(
-            f"state {k // n_actions}, action {k % n_actions}: probabilities sum to {total[k]:.9g}, not 1 "
-            "(a state that ends the episode must be listed in terminal)"
+            f"state {k // n_actions}, action {k % n_actions}: probabilities must sum to 1; got {total[k]:.9g} "
+            "(list a state that ends the episode in terminal)"
         )
     indptr = np.concatenate(([0], np.cumsum(np.bincount(pair, minlength=n_states * n_actions))))
     return Outcomes(n_states, n_actions, s, a, n, r, p / total[pair], indptr.astype(np.int64))
@@ -97,8 +97,8 @@ def build(n_states: int, n_actions: int, columns: tuple[Any, ...], terminal: Boo
 def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[int, int, tuple[Any, ...]]:
     """Outcome columns from p(s'|s,a), E[r|s,a,s'] and, for random rewards, E[r²|s,a,s'].
 
-    A random reward is given by two moments, and no more are used: it becomes mean ± standard deviation, with equal
-    probability.
+    Only two moments of a random reward are given and used, so it is represented by mean ± standard deviation, with
+    equal probability.
     """
     matrices = _by_action(transitions)
     n_states, n_actions = matrices[0].shape[0], len(matrices)
@@ -116,8 +116,8 @@ def from_arrays(transitions: Any, rewards: Any, squared_rewards: Any) -> tuple[i
         if bad.any():
             k = int(np.argmax(bad))
             raise ValueError(
-                f"state {s[k]}, action {action}, next state {n[k]}: squared_rewards is {square[k]}, "
-                f"less than the square of the mean reward {mean[k]}"
+                f"state {s[k]}, action {action}, next state {n[k]}: squared_rewards must be at least the square of the "
+                f"mean reward {mean[k]}; got {square[k]}"
             )
         deviation = np.sqrt(np.maximum(variance, 0))
         s, a, n, mean, p = columns.pop()
@@ -181,7 +181,10 @@ def _check_table(table: Table) -> None:
         for action, outcomes in actions.items():
             for _, successor, _, _ in outcomes:
                 if not 0 <= successor < len(table):
-                    raise ValueError(f"table of state {state}, action {action}: there is no next state {successor}")
+                    raise ValueError(
+                        f"table of state {state}, action {action}: next state must be from 0 to {len(table) - 1}; got "
+                        f"{successor}"
+                    )
 
 
 def _by_action(transitions: Any) -> list[Any]:
@@ -212,7 +215,7 @@ def _entries(given: Any, name: str, n_states: int, n_actions: int, action: int, 
     """The values at the transitions (s, action, n) of rewards given per transition, per pair or per state."""
     if _is_sparse_list(given):
         if len(given) != n_actions:
-            raise ValueError(f"{name} must hold one matrix for each of {n_actions} actions; got {len(given)}")
+            raise ValueError(f"{name} must have one matrix for each of {n_actions} actions; got {len(given)}")
         given = given[action]
     if scipy.sparse.issparse(given):
         if given.shape != (n_states, n_states):

@@ -46,7 +46,7 @@ def emphasis(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, interest: Float
         require_proper(mdp, P)
         follow.require_accurate()
     elif not follow.converges():
-        raise ValueError("beta: the follow-on trace has no finite mean under this policy; give a smaller beta")
+        raise ValueError("beta must be smaller: the follow-on trace has no finite mean under this policy")
     source = visited(mdp, b) * interest
     f = follow.solve_transposed(source)
     m = lam * source + (1 - lam) * f

@@ -41,7 +41,7 @@ _LARGEST = 5000
 
 @dataclass(frozen=True)
 class ExpectedUpdate:
-    """m, M, k, N and r of the module's docstring."""
+    """The expected update: `weights` m, `decay` M, `kept` k, `following` N and `reward` r of the module's docstring."""
 
     weights: Floats
     decay: Matrix
@@ -98,13 +98,13 @@ class ExpectedUpdate:
 def require_small(rows: int) -> None:
     """Validate that a dense matrix of so many rows fits in memory."""
     if rows > _LARGEST:
-        raise ValueError(f"a dense matrix of {rows} rows is too large: there may be {_LARGEST} states or pairs at most")
+        raise ValueError(f"a dense matrix is limited to {_LARGEST} states or state-action pairs; got {rows}")
 
 
 def state_update(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, correction: Correction) -> ExpectedUpdate:
     """The expected update of state values, weighted by the behaviour policy's d."""
     o = mdp.outcomes
-    if is_importance(correction):  # b ρ is π, without rounding
+    if is_importance(correction):  # b ρ = π: using π itself avoids rounding
         traced = corrected = transition_matrix(mdp, pi)
         kept, reward = np.ones(mdp.n_states), expected_reward(mdp, pi)
     else:
@@ -123,7 +123,7 @@ def action_update(mdp: FiniteMDP, lam: Floats, pi: Floats, b: Floats, correction
     """The expected update of action values, rows in the order of (state, action), weighted by d(s) b(a|s)."""
     name = correction.name if isinstance(correction, TraceCorrection) else correction
     if isinstance(name, str) and name == "vtrace":
-        raise ValueError('correction: V-trace is for state values; "retrace" has its coefficient for action values')
+        raise ValueError('correction "vtrace" is for state values only; use "retrace", which has the same coefficient')
     c, _ = coefficient_tables(correction, pi, b, mdp.terminal)
     traced = pi if is_importance(correction) else b * c
     decay = pair_matrix(mdp, traced * (mdp.discount * lam)[:, None])

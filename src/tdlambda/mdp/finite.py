@@ -1,4 +1,4 @@
-"""`FiniteMDP`: the validated model. Each family of exact solutions is a module of its own in this package."""
+"""`FiniteMDP`: the validated model. Each family of exact solutions has its own module in this package."""
 
 from __future__ import annotations
 
@@ -77,8 +77,20 @@ class FiniteMDP:
         terminal: ArrayLike = (),
         start: ArrayLike | None = None,
     ) -> Self:
-        """Build the model from rows (state, action, next state, reward, probability); equal rows add.
+        """Build the model from rows (state, action, next state, reward, probability).
 
+        Parameters
+        ----------
+        rows
+            The possible transitions, one row each: integers from 0, a finite reward and a probability in [0, 1]. The
+            probabilities of equal transitions add.
+        n_states, n_actions
+            Number of states and of actions; by default the largest index in `rows` plus 1.
+        discount, terminal, start
+            See `FiniteMDP`.
+
+        Examples
+        --------
         >>> mdp = FiniteMDP.from_rows([(0, 0, 0, 1.0, 0.5), (0, 0, 1, 0.0, 0.5)], terminal=[1])
         >>> mdp.v()
         array([1., 0.])
@@ -140,11 +152,11 @@ class FiniteMDP:
         if stuck.size:
             raise ValueError(
                 f"state {stuck[0]} has no path to a terminal state, nor to a state with discount below 1: "
-                "its return is a sum without end. Give a discount below 1, or list the terminal states"
+                "its return is an infinite sum. Use a discount below 1, or list the terminal states"
             )
 
     def __repr__(self) -> str:
-        """Sizes."""
+        """The sizes of the model."""
         return (
             f"FiniteMDP({self.n_states} states, {self.n_actions} actions, {self.outcomes.state.size} outcomes, "
             f"{int(self.terminal.sum())} terminal)"
@@ -173,7 +185,7 @@ class FiniteMDP:
             return np.full((self.n_states, self.n_actions), 1 / self.n_actions)
         return policy_table(policy, self.n_states, self.n_actions, name)
 
-    # ---- answers ---------------------------------------------------------------------------------------------
+    # ---- exact solutions -------------------------------------------------------------------------------------
 
     def under(self, policy: Policy | None = None, behavior: Policy | None = None) -> PolicyView:
         """A view with exact solutions for a target policy π and a behaviour policy b (π by default).
@@ -198,13 +210,13 @@ class FiniteMDP:
     def v(
         self, policy: Policy | None = None, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12
     ) -> Floats:
-        """State values of a policy: `under(policy).v()`."""
+        """State values of a policy: `under(policy).v()`; `theta` > 0 is the tolerance of "iterative"."""
         return self.under(policy).v(method=method, theta=theta)
 
     def q(
         self, policy: Policy | None = None, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12
     ) -> Floats:
-        """Action values of a policy: `under(policy).q()`."""
+        """Action values of a policy: `under(policy).q()`; `theta` > 0 is the tolerance of "iterative"."""
         return self.under(policy).q(method=method, theta=theta)
 
     def optimal(self) -> values.Optimum:
@@ -221,7 +233,7 @@ def _mask(states: ArrayLike, n_states: int) -> Bools:
         return array.copy()
     mask = np.zeros(n_states, dtype=bool)
     if np.unique(array).size != array.size:
-        raise ValueError(f"terminal lists a state twice; a mask must be boolean; got {array.tolist()}")
+        raise ValueError(f"terminal must list each state once (a mask must be boolean); got {array.tolist()}")
     for state in array.ravel():
         mask[integer(state, "terminal", 0, n_states - 1)] = True
     return mask
@@ -231,7 +243,7 @@ def _start(start: ArrayLike | None, terminal: Bools) -> Floats:
     """The start distribution d₀ from a state, a distribution, or None."""
     n_states = terminal.size
     if terminal.all():
-        raise ValueError("terminal: every state is terminal, there is nothing to predict")
+        raise ValueError(f"terminal must leave at least one state that is not terminal; got all {n_states} states")
     if start is None:
         return ~terminal / (~terminal).sum()
     if np.ndim(start) == 0:
@@ -243,5 +255,5 @@ def _start(start: ArrayLike | None, terminal: Bools) -> Floats:
         raise ValueError(f"start must sum to 1; got {d0.sum():.9g}")
     if d0[terminal].any():
         state = int(np.argmax((d0 > 0) & terminal))
-        raise ValueError(f"start: state {state} is terminal, an episode cannot start there")
+        raise ValueError(f"start must be 0 in terminal states; got {d0[state]} in state {state}")
     return d0 / d0.sum()

@@ -76,7 +76,7 @@ class LinearSystem(Table):
         w = _least_squares(A, b, s)
         if not np.allclose(A @ (w / s), b, rtol=0, atol=1e-8 * max(1e-300, float(np.abs(b).max()))):
             name = self.method.upper()
-            raise ValueError(f"features: A w = b has no solution, {name}(λ) has no fixed point with these features")
+            raise ValueError(f"features: A w = b has no solution, so {name}(λ) has no fixed point with these features")
         return in_range(w, "a weight")
 
     @quiet
@@ -124,9 +124,9 @@ class LinearSystem(Table):
             "td" for the update b - A w itself (that of ETD in a system of method="etd"), "gtd" (also "tdc"), "gtd2",
             "tdrc" or "htd".
         ratio
-            Ratio β/α of the two step sizes.
+            Ratio β/α of the two step sizes, positive.
         reg
-            Regularisation of TDRC.
+            Regularisation of TDRC, at least 0.
         """
         choice(algorithm, "algorithm", *stability.ALGORITHMS)
         if algorithm != "td" and self.method == "etd":
@@ -139,13 +139,19 @@ class LinearSystem(Table):
         return stability.growth_rate(algorithm, A, C, A_b, ratio, reg)
 
     def is_stable(self, algorithm: stability.Algorithm = "td", *, ratio: float = 1.0, reg: float = 1.0) -> bool:
-        """Whether the expected update converges at a small enough step size."""
+        """Whether the expected update converges at a small enough step size.
+
+        Parameters
+        ----------
+        algorithm, ratio, reg
+            See `growth_rate`.
+        """
         return self.growth_rate(algorithm, ratio=ratio, reg=reg) < -1e-12 * float(np.abs(self.A).max())
 
     def expected(self) -> ExpectedUpdate:
         """The update before features."""
         if self.update is None:
-            raise ValueError("this system was not made by FiniteMDP.linear_system: it has no key matrix")
+            raise ValueError("only a system from PolicyView.linear_system has a key matrix")
         return self.update
 
     def projected(self) -> tuple[Floats, Floats]:
@@ -256,7 +262,7 @@ def feature_table(mdp: FiniteMDP, features: object) -> Floats:
         )
     if not np.isfinite(X).all():
         state = int(np.argmax(~np.isfinite(X).reshape(mdp.n_states, -1).all(axis=1)))
-        raise ValueError(f"features of state {state} are not finite: {X[state].tolist()}")
+        raise ValueError(f"features of state {state} must be finite; got {X[state].tolist()}")
     return np.where(mdp.terminal.reshape(-1, *[1] * (X.ndim - 1)), 0.0, X)
 
 

@@ -7,8 +7,8 @@ With w the weights of states (the ½ of the definition included in them) and m, 
 λ(k) enters where k is the next state: a and c change by ∓ργ'V(k) and ργ', so m(s) by E[ργ'(m(k) - V(k))]. Two adjoint
 systems collect the upstream effect of changes of m and Var, for any number of states:
 
-    y₂ = w + E[c²]ᵀ y₂                          what Var(s) is worth
-    y₁ = 2w (m - v) + E[c]ᵀ y₁ + 2 E[δc]ᵀ y₂    what m(s) is worth
+    y₂ = w + E[c²]ᵀ y₂                          adjoint of Var(s)
+    y₁ = 2w (m - v) + E[c]ᵀ y₁ + 2 E[δc]ᵀ y₂    adjoint of m(s)
     ∂J/∂λ(k) = Σ_s y₁(s) E[ργ'(m' - V'); k|s] + 2 y₂(s) E[ργ' (δ (m' - V') + c Var'); k|s]
 
 Cutting the two series after n terms holds moments more than n steps ahead fixed: n = 1 is the exact one-step partial,
@@ -86,10 +86,10 @@ def gradient(problem: Problem, kind: GradientKind, horizon: int | None) -> Float
     diverges = G.diverges & problem.matters
     if diverges.any():
         state = int(np.argmax(diverges))
-        raise ValueError(f"the λ-return from state {state} has infinite variance here: J(λ) has no gradient")
+        raise ValueError(f"lam: the λ-return from state {state} has infinite variance, so J(λ) has no gradient")
     if kind != "full":
         if horizon not in (None, 1):
-            raise ValueError(f'horizon: the "{kind}" form looks one step ahead only, horizon=1 or None; got {horizon}')
+            raise ValueError(f'horizon must be 1 or None with kind="{kind}", a one-step form; got {horizon}')
         return _thesis(problem, 1.0 if kind == "printed" else -1.0)
     mdp, o = G.mdp, G.mdp.outcomes
     y1, y2 = _adjoints(problem, horizon)
@@ -137,7 +137,7 @@ def _into_states(problem: Problem, entries: Floats) -> Floats:
 
 @quiet
 def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
-    """(V-L)(V-M) / ((V-L)² + Var); 0 for 0/0, where no λ reduces the error."""
+    """(V-L)(V-M) / ((V-L)² + Var); 0 where it is 0/0 and λ does not affect the error."""
     above, square = in_range((V - L) * (V - M), "(V-L)(V-M)"), in_range((V - L) ** 2, "(V-L)²")
     below = square + variance
     return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
@@ -145,7 +145,7 @@ def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
 
 @quiet
 def best_lambda(problem: Problem) -> BestLambda:
-    """Minimise J over λ(s) in [0, 1] by L-BFGS-B with the exact gradient, from four starting points."""
+    """The λ(s) in [0, 1] that minimises J, by L-BFGS-B with the exact gradient from four starting points."""
     n = problem.w.size
     half = problem.at(np.full(n, 0.5))
     greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)

@@ -34,7 +34,7 @@ class TraceOperator(Table):
     fixed_point
         Fixed point v, shape [state] or [state, action].
     truncation
-        Bound on what the omitted paths add to the norm; 0 where Z has a closed form.
+        Bound on the contribution of omitted paths to the norm; 0 where Z has a closed form.
 
     Examples
     --------

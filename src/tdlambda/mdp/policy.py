@@ -14,7 +14,7 @@ class TabularPolicy:
     Parameters
     ----------
     probabilities
-        Shape [state, action]; each row sums to 1.
+        Probabilities [state, action], each row with sum 1.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: in
         bad = (array < 0) | (array >= n_actions)
         if bad.any():
             state = int(np.argmax(bad))
-            raise ValueError(f"{name} of state {state} is action {array[state]}; actions are 0 to {n_actions - 1}")
+            raise ValueError(f"{name} of state {state} must be from 0 to {n_actions - 1}; got action {array[state]}")
         table = np.zeros((n_states, n_actions))
         table[np.arange(n_states), array] = 1.0
         return table
@@ -77,6 +77,6 @@ def policy_table(policy: ArrayLike | TabularPolicy, n_states: int, n_actions: in
     bad |= np.abs(array.sum(axis=1) - 1) > 1e-6  # allow single precision
     if bad.any():
         state = int(np.argmax(bad))
-        raise ValueError(f"{name} of state {state} is {array[state].tolist()}, not a distribution over actions")
+        raise ValueError(f"{name} of state {state} must be probabilities that sum to 1; got {array[state].tolist()}")
     exact = np.abs(array.sum(axis=1, keepdims=True) - 1) < 1e-12
     return np.where(exact, array, array / array.sum(axis=1, keepdims=True))

@@ -50,7 +50,7 @@ class Resolvent:
                 return x
         x = self._factored(b, trans)
         M = self.matrix if trans == "N" else self.matrix.T
-        return x + self._factored(b - (x - M @ x), trans)  # one refinement: sums over many states lose digits
+        return x + self._factored(b - (x - M @ x), trans)  # one refinement, because sums over many states lose digits
 
     def _factored(self, b: Floats, trans: Literal["N", "T"]) -> Floats:
         x: Floats = (
@@ -71,12 +71,12 @@ class Resolvent:
         if bad.any():
             raise ValueError(
                 f"state {int(np.argmax(bad))}: the future lasts more than {_LONGEST:.0e} discounted steps on average "
-                "under this policy, too long for an exact answer in double precision"
+                "under this policy, too many for an exact solution in double precision"
             )
 
     @cached_property
     def method(self) -> Literal["dense", "sparse", "krylov"]:
-        """The solver used for this matrix, one of three."""
+        """The solver for this matrix."""
         if self.n <= _DENSE_BELOW or self.matrix.nnz > 0.1 * self.n**2:
             return "dense"
         both_ways = scipy.sparse.csr_array(self.matrix + self.matrix.T)
@@ -101,7 +101,8 @@ class Resolvent:
     def _sparse(self) -> Any:
         system = scipy.sparse.csc_array(scipy.sparse.eye_array(self.n, format="csc") - self.matrix)
         system.indices, system.indptr = system.indices.astype(np.int32), system.indptr.astype(np.int32)
-        # the minimum degree of A + Aᵀ fills far less on walks and grids than SuperLU's default, that of AᵀA
+        # On walks and grids, ordering by the minimum degree of A + Aᵀ causes far less fill-in than SuperLU's default,
+        # which is based on AᵀA.
         return scipy.sparse.linalg.splu(system, permc_spec="MMD_AT_PLUS_A")
 
     @property

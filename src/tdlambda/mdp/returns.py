@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Correction = Literal["per-decision", "control-variate"]
 _ROUNDING = 1e-12
-"""A return counts as deterministic if it differs from its mean by no more than this fraction of its terms."""
+"""A return counts as deterministic if it differs from its mean by at most this fraction of its terms."""
 
 
 @dataclass(frozen=True, repr=False)

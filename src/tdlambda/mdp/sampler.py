@@ -71,6 +71,15 @@ class Transitions(Table):
 class TableSampler:
     """A stream of transitions under a behaviour policy, with importance-sampling ratios towards a target policy.
 
+    Parameters
+    ----------
+    mdp
+        The model.
+    target, behavior
+        Target and behaviour policy, as tables [state, action].
+    seed
+        Seed of the random numbers, at least 0.
+
     Examples
     --------
     >>> import tdlambda as td
@@ -91,7 +100,7 @@ class TableSampler:
         self._state = np.full(1, -1, dtype=np.int64)
 
     def take(self, steps: int) -> Transitions:
-        """The next `steps` transitions of the stream."""
+        """The next `steps` ≥ 0 transitions of the stream."""
         n = integer(steps, "steps", 0)
         state, action, next_state = (np.empty(n, dtype=np.int64) for _ in range(3))
         reward, rho, probability = np.empty(n), np.empty(n), np.empty(n)

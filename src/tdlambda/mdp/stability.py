@@ -28,7 +28,7 @@ _ROUNDING = 1e-10
 def growth_rate(algorithm: Algorithm, A: Floats, C: Floats, A_b: Floats | None, ratio: float, reg: float) -> float:
     """The largest real part of the eigenvalues of the update matrix of (w, h)."""
     if not A.size:
-        raise ValueError("features are 0 in every state that is visited")
+        raise ValueError("features must be nonzero in at least one visited state")
     return float(np.linalg.eigvals(joint_matrix(algorithm, A, C, A_b, ratio, reg)).real.max())
 
 
@@ -39,7 +39,7 @@ def joint_matrix(algorithm: Algorithm, A: Floats, C: Floats, A_b: Floats | None,
         return -A
     if algorithm == "htd":
         if A_b is None:
-            raise ValueError("HTD needs the matrix of the behaviour policy")
+            raise ValueError("A_b must be given for HTD: the matrix A of the behaviour policy")
         return np.block([[-A, (A - A_b).T], [-ratio * A, -ratio * A_b.T]])
     decay = C + reg * np.eye(len(C)) if algorithm == "tdrc" else C
     first = [np.zeros_like(A), A.T] if algorithm == "gtd2" else [-A, A.T - C]

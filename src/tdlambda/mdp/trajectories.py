@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 Memory = tuple[Floats, ...]
-"""The memory that β depends on, for each of many paths; β itself comes first."""
+"""The numbers that later β depend on, for each of many paths; β itself comes first."""
 Trace = Callable[[Memory, Floats, Floats, Ints, Ints], tuple[Any, ...]]
 TraceName = Literal["retrace", "truncated-is", "recursive-retrace", "rbis"]
 _MOST = 20_000_000
@@ -46,7 +46,7 @@ _MOST = 20_000_000
 
 @dataclass(frozen=True)
 class _Kind:
-    """A trace, its memory at the start, and a bound on all β that can follow a memory."""
+    """A trace, its initial memory, and an upper bound on all later β given a memory."""
 
     update: Trace
     start: tuple[float, ...]
@@ -101,7 +101,7 @@ def trajectory_operator(
     paths = _Paths(np.arange(n), tuple(np.full(n, x) for x in kind.start), np.eye(n))
     Z, before = np.zeros((n, n)), np.eye(n)
     left_out, first = 0.0, 2 * float((lasting * kind.bound(paths.memory)).max())
-    ahead = first  # what all paths can still add to the norm
+    ahead = first  # bound on what all remaining paths can still add to the norm
     while paths.pair.size:
         new = paths.step(step)
         to, given = new.pair, tuple(m[new.origin] for m in paths.memory)
@@ -111,14 +111,14 @@ def trajectory_operator(
         Z += (target.T @ before - after).T
         before, reach, was_ahead = after, 2 * lasting[paths.pair] * kind.bound(paths.memory), ahead
         ahead = float((reach @ paths.weight).max(initial=0.0))
-        # half of the tolerance goes to paths omitted along the way, the rest to ending the sum
+        # At most half of the tolerance is spent on paths omitted along the way, the rest on ending the sum.
         spend = min(budget / 2 * max(0.0, was_ahead - ahead) / first, max(0.0, budget / 2 - left_out))
         paths, lost = paths.without_least(reach, budget - left_out if ahead <= budget - left_out else spend)
         left_out += lost
         if paths.weight.size > _MOST:
             raise ValueError(
-                f"tolerance: {paths.pair.size} kinds of paths have to be told apart, too many to hold, and they can "
-                f"still add {ahead:.1e} to the norm; give a tolerance above {tolerance}"
+                f"tolerance must be larger than {tolerance}: {paths.pair.size} distinct paths are too many to store, "
+                f"and they can still add {ahead:.1e} to the norm"
             )
     v = state_values(mdp, pi, "direct", 1.0)
     return TraceOperator(Z, action_values(mdp, v), left_out)
@@ -143,14 +143,14 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Paths:
-    """Paths that are alike: their last pair, their memory, and Σ Πγ Pr_b for each first pair (a column)."""
+    """Groups of equivalent paths: their last pair, their memory, and Σ Πγ Pr_b for each first pair (a column)."""
 
     pair: Ints
     memory: Memory
     weight: Floats
 
     def step(self, transitions: Any) -> _Steps:
-        """One more step of each."""
+        """One more step of each path."""
         rows = transitions[self.pair]
         return _Steps(
             np.repeat(np.arange(self.pair.size), np.diff(rows.indptr)), rows.indices.astype(np.int64), rows.data
@@ -162,7 +162,7 @@ class _Paths:
         return scipy.sparse.csr_array((entries, (self.pair, columns)), shape=(n, columns.size)) @ self.weight
 
     def without_least(self, reach: Floats, budget: float) -> tuple[_Paths, float]:
-        """The paths without the smallest ones, and what those could have added to the norm."""
+        """The paths without the least important ones, and a bound on what those could have added to the norm."""
         share = reach[:, None] * self.weight
         order = np.argsort(share.max(axis=1))
         total = share[order].cumsum(axis=0).max(axis=1)
@@ -191,7 +191,7 @@ def _kind(trace: TraceName | Trace, memory: Sequence[float]) -> _Kind:
 def _checked(memory: tuple[Any, ...], pair: Ints) -> Memory:
     arrays = tuple(np.broadcast_to(np.asarray(m, dtype=np.float64), pair.shape) for m in memory)
     if not all(np.isfinite(m).all() for m in arrays):
-        raise ValueError("trace: a memory that is not finite was returned")
+        raise ValueError("trace must return a finite memory")
     return arrays
 
 

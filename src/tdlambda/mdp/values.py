@@ -44,8 +44,8 @@ def require_proper(mdp: FiniteMDP, P: Matrix) -> None:
     stuck = cannot_reach(P, mdp.discount < 1)
     if stuck.size:
         raise ValueError(
-            f"policy never leaves discount 1 from state {stuck[0]}: it reaches no terminal state and no discount "
-            "below 1 (it is not proper), so its value is not defined there"
+            f"policy is not proper: from state {stuck[0]} it reaches neither a terminal state nor a discount below 1, "
+            "so its value is not defined there"
         )
 
 
@@ -66,7 +66,7 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
 
 @quiet
 def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
-    """x ← b + M x from x = 0 until no entry moves by θ or more."""
+    """x ← b + M x from x = 0 until every entry changes by less than θ."""
     if not theta > 0:
         raise ValueError(f"theta must be positive; got {theta}")
     x = np.zeros_like(b)
@@ -88,9 +88,9 @@ def action_values(mdp: FiniteMDP, v: Floats) -> Floats:
 
 
 def policy_iteration(mdp: FiniteMDP) -> Optimum:
-    """Howard's policy iteration from a proper policy; an action changes only to a strictly better one.
+    """The optimum by Howard's policy iteration from a proper policy; an action changes only to a strictly better one.
 
-    Keeping the old action in a tie keeps every policy proper when γ = 1 and a cycle has reward 0.
+    Because ties keep the old action, every policy stays proper when γ = 1 and a cycle has reward 0.
     """
     policy = _proper_policy(mdp)
     rows = np.arange(mdp.n_states)
@@ -98,7 +98,7 @@ def policy_iteration(mdp: FiniteMDP) -> Optimum:
         try:
             v = state_values(mdp, np.eye(mdp.n_actions)[policy], "direct", 1.0)
         except ValueError as error:
-            raise ValueError(f"no optimal policy: a cycle with discount 1 pays without end ({error})") from None
+            raise ValueError(f"no optimal policy: a cycle with discount 1 has an infinite return ({error})") from None
         q = action_values(mdp, v)
         best = q.argmax(axis=1)
         better = q[rows, best] > q[rows, policy] + 1e-12 * np.abs(q).max()
@@ -111,7 +111,8 @@ def _proper_policy(mdp: FiniteMDP) -> Ints:
     """A proper policy: each action is the one most likely to lead a step closer to a terminal or discounting state."""
     o, n = mdp.outcomes, mdp.n_states
     goals = np.flatnonzero(mdp.discount < 1)
-    # search backwards from one extra node that precedes every goal; the finder of a state is its successor on that path
+    # Search backwards from one extra node that precedes every goal: the predecessor of a state in this search is its
+    # successor on a shortest path to a goal.
     rows, columns = np.concatenate((o.next_state, np.full(goals.size, n))), np.concatenate((o.state, goals))
     backwards = scipy.sparse.csr_array((np.ones(rows.size), (rows, columns)), shape=(n + 1, n + 1))
     _, closer = scipy.sparse.csgraph.breadth_first_order(backwards, n)

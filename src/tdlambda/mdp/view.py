@@ -58,7 +58,7 @@ class PolicyView:
         uncovered = ((self.policy > 0) & (self.behavior == 0)).any(axis=1) & ~mdp.terminal
         if uncovered.any():
             state = int(np.argmax(uncovered))
-            raise ValueError(f"behavior of state {state} never takes an action that policy takes there")
+            raise ValueError(f"behavior of state {state} must be positive for every action that policy takes there")
 
     def __repr__(self) -> str:
         """The model, and whether both policies are the same."""
@@ -78,34 +78,55 @@ class PolicyView:
         return values.transition_matrix(self.mdp, self.policy)
 
     def sampler(self, seed: int = 0) -> TableSampler:
-        """A stream of transitions under `behavior` (`policy` by default), with their importance-sampling ratios."""
+        """A stream of transitions under `behavior`, with their importance-sampling ratios; `seed` is at least 0."""
         return TableSampler(self.mdp, self.policy, self.behavior, seed)
 
     # ---- values ----------------------------------------------------------------------------------------------
 
     def v(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
-        """State values v = r_π + P_π Γ v, by a linear solve, or by sweeps until no value changes by more than θ."""
+        """State values v = r_π + P_π Γ v.
+
+        Parameters
+        ----------
+        method
+            "direct" (a linear solve), or "iterative" (sweeps until every value changes by less than `theta`).
+        theta
+            Tolerance of "iterative", positive.
+        """
         return values.state_values(self.mdp, self.policy, method, theta)
 
     def q(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
-        """Action values q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action]."""
+        """Action values q(s,a) = E[r' + γ' v(s') | s, a], shape [state, action].
+
+        Parameters
+        ----------
+        method, theta
+            See `v`.
+        """
         return values.action_values(self.mdp, self.v(method=method, theta=theta))
 
     def return_variance(self) -> Floats:
         """Variance Var[G|s] of the return; with `behavior`, of the importance-corrected return."""
         return self.lambda_return(0.0, 1.0).variance
 
-    # ---- where the policy goes -------------------------------------------------------------------------------
+    # ---- state distributions ---------------------------------------------------------------------------------
 
     def state_distribution(self, *, method: Literal["direct", "iterative"] = "direct", theta: float = 1e-12) -> Floats:
         """The true on-policy distribution d over all states: dᵀP̃ = dᵀ, terminal rows of P̃ replaced by d₀.
 
         Terminal states count: each episode enters one once. See `error_weights` for d without them.
+
+        Parameters
+        ----------
+        method
+            "direct" (a linear solve), or "iterative" (sweeps), if every episode ends.
+        theta
+            Tolerance of "iterative", positive.
         """
         return distribution.state_distribution(self.mdp, self.policy, method, theta)
 
     def distribution_mismatch(self) -> distribution.DistributionMismatch:
-        """How d differs from the "stationary" distribution of P_π that is often assumed in its place."""
+        """The difference between d and the "stationary" distribution of P_π that is often assumed in its place."""
         return distribution.mismatch(self.mdp, self.policy)
 
     def error_weights(self) -> Floats:
@@ -152,11 +173,16 @@ class PolicyView:
     ) -> Floats:
         """∇J(λ), one entry for each state.
 
+        Parameters
+        ----------
+        V, lam, correction, weights, half
+            See `target_error`.
         kind
-            "full": the exact gradient (two adjoint solves). With `horizon=n`, the part that reaches the next n states,
-            with everything beyond held fixed; `horizon=1` is the exact one-step partial derivative.
-            "derived": the one-step semi-gradient of Zhao (2020), with the sign that its proof requires.
-            "printed": the same as printed there, with the wrong sign in one term.
+            "full": the exact gradient (two adjoint solves). "derived": the one-step semi-gradient of Zhao (2020), with
+            the sign that its proof requires. "printed": the same as printed there, with the wrong sign in one term.
+        horizon
+            For "full", the number n ≥ 1 of states ahead that the gradient accounts for, with everything beyond held
+            fixed; 1 is the exact one-step partial derivative. None has no limit.
         """
         problem = self._problem(V, lam, correction, weights, half)
         if horizon is not None:
@@ -277,7 +303,7 @@ class PolicyView:
         memory: Sequence[float] = (1.0,),
         tolerance: float = 1e-10,
     ) -> operators.TraceOperator:
-        """The same for action values and traces that depend on the whole trajectory: see `mdp.trajectories`.
+        """The operator for action values and traces that depend on the whole trajectory: see `mdp.trajectories`.
 
         Parameters
         ----------
@@ -286,9 +312,9 @@ class PolicyView:
             `trace(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
             arrays, β first.
         memory
-            Initial memory of your own function, β first.
+            Initial memory of your own function: numbers, the first of them β = 1.
         tolerance
-            Bound on what the omitted paths may add to ‖Z‖∞.
+            Positive bound on what the omitted paths may add to ‖Z‖∞.
         """
         return trajectories.trajectory_operator(
             self.mdp, self._lam(lam), self.policy, self.behavior, trace, memory, tolerance
@@ -305,7 +331,7 @@ class PolicyView:
         X = linear.feature_table(self.mdp, features)
         return average.differential_fixed_point(self.mdp, X, self._lam(lam), self.policy, self.behavior)
 
-    # ---- what users give, checked ----------------------------------------------------------------------------
+    # ---- validation of arguments -----------------------------------------------------------------------------
 
     def _lam(self, lam: ArrayLike) -> Floats:
         return per_state(lam, self.mdp.n_states, "lam", 0, 1)

@@ -39,6 +39,12 @@ class Rule(declare.Rule):
     A rule that does not learn implements `at` or `at_many`, which return λ at observations. A rule that learns is a
     declaration: further estimates, dot products, and `step`, a pure function that returns λ'. See `td.rules.Meta`.
 
+    Parameters
+    ----------
+    numbers
+        The numbers that the declaration names (`parameters`, `shared`): any numbers, unless the class restricts them. A
+        class attribute of the same name is the default.
+
     Examples
     --------
     >>> import tdlambda as td
@@ -77,8 +83,8 @@ class Rule(declare.Rule):
         unknown = sorted(set(numbers) - set(names))
         missing = [name for name in names if name not in numbers and not hasattr(self, name)]
         if unknown or missing:
-            wrong = f"no {', '.join(unknown)}" if unknown else f"{', '.join(missing)} is missing"
-            raise TypeError(f"{type(self).__name__} takes {', '.join(names) or 'no numbers'}; {wrong}")
+            wrong = f"has no argument {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
+            raise TypeError(f"{type(self).__name__} {wrong}; its arguments are {', '.join(names) or 'none'}")
         for name, value in numbers.items():
             setattr(self, name, number(value, name))
 
@@ -89,10 +95,10 @@ class Rule(declare.Rule):
 
     def at(self, obs: Any) -> float:  # noqa: ARG002
         """The λ at one observation, for a rule that does not learn."""
-        raise TypeError("lam: this rule learns as part of a learner; use the learner's lambda_at")
+        raise TypeError(f"lam: {type(self).__name__} learns λ inside a learner; call lambda_at of the learner")
 
     def at_many(self, observations: Any, n: int) -> Floats:
-        """The λ at n observations, for a rule that does not learn."""
+        """The λ at each observation, for a rule that does not learn; `n` is the number of observations."""
         if self.learns():
             return np.ones(n)  # placeholders: compiled code computes λ
         return np.array([self.at(observation) for observation in observations])
@@ -129,7 +135,7 @@ class Rule(declare.Rule):
         return {k: v for k, v in self.constants().items() if k in inspect.signature(function).parameters}
 
     def numbers(self, alpha: float | None) -> dict[str, float]:  # noqa: ARG002
-        """The parameters by name; α is the value's step size, or None with a schedule."""
+        """The parameters by name; `alpha` is the positive step size of the value, or None with a schedule."""
         return {name: getattr(self, name) for name in [*words(self.parameters), *words(self.shared)]}
 
     def get_params(self) -> dict[str, Any]:
@@ -139,11 +145,11 @@ class Rule(declare.Rule):
         return {name: getattr(self, name) for name in names}
 
     def __eq__(self, other: object) -> bool:
-        """Same kind, same parameters."""
+        """Whether the other is of the same class with the same parameters."""
         return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Equal rules hash alike."""
+        """A hash of the parameters: equal rules have equal hashes."""
         return hash(repr(self))
 
     def __repr__(self) -> str:
@@ -166,9 +172,9 @@ class Adaptive(Rule):
     Parameters
     ----------
     warm_up
-        Updates before λ first changes from 1: a number of steps or, with `length`, a fraction of it in [0, 1).
+        Number of updates before λ first changes from 1, at least 0; with `length`, a fraction of it, in [0, 1).
     length
-        Total number of updates, if it is known.
+        Total number of updates, at least 1, if it is known.
     """
 
     def __init__(self, warm_up: float = 0, length: int | None = None) -> None:
@@ -180,7 +186,7 @@ class Adaptive(Rule):
             self.warm_up_steps = int(warm_up * length)
         else:
             if not not_negative(warm_up, "warm_up").is_integer():
-                raise ValueError(f"warm_up must be a number of steps (or give length for a fraction); got {warm_up}")
+                raise ValueError(f"warm_up must be a whole number of steps (or a fraction of length); got {warm_up}")
             self.warm_up_steps = int(warm_up)
 
 
@@ -192,10 +198,10 @@ class WithEstimates(Adaptive):
     Parameters
     ----------
     ratio
-        Step size of the auxiliary learners as a multiple of the value learner's; ignored with `aux_alpha`.
+        Step size of the auxiliary learners as a positive multiple of the value learner's; ignored with `aux_alpha`.
     aux_alpha
-        Step size of the auxiliary learners as an absolute number; requires a constant α. In gradient methods their β
-        is β · aux_alpha / α, which is `aux_alpha` where β = α.
+        Step size of the auxiliary learners as a positive number; requires a constant α. In gradient methods their β is
+        β · aux_alpha / α, which is `aux_alpha` where β = α.
     trace_lam
         Trace decay λ of the auxiliary learners, in [0, 1].
     of
@@ -223,19 +229,19 @@ class WithEstimates(Adaptive):
         self.ratio, self.trace_lam, self.of = positive(ratio, "ratio"), fraction(trace_lam, "trace_lam"), of
         self.aux_alpha = None if aux_alpha is None else positive(aux_alpha, "aux_alpha")
         self.corrected = of == "corrected"
-        if self.corrected:  # an expectation under the behaviour policy
+        if self.corrected:  # an expectation under the behaviour policy, which needs no further correction by ρ
             last = list(self.estimates)[-1]
             reward, discount, _, lam, pace = self.estimates[last]
             self.estimates = {**self.estimates, last: (reward, discount, "one", lam, pace)}
 
     def numbers(self, alpha: float | None) -> dict[str, float]:
-        """The parameters by name."""
+        """The parameters by name; `alpha` is the positive step size of the value, or None with a schedule."""
         if self.aux_alpha is not None and alpha is None:
-            raise ValueError("aux_alpha needs a constant alpha; with a schedule give ratio, a factor on alpha, instead")
+            raise ValueError("aux_alpha needs a constant alpha; with a schedule, pass ratio, a factor on alpha")
         pace = self.ratio if self.aux_alpha is None or alpha is None else self.aux_alpha / alpha
         rest = [name for name in words(self.parameters) if name != "pace"]
         return {"pace": pace} | {name: getattr(self, name) for name in rest}
 
     def constants(self) -> dict[str, Any]:
-        """The form of the rule."""
+        """The options that are compiled into the generated code."""
         return {"corrected": self.corrected}

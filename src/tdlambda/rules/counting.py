@@ -12,7 +12,7 @@ class Counting(Adaptive):
     Parameters
     ----------
     patience
-        Number of visits after which λ is ½.
+        Positive number of visits after which λ is ½.
     warm_up, length
         See `Adaptive`.
 

@@ -12,6 +12,13 @@ from tdlambda.rules.base import Rule
 class Fixed(Rule):
     """The same λ everywhere.
 
+    Parameters
+    ----------
+    lam
+        Trace decay λ, in [0, 1].
+
+    Examples
+    --------
     >>> Fixed(0.9).at(3)
     0.9
     """
@@ -35,6 +42,13 @@ class Fixed(Rule):
 class PerState(Rule):
     """One λ for each state; observations are state numbers.
 
+    Parameters
+    ----------
+    lam
+        Trace decay λ of each state, in [0, 1].
+
+    Examples
+    --------
     >>> PerState([1.0, 0.5, 0.0]).at(1)
     0.5
     """
@@ -45,16 +59,18 @@ class PerState(Rule):
 
     def at(self, obs: Any) -> float:
         """The λ of this state."""
-        return float(self.lam[integer(obs, "obs (of a λ for each state)", 0, self.lam.size - 1)])
+        return float(self.lam[integer(obs, "obs (a state, because lam is per state)", 0, self.lam.size - 1)])
 
     def at_many(self, observations: Any, n: int) -> Floats:
         """The λ of each of these states."""
         states = np.asarray(observations) if n else np.zeros(0, dtype=np.int64)
         if not np.issubdtype(states.dtype, np.integer) or states.shape != (n,):
-            raise TypeError(f"obs: a λ for each state needs integer states; got {states.dtype} of shape {states.shape}")
+            raise TypeError(
+                f"obs must be integers, states, because lam is per state; got {states.dtype} of shape {states.shape}"
+            )
         if n and (states.min() < 0 or states.max() >= self.lam.size):
             raise ValueError(
-                f"obs: there is a λ for states 0 to {self.lam.size - 1}; got {states.min()} to {states.max()}"
+                f"obs: lam has states 0 to {self.lam.size - 1}; got states from {states.min()} to {states.max()}"
             )
         return self.lam[states]
 

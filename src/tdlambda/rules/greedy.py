@@ -1,8 +1,8 @@
-"""λ-greedy (White & White 2016): the best λ for the next target if the full return followed it.
+"""λ-greedy (White & White 2016): the best λ for the next target, assuming that the full return follows it.
 
     λ' = (V - M)² / ((V - M)² + Var[G])      at x', with M = E[G]
 
-M is learned as a value of its own. The variance is learned by direct VTD from M's errors,
+M is learned as a separate value. The variance is learned by direct VTD from the errors of M,
 
     Var:  reward (r' + γ' M(x') - M(x))²,  discount γ'²
 
@@ -67,12 +67,12 @@ class Greedy(WithEstimates):
         self.variance = choice(variance, "variance", "direct", "vtd")
 
     def constants(self) -> dict[str, Any]:
-        """The form of the rule."""
+        """The options that are compiled into the generated code."""
         return super().constants() | {"variance": self.variance}
 
     @staticmethod
     def step(v_next, m, m_next, s_next, reward, gamma_next, rho, ready, corrected, variance):
-        """λ' from the estimates before this step; 1 for 0/0, because V cannot be trusted before anything is known."""
+        """λ' from the estimates before this step; 1 where it is 0/0, because nothing is known about V yet."""
         spread = s_next
         if variance == "vtd":
             spread = s_next - m_next**2

@@ -50,7 +50,7 @@ class Meta(WithEstimates):
     Parameters
     ----------
     kappa
-        Step size κ of λ: dimensionless for "newton", in units of 1/value² for "gradient".
+        Step size κ > 0 of λ: dimensionless for "newton", in units of 1/value² for "gradient".
     gradient
         "exact" or "derived": see `rules.meta`.
     step
@@ -59,15 +59,16 @@ class Meta(WithEstimates):
     features
         Features that λ depends on: the learner's own (None), or another encoder, such as one-hot states.
     horizon
-        Number of steps over which the meta-gradient is propagated (more than 1 needs the "exact" gradient).
+        Number of steps over which the meta-gradient is propagated, at least 1; more than 1 needs the "exact" gradient.
     trace
         Propagate the meta-gradient through the whole episode: an unbounded horizon at the cost of two numbers.
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
     floor
-        λ does not change where the estimated variance is at most `floor` times the square of the largest reward so far.
+        Number ≥ 0: λ does not change where the estimated variance is at most `floor` times the square of the largest
+        reward so far.
     rho_clip
-        Upper bound on ρ_acc, or None.
+        Positive upper bound on ρ_acc, or None.
     in_range
         Whether each update keeps 1 - u·z itself in [0, 1]; otherwise only λ is clipped.
 
@@ -96,6 +97,7 @@ class Meta(WithEstimates):
         "v": "V.x", "v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "l": "L.x", "l_next": "L.x'", "s_next": "S.x'",
         "uz": "u.z",
     }  # fmt: skip
+    # `worth` and `spread` are the adjoints y₁ and y₂; `c` and `delta` are c and δ of the step into x_t.
     keeps = {"rho_acc": 1.0, "worth": 0.0, "spread": 0.0, "c": 0.0, "delta": 0.0}
     options = ("corrected", "gradient", "newton", "reach", "in_range", "older_worth", "older_spread")
 
@@ -122,10 +124,10 @@ class Meta(WithEstimates):
         choice(step, "step", "newton", "gradient")
         trace = flag(trace, "trace")
         if integer(horizon, "horizon", 1) > 1 and trace:
-            raise ValueError(f"horizon: a trace has no horizon; give one or the other, not {horizon} and trace=True")
+            raise ValueError(f"horizon must be 1 with trace=True, which has no horizon; got {horizon}")
         if (trace or horizon > 1) and gradient != "exact":
             name = "trace" if trace else "horizon"
-            raise ValueError(f'{name}: only the "exact" gradient reaches further than one step, not "{gradient}"')
+            raise ValueError(f'{name} needs gradient="exact", the only one beyond one step; got gradient="{gradient}"')
         self.kappa, self.gradient, self.how = positive(kappa, "kappa"), gradient, step
         self.features = encoder_or_none(features)
         self.horizon, self.trace = int(horizon), trace
@@ -143,11 +145,19 @@ class Meta(WithEstimates):
 
     @classmethod
     def thesis(cls, kappa: float, **options: Any) -> Self:
-        """META as in Zhao (2020), with the sign corrected: gradient steps, ρ_acc, unclipped weights."""
+        """META as in Zhao (2020), with the sign corrected: gradient steps, ρ_acc, unclipped weights.
+
+        Parameters
+        ----------
+        kappa
+            Positive step size of λ, in units of 1/value².
+        options
+            Other parameters of `Meta`.
+        """
         return cls(kappa, "derived", "gradient", in_range=False, **options)
 
     def constants(self) -> dict[str, Any]:
-        """The form of the rule."""
+        """The options that are compiled into the generated code."""
         reach = "trace" if self.trace else "horizon" if self.horizon > 1 else "one"
         form = {"gradient": self.gradient, "newton": self.how == "newton", "reach": reach, "in_range": self.in_range}
         none = {} if self.horizon > 1 else {"older_worth": 0.0, "older_spread": 0.0}
@@ -163,11 +173,11 @@ class Meta(WithEstimates):
         return self._carry() if name == "carry" else super().function(name)
 
     def _carry(self) -> str:
-        """(y₁, y₂) of the λ-returns of the last n - 1 states, carried over the step into x_t."""
+        """Source of `carry`, which updates (y₁, y₂) of the λ-returns of the last n - 1 states at the step into x_t."""
         last = range(self.horizon - 1, 0, -1)
         names = [f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")]
         lines = [f"def carry({', '.join(names)}, l, m, c, delta):"]
-        for k in last:  # the k-th state back was the (k-1)-th one a step ago; the newest begins with its own terms
+        for k in last:  # the state k steps back was k - 1 steps back before; the newest starts with its own terms
             lines += [f"    worth{k}, spread{k} = c * worth{k} + 2 * delta * c * spread{k}, c**2 * spread{k}"]
         lines += [f"    older_worth = {' + '.join(f'worth{k}' for k in last)}"]
         lines += [f"    older_spread = {' + '.join(f'spread{k}' for k in last)}"]

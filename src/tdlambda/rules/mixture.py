@@ -26,7 +26,7 @@ from tdlambda.rules.value_error_greedy import ValueErrorGreedy
 
 LAMBDAS = (0.0, 0.4, 0.8, 0.95, 1.0)
 LATELY, SLOWEST, MOST = 8.0, 1e-3, 1e4
-"""The last 1/LATELY of the stream counts; smallest rate, in units of α|x|²; limit on a single difference."""
+"""R_k averages over the last 1/LATELY of the stream; smallest rate, in units of α|x|²; limit on a single difference."""
 
 
 class LambdaMixture(ValueErrorGreedy):
@@ -40,7 +40,7 @@ class LambdaMixture(ValueErrorGreedy):
     lams
         Five fixed λ in [0, 1], the first of them 0.
     sharpness
-        How fast the weight of an estimate decreases with its error relative to the smallest error.
+        Positive number: how fast the weight of an estimate decreases with its error relative to the smallest error.
     options
         Parameters of `ValueErrorGreedy`.
 
@@ -85,7 +85,7 @@ class LambdaMixture(ValueErrorGreedy):
         super().__init__(doubt, memory, rate, trace_lam, stretch)
         given = tuple(fraction(lam, "lams") for lam in lams)
         if len(given) != len(LAMBDAS) or given[0] != 0:
-            raise ValueError(f"lams must be five numbers, the first of them 0; got {lams}")
+            raise ValueError(f"lams must be five numbers in [0, 1], the first of them 0; got {lams}")
         self.lams, self.sharpness = given, positive(sharpness, "sharpness")
         self.lam0, self.lam1, self.lam2, self.lam3, self.lam4 = given
 
@@ -103,7 +103,7 @@ class LambdaMixture(ValueErrorGreedy):
 
     @staticmethod
     def weigh(turning, r0, r1, r2, r3, r4, r5, p0, p1, p2, p3, p4, p5, sharpness):
-        """The weights of the estimates; equal where nothing is known."""
+        """The weights of the estimates; equal while the smallest distance is 0, because nothing is known yet."""
         if turning:
             least = min(r0, r1, r2, r3, r4, r5)
             sharp = sharpness / least if least > 0 else 0.0

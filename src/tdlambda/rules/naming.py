@@ -35,7 +35,7 @@ def as_rule(lam: Lam) -> Rule:
     """
     if isinstance(lam, Rule):
         if not lam.is_complete():
-            raise TypeError(f"lam: {type(lam).__name__} defines no λ; a rule needs at(obs), or a step that learns λ")
+            raise TypeError(f"lam: {type(lam).__name__} defines no λ; implement at(obs), or a step that learns λ")
         return lam
     if isinstance(lam, str):
         if lam in NAMED:

@@ -26,7 +26,7 @@ class OfflineMeta(Table):
     gradient
         Final Σ ∂J/∂λ(x_k) x_k, averaged over episodes; with one-hot states this is ∂J/∂λ(s).
     target_error
-        J at the start, and after each sweep that lowered it.
+        J at the start, and after each sweep that was not rejected.
     episodes
         Number of episodes.
 
@@ -35,7 +35,7 @@ class OfflineMeta(Table):
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0")
     >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.exact.v())
-    >>> found.lambda_at(5)                     # V is the truth: nothing is gained by waiting for returns
+    >>> found.lambda_at(5)                     # V is exact, so bootstrapping is best
     0.0
     """
 
@@ -69,7 +69,7 @@ def offline_meta(
     kappa: float | None = None,
     sweeps: int = 200,
 ) -> OfflineMeta:
-    """Minimise the target error of stored episodes over λ by its full gradient; `sweeps=0` only computes the two.
+    """The λ that minimises the target error of stored episodes, by descent along its full gradient.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def offline_meta(
     lam_features
         Encoder of the features that λ depends on; `features` by default.
     initial
-        Initial weights w of λ, one number or one for each feature; 0 gives λ = 1.
+        Initial weights w of λ, finite: one number or one for each feature; 0 gives λ = 1.
     of
         The λ-return whose error is minimised off-policy: see `rules.stored_episodes`.
     rho_acc
@@ -95,14 +95,14 @@ def offline_meta(
         Step size > 0 of plain gradient descent. By default each sweep takes its step size from the curvature along the
         last step (Barzilai & Borwein 1988), λ changes by at most 0.2, and steps that would raise J are rejected.
     sweeps
-        Number of passes over the episodes.
+        Number of passes over the episodes, at least 0; 0 only computes the target error and its gradient.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", "0.35/0.35")
     >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, V=0.0)
-    >>> found.lambdas(range(1, 10)).round(1)        # V knows nothing; only near the left end is it near enough
+    >>> found.lambdas(range(1, 10)).round(1)        # V = 0 is a good target only near the left end
     array([0. , 1. , 1. , 1. , 1. , 1. , 1. , 1. , 0.9])
     >>> v = td.LambdaReturn(ring.features, 0.1, lam=td.rules.PerState(found.lambdas(range(11))))
     """

@@ -7,8 +7,8 @@ Over complete episodes, with M an estimate of v that is independent of the λ-re
 Every λ-return is differentiated with respect to every later λ. Since G_t = a_t + c_t G_{t+1}, with D = G - M and
 e = a + c M' - M, one backward and one forward pass suffice for an episode of any length:
 
-    back    d_t = p (e + c d'),   q_t = p (e² + 2 e c d' + c² q')             estimates of D and of D²;  J = ½ Σ ω q
-    forth   y₂ = ½ ω + p c² y₂⁻,  y₁ = p c y₁⁻ + 2 p e c y₂⁻                  what q_t and d_t are worth to J
+    backward  d_t = p (e + c d'),   q_t = p (e² + 2 e c d' + c² q')           estimates of D and of D²;  J = ½ Σ ω q
+    forward   y₂ = ½ ω + p c² y₂⁻,  y₁ = p c y₁⁻ + 2 p e c y₂⁻                adjoints of q_t and d_t: ∂J/∂q_t, ∂J/∂d_t
     ∂J/∂λ' = p k γ' { y₁ (G'-V') + 2 y₂ [ e (G'-V') + c ((M'-V') d' + q') ] }    G'-V' standing for M' + d' - V'
 
 Off-policy there are three λ-returns to choose from (`of`); on-policy (ρ = 1) they are the same:
@@ -17,8 +17,8 @@ Off-policy there are three λ-returns to choose from (`of`); on-policy (ρ = 1) 
     "per-decision"     a = ρ (r' + γ'(1-λ')V'), c = ργ'λ',  p = 1, k = ρ    importance-corrected: see `mdp.returns`
     "control-variate"  the same with a + (1-ρ) V(s)
 
-The gradient is unbiased if M is v or is independent of the episode. The return of the episode itself is neither: λ = 1
-would always fit it best, whatever V is.
+The gradient is unbiased if M is v or is independent of the episode. The episode's own return is neither: compared with
+it, λ = 1 would always fit best, whatever V is.
 """
 
 from typing import Any, TypeAlias
@@ -100,7 +100,7 @@ class StoredEpisodes:
         ends = np.flatnonzero(c.terminated | c.truncated)
         self.n, n = len(ends), int(ends[-1]) + 1 if len(ends) else 0
         if not n:
-            raise ValueError("transitions: there is no complete episode; no row is terminated or truncated")
+            raise ValueError("transitions must have a complete episode, but no row is terminated or truncated")
         obs, next_obs, over = c.obs[:n], c.next_obs[:n], c.terminated[:n]
         rho: Floats = np.ascontiguousarray(c.rho[:n], dtype=np.float64)
         self.end: Bools = (c.terminated | c.truncated)[:n]
@@ -108,7 +108,8 @@ class StoredEpisodes:
         for name, column, high in (("reward", self.reward, np.inf), ("gamma", self.gamma, 1), ("rho", rho, np.inf)):
             bad = ~np.isfinite(column) | (column > high) | (column < (-np.inf if name == "reward" else 0))
             if bad.any():
-                raise ValueError(f"transitions: {name} of row {int(np.argmax(bad))} is {column[np.argmax(bad)]}")
+                row, allowed = int(np.argmax(bad)), {"gamma": "in [0, 1]", "rho": "finite and not negative"}
+                raise ValueError(f"{name} must be {allowed.get(name, 'finite')}; got {column[row]} (row {row})")
         self.V_next = np.where(over, 0.0, _values(V, features, next_obs, "V"))
         self.p: Floats
         self.k: Floats
@@ -132,7 +133,7 @@ class StoredEpisodes:
         """M at x and x', for each half of the episodes fitted to the other half, or to both where that has no data."""
         size, zeros, ones = int(max(x[0].max(), y[0].max())) + 1, np.zeros(len(rho)), np.ones(len(rho))
         if size > _MOST:
-            raise ValueError(f"mean: too many features ({size}) to fit one; give it, such as a learner's")
+            raise ValueError(f"mean is fitted for at most {_MOST} features; got {size}: pass mean=, such as a learner")
         after = np.where(self.end, self.V_next, 0.0)
         numbers = (rho * self.reward, rho * self.gamma, ones, zeros, self.V_next, zeros, after, ones)
         returns = differentiate(*numbers, self.end)[2]
@@ -185,5 +186,5 @@ def _values(V: Values, features: Encoder, observations: Any, name: str) -> Float
         index, value = features.encode_batch(observations)
         values = (value * np.broadcast_to(weights, features.size)[index]).sum(axis=1)
     if values.shape != (len(observations),) or not np.isfinite(values).all():
-        raise ValueError(f"{name} must give a finite value for each observation; got {values}")
+        raise ValueError(f"{name} must have a finite value for each observation; got {values}")
     return values

@@ -14,9 +14,9 @@ all of them weights each by c². With A[·] an average over visits, it is
 
 where the unknown v and L' are both replaced by M, the mean of full returns, learned alongside the value. Steps of size
 c sustain a variance of c Var' / 2 in V itself. Noise that V and V' share is not bias, so a larger λ cannot remove it:
-doubt = ½ subtracts it from the common error. (The part of this update that does not wait for λ', g δ, would belong to
-V - v. It is left out: with it, λ' would follow the noise of a single reward, which costs more than the term of order α
-is worth.)
+doubt = ½ subtracts it from the common error. (The part of this update that does not depend on λ', g δ, should be added
+to V - v. It is left out, because λ' would then follow the noise of a single reward, which costs more than this term of
+order α gains.)
 
     m    a second estimate of the value, by the learner's own algorithm (for a gradient method without the correction:
          TD, which is faster, and safe here because traces are cut), with its own step size after n visits,
@@ -40,7 +40,8 @@ from tdlambda.rules.base import Adaptive, Seen
 from tdlambda.rules.meta import clip
 
 RECENT, SURE = 0.02, 5.0
-"""Weight of the latest stretch in the last two means; standard errors from 0 at which the mean of u says M is wrong."""
+"""Weight of the latest stretch in the running means of u and u²; number of standard errors between 0 and the mean of u
+from which M counts as wrong."""
 
 
 class ValueErrorGreedy(Adaptive):
@@ -53,17 +54,17 @@ class ValueErrorGreedy(Adaptive):
     Parameters
     ----------
     doubt
-        Share of the common error of V and V' attributed to noise, in units of the variance that the noise of one
-        update adds. ½ is the variance that updates sustain in the long run; 0 looks one update ahead only.
+        Share of the common error of V and V' attributed to noise, at least 0, in units of the variance that the noise
+        of one update adds. ½ is the variance that updates sustain in the long run; 0 looks one update ahead only.
     memory
-        Number of visits over which the mean of the returns is averaged, in units of 1/(α|x|²), the value's own
-        memory. Use a smaller one where the target moves.
+        Positive number of visits over which the mean of the returns is averaged, in units of 1/(α|x|²), the value's
+        own memory. Use a smaller one where the target moves.
     rate
         Weight of the latest visit in the averages A[·], in (0, 1].
     trace_lam
         Trace decay λ of the mean, in [0, 1], before the importance-sampling ratios are cut.
     stretch
-        Largest number of steps over which noise is summed, for long or endless episodes.
+        Largest number of steps over which noise is summed, at least 1; it matters for long or endless episodes.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def aims(count, enter_count, xx, alpha, ex, decay, v, v_next, mu, mu_next, gamma_next, rho, carries_alpha):
-        """The factor on m's step size, c, and c (V - v) (V' - v')."""
+        """The factor on m's step size, c, and c (V - M) (V' - M')."""
         scaled = alpha * xx
         pace = max(0.1 * min(1.0, scaled), 0.5 / np.sqrt(1 + 0.5 * (count / max(enter_count, 1.0))))
         mean_pace = pace / scaled if scaled > 0 else 1.0
@@ -133,7 +134,7 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def meet(aim, weight, visits, squares, counted, rate, c, product):
-        """Move the averages A[·] of a feature of x', and add what it says to the sums."""
+        """Update the averages A[·] of a feature of x', and return its terms of the sums over features."""
         by = max(rate, 1 / (visits + 1))
         aim, weight = aim + by * (product - aim), weight + by * (c * c - weight)
         above, total = aim, weight
@@ -142,7 +143,7 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def step(above, total, variance, meet_count, v_next, mu, mu_next, decay, doubt, trace_lam, reward, gamma_next, rho):
-        """λ' from the averages; 1 for 0/0, because V cannot be trusted before anything is known."""
+        """λ' from the averages; 1 where it is 0/0, because nothing is known about V yet."""
         spread = variance / meet_count if meet_count > 0 else 0.0
         gap = v_next - mu_next
         below = total * (gap * gap + spread)
@@ -159,11 +160,11 @@ class ValueErrorGreedy(Adaptive):
 
     @staticmethod
     def close(squares, counted, noise, seen, drift, power, visits):
-        """End a stretch: add its noise to the sums; if its mean is significantly not 0, restart the visit count."""
+        """End a stretch: add its noise to the sums; restart the visit count if the mean noise differs from 0."""
         squares, counted = squares + noise**2, counted + seen
         if seen > 0:
             drift, power = drift + RECENT * (noise - drift), power + RECENT * (noise**2 - power)
-            if drift * drift > SURE * SURE * RECENT / 2 * power:  # independent u have means of variance RECENT/2 E[u²]
+            if drift * drift > SURE * SURE * RECENT / 2 * power:  # a mean of independent u has variance RECENT/2 E[u²]
                 drift, visits = 0.0, 0.0
         noise, seen = 0.0, 0.0
         return squares, counted, noise, seen, drift, power, visits

@@ -7,7 +7,7 @@ from tdlambda.rules.moments import of_mean, of_second_moment, of_variance
 
 
 class Moments(Rule):
-    """J = E[G^λ] and its variance (or second moment S), learned alongside V; λ' is given.
+    """J = E[G^λ] and the variance or second moment S of G^λ, learned alongside V; λ' is given.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Moments(Rule):
             self.estimates = {**self.estimates, "S": ("square", "shrink", "one", "trace_lam")}
 
     def constants(self) -> dict[str, Any]:
-        """The form of the rule."""
+        """The options that are compiled into the generated code."""
         return {"corrected": self.corrected, "variance": self.variance}
 
     @staticmethod

@@ -1,23 +1,24 @@
 """One learner whose cost per step does not grow with the number of live traces.
 
-A step decays every live trace and moves every weight along its trace, but reads only the features of x and x'. So rows
-are stored with what they have in common taken out (see `core.linear`): for the equations of true online TD
+A step decays every live trace and moves every weight along its trace, but it reads only the features of x and x'.
+Therefore common factors are taken out of the rows, and a step changes the factors (see `core.linear`). For the
+equations of true online TD
 
-    e = K ê,  w = ŵ + A ê
-    e ← keep e,  w ← w + along e                  is   K ← keep K,  A ← A + along K
-    e ← e + d x, at the features of x             is   ê ← ê + (d/K) x,  ŵ ← ŵ - A (d/K) x
+    e = K ê,  w = ŵ + A ê                         ê and ŵ are stored
+    e ← keep e,  w ← w + along e                  becomes   K ← keep K,  A ← A + along K
+    e ← e + d x, at the features of x             becomes   ê ← ê + (d/K) x,  ŵ ← ŵ - A (d/K) x
 
-Dot products of two rows are carried along by their own recursions. When some K has become small, digits would be lost:
-then the estimate is settled, that is K = 1 and A = 0 and stored rows are what they stand for, and traces within the
-tolerance are dropped. The results are those of `one` up to rounding and to what is dropped there and here.
+Dot products of two rows are updated by recursions. When a factor K becomes small, digits would be lost. Then the
+estimate is *settled*: the stored rows are replaced by the rows that they represent, K = 1, A = 0, and traces within the
+tolerance are dropped. The results are those of the schedule `one`, up to rounding and dropped traces.
 
-All rows of a feature lie side by side, rows_[feature, row]: a step reads few features, but every row of them. The last
-four lines of that array hold sums over z, x and x', and for what is added at x. Each estimate has a list of live
-features of its own, live_[2 k] and live_[2 k + 1], since estimates are settled one by one. `lazy_arrays` makes
-these arrays from those of a learner.
+The layout is rows_[feature, row], because a step reads few features, but all rows of each. The last four lines of the
+array are buffers: sums over z, x and x', and what is to be added at x. Each estimate has its own list of live features,
+live_[2 k] and live_[2 k + 1], because each is settled separately. `lazy_arrays` converts a learner's arrays.
 
-Weights are examined for divergence where a bound on them, which grows by the largest change that a step can make, has
-passed what they may be; and as they are after a step, where `one` also looks between its two parts.
+A bound on the weights grows by the largest change that each step can make. The weights themselves are checked for
+divergence only when this bound exceeds the limit. They are checked after a whole step; `one` checks them after each of
+its two passes.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from tdlambda.core.schedules.one import _One, dot_name
 from tdlambda.core.schedules.text import indent
 
 ROOM = 4
-"""Lines of `rows_` beyond the features."""
+"""Number of buffers at the end of `rows_`, after the features."""
 FEW = 8
-"""Up to so many rows, sums over x are kept in registers; more are summed as vectors."""
+"""Up to this many rows, sums over x are scalars in registers; with more, they are vectors."""
 HERE = "c_, rows_, first_, order_, listed_"
-"""An estimate: what its rows have in common, all rows, its first one, its live features."""
+"""Parameters that describe an estimate: its common factors, all rows, the index of its first row, its live features."""
 
 ADD_FEW = '''@lanewise
 def add_(rows_, x_, xv_, n_, by_):
-    """Add a number to each row, at the features of x."""
+    """Add `by_[row] x` to each row, at the features of x."""
 {read}    for j_ in range(n_):
         row_ = rows_[np.uint64(x_[j_])]
 {add}'''
 
-# The loops over rows go to the size of an array: one of known length would be unrolled before it becomes a vector's.
+# The loops over rows run to the size of an array: a loop of known length would be unrolled instead of vectorised.
 ADD_MANY = '''@lanewise
 def sums_(rows_, x_, xv_, n_, out_):
-    """The sum of each row over the features of x."""
+    """Write row · x of each row."""
     for r_ in range(out_.size):
         out_[r_] = 0.0
     for j_ in range(n_):
@@ -60,7 +61,7 @@ def sums_(rows_, x_, xv_, n_, out_):
 
 @lanewise
 def add_(rows_, x_, xv_, n_, by_):
-    """Add a number to each row, at the features of x."""
+    """Add `by_[row] x` to each row, at the features of x."""
     for j_ in range(n_):
         row_ = rows_[np.uint64(x_[j_])]
         for r_ in range(by_.size):
@@ -69,8 +70,8 @@ def add_(rows_, x_, xv_, n_, by_):
 
 SETTLE = '''@inlined
 def settle_(rows_, first_, order_, listed_, n_live_, {mixtures}, least_, end_):
-    """Let rows be what they stand for, traces 0 at an episode's end; drop features with traces within `least_`."""
-    for i_ in range(n_live_ - 1, -1, -1):  # backwards: what is moved to the place of a dropped feature has been seen
+    """Replace stored rows by the rows they represent (traces by 0 if `end_`); drop features with traces <= `least_`."""
+    for i_ in range(n_live_ - 1, -1, -1):  # backwards, so that a feature moved into a gap has already been visited
         f_ = np.uint64(order_[i_])
         row_ = rows_[f_]
 {mixed}        if max({sizes}) <= least_:
@@ -82,7 +83,7 @@ def settle_(rows_, first_, order_, listed_, n_live_, {mixtures}, least_, end_):
 
 MEASURE = '''@kernel
 def measure_({here}, bound_):
-    """Whether all weights are within their bound; new bounds on rows."""
+    """Compute the bounds on rows anew; return whether all weights are within their bound."""
     within_ = True
 {settle}{zero}    for f_ in range(rows_.shape[0] - {room}):
         row_ = rows_[f_]
@@ -91,7 +92,7 @@ def measure_({here}, bound_):
 
 ADVANCE = '''@inlined
 def advance_({here}, by_, {given}, x_, n_, y_, yv_, n_next_, x1_, y1_, xx_, least_, bound_):
-    """One transition but for what it adds at x, which is left in `by_`. Whether bounds hold."""
+    """Learn from one transition, except that what is to be added at x is left in `by_`; return whether bounds hold."""
 {products}{mixtures}{settle}{at_x}{at_next}{bounds}    c_.n_live = enliven(order_, listed_, c_.n_live, x_, n_)
     return {within}
 '''
@@ -116,7 +117,10 @@ def weight_(state_, rows_, f_):
 
 @cache
 def possible(model: Model) -> bool:
-    """Whether the equations allow it: rows that follow traces only, and products of rows that can be carried along."""
+    """Whether this schedule can run a model.
+
+    Only traces and decaying rows may be added to other rows, and dot products of rows must have recursions.
+    """
     a, rule = model.algorithm, model.rule
     if a.feature is not None or model.outer or (rule is not None and (rule.over == "x" or rule.equations().live)):
         return False
@@ -133,7 +137,7 @@ def possible(model: Model) -> bool:
 
 
 def generate(model: Model, binary: bool) -> str:
-    """The text of a module with `learn` and `value_`; `binary`: each active feature is 1, and none occurs twice."""
+    """The text of a module with `learn` and `value_`; `binary` if each active feature is 1 and none occurs twice."""
     return Lazy(model, binary).text()
 
 
@@ -144,13 +148,13 @@ def linear_map(model: Model) -> Linear:
 
 
 def _wanted(model: Model) -> list[Pair]:
-    """The dot products of two rows that the algorithm asks for."""
+    """The dot products of two rows among the algorithm's `dots`."""
     pairs = [what.split(".", 1) for what in model.algorithm.dots.values()]
     return [(left, right) for left, right in pairs if right not in ("x", "x'")]
 
 
 class Lazy(_One):
-    """The text of one module, part by part: where rows are read and written, they are mixtures of stored rows."""
+    """The text of one module, part by part; it reads and writes rows as combinations of stored rows."""
 
     def __init__(self, model: Model, binary: bool) -> None:
         super().__init__(model, sparse=False)
@@ -160,26 +164,26 @@ class Lazy(_One):
         self.pairs = self.linear.products(_wanted(model))
         self.paired = list(dict.fromkeys(row for pair in self.pairs for row in pair))
         self.dotted = list(dict.fromkeys(a for row in self.paired for a in self.linear.map[row]))
-        """Rows whose product with x the recursions read."""
+        """Rows whose dot product with x the recursions need."""
         self.bounded = [r for r in self.linear.forms.tops if any(r in self.linear.made_of[w] for w in self.weights)]
         self.few = len(model.rows) <= FEW
 
     def how(self) -> str:
-        """For people."""
-        return "with what rows have in common taken out"
+        """A description for the module's docstring."""
+        return "with common factors of rows taken out"
 
     def doors(self, encodes: bool) -> str:  # noqa: ARG002
-        """None: only a compiled loop over many steps is worth it."""
+        """No entry points for Python: this schedule pays off only in a compiled loop over many steps."""
         return ""
 
     def confined(self) -> list[str]:
-        """Nothing: an agent that has diverged is put back."""
+        """No code: an agent that has diverged is restored by its caller."""
         return []
 
     # ---- an estimate -----------------------------------------------------------------------------------------
 
     def apply(self, prefix: str, f: Forms) -> str:
-        """What equations do to an estimate, and how it is settled."""
+        """The functions that apply the equations to an estimate, and that settle it."""
         if prefix:
             return super().apply(prefix, f)
         head = "from tdlambda.core.runtime import SMALL, absolute, norm\n"
@@ -187,7 +191,7 @@ class Lazy(_One):
         return "\n\n".join(parts)
 
     def add(self) -> str:
-        """What all estimates add at x."""
+        """The function that adds what all estimates add at x."""
         times = "" if self.binary else "xv_[j_] * "
         if not self.few:
             return ADD_MANY.format(times=times)
@@ -196,12 +200,12 @@ class Lazy(_One):
         return ADD_FEW.format(read=indent(read), add=indent(add, 8))
 
     def mixture(self, row: str, stored: Callable[[str], str], factor: str) -> str:
-        """A row as a mixture of stored rows, which are at `stored`; `factor` is a pattern."""
+        """A row as an expression in stored rows, named by `stored`, and factors, named by the pattern `factor`."""
         names = [(s, self.linear.mixture(row, s)) for s in self.linear.made_of[row]]
         return added([("+", product(factor.format(m) if m else "", stored(s))) for s, m in names])
 
     def settle(self) -> str:
-        """Stored rows become what they stand for."""
+        """The function `settle_`, which replaces stored rows by the rows that they represent."""
         rows, mixed = self.linear.rows, [f"{r}_now_ = row_[first_ + {i}]" for i, r in enumerate(self.linear.rows)]
         for r in reversed(self.linear.order):
             stands_for = self.mixture(r, "{}_now_".format, "{}_")
@@ -215,24 +219,24 @@ class Lazy(_One):
         )
 
     def settled(self, least: str, end: bool) -> list[str]:
-        """The call, and what rows have in common then."""
+        """Code that settles the current estimate and resets its factors."""
         names = [f"c_.{m}" for m in self.linear.mixtures]
         call = f"settle_(rows_, first_, order_, listed_, c_.n_live, {', '.join([*names, least, str(end)])})"
         return [f"c_.n_live = {call}", *(f"{name} = {alone}" for name, alone in zip(names, self.alone, strict=True))]
 
     @property
     def alone(self) -> list[str]:
-        """The mixtures of rows that are what they stand for."""
+        """The factors of settled rows: the identity."""
         return ["1.0" if m in self.linear.factors else "0.0" for m in self.linear.mixtures]
 
     def forget(self) -> str:
-        """The end of an episode."""
+        """The function `forget_`, which ends an episode of one estimate."""
         lines = self.settled("0.0", True) + [f"c_.{a}_{b}_dot = 0.0" for a, b in self.pairs]
         lines += [f"c_.{r}_top = 0.0" for r in self.bounded if r in self.traces]
         return f"@inlined\ndef forget_({HERE}):\n" + indent(lines)
 
     def measure(self) -> str:
-        """A look at all weights."""
+        """The function `measure_`, which checks all weights."""
         at = {r: f"abs(row_[first_ + {i}])" for i, r in enumerate(self.linear.rows) if r in self.bounded}
         return MEASURE.format(
             here=HERE,
@@ -244,7 +248,7 @@ class Lazy(_One):
         )
 
     def advance(self) -> str:
-        """One transition for one estimate, but for what it adds at x."""
+        """The function `advance_`: one transition of one estimate, except for what is added at x."""
         linear, f = self.linear, self.linear.forms
         products = [f"{r}_at_ = {by}" for r, by in f.at_x.items()]
         products += [f"{r}_x_after_ = {linear.after(r, '{}_x_')}" for r in self.paired]
@@ -270,7 +274,7 @@ class Lazy(_One):
         )
 
     def at_next(self) -> list[str]:
-        """What is added at x'."""
+        """Code that adds multiples of x'."""
         at = self.linear.forms.at_next
         found = dict(self.linear.inverse(at))
         if not found:
@@ -284,7 +288,7 @@ class Lazy(_One):
         return lines
 
     def value(self) -> str:
-        """A prediction."""
+        """The functions `value_` and `weight_`."""
         each = self.mixture(self.first, lambda s: f"row_[{self.linear.rows.index(s)}]", "c_.{}")
         text = VALUE.format(value=each if self.binary else product("xv_[j_]", each))
         return f"{text}\n\n{WEIGHT.format(value=each)}"
@@ -292,19 +296,19 @@ class Lazy(_One):
     # ---- one transition --------------------------------------------------------------------------------------
 
     def place(self, k: str) -> str:
-        """An estimate, as the functions above take it."""
+        """The arguments that describe an estimate: see `HERE`."""
         i = list(self.model.estimates).index(k)
-        first = f"{k}_c_.first" if len(self.model.estimates) > 1 else "0"  # for each literal, Numba compiles anew
+        first = f"{k}_c_.first" if len(self.model.estimates) > 1 else "0"  # Numba would compile anew for each literal
         return f"{k}_c_, rows_, {first}, live_[{2 * i}], live_[{2 * i + 1}]"
 
     def clear(self) -> str:
-        """The end of an episode."""
+        """The function `clear`, which ends an episode."""
         lines = ["s_ = state_[0]", "s_.under_way = 0", *(f"{k}_c_ = s_.{k}_rows_" for k in self.model.estimates)]
         lines += [f"forget_({self.place(k)})" for k in self.model.estimates]
         return "@inlined\ndef clear(state_, rows_, own_, live_):\n" + indent(lines)
 
     def places(self) -> list[str]:
-        """What rows have in common, and their sums over x and x', from which dot products are made."""
+        """Code that looks up the factors, and sums stored rows over x and x', from which dot products follow."""
         lines = [f"{k}_c_ = s_.{k}_rows_" for k in self.model.estimates]
         lines.append("by_, calm_ = rows_[rows_.shape[0] - 1], True")
         if self.binary:
@@ -329,48 +333,48 @@ class Lazy(_One):
 
     @property
     def places_of_rows(self) -> list[Pair]:
-        """Estimate and row, in the order they lie in memory."""
+        """(estimate, row), in their order in memory."""
         return [(k, r) for k in self.model.estimates for r in self.linear.rows]
 
     def summed(self, at: str) -> set[str]:
-        """The rows of which sums over x or x' are read."""
+        """The stored rows whose sums over x, x' or z are needed."""
         read = {left for _, left, right in self.model.needed() if right == at} | set(self.dotted if at == "x" else [])
         return {s for row in read for s in self.linear.made_of[row]}
 
     def sum(self, k: str, row: str, at: str) -> str:
-        """Where the sum of a stored row over x or x' is."""
+        """The text of the sum of a stored row over x, x' or z."""
         if self.few:
             return f"{k}_{row}_at_{at}_".replace("'", "_next")
         return f"{ {'x': 'at_x_', 'z': 'at_z_'}.get(at, 'at_next_') }[{self.places_of_rows.index((k, row))}]"
 
     def visits(self) -> str:
-        """Where visits are counted."""
+        """The text of the array of visit counts."""
         return f"rows_[:, {len(self.model.rows)}]"
 
     def sizes(self) -> None:
-        """Step sizes at this step."""
+        """Write the step sizes of this step, and the threshold for traces."""
         super().sizes()
         self.body.append(f"least_ = {self.least()}")
 
     def dot(self, k: str, left: str, right: str) -> list[str]:
-        """A dot product of an estimate's row."""
+        """Code for a dot product of an estimate's row."""
         return [f"{dot_name(k, left, right)} = {self.dotted_with(k, left, right)}"]
 
     def dotted_with(self, k: str, left: str, right: str) -> str:
-        """The same as an expression."""
+        """A dot product of an estimate's row, as an expression."""
         if right not in ("x", "x'", "z"):
             return "{}_c_.{}_{}_dot".format(k, *self.linear.pair(left, right))
         return self.mixture(left, lambda s: self.sum(k, s, right), f"{k}_c_.{{}}")
 
     def applied(self, k: str, coefficients: list[str]) -> None:
-        """What the step does to the rows of an estimate."""
+        """Write the call that applies a step to the rows of an estimate."""
         needed = self.model.needed()
         dots = [dot_name(k, a, "x") if (k, a, "x") in needed else self.dotted_with(k, a, "x") for a in self.dotted]
         more = "x_, n_, y_, yv_, n_next_, x1_, y1_, xx_, least_, s_.bound"
         self.body.append(f"calm_ &= advance_({', '.join([self.place(k), 'by_', *coefficients, *dots, more])})")
 
     def check(self) -> None:
-        """What all estimates add at x; whether weights, predictions and what the rule keeps are within reason."""
+        """Write the additions at x of all estimates, and the checks of weights, predictions and kept numbers."""
         self.body += ["add_(rows_, x_, xv_, n_, by_)", "if not calm_:"]
         self.body += [f"    within_ &= measure_({self.place(k)}, s_.bound)" for k in self.model.estimates]
         super().check()

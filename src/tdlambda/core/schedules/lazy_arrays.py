@@ -1,4 +1,4 @@
-"""A learner's arrays as the lazy schedule keeps them, and the way back."""
+"""Conversion of a learner's arrays to the layout of the lazy schedule, and back."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def _plan(model: Model) -> Lazy:
 
 @cache
 def state_type(model: Model) -> Any:
-    """Names and types of a learner's numbers: those of `one`, and what the rows of each estimate have in common."""
+    """The type of a learner's record: the numbers of `one`, and the common factors of each estimate's rows."""
     plan, base = _plan(model), one.state_type(model)
     floats = [*plan.linear.mixtures, *(f"{a}_{b}_dot" for a, b in plan.pairs), *(f"{r}_top" for r in plan.bounded)]
     common = np.dtype([*((name, "f8") for name in floats), ("n_live", "i8"), ("first", "i8")])
-    # In front: Numba takes a record whose first fields are those of another for a subtype, and warns.
+    # The new fields come first: Numba treats a record that starts with the fields of another as a subtype, and warns.
     return np.dtype([(f"{k}_rows_", common) for k in model.estimates] + [(n, base[n]) for n in base.names])
 
 
 def opened(model: Model, state: Any, rows: Floats) -> tuple[Any, Floats, Ints]:
-    """State, rows and lists of live features, from state and rows as `one` keeps them."""
+    """State, rows and lists of live features for the lazy schedule, from the state and rows of `one`."""
     plan, width = _plan(model), rows.shape[1]
     new = np.zeros(1, dtype=state_type(model))
     for name in state.dtype.names:
         new[name] = state[name]
-    more = 0 if plan.few else -rows.shape[0] % 4  # whole vectors
+    more = 0 if plan.few else -rows.shape[0] % 4  # pad to whole vectors
     stored: Floats = np.zeros((width + ROOM, rows.shape[0] + more))
     stored[:width, : rows.shape[0]] = rows.T
     lists: Ints = np.zeros((2 * len(model.estimates), width), dtype=np.int64)
@@ -54,7 +54,10 @@ def opened(model: Model, state: Any, rows: Floats) -> tuple[Any, Floats, Ints]:
 
 
 def closed(model: Model, state: Any, stored: Floats, to_state: Any, to_rows: Floats, to_live: Ints) -> None:
-    """The way back: `to_state`, `to_rows` and `to_live` are filled, `state` and `stored` are left as they are."""
+    """Write the state, rows and live features of `one` into `to_state`, `to_rows` and `to_live`.
+
+    `state` and `stored`, of the lazy schedule, do not change.
+    """
     plan, linear = _plan(model), _plan(model).linear
     fading = np.zeros(to_rows.shape[1], dtype=bool)
     for name in to_state.dtype.names:

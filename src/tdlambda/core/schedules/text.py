@@ -1,4 +1,4 @@
-"""What all schedules write: the functions of a model, and indented lines."""
+"""Text that all schedules write: the functions of a model, and indented lines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tdlambda.core.source import embed
 
 
 def indent(lines: list[str], by: int = 4) -> str:
-    """Lines of a function's body."""
+    """Lines as indented text, such as a function's body."""
     return "".join(f"{' ' * by}{line}\n" for line in lines)
 
 
 def functions(model: Model, encode: Any = None) -> list[str]:
-    """The source of a model's functions and what they use: `before`, `step`, `feature`, `rule_…`, and an encoder's."""
+    """The sources of a model's functions and of all that they use: `before`, `step`, `feature`, `rule_…`, `encode`."""
     done: dict[str, str] = {}
     if encode is not None:
         embed(encode, "encode", done)

@@ -1,16 +1,17 @@
-"""Many learners side by side on one stream, lanes innermost.
+"""Many learners on one stream: a lane is one learner, and loops over lanes are innermost.
 
-    F [feature, row, lane]       estimate k's rows begin at k · ROWS
-    N [number, lane]             estimate k's numbers begin at k · NUMBERS: step sizes, what it keeps, dot products,
-                                 coefficients, bounds; then the numbers of all
+    F [feature, row, lane]       rows of the estimates; those of estimate k start at k · ROWS
+    N [number, lane]             numbers of the estimates: step sizes, kept numbers, dot products, coefficients, bounds.
+                                 Those of estimate k start at k · NUMBERS; numbers without an estimate come last
     U [feature, row, lane]       the rule's own rows
-    order, listed                the live features, which follow the stream, not the learner
+    order, listed                the live features, one list for all lanes: those with a trace in any lane
     state                        counters, and numbers that all lanes share
 
-All lanes see the same transition, so a step is a handful of short loops over lanes, which run as vectors. Two forms:
-"one-hot", where x is one feature, whose rows are read and written while the numbers are made; and "active", where x is
-given by several features and values. `per_lane` names inputs that are [step, lane] in place of [step].
-Loops along lanes are functions of 1-D rows (`lanewise`); estimates that differ in data only share their machine code.
+All lanes see the same transition, so a step is a sequence of short loops over lanes, which the compiler vectorises.
+There are two forms. In "one-hot", x is one feature; its rows are updated in the same loop that computes the
+coefficients. In "active", x has several features with values. `per_lane` names inputs that are arrays [step, lane]
+instead of [step]. A loop over lanes is a function of 1-D rows (`lanewise`); estimates that differ only in their data
+share one such function, and so its machine code.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def learn(
     F_, N_, U_, order_, listed_, state_, visits_, x_, xv_, y_, yv_, z_, zv_, lam_, reward, gamma_next, rho{cut},
     terminated_, truncated_, last_,
 ):
-    """One transition for every lane. How many lanes have left their bounds."""
+    """Learn from one transition in every lane; return the number of lanes that exceed their bounds."""
     s_ = state_[0]
     s_.steps += 1
     fresh_, n_live_, beyond_, summed_ = s_.under_way == 0, s_.n_live, 0, 1
@@ -71,7 +72,7 @@ def advance(
     F_, N_, U_, order_, listed_, state_, visits_, index_, value_, z_index_, z_value_, lam_,
     at_, next_at_, rewards_, gammas_, rhos_{cuts}, terminated_, truncated_, begin_, end_,
 ):
-    """Learn from the transitions `begin` to `end`; where to go on: at the end, or after a step that left the bounds."""
+    """Learn from the transitions `begin` to `end`, or until a lane exceeds its bounds; return the next transition."""
     state_[0].summed = 0
     for t_ in range(begin_, end_):
         beyond_ = learn(
@@ -86,7 +87,7 @@ def advance(
 
 @kernel
 def end(F_, N_, U_, order_, listed_, state_):
-    """The end of an episode that nobody announced: every trace is 0."""
+    """Set every trace to 0, as at the end of an episode."""
     clear(F_, N_, U_, order_, listed_, state_)
 '''
 
@@ -94,17 +95,17 @@ def end(F_, N_, U_, order_, listed_, state_):
 def generate(
     model: Model, one_hot: bool, one_z: bool = True, per_lane: tuple[str, ...] = (), bounded: bool = True
 ) -> str:
-    """The text of a module with `learn`, `advance`, and NAMES of its numbers.
+    """The text of a module with `learn`, `advance`, and NAMES, the names of its numbers.
 
-    Predictions are `bounded` by what rewards and discounts allow; if not, "allowed" keeps the numbers it is given, and
-    rows may be changed between steps. Where they are, `state.summed` must be 0 before the next step: products of rows
-    are summed for it on the way.
+    If `bounded`, the largest predictions allowed follow from rewards and discounts. If not, they are the numbers
+    "allowed" that the caller sets, and the caller may change rows between steps. It must then set `state.summed` to 0,
+    because dot products of two rows are summed during one step for the next.
     """
     return _Lanes(model, one_hot, one_z, per_lane, bounded).text()
 
 
 def state_type(model: Model) -> Any:
-    """Names and types of what the lanes of a block share."""
+    """The type of `state`: names and types of the numbers that the lanes of a block share."""
     shared = words(model.rule.shared) if model.rule is not None else []
     floats = [*SHARED_FLOATS, "scale", "size_next", "corrected_by", *shared]
     return np.dtype([(n, "f8") for n in floats] + [(n, "i8") for n in [*COUNTERS, "sparse", "started", "summed"]])
@@ -122,7 +123,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return "\n\n".join([head + self.layout(), *(f"{part.rstrip()}\n" for part in parts)])
 
     def learn(self, calls: list[str]) -> str:
-        """One transition."""
+        """The function `learn`, for one transition."""
         body = self.read()
         body += self.start()
         body += self.centered()
@@ -143,7 +144,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return LEARN.format(body=indent(body), x=x, n=n, next_live=indent(more), cut=cut)
 
     def advance(self) -> str:
-        """The pass over a stretch of a stream."""
+        """The function `advance`, a loop over transitions."""
         form = (lambda at: f"index_[{at}, 0], 1.0") if self.one_hot else lambda at: f"index_[{at}], value_[{at}]"
         z = "z_index_[next_at_[t_], 0], 1.0" if self.one_z else "z_index_[next_at_[t_]], z_value_[next_at_[t_]]"
         if self.model.over_x or self.rule is None:
@@ -152,13 +153,13 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return ADVANCE.format(x=form("at_[t_]"), y=form("next_at_[t_]"), z=z, cuts=cuts, cut_t=cut_t)
 
     def read(self) -> list[str]:
-        """Inputs, step sizes, limits and dot products."""
+        """Code that prepares a step: inputs, limits, step sizes and dot products."""
         zeros = self.of_all("zeros") if "gamma_next" in self.per_lane else "0.0"
         lines = []
         if self.one_hot:
             lines += [f"n_next_ = {'1' if self.a.reads_terminal else '0 if terminated_ else 1'}"]
             lines += [
-                "other_ = n_next_ > 0 and y_ != x_  # the rows of x' can be read where they are: nobody writes there"
+                "other_ = n_next_ > 0 and y_ != x_  # then the step does not write to the rows of x', which can be read"
             ]
             lines += ["x1_, y1_ = 1.0, 1.0"]
         else:
@@ -184,14 +185,14 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         )
 
     def outer(self) -> list[str]:
-        """Dot products of x and x', which all lanes share."""
+        """Code for the dot products of x and x', which all lanes share."""
         how = OUTER
         if self.one_hot:
             how = {"x.x": "1.0", "x.x'": "1.0 if n_next_ > 0 and x_ == y_ else 0.0", "x'.x'": "float(n_next_)"}
         return [f"{name} = {how[what]}" for name, what in self.model.outer.items()]
 
     def limits(self) -> list[str]:
-        """The largest predictions that are not divergence: computed anew when what they depend on has changed."""
+        """Code for the largest predictions allowed, which recomputes them only if something they depend on changes."""
         if not self.bounded:
             return []
         if self.given_per_lane:
@@ -207,7 +208,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         ]
 
     def own_limits(self) -> list[str]:
-        """The same where rewards, discounts or ratios differ from lane to lane: `scale` is then the longest horizon."""
+        """The same if rewards, discounts or ratios differ between lanes; `scale` is then the longest horizon."""
         mosts = ", ".join(self.of_all(f"most_{n}") for n in ("reward", "gamma", "rho"))
         given = ", ".join(n if n in self.given_per_lane else self.of_all(f"one_{n}") for n in LIMITED)
         rows = ", ".join(map(self.of_all, ("allowed", "allowed_square", "factor", "start")))
@@ -224,7 +225,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         ]
 
     def sizes_before(self) -> list[str]:
-        """Step sizes by a schedule."""
+        """Code for step sizes that follow a schedule, of the first estimate."""
         if self.model.sizes_by == "constant":
             return []
         x = "(x_,), (1.0,)" if self.one_hot else "x_, xv_"
@@ -235,7 +236,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return lines + [f"product({value(size)}, N_[{size.upper()}], {value(alpha)})" for size in others]
 
     def sizes_after(self) -> list[str]:
-        """Step sizes of further estimates, where they change."""
+        """Code for the step sizes of further estimates, if they change from step to step."""
         lines = []
         for k, (name, given) in enumerate(self.model.estimates.items()):
             changes = self.model.sizes_by != "constant" or given.pace in self.model.results
@@ -250,7 +251,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return lines
 
     def centered(self) -> list[str]:
-        """Each lane's own reward, less its average reward."""
+        """Code that subtracts each lane's average reward from the reward."""
         if not self.a.center:
             return []
         given = "reward_" if "reward" in self.given_per_lane else "reward"
@@ -260,7 +261,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         return [f"centered({self.of_all('reward')}, reward, {own})", f"reward = {self.of_all('reward')}"]
 
     def start(self) -> list[str]:
-        """What an episode begins with."""
+        """Code that sets kept numbers at the start of an episode."""
         lines = ["if fresh_:"]
         for keep, start in self.rule.keeps.items() if self.rule is not None else ():
             lines.append(f"    fill({self.of_all(keep)}, {float(start)!r})")

@@ -1,4 +1,4 @@
-"""From dot products to coefficients, for every estimate: loops along the lanes."""
+"""Loops over lanes that compute the coefficients of an update from dot products, for every estimate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tdlambda.core.source import arguments, returned
 
 
 class Estimates(FeatureLoops):
-    """The numbers of an update."""
+    """Code for the numbers of an update."""
 
     gathers: list[str]
-    """What is summed over features before them."""
+    """Code that sums the results of `before` over features, to be run before the numbers are computed."""
 
     def estimates(self) -> list[str]:
-        """The call that turns dot products into coefficients; estimates that differ in data only share its code."""
+        """The call that computes the coefficients; estimates that differ only in data form a group with one loop."""
         K = len(self.model.estimates)
         groups: dict[Any, list[int]] = {}
         for k, (name, given) in enumerate(self.model.estimates.items()):
@@ -29,7 +29,7 @@ class Estimates(FeatureLoops):
             own = bool(words(self.a.of_value)) and name == "V"
             shared = tuple(self.shared(source) for source in given[:4])
             sources = tuple(
-                source if one or (source in INPUTS and source not in self.common) else ""  # no row of numbers has it
+                source if one or (source in INPUTS and source not in self.common) else ""  # not stored in N
                 for source, one in zip(given[:4], shared, strict=True)
             )
             groups.setdefault((shared, sources, pins, own, name in self.model.restarting), []).append(k)
@@ -41,7 +41,7 @@ class Estimates(FeatureLoops):
         return _by_group([[f"beyond_k_ = {call}"] for call, _ in calls])
 
     def numbers(self, g: int, shared: tuple[bool, ...], members: list[int]) -> tuple[str, list[str]]:
-        """The loop of one group: its call, and what is summed over features before it."""
+        """The call of one group's function, which is added to `parts`, and the code of the sums that it needs."""
         a, f, values, parameters = self.a, self.forms, {}, {}
         name_of = list(self.model.estimates)
 
@@ -141,24 +141,25 @@ class Estimates(FeatureLoops):
         return f"numbers_{g}({', '.join(parameters.values())})", gathers
 
     def tops(self, f: Forms) -> tuple[list[str], list[str]]:
-        """How far traces and weights can have grown, and the conditions that they are within bounds.
+        """Code that updates the bounds on traces and weights, and the conditions for weights to be within bounds.
 
-        The equations again, of sizes, from one bound on all traces and one on all weights: no weight need be looked at.
+        There is one bound on all traces of a lane and one on all its weights. The equations, applied to absolute
+        values, give the new bounds from the old ones, so that no weight has to be read.
         """
         traces, weights = words(self.a.trace_rows), words(self.a.weight_rows)
         before = {row: "trace_top_[lane_]" if row in traces else "weight_top_[lane_]" for row in self.a.row_names()}
-        reach = set(weights)  # rows that a weight follows, and those that these follow
+        reach = set(weights)  # and the rows that are added to a weight, directly or through others
         for row in reversed(f.follows):
             reach |= {v for _, v in f.follows[row]} if row in reach else set()
         lines = [f"{row}_top = {top.format(**before)}" for row, top in f.tops.items() if row in reach]
         for kind, some in (("trace", traces), ("weight", weights)):
             sizes = [f"{row}_top" for row in some if row in reach and row in f.tops]
             lines += [f"{kind}_top_[lane_] = {_most(sizes)}"] if sizes else []
-        # each by itself: a maximum may lose a NaN
+        # One condition for each row, because a maximum may hide a NaN.
         return lines, [f"({row}_top <= bound_[lane_])" for row in weights if row in f.tops]
 
     def row_dots(self, some: list[str], prefix: str) -> list[str]:
-        """The dot products of the estimate at hand that are kept among these numbers."""
+        """Code for those dot products of the current estimate whose names are among `some`."""
         lines: list[str] = []
         groups: dict[str, list[tuple[str, str]]] = {"x": [], "x'": []}
         for name, (left, right) in self.dots.items():
@@ -185,7 +186,7 @@ class Estimates(FeatureLoops):
         return lines
 
     def td_error(self) -> list[str]:
-        """δ of the value, of the last transition."""
+        """Code for the TD error of V at the last transition."""
         v, v_next = self.dot(f"{self.first}_x", 0), self.dot(f"{self.first}_x_next", 0)
         own = lambda n: f"{n}_[lane_]" if n in self.per_lane else n  # noqa: E731
         names = [f"{n}_" if n in self.per_lane else n for n in ("reward", "gamma_next")]
@@ -194,7 +195,7 @@ class Estimates(FeatureLoops):
         return ["if last_:", f"    value_error({self.of_all('td_error')}, {v}, {v_next}, reward, gamma_next)"]
 
     def mark(self) -> list[str]:
-        """Which lanes have a prediction at x' that is divergence; looked at only if some lane is beyond its bounds."""
+        """Code that marks the lanes whose prediction at x' has diverged; it runs only if a lane exceeds its bounds."""
         body = ["out_[lane_] = out_[lane_] if abs(v_[lane_]) <= allowed_[lane_] else 1.0"]
         self.parts.append(self.lanewise("mark", ["out_", "v_", "allowed_"], body, "out_"))
         squares = self.rule.squares if self.rule is not None else ()
@@ -205,7 +206,7 @@ class Estimates(FeatureLoops):
 
 
 def _by_group(calls: list[list[str]]) -> list[str]:
-    """The lines of the group that an estimate belongs to."""
+    """Code that selects the lines of the group that the current estimate belongs to."""
     if len(calls) == 1 or not any(calls):
         return calls[0]
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Functions of one feature, called at features along the lanes: `feature`, and `before`, which sums for `step`."""
+"""Loops over lanes that call functions of one feature: `feature`, and `before`, whose sums are arguments of `step`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tdlambda.core.schedules.one.rows import at_feature_numbers, marks
 from tdlambda.core.source import arguments, returned
 
 Call = Callable[[str, str, str], str]
-"""A call at a feature, given its x and x'."""
+"""A function (feature, x, x') that returns the text of a call at this feature."""
 
 
 class FeatureLoops(Places):
-    """Each feature is visited once: live ones, those of x, and those of x' where they are asked for."""
+    """Code that visits each feature once: live ones, those of x, and those of x' if a function has `x_next`."""
 
     def feature_pass(self) -> tuple[list[str], list[str], list[str]]:
-        """What `feature` does: before, for and after all estimates."""
+        """Code that calls `feature`: what comes before the loop over estimates, inside it, and after it."""
         a = self.a
         free = [n for n in self._feature_coefficients() if n not in self.live]
         values = {n: n if n in free else f"{n}_[lane_]" for n in self._feature_coefficients()}
@@ -37,7 +37,7 @@ class FeatureLoops(Places):
         return [line for name in names for line in marks(*name)], lines, clear
 
     def before_pass(self, g: int, parameters: dict[str, str], values: dict[str, str]) -> list[str]:
-        """What `before` sums, for the estimates of one group; its sums become parameters of their numbers."""
+        """Code that calls `before` for the estimates of one group; its sums are added to `parameters` and `values`."""
         b = self.model.before
         if b is None:
             return []
@@ -54,7 +54,7 @@ class FeatureLoops(Places):
     def at_feature(
         self, name: str, function: Any, values: dict[str, str], arrays: dict[str, str], more: list[str]
     ) -> Call:
-        """A loop along the lanes that calls a function at one feature; its call."""
+        """The call of a new loop over lanes that calls a function at one feature; the loop is added to `parts`."""
         rows, given, out = self.a.row_names(), arguments(function), returned(function)
         used = [r for r in rows if r in given or r in out]
         at = values | {r: f"{r}_row_[lane_]" for r in rows}
@@ -70,7 +70,7 @@ class FeatureLoops(Places):
         return call
 
     def visits(self, call: Call, where: str) -> list[str]:
-        """The calls at all features that are visited."""
+        """Code that makes a call at every feature that has to be visited."""
         live = ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if where == "live" else []
         both = where == "live" and self.model.reads_next
         if self.one_hot:

@@ -1,4 +1,4 @@
-"""V as a mixture of estimates, along the lanes: runaways that begin again, and V's weights."""
+"""V as a mixture of estimates, in lanes: restarts of estimates that exceed their bounds, and the weights of V."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tdlambda.core.schedules.lanes.places import Places
 
 
 class MixtureLoops(Places):
-    """Loops over features that a mixture needs. V is estimate 0, and the safe one estimate 1."""
+    """Code for mixtures. V is estimate 0; the safe estimate, from which the others restart, is estimate 1."""
 
     def mixing(self) -> list[str]:
-        """After all estimates have learned: which of them begin again, then V, where it has changed or everywhere."""
+        """Code for the end of a step: restart estimates, then update V at changed features, or at all of them."""
         if not self.model.mixture:
             return []
         self.parts += [self._runaways(), self._again(), self._mixed()]
@@ -32,7 +32,7 @@ class MixtureLoops(Places):
         return body
 
     def _dots(self, w: str) -> list[str]:
-        """Predictions of the estimate at hand after the update, where they are no rows."""
+        """Code for the current estimate's predictions after the update; with one-hot features they are entries of F."""
         if self.one_hot:
             return []
         here, ahead = (
@@ -42,13 +42,13 @@ class MixtureLoops(Places):
         return [here, ahead]
 
     def _near(self, w: str) -> list[str]:
-        """Where these predictions are."""
+        """The arrays that hold these predictions, at x and at x'."""
         if self.one_hot:
             return [f"F_[x_, b_ + {w}]", f"F_[y_ if n_next_ > 0 else x_, b_ + {w}]"]
         return ["N_[HERE]", "N_[AHEAD]"]
 
     def _numbers_again(self) -> list[str]:
-        """What runaways keep: as at the first step of an episode at x', and bounds as those of the safe one."""
+        """Code for the numbers after a restart: kept ones as if an episode started at x', bounds as the safe ones."""
         lines = []
         for keep, start in self.a.keeps.items():
             if not isinstance(start, str):
@@ -66,7 +66,7 @@ class MixtureLoops(Places):
         return lines
 
     def _runaways(self) -> str:
-        """Which lanes' estimates are out of bounds (or are no numbers), and how many."""
+        """A loop that marks the lanes where the estimate exceeds its bounds or is NaN, and returns their number."""
         body = [
             "near_ = RUNAWAY * allowed_[lane_]",
             "within_ = (abs(here_[lane_]) * factor_[lane_] <= near_) & (abs(ahead_[lane_]) * factor_[lane_] <= near_)",
@@ -76,14 +76,14 @@ class MixtureLoops(Places):
         return self.lanewise("runaways", ["over_", "here_", "ahead_", "allowed_", "factor_"], body, "over_", "count_")
 
     def _again(self) -> str:
-        """At one feature: weights as those of the safe estimate, all other rows as of a new learner."""
+        """A loop that restarts one feature in the marked lanes: the safe estimate's weight, other rows as initially."""
         rows, starts = self.a.row_names(), self.a.starts
         new = {row: "safe_[lane_]" if row == self.first else repr(float(starts.get(row, 0.0))) for row in rows}
         body = [f"{row}_[lane_] = {value} if over_[lane_] > 0 else {row}_[lane_]" for row, value in new.items()]
         return self.lanewise("again", ["over_", "safe_", *(f"{row}_" for row in rows)], body, "over_")
 
     def _mixed(self) -> str:
-        """V's weight at one feature."""
+        """A loop that computes V's weight at one feature."""
         pairs = [(f"{k}_", f"{n}_") for k, n in self.model.mixture.items()]
         body = [f"out_[lane_] = {' + '.join(f'{n}[lane_] * {w}[lane_]' for w, n in pairs)}"]
         return self.lanewise("mixed", ["out_", *(w for w, _ in pairs), *(n for _, n in pairs)], body, "out_")

@@ -1,4 +1,4 @@
-"""What an update does to the rows of features: live ones, those of x, those of x'; and which traces have died out."""
+"""Loops over features that apply the updates to rows in lanes, and loops that drop negligible traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tdlambda.core.schedules.text import indent
 
 PRUNE = '''@inlined
 def prune(F_, N_, U_, order_, listed_, state_):
-    """Set a lane's traces of a feature to 0 where all are within its limit; drop features without a trace."""
+    """Set a lane's traces of a feature to 0 if all of them are within its limit; drop features without traces."""
     s_ = state_[0]
     for lane_ in range(N_.shape[1]):
         N_[LIMIT, lane_] = N_[TOLERANCE, lane_]{scale} if s_.sparse else NEGLIGIBLE
@@ -34,7 +34,7 @@ def prune(F_, N_, U_, order_, listed_, state_):
 
 @inlined
 def clear(F_, N_, U_, order_, listed_, state_):
-    """The end of an episode: every trace is 0."""
+    """Set every trace to 0, at the end of an episode."""
     s_ = state_[0]
     s_.under_way = 0
     for i_ in range(s_.n_live):
@@ -44,12 +44,12 @@ def clear(F_, N_, U_, order_, listed_, state_):
 
 
 class RowLoops(Places):
-    """Loops over features."""
+    """Code of the loops over features."""
 
     def live_pass(self, f: Forms) -> tuple[list[str], list[str], list[str]]:
-        """What the update does at live features, at those of x, at those of x': before, for and after all estimates.
+        """Code that applies the updates: what comes before the loop over estimates, inside it, and after it.
 
-        Estimate by estimate: the coefficients of one stay in the first-level cache.
+        The loop over estimates is outermost, so that the coefficients of one estimate stay in the first-level cache.
         """
         at_live, at_here, add_here = self.row_loops(f)
         before: list[str] = []
@@ -74,7 +74,7 @@ class RowLoops(Places):
         return before, lines, after
 
     def next_pass(self, f: Forms) -> list[str]:
-        """What the update adds at the features of x', and what that adds to products of rows."""
+        """Code that adds multiples of x' to rows, and the resulting changes to the dot products of rows."""
         if not f.at_next:
             return []
         y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
@@ -92,9 +92,9 @@ class RowLoops(Places):
         return ["for j_ in range(n_next_):", f"    at_next({', '.join([*arrays, value])})"]
 
     def row_loops(self, f: Forms) -> tuple[Callable[[str], str], Callable[[str], str], Callable[[str], str]]:
-        """Loops at a live feature, at one of x, and what x adds to it alone; each as a function of the feature."""
+        """Functions from a feature to a call: the update at a live feature, at one of x, and only the addition of x."""
         rows = self.a.row_names()
-        free = [c for c in f.used if c not in self.live]  # one number for all lanes
+        free = [c for c in f.used if c not in self.live]  # the same for all lanes
         loads = lambda line: re.sub(rf"\b({'|'.join(self.live) or '_'})\b", r"\g<1>_[lane_]", line)  # noqa: E731
         arrays = [*f.touched, *self.live]
         array = lambda n, where: self.row(n, where) if n in rows else self.number(n)  # noqa: E731
@@ -129,7 +129,7 @@ class RowLoops(Places):
         return at_live, call("at_here", here, [*totals, "xv_[j_]"]), add_here
 
     def pruning(self) -> str:
-        """Which rows die out, how small is small, and what an episode's end leaves."""
+        """The functions `prune` and `clear`."""
         a, R, K = self.a, len(self.a.row_names()), len(self.model.estimates)
         fade = lasting(a)
         at = lambda some: tuple(k * R + a.row_names().index(r) for k in range(K) for r in some)  # noqa: E731

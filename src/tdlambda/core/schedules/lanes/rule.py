@@ -1,4 +1,4 @@
-"""The functions of a rule for λ, along the lanes."""
+"""Loops over lanes that call the functions of a rule for λ."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tdlambda.core.schedules.one.rule import TURNING
 
 
 class RuleLoops(Places):
-    """Where λ' comes from."""
+    """Code that computes λ'."""
 
     def decide(self) -> list[str]:
-        """λ' and the estimates' rewards and discounts."""
+        """Code that computes λ' and the inputs of the estimates."""
         rule = self.rule
         if rule is None:
             return []
@@ -41,7 +41,7 @@ class RuleLoops(Places):
         return lines + self.rule_updates()
 
     def own_dot(self, name: str, left: str, vector: str) -> list[str]:
-        """A dot product of one of the rule's rows."""
+        """Code for a dot product of one of the rule's rows."""
         row, out = self.model.own_rows.index(left), self.of_all(name)
         if self.one_z and vector == "x'":
             return [f"fill({out}, 0.0)", "if n_next_ > 0:", f"    copy({out}, U_[y_, {row}])"]
@@ -49,7 +49,7 @@ class RuleLoops(Places):
         return [f"dot_lanes({out}, U_, {row}, {value})"]
 
     def argument(self, name: str, parameters: dict[str, str]) -> str:
-        """A value in a loop along lanes; what it needs becomes a parameter."""
+        """The text of an argument inside a loop over lanes; the array that holds it is added to `parameters`."""
         rule, model = self.rule, self.model
         assert rule is not None
         if name in rule.dots:
@@ -83,7 +83,7 @@ class RuleLoops(Places):
         return f"{name}_[lane_]"
 
     def phase(self, phase: Phase) -> list[str]:
-        """One function of the rule."""
+        """Code that calls one function of the rule."""
         rule, own = self.rule, self.model.own_rows
         assert rule is not None
         parameters: dict[str, str] = {}
@@ -148,7 +148,7 @@ class RuleLoops(Places):
         ]
 
     def fused_updates(self, phase: Phase, parameters: dict[str, str]) -> list[str]:
-        """With one-hot z, the update of the rule's rows at z, while they are at hand."""
+        """With a one-hot z: code that updates the rule's rows at z, in the same loop that calls `step`."""
         if not (self.rule is not None and self.fuses and phase.name == "step"):
             return []
         lines = []
@@ -158,7 +158,7 @@ class RuleLoops(Places):
             parameters |= {n: n for n in names}
             lines.append(f"{row}_row_[lane_] += {coefficient}")
         dots = {f"{n}_": w.split(".")[0] for n, w in self.rule.dots.items() if w.endswith(".z")}
-        for array, row in dots.items():  # the same row is already a parameter
+        for array, row in dots.items():  # do not pass a row twice: loops assume that their arrays do not overlap
             if array in parameters and f"{row}_row_" in parameters:
                 del parameters[f"{row}_row_"]
                 lines = [line.replace(f"{row}_row_[", f"{array}[") for line in lines]
@@ -166,12 +166,12 @@ class RuleLoops(Places):
 
     @property
     def fuses(self) -> bool:
-        """Whether the rule's update at z is made while its step is."""
+        """Whether the rule's rows at z are updated in the same loop that calls `step`."""
         rule = self.rule
         return rule is not None and bool(rule.updates) and self.one_z and not self.model.over_x
 
     def rule_updates(self) -> list[str]:
-        """The rule's own equations: at live features, then at those of x or z."""
+        """Code that applies the rule's own equations: at live features, then at those of x or z."""
         rule = self.rule
         if rule is None or not rule.updates or self.fuses:
             return []
@@ -207,5 +207,5 @@ class RuleLoops(Places):
         return lines
 
     def after(self) -> list[str]:
-        """What the rule does when all estimates have learned."""
+        """Code of the phases that come after all estimates have learned."""
         return [line for p in self.model.phases if p.where in ("after x", "all") for line in self.phase(p)]

@@ -1,7 +1,7 @@
-"""One learner: rows [row, feature], numbers in a record with names. Dense, or with a list of live features.
+"""One learner, with rows [row, feature] and a record of numbers; all features are visited, or only the live ones.
 
-Every estimate's equations are applied in two parts: at every live feature, then at the active features of x and x'.
-In generated code, names that end with _ belong to the schedule; all others come from the declarations.
+The equations of an estimate are applied in two passes: first at every live feature, then at the active features of x
+and x'. See `core.schedules` for the names in generated code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def learn(
     state_, rows_, own_, live_, x_, xv_, y_, yv_, z_, zv_, reward, gamma_next, rho, lam_next{cut},
     terminated_, truncated_,
 ):
-    """One transition that has been checked. A learner that has diverged stays as it is."""
+    """Learn from one validated transition; a learner that has diverged does not change."""
     s_ = state_[0]
     if s_.diverged_at >= 0:
         return OK
@@ -63,7 +63,7 @@ OUTER = {
     "x.x'": "cross(x_, xv_, n_, y_, yv_, n_next_)",
     "x'.x'": "norm(y_, yv_, n_next_)",
 }
-"""Dot products of what a transition brings."""
+"""Code for the dot products of x and x'."""
 
 
 def generate(model: Model, sparse: bool, encode: Any = None) -> str:
@@ -76,12 +76,12 @@ def generate(model: Model, sparse: bool, encode: Any = None) -> str:
 
 
 def memory(model: Model, sparse: bool) -> list[str]:
-    """What an entry point takes besides state and rows: passing an array into compiled code costs 60 ns."""
+    """The arrays that entry points take besides state and rows; only those in use, as each costs 60 ns per call."""
     return [*(["own_"] if model.own_rows else []), *(["live_"] if sparse else [])]
 
 
 def always_sparse(model: Model) -> bool:
-    """Whether the live features are listed however few there are: a `feature` function must know which are in x."""
+    """Whether live features are listed even if there are few: with `feature`, the list also marks features of x."""
     return model.algorithm.feature is not None
 
 
@@ -93,7 +93,7 @@ class _One(Rows, RuleCalls, Mixture):
         self.first = words(self.a.weight_rows)[0]
         self.body: list[str] = []
         self.known: dict[str, str] = {}
-        """Names that a rule's functions may ask for → where they are."""
+        """Names that a rule's functions may have as arguments → the text of their values."""
 
     def text(self, encode: Any = None) -> str:
         """The whole module."""
@@ -108,7 +108,7 @@ class _One(Rows, RuleCalls, Mixture):
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])
 
     def doors(self, vectors: bool) -> str:
-        """What Python calls."""
+        """The entry points that Python calls."""
         given = ["state_", "rows_", *memory(self.model, self.sparse)]
         passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
         check_z = "" if self.rule is None else indent(
@@ -120,15 +120,15 @@ class _One(Rows, RuleCalls, Mixture):
 
     @property
     def cut(self) -> str:
-        """The argument that a model with corrected traces has beside λ'."""
+        """The text of the further argument of a model with corrected traces."""
         return ", cut" if self.model.corrected else ""
 
     def how(self) -> str:
-        """For people."""
+        """A description for the module's docstring."""
         return "with a list of live features" if self.sparse else "every feature at each step"
 
     def learn(self) -> str:
-        """One transition."""
+        """The function `learn`, for one transition."""
         a, model = self.a, self.model
         self.body = self.places()
         self.sizes()
@@ -163,16 +163,16 @@ class _One(Rows, RuleCalls, Mixture):
         return LEARN.format(terminal=terminal, body=indent(self.body), confined=confined, cut=self.cut)
 
     def places(self) -> list[str]:
-        """Where the rows are, and the list of live features."""
+        """Code that names the rows and the list of live features."""
         lists = ["order_, listed_, n_live_ = live_[0], live_[1], s_.n_live"] if self.sparse else []
         return [f"{row} = rows_[{i}]" for i, row in enumerate(self.model.rows)] + lists
 
     def visits(self) -> str:
-        """Where visits are counted."""
+        """The text of the array of visit counts."""
         return f"rows_[{len(self.model.rows)}]"
 
     def sizes(self) -> None:
-        """Step sizes at this step."""
+        """Write the step sizes of this step."""
         sizes = words(self.a.sizes)
         if self.model.sizes_by == "constant":
             self.body += [f"{size}_ = s_.{size}" for size in sizes]
@@ -184,7 +184,7 @@ class _One(Rows, RuleCalls, Mixture):
         self.body += [f"{size}_ = s_.{size} * alpha_" for size in sizes[1:]]
 
     def dot(self, k: str, left: str, right: str) -> list[str]:
-        """A dot product of an estimate's row."""
+        """Code for a dot product of an estimate's row."""
         name, row = dot_name(k, left, right), f"{k}_{left}"
         if right == "x":
             return [f"{name} = dot({row}, x_, xv_, n_)"]
@@ -195,10 +195,11 @@ class _One(Rows, RuleCalls, Mixture):
         over = (
             ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if self.sparse else [f"for f_ in range({row}.size):"]
         )
-        return [f"{name} = 0.0", *over, f"    {name} += {row}[f_] * {k}_{right}[f_]"]  # in the order that lanes have
+        # The terms are added in the same order as in lanes, so that the results are equal.
+        return [f"{name} = 0.0", *over, f"    {name} += {row}[f_] * {k}_{right}[f_]"]
 
     def keeps(self) -> None:
-        """Kept numbers, or what an episode begins with."""
+        """Write the kept numbers, or their values at the start of an episode."""
         for k in self.model.estimates:
             for keep, start in self.a.keeps.items():
                 pin = self.model.pinned(k, keep)
@@ -213,7 +214,7 @@ class _One(Rows, RuleCalls, Mixture):
         self.known |= {name: name for name in ([*self.rule.keeps, *self.rule.holds] if self.rule is not None else [])}
 
     def estimate(self, k: str) -> None:
-        """One estimate learns."""
+        """Write the update of one estimate."""
         a, what = self.a, self.model.estimates[k]
         given = {name: self.known.get(source, source) for name, source in zip(INPUTS, what[:4], strict=True)}
         values = {name: dot_name(k, *dot.split(".", 1)) for name, dot in a.dots.items()}
@@ -238,7 +239,7 @@ class _One(Rows, RuleCalls, Mixture):
         self.applied(k, [f"{k}_{n}" if n in results else values[n] for n in wanted])
 
     def gathered(self, k: str, values: dict[str, str]) -> None:
-        """What is summed over features before the step."""
+        """Write the sums over features that `step` needs (`before`)."""
         b = self.model.before
         if b is None:
             return
@@ -249,23 +250,23 @@ class _One(Rows, RuleCalls, Mixture):
         values |= dict(zip(b.results, sums, strict=True))
 
     def applied(self, k: str, coefficients: list[str]) -> None:
-        """What the step does to the rows of an estimate."""
+        """Write the call that applies a step to the rows of an estimate."""
         how = "=" if k in self.model.restarting and self.model.before is None else "&="
         self.body.append(f"{self.flag(k)} {how} apply({', '.join(self.at(k, coefficients))})")
 
     def flag(self, k: str) -> str:
-        """Where it is noted whether the weights of an estimate are within bounds."""
+        """The variable that says whether the weights of an estimate are within bounds."""
         return f"{k}_within_" if k in self.model.restarting else "within_"
 
     def at(self, k: str, numbers: list[str]) -> list[str]:
-        """An estimate's rows, some numbers and the transition, as loops over features take them."""
+        """The arguments of a loop over features: an estimate's rows, these numbers, and the transition."""
         more = ["order_", "n_live_"] if self.sparse else []
         more += ["listed_"] if self.a.feature is not None else []
         place = ["x_", "xv_", "n_", "y_", "yv_", "n_next_", "s_.bound"]
         return [*(f"{k}_{row}" for row in self.a.row_names()), *numbers, *place, *more]
 
     def check(self) -> None:
-        """Whether predictions and what the rule keeps are within reason."""
+        """Write the checks that predictions are within bounds and the rule's numbers are finite."""
         for k in self.model.learning:
             if k in self.model.restarting:
                 continue
@@ -288,7 +289,7 @@ class _One(Rows, RuleCalls, Mixture):
 
 
 def state_type(model: Model) -> Any:
-    """Names and types of a learner's numbers."""
+    """The type of a learner's record: names and types of its numbers."""
     import numpy as np
 
     from tdlambda.core.runtime import COUNTERS, LIMITS

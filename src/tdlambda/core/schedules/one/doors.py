@@ -1,6 +1,6 @@
-"""Entry points of a generated module, as text: what Python calls. Inputs are checked here, before anything changes.
+"""Text of a generated module's entry points, which Python calls. They validate all inputs before anything changes.
 
-`update_vector` calls `update`, which is compiled once; loops over many transitions hold `learn` themselves.
+`update_vector` calls `update`, so that `learn` is compiled once for both; into loops over transitions it is inlined.
 """
 
 REST = """\
@@ -10,11 +10,11 @@ REST = """\
             return status_, t_
     return OK, 0
 """
-"""How a loop over transitions goes on after `status_ = learn(` and the features."""
+"""The rest of a loop over transitions, after `status_ = learn(` and the features."""
 
 DOORS = '''@inlined
 def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
-    """The status of a transition's features."""
+    """Whether a transition's features are valid, as a status code."""
     status_ = check_features(x_, xv_, s_.size, OBS, OBS_VALUES)
     status_ = status_ or check_features(y_, yv_, s_.size, NEXT_OBS, NEXT_OBS_VALUES)
 {check_z}    return status_
@@ -22,7 +22,7 @@ def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
 
 @brief
 def update({given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, ended_):
-    """One transition between feature vectors x and x'."""
+    """Learn from one transition between feature vectors x and x'."""
     status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)
     status_ = status_ or check_step(state_[0], x_, xv_, y_, yv_, z_, zv_)
     if status_ != OK:
@@ -35,7 +35,7 @@ def update({given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, end
 
 @brief
 def update_index({given}, lam{cut}, s_, s_next_, reward, gamma, rho, ended_):
-    """One transition between one-hot states."""
+    """Learn from one transition between one-hot states."""
     if not 0 <= s_ < state_[0].size:
         return OBS
     if not 0 <= s_next_ < state_[0].size:
@@ -54,7 +54,7 @@ def update_index({given}, lam{cut}, s_, s_next_, reward, gamma, rho, ended_):
 def update_many(
     {given}, x_, xv_, y_, yv_, z_, zv_, reward, gamma, rho, lam{cut}, terminated_, truncated_
 ):
-    """Transitions in order, all checked before the first is learned; λ of each, or one. The status, and its row."""
+    """Learn from transitions in order, after validating all; one λ for each, or one for all. Return (status, row)."""
     status_, at_ = first_bad(reward, gamma, rho)
     if status_ != OK:
         return status_, at_
@@ -95,12 +95,12 @@ def reset({given}):
 
 VECTORS = '''@brief
 def update_vector({given}, room_, index_, lam{cut}, obs_, next_obs_, reward, gamma, rho, ended_):
-    """One transition between observations that are vectors: they are encoded here."""
+    """Learn from one transition between observations that are vectors, which are encoded here."""
     n_ = index_.shape[1]
     if obs_.size != state_[0].dimensions or next_obs_.size != state_[0].dimensions:
         return OBS_VALUES
     numbers_, xv_, yv_ = room_[2 * n_ :], room_[:n_], room_[n_ : 2 * n_]
-    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)  # `encode` writes where others read
+    status_ = check(reward, gamma, rho) or (IN_USE if state_[0].busy else OK)  # before `encode` writes to the buffers
     if status_ != OK:
         return status_
     if encode(obs_, numbers_, index_[0], xv_) != 0:
@@ -115,7 +115,7 @@ def update_vector({given}, room_, index_, lam{cut}, obs_, next_obs_, reward, gam
 def update_many_vectors(
     {given}, room_, index_, obs_, next_obs_, reward, gamma, rho, lam{cut}, terminated_, truncated_
 ):
-    """`update_many` between observations that are vectors: all are encoded once to check them, and once to learn."""
+    """`update_many` for observations that are vectors; each is encoded twice, to validate it and to learn from it."""
     n_ = index_.shape[1]
     numbers_, x_, xv_, y_, yv_ = room_[2 * n_ :], index_[0], room_[:n_], index_[1], room_[n_ : 2 * n_]
     status_, at_ = first_bad(reward, gamma, rho)
@@ -135,7 +135,7 @@ def update_many_vectors(
 
 @brief
 def predict_vector(state_, rows_, room_, index_, obs_):
-    """V of an observation that is a vector; NaN if it has to be refused."""
+    """V of an observation that is a vector; NaN if the observation is invalid."""
     n_ = index_.shape[1]
     if obs_.size != state_[0].dimensions or encode(obs_, room_[2 * n_ :], index_[0], room_[:n_]) != 0:
         return np.nan

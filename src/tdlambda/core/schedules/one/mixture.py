@@ -1,4 +1,4 @@
-"""V as a mixture of estimates, beside one learner, as text: runaways that begin again, and V's weights."""
+"""V as a mixture of estimates, for one learner: restarts of estimates that exceed their bounds, and V's weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tdlambda.core.schedules.text import indent
 
 
 class Mixture:
-    """Loops over features that a mixture needs."""
+    """Code for mixtures."""
 
     model: Model
     a: Any
@@ -18,7 +18,7 @@ class Mixture:
     body: list[str]
 
     def mix(self) -> None:
-        """After all estimates have learned: which of them begin again, then V, where it has changed or everywhere."""
+        """Write the end of a step: restart estimates, then update V at changed features, or at all of them."""
         w, (safe, *_) = self.first, self.model.mixture
         self.body += ["everywhere_, most_ = turning, RUNAWAY * limit_"]
         for k in self.model.restarting:
@@ -33,14 +33,14 @@ class Mixture:
         self.body.append(f"mixed({', '.join([f'V_{w}', *weights, *numbers, 'everywhere_', place]).rstrip(', ')})")
 
     def begin(self, k: str, start: float | str) -> str:
-        """What a kept number begins with at x', which comes next."""
+        """The text of a kept number's value if an episode starts at x', the next state."""
         if not isinstance(start, str):
             return repr(float(start))
         row = self.a.dots[start].partition(".")[0]
         return f"dot({k}_{row}, y_, yv_, n_next_)"
 
     def again(self) -> str:
-        """An estimate takes over weights, and is otherwise as a new learner."""
+        """The function `again`, which restarts an estimate: the safe estimate's weights, other rows as initially."""
         rows = self.a.row_names()
         each = [f"{row}[f_] = {float(self.a.starts.get(row, 0.0))!r}" for row in rows if row != self.first]
         lines = [f"for f_ in range({self.first}.size):", f"    {self.first}[f_] = safe_[f_]"]
@@ -48,7 +48,7 @@ class Mixture:
         return head + indent([*lines, *(f"    {line}" for line in each)])
 
     def mixed(self) -> str:
-        """V's weights at the features that a step has changed, or at all."""
+        """The function `mixed`, which computes V's weights at the features that a step has changed, or at all."""
         numbers = list(self.model.mixture.values())
         weights = [f"{k}_" for k in self.model.mixture]
         at = " + ".join(f"{n} * {w}[f_]" for n, w in zip(numbers, weights, strict=True))

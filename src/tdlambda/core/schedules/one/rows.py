@@ -1,4 +1,4 @@
-"""What an update does to the rows of one learner, as text: at live features, at those of x and of x'; what dies out."""
+"""Loops over features that apply the updates to the rows of one learner, and loops that drop negligible traces."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tdlambda.core.schedules.text import indent
 from tdlambda.core.source import arguments, returned
 
 MANY = 4
-"""A live feature by the list costs about as much as so many of all."""
+"""Visiting one feature through the list takes about as long as visiting this many without a list."""
 _APPLIED = ("x_", "xv_", "n_", "y_", "yv_", "n_next_", "bound_")
 
 
 def lasting(algorithm: type[Any]) -> list[str]:
-    """Weights that decay by themselves: their features stay live until they are negligible."""
+    """Weight rows that decay by themselves: a feature stays live until its entries in them are negligible."""
     if algorithm.feature is not None:
         return words(algorithm.lasting_rows)
     return [r for r in algorithm.equations().decaying if r in words(algorithm.weight_rows)]
 
 
 class Rows:
-    """Loops over features."""
+    """Code of the loops over features."""
 
     model: Model
     a: Any
@@ -33,13 +33,13 @@ class Rows:
     body: list[str]
 
     def apply(self, prefix: str, f: Forms) -> str:
-        """What equations do to rows."""
+        """The function that applies equations to rows."""
         who = self.rule if prefix else self.a
         assert who is not None
         return apply_text(who, f, prefix, self.sparse, "kernel" if self.model.mixture else "inlined")
 
     def apply_feature(self) -> str:
-        """The same by a function of one feature, and what the one before `step` sums."""
+        """The function that calls `feature` at features and, with `before`, the one that sums its results."""
         text = self.at_features("apply", "feature", self.a.feature, "live", [])
         if self.model.before is None:
             return text
@@ -47,9 +47,9 @@ class Rows:
         return f"{self.at_features('gather', 'before', b.function, b.where, b.results)}\n\n{text}"
 
     def at_features(self, name: str, function: str, source: Any, where: str, sums: list[str]) -> str:
-        """A function called at features, each once: live ones that are not in x, those of x, and those of x' alone.
+        """A loop that calls a function once at each feature: live ones that are not in x, those of x, others of x'.
 
-        In `listed_`, 2 is added for features of x, and 4 for those of x', until they are visited.
+        Until a feature is visited, its entry of `listed_` has the bit 2 if it is in x, and the bit 4 if it is in x'.
         """
         rows, given = self.a.row_names(), arguments(source)
         out = [r for r in returned(source) if r in rows]
@@ -87,7 +87,7 @@ class Rows:
         return f"@{how}\ndef {name}({', '.join(head)}):\n" + indent([*lines, f"return {back}"])
 
     def clear(self) -> str:
-        """The end of an episode."""
+        """The function `clear`, which sets traces to 0 at the end of an episode."""
         rows = self.rows_of(words(self.a.trace_rows), words(self.rule.trace_rows) if self.rule else [])
         lines = ["s_ = state_[0]", "s_.under_way = 0"]
         if self.sparse:
@@ -103,27 +103,27 @@ class Rows:
         return "@inlined\ndef clear(state_, rows_, own_, live_):\n" + indent(lines)
 
     def rows_of(self, of_estimates: list[str], of_rule: list[str]) -> list[str]:
-        """Where rows lie, by their names."""
+        """The text of rows, by their names."""
         names, own = self.model.rows, self.model.own_rows
         each = [f"rows_[{names.index(f'{k}_{r}')}]" for k in self.model.estimates for r in of_estimates]
         return each + [f"own_[{own.index(r)}]" for r in of_rule]
 
     @property
     def lasting(self) -> list[str]:
-        """Weights that decay by themselves: their features stay live until they are negligible."""
+        """Weight rows that decay by themselves: a feature stays live until its entries in them are negligible."""
         return lasting(self.a)
 
     def confined(self) -> list[str]:
-        """What is left of a learner that has diverged: finite weights."""
+        """Code that makes the weights of a learner finite after it has diverged."""
         return [f"confine({row}, s_.bound)" for row in self.rows_of(words(self.a.weight_rows), [])]
 
     def least(self) -> str:
-        """The size that a trace is dropped at."""
+        """The text of the threshold at or below which a trace is dropped."""
         scale = [f"{size}_" for size in words(self.a.trace_scale)]
         return "s_.tolerance" + (f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else "")
 
     def prune(self) -> None:
-        """Now and then, drop the features whose every trace is within the tolerance (0: is exactly 0)."""
+        """Write the code that periodically drops the features whose traces are all within the tolerance."""
         rule_traces = words(self.rule.trace_rows) if self.rule is not None else []
         fading = self.rows_of([*words(self.a.trace_rows), *self.lasting], rule_traces)
         least = self.least()
@@ -143,7 +143,7 @@ class Rows:
 
 
 def over_live(row: str, body: list[str], sparse: bool) -> list[str]:
-    """A loop over the live features f_. Where many are live, over all: without the list it runs as vectors."""
+    """A loop over the live features f_; over all features if many are live, because that loop is vectorised."""
     every = [f"for f_ in range({row}.size):", *(f"    {line}" for line in body)]
     if not sparse:
         return every
@@ -153,9 +153,9 @@ def over_live(row: str, body: list[str], sparse: bool) -> list[str]:
 
 
 def apply_text(who: Any, f: Forms, prefix: str, sparse: bool, how: str = "inlined") -> str:
-    """What equations do to the rows of a declaration: at live features, at those of x (or z), at those of x'.
+    """Functions that apply equations to rows: at live features, then at those of x (or z), then at those of x'.
 
-    The estimates of a mixture are many: a "kernel" is compiled once for all of them.
+    `how` is the decorator: a "kernel" is compiled once for all estimates, which is faster for the many of a mixture.
     """
     weights = words(who.weight_rows)
     rows = [r for r in who.row_names() if not prefix or r in f.tops or r in f.touched]
@@ -184,12 +184,12 @@ def apply_text(who: Any, f: Forms, prefix: str, sparse: bool, how: str = "inline
 
 
 def at_feature_numbers(algorithm: Any, function: Any) -> list[str]:
-    """The numbers that a function of one feature asks for."""
+    """The arguments of a function of one feature that are numbers, not rows or x."""
     return [n for n in arguments(function) if n not in [*algorithm.row_names(), "x", "x_next"]]
 
 
 def marks(index: str, n: str, mark: int) -> list[str]:
-    """Add a mark to the features of x or x', to each once."""
+    """Code that adds a mark to each feature of x or x' in `listed_`, once."""
     return [
         f"for j_ in range({n}):",
         f"    if listed_[{index}[j_]] & {mark} == 0:",

@@ -1,4 +1,4 @@
-"""A rule for λ beside one learner, as text: what its functions ask for, where they are called, its own equations."""
+"""Code of a rule for λ in one learner: the arguments of its functions, their calls, and its own equations."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from tdlambda.core.model import Model, Phase
 from tdlambda.core.names import words
 
 TURNING = "s_.steps % max(s_.size, TURNS) == 0"
-"""Whether the weights of a mixture may change."""
+"""The text of `turning`: whether the weights of a mixture may change at this step."""
 
 
 def dot_name(k: str, left: str, right: str) -> str:
-    """The name of a dot product in generated code; those of x and x' belong to no estimate."""
+    """The name of a dot product in generated code; a product of x and x' belongs to no estimate."""
     return (f"{left}_{right}_" if left in ("x", "x'") else f"{k}_{left}_{right}").replace("'", "_next")
 
 
 class RuleCalls:
-    """The functions of a rule."""
+    """Code that calls the functions of a rule."""
 
     model: Model
     rule: Any
@@ -27,7 +27,7 @@ class RuleCalls:
     known: dict[str, str]
 
     def inputs(self) -> None:
-        """What the rule's functions may ask for."""
+        """Write the inputs and dot products that the rule's functions have as arguments."""
         rule = self.rule
         assert rule is not None
         used = {argument for phase in self.model.phases for argument in phase.arguments}
@@ -55,7 +55,7 @@ class RuleCalls:
                 self.known[name] = name
 
     def phase(self, phase: Phase) -> None:
-        """One function of the rule."""
+        """Write the call of one function of the rule, once or in a loop over features."""
         own, rule = self.model.own_rows, self.rule
         assert rule is not None
         where = {name: f"{name}" for name in phase.arguments if name in own or name == "x"}
@@ -98,7 +98,7 @@ class RuleCalls:
         self.known |= {name: name for name in [count, *sums]}
 
     def rule_updates(self) -> None:
-        """The rule's own equations."""
+        """Write the call that applies the rule's own equations."""
         rule = self.rule
         assert rule is not None
         f, own = rule.equations(), self.model.own_rows
