@@ -154,7 +154,7 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
         "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.length:,} {view.study.unit} each",
         "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
         + (f"; not run: {', '.join(map(view.named, view.not_run))}" if view.not_run else ""),
-        "first run with": ", ".join(f"{name} {number}" for name, number in versions.items()),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "machine": ", ".join(str(value) for value in machine.values()),
         "manifest written": str(manifest.get("written", "")),
         "source": str(manifest.get("source", "")),
