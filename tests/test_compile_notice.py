@@ -57,4 +57,4 @@ def test_it_can_be_switched_off(
 
 def test_what_is_not_kept_is_not_compiled_once_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     compile_once(CompileNotice(after=0.0), UNCACHED)
-    assert "compiling: some seconds" in capsys.readouterr().err
+    assert "compiling; this takes some seconds" in capsys.readouterr().err

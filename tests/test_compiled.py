@@ -82,7 +82,7 @@ def test_where_no_cache_can_be_written_it_works_with_one_warning_that_says_what_
     states, report = done.stdout.split("\n", 1)
     assert states == str(td.make("RingWorld-v0").sampler(seed=1).take(5).obs.tolist())
     (warning,) = (line for line in done.stderr.splitlines() if "Warning:" in line)
-    assert f"Set NUMBA_CACHE_DIR to a directory that can be written; now it is {taken!r}." in warning
+    assert f"Set NUMBA_CACHE_DIR to a writable directory; it is {taken!r} now." in warning
     assert json.loads(report)["cache_writable"] is False
     assert "set NUMBA_CACHE_DIR" in json.loads(report)["cache"]
 

@@ -40,7 +40,7 @@ def main() -> None:
     given = parser.parse_args()
     rows, names = {}, ["running mean", "last value", "seasonal", "ridge"] + ["gradient boosting"] * given.boosting
     if not given.json:
-        print("| stream | Horde | 95 %, late | " + " | ".join(names) + " | interval held |")
+        print("| stream | Horde | 95 %, late | " + " | ".join(names) + " | coverage |")
         print("| --- " * (4 + len(names)) + "|")
     for name, (package, file, column, gamma, options) in STREAMS.items():
         period = options.get("period")

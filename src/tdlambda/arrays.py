@@ -16,7 +16,7 @@ Matrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
 
 def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
-    """Return `n` numbers, one for each state, from one number or `n` of them; finite and within [low, high].
+    """One number for each of `n` states, from a single number or `n` of them; finite and within [low, high].
 
     >>> per_state(0.5, 3, "lam", 0, 1)
     array([0.5, 0.5, 0.5])
@@ -34,9 +34,9 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
 
 
 def integer(value: object, name: str, low: int, high: int | None = None) -> int:
-    """Return a Python int within [low, high] from anything that is exactly an integer; raise an error otherwise."""
+    """A Python int within [low, high], from any value that is exactly an integer."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]  # the error is the point
+        number = operator.index(value)  # type: ignore[arg-type]  # it raises TypeError
     except TypeError:
         number = None
     if number is None or np.ma.is_masked(value):
@@ -48,7 +48,7 @@ def integer(value: object, name: str, low: int, high: int | None = None) -> int:
 
 
 def number(value: Any, name: str) -> float:
-    """Return a float from one number; text, arrays and masked values raise an error.
+    """A float from one number; text, arrays and masked values raise TypeError.
 
     >>> number("0.5", "reward")
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def choice(value: Any, name: str, *options: str) -> str:
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return a bool from True, False, 1 or 0; text raises an error.
+    """A bool from True, False, 1 or 0; anything else, such as text, raises TypeError.
 
     >>> flag("False", "terminated")
     Traceback (most recent call last):
@@ -118,14 +118,14 @@ def flag(value: Any, name: str) -> bool:
 
 
 def unmasked(given: Any, name: str) -> Any:
-    """Return the argument; raise an error if it is a masked array with masked values."""
+    """The argument itself; ValueError if it is an array with masked values."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         raise ValueError(f"{name}: masked values cannot be learned from; drop or fill them first")
     return given
 
 
 def rows(given: Any, name: str) -> NDArray[Any]:
-    """Convert to an array; raise an error if it is ragged or has masked values."""
+    """The argument as an array; ValueError if it is ragged or has masked values."""
     given = unmasked(given, name)
     try:
         return np.asarray(given)
@@ -134,7 +134,7 @@ def rows(given: Any, name: str) -> NDArray[Any]:
 
 
 def real(given: Any, name: str) -> Floats:
-    """Convert numbers to a float64 array; text raises an error, even if it looks like a number."""
+    """Numbers as a float64 array; text raises TypeError, even if it looks like a number."""
     array = rows(given, name)
     if array.dtype == object:
         array = np.array([number(value, name) for value in array.flat]).reshape(array.shape)
@@ -144,7 +144,7 @@ def real(given: Any, name: str) -> Floats:
 
 
 def column(given: Any, name: str, n: int | None = None) -> Floats:
-    """Convert `n` numbers, one for each row, to a float64 column.
+    """A float64 column of `n` numbers, one for each row.
 
     >>> column([1, 2], "gamma", 3)
     Traceback (most recent call last):
@@ -156,7 +156,7 @@ def column(given: Any, name: str, n: int | None = None) -> Floats:
 
 
 def flags(given: Any, name: str, n: int | None = None) -> Bools:
-    """Convert `n` values True, False, 1 or 0, one for each row, to a bool column."""
+    """A bool column of `n` values True, False, 1 or 0, one for each row."""
     array = rows(given, name)
     if array.dtype.kind not in "fiub" and array.size:
         raise TypeError(f"{name} must be a column of True and False; got {array.dtype} of shape {array.shape}")
@@ -170,12 +170,12 @@ def flags(given: Any, name: str, n: int | None = None) -> Bools:
 
 
 def plain(array: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """Return the array, or a copy, in the one memory layout that compiled code is compiled for."""
+    """The array, or a copy, in the memory layout that compiled code expects."""
     return np.require(array, dtype, ["C", "W"])
 
 
 def _require_rows(array: NDArray[Any], name: str, n: int | None) -> None:
     if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, a number for each row; got shape {array.shape}")
+        raise ValueError(f"{name} must have one dimension, with one number for each row; got shape {array.shape}")
     if n is not None and array.size != n:
         raise ValueError(f"{name} must have {n} rows, as many as reward; got shape {array.shape}")

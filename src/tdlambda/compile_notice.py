@@ -17,13 +17,13 @@ class CompileNotice(event.Listener):
 
     def __init__(self, after: float = 1.0) -> None:
         self._left = after
-        self._depth = 0  # a kernel compiles those it calls first
+        self._depth = 0  # compiling a kernel compiles the kernels it calls
         self._began = 0.0
         self._timer: Timer | None = None
         self._said = False
 
     def on_start(self, compiling: Any) -> None:
-        """Note that the compilation of a kernel starts."""
+        """Start the timer when the outermost compilation begins."""
         dispatcher = compiling.data["dispatcher"]
         if not _ours(dispatcher):
             return
@@ -35,7 +35,7 @@ class CompileNotice(event.Listener):
             self._timer.start()
 
     def on_end(self, compiling: Any) -> None:
-        """Note that the compilation of a kernel ended."""
+        """Stop the timer when the outermost compilation ends."""
         if not _ours(compiling.data["dispatcher"]):
             return
         self._depth -= 1
@@ -50,7 +50,7 @@ class CompileNotice(event.Listener):
         self._said = True
         how_often = ", once on this machine" if kept else ""
         print(
-            f"tdlambda: compiling{how_often}: some seconds (TDLAMBDA_QUIET=1 hides this line) …",
+            f"tdlambda: compiling{how_often}; this takes some seconds (TDLAMBDA_QUIET=1 hides this line) …",
             file=sys.stderr, flush=True,
         )  # fmt: skip
 

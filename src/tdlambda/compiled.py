@@ -19,20 +19,20 @@ from numba.core.compiler import Compiler, Flags
 
 from tdlambda.compile_notice import CompileNotice
 
-numba: Any = _numba  # its types know neither `_nrt` nor `config`
+numba: Any = _numba  # its type stubs lack `_nrt` and `config`
 event.register("numba:compile", CompileNotice())
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 IS_COMPILED = not numba.config.DISABLE_JIT
 """Whether functions are compiled at all; False with NUMBA_DISABLE_JIT=1."""
 GENERATED = "tdlambda.generated."
-"""Modules that contain the source of everything they call and are named by its digest, so that they never get stale."""
+"""Prefix of generated modules. Each contains all it calls and is named by its digest, so its cache is never stale."""
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile with Numba: cached on disk, without the GIL, IEEE arithmetic (no fused or reordered sums).
+    """Compile with Numba: cached on disk, without the GIL, with IEEE arithmetic (no fused or reordered operations).
 
-    Only module-level functions that call module-level functions are cached, so pass integers that choose
-    an algorithm, never a compiled function.
+    Only module-level functions that call module-level functions can be cached. To choose an algorithm, pass an integer,
+    never a compiled function.
     """
     return _compile(function)
 
@@ -48,7 +48,7 @@ def brief(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """Compile a kernel into its callers; a call with a few arrays costs more than a short kernel.
+    """Compile a kernel into its callers, because a call with several arrays costs more than a short kernel itself.
 
     Only compiled code can call it. Omitting the CPython wrapper halves the compile time.
     """
@@ -70,9 +70,9 @@ def lanewise(function: _Function) -> _Function:
 
 
 def loop(function: _Function) -> _Function:
-    """Compile a loop over time whose arrays never overlap, so that numbers stay in registers while arrays change.
+    """Compile a loop over time whose arrays never overlap, so that scalars stay in registers while arrays change.
 
-    Its loops over a few active features stay scalar, which is faster than gathering vectors; `lanewise` parts are
+    Loops over a few active features stay scalar, which is faster than gathering vectors; `lanewise` parts are
     vectorised.
     """
     dispatcher: Any = _compile(function, _nrt=False, pipeline_class=_Loop)
@@ -82,7 +82,7 @@ def loop(function: _Function) -> _Function:
 
 
 class _Flags(Flags):
-    """Flags with a proper hash; Numba's all have the same hash, so that a cache keyed by them compares every entry."""
+    """Flags with a proper hash; Numba's all hash alike, so a lookup in a cache keyed by them compares every entry."""
 
     def __eq__(self, other: object) -> bool:
         return self._values == other._values if isinstance(other, _Flags) else bool(super().__eq__(other))
@@ -98,7 +98,7 @@ def _without_overlap(flags: Any) -> Any:
 
 
 def entry(function: _Function, *examples: Any) -> _Function:
-    """Return the machine code for arguments of these types, without Numba's dispatch at each call.
+    """The machine code for arguments of these types, without Numba's dispatch at each call.
 
     Scalars are converted (an int for a float is fine). Arrays are not checked, so they must have exactly these types.
     """
@@ -111,12 +111,12 @@ def entry(function: _Function, *examples: Any) -> _Function:
 
 
 def called(function: int, argument: int) -> float:
-    """Call a C function of one pointer and return its number; function and pointer are addresses."""
+    """The result of a C function of one pointer; `function` and `argument` are addresses."""
     return float(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(function)(argument))
 
 
 def _called(_: Any, function: Any, argument: Any) -> Any:  # noqa: ARG001
-    """The same as machine code: its type, and what writes it."""
+    """The same as a Numba intrinsic: its signature, and the function that emits its code."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:  # noqa: ARG001
         pointer = ir.IntType(8).as_pointer()
@@ -146,7 +146,7 @@ def _compile(function: _Function, **options: Any) -> _Function:
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """Machine code without reference counting; LLVM optimises it once, not before and after their removal."""
+    """Machine code without reference counts, so that LLVM optimises it once, not before and after pruning them."""
 
     vectors = True
     """Whether loops are vectorised."""
@@ -177,12 +177,12 @@ class _PartLibrary(_KernelLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
-        """Return no address."""
+        """0: there is no machine code to point to."""
         return 0
 
     @property
     def codegen(self) -> Any:
-        """The code generator, but for the environment of a function that can be called from Python."""
+        """A code generator without environments, which only functions called from Python need."""
         return _WITHOUT_ENVIRONMENT
 
 
@@ -206,12 +206,12 @@ class _Loop(_Kernel):
 
 
 class _Part(_Kernel):
-    """Compiles functions that only compiled functions call, with half of the work."""
+    """Compiles functions that only compiled functions call, in half the time."""
 
     library = _PartLibrary
 
     def define_pipelines(self) -> Any:
-        """Return Numba's pipelines, but vectorise loops over lanes early, while it is known that nothing overlaps."""
+        """Numba's pipelines; loops over lanes are vectorised here, where it is still known that no arrays overlap."""
         if self.state.library is not None:
             self.state.library.vectorised = self.state.flags.noalias
         return super().define_pipelines()
@@ -219,7 +219,7 @@ class _Part(_Kernel):
 
 class _WithoutEnvironment:
     def set_env(self, name: str, env: Any) -> None:
-        """Nobody reads it: it is for exceptions and Python objects."""
+        """Do nothing: only exceptions and Python objects use the environment."""
 
 
 _WITHOUT_ENVIRONMENT = _WithoutEnvironment()
@@ -228,11 +228,11 @@ _WITHOUT_ENVIRONMENT = _WithoutEnvironment()
 def _cache_on_disk(dispatcher: Any, stamp: tuple[int, int]) -> None:
     try:
         dispatcher.enable_caching()
-    except RuntimeError:  # Numba finds no directory that it can write
+    except RuntimeError:  # Numba finds no writable directory
         _warn_that_nothing_is_cached()
         return
-    # Numba's cache watches the file of a kernel, not those of the kernels it calls: an edit there would leave stale
-    # machine code here. So every kernel is as old as the newest file with kernels in it.
+    # Numba's cache checks the file of a kernel, but not the files of the kernels that it calls, so an edit there would
+    # leave stale machine code. Therefore every kernel gets the stamp of all files with kernels.
     numbas = dispatcher._cache._cache_file
     base = numbas._index_name.removesuffix(".nbi")
     dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, stamp)
@@ -242,9 +242,9 @@ def _cache_on_disk(dispatcher: Any, stamp: tuple[int, int]) -> None:
 def _warn_that_nothing_is_cached() -> None:
     now = os.environ.get("NUMBA_CACHE_DIR")
     warnings.warn(
-        "tdlambda cannot keep its machine code: neither the package's directory nor the user's cache can be written, "
-        "so every process compiles again, a minute or more. Set NUMBA_CACHE_DIR to a directory that can be written"
-        + (f"; now it is {now!r}." if now else "."),
+        "tdlambda cannot cache its machine code: neither the package's directory nor the user's cache is writable, so "
+        "every process compiles again, for a minute or more. Set NUMBA_CACHE_DIR to a writable directory"
+        + (f"; it is {now!r} now." if now else "."),
         RuntimeWarning,
         stacklevel=2,
     )
@@ -253,8 +253,9 @@ def _warn_that_nothing_is_cached() -> None:
 class _CacheFile(IndexDataCacheFile):
     """A kernel's machine code on disk, safe for processes that compile concurrently.
 
-    Numba writes the index first and numbers the data files 1, 2, 3. A reader in between gets code of the old source,
-    and of two writers one may get the other's code. Here a data file is named by its content and written first.
+    Numba writes the index first and numbers the data files 1, 2, 3. A reader that comes in between gets code of the old
+    source, and one of two concurrent writers may get the other's code. Here a data file is named by its content and
+    written before the index.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -271,13 +272,13 @@ class _CacheFile(IndexDataCacheFile):
         index = self._load_index() | {key: name}
         self._save_index(index)
         for old in Path(self._cache_path).glob(f"{escape(self._index_name.removesuffix('.nbi'))}.*.nbc"):
-            if old.name not in index.values():  # of an older source; a process that misses it compiles again
+            if old.name not in index.values():  # from an older source; a process that still needs it compiles again
                 old.unlink(missing_ok=True)
 
 
 @cache
 def _package_stamp() -> tuple[int, int]:
-    """Return a stamp that changes when any source file with kernels changes."""
+    """A stamp that changes when any source file with kernels changes."""
     every = sorted(Path(__file__).parent.rglob("*.py"))
     sources = [file for file in every if b"tdlambda.compiled import" in file.read_bytes()]
     files = [file.stat() for file in [Path(__file__), *sources]]

@@ -20,14 +20,14 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 def missing(*names: str) -> dict[str, str]:
-    """Return the modules that are not installed, each with its extra; `names` are extras or modules."""
+    """The modules that are not installed, each with the extra that installs it; `names` are extras or modules."""
     wanted = {module for name in names for module in EXTRAS.get(name, (name,))}
     every = {module: extra for extra, modules in EXTRAS.items() for module in modules if module in wanted}
     return {module: extra for module, extra in every.items() if find_spec(module) is None}
 
 
 def need(what: str, *names: str) -> None:
-    """Raise `MissingExtraError`, with the command that installs it, if something is not installed.
+    """Raise `MissingExtraError`, with the command that installs what is missing.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def need(what: str, *names: str) -> None:
 
 
 def bar_wanted(progress: bool | None, long: bool = True) -> bool:
-    """Return whether to show a progress bar; by default if the work is long, in a terminal, with Rich installed."""
+    """Whether to show a progress bar; by default for `long` work, in a terminal, if Rich is installed."""
     if progress is None:
         return long and sys.stderr.isatty() and not missing("rich")
     if progress:

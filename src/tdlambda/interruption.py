@@ -12,7 +12,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended a run early; `result` holds what was finished.
 
     Raised by `td.engine.run`, `td.control.run`, `td.train`, `td.learn` and `td.studies.run_study`. If it is not caught,
-    the program ends; in a notebook, the next cell finds the result in `sys.last_value.result`.
+    the program ends. In a notebook, the next cell can read the result from `sys.last_value.result`.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set `stop`; a second one has its usual effect. Only in the main thread."""
+    """Make the first Ctrl-C set `stop`; a second one has its usual effect. It works in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

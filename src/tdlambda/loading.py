@@ -26,8 +26,8 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     path
         The file.
     kind
-        The class you expect, such as `td.TD`; ValueError if the file holds something else. Type checkers then know
-        the type of the result.
+        The class you expect, such as `td.TD`; ValueError if the file holds something else. Type checkers infer the
+        type of the result from it.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
         try:
             header, arrays = storage.contents(file)
             found = _reader(header)(header, arrays)
-        # A forged file can make a parser or a constructor fail in any way; none of them is the caller's to know.
+        # A forged file can make a parser or a constructor raise anything; callers need to catch ValueError only.
         except Exception as error:
             raise ValueError(f"{path} cannot be loaded: {error}") from error
     if kind is not None and not isinstance(found, kind):
@@ -50,7 +50,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
 
 
 def _reader(header: dict[str, Any]) -> Any:
-    """Return the function that reads a file with this header; its module is imported on demand."""
+    """The function that reads a file with this header; its module is imported on demand."""
     if "learner" in header:
         return storage.read
     if "horde" in header:
@@ -61,4 +61,4 @@ def _reader(header: dict[str, Any]) -> Any:
         return import_module("tdlambda.control.storage").read
     if header.get("agent") in import_module("tdlambda.control").AGENTS:
         return import_module("tdlambda.control.value_storage").read
-    raise ValueError("its header names neither a learner nor an agent, a Horde or a learning curve")
+    raise ValueError("its header names no learner, agent, Horde or learning curve")

@@ -1,7 +1,7 @@
 """Random numbers inside compiled code: xoshiro256++ (Blackman & Vigna 2021).
 
-It uses integer arithmetic only, so that a seed gives the same numbers on every machine. Each stream has its own state,
-so that the number of threads does not matter.
+It uses integer arithmetic only, so a seed gives the same numbers on every machine. Each stream has its own state, so
+the number of threads does not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TO_UNIT = 2.0**-53
 
 
 def stream(seed: int) -> NDArray[np.uint64]:
-    """Return the state of a new random stream; streams of different seeds are statistically independent.
+    """The state of a new random stream with a `seed` ≥ 0; different seeds give statistically independent streams.
 
     >>> stream(7).dtype, stream(7).shape
     (dtype('uint64'), (4,))
@@ -29,7 +29,7 @@ def stream(seed: int) -> NDArray[np.uint64]:
 
 
 class Drawing(NamedTuple):
-    """Addresses of a NumPy generator's `random()`, for `called`; a call from Python would be much slower."""
+    """Addresses of a NumPy generator's `random()`, for `called`; going through Python would be much slower."""
 
     rng: np.random.Generator | None
     function: int
@@ -39,7 +39,7 @@ class Drawing(NamedTuple):
 
     @classmethod
     def of(cls, rng: np.random.Generator) -> Drawing:
-        """Return the addresses for a generator."""
+        """The addresses of a generator's functions."""
         interface: Any = rng.bit_generator.ctypes
         function: Any = ctypes.cast(interface.next_double, ctypes.c_void_p).value
         return cls(rng, function, interface.state_address, interface)
@@ -52,7 +52,7 @@ def _rotate(x: np.uint64, k: int) -> np.uint64:
 
 @compiled
 def uniform(s: NDArray[np.uint64]) -> float:
-    """Return the next number of the stream `s`, uniform on [0, 1); for compiled code such as a `td.tasks.World`.
+    """The next number of the stream `s`, uniform on [0, 1); for compiled code such as a `td.tasks.World`.
 
     >>> import tdlambda as td
     >>> random = td.randomness.stream(7)
@@ -72,10 +72,10 @@ def uniform(s: NDArray[np.uint64]) -> float:
 
 @compiled
 def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the running sums of the probabilities of each row `indptr[i]:indptr[i+1]`.
+    """The running sums of the probabilities of each row `indptr[i]:indptr[i+1]`.
 
-    They are exactly 1 from the last positive probability on, so that rounding never lets `pick` choose an index of
-    probability 0.
+    From the last positive probability on they are exactly 1, so that `pick` never returns an index of probability 0
+    because of rounding.
     """
     sums = np.empty_like(probability)
     for row in range(indptr.size - 1):
@@ -91,7 +91,7 @@ def running_sums(indptr: NDArray[np.int64], probability: NDArray[np.float64]) ->
 
 @compiled
 def pick(sums: NDArray[np.float64], first: int, last: int, u: float) -> int:
-    """Return the first index in [first, last) with u < sums[index]."""
+    """The first index in [first, last) with u < sums[index]."""
     while first < last - 1:
         middle = (first + last - 1) // 2
         if u < sums[middle]:

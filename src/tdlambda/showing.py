@@ -10,7 +10,7 @@ import numpy as np
 
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
-    """Return the call that builds an equal object: required arguments and those that differ from the defaults."""
+    """The call that builds an equal object: required arguments and those that differ from the defaults."""
     defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
     differ = {k: v for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))}
     shown = (f"{k}={v.__name__ if isinstance(v, type) else repr(v)}" for k, v in differ.items())
@@ -18,7 +18,7 @@ def call(thing: Any, arguments: dict[str, Any]) -> str:
 
 
 def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, list | np.ndarray) and isinstance(default, int | float):  # one number for all
+    if isinstance(value, list | np.ndarray) and isinstance(default, int | float):  # one default for all
         return bool((np.asarray(value) == default).all())
     return type(value) is type(default) and repr(value) == repr(default)
 
@@ -30,7 +30,7 @@ class Table:
     """
 
     def __repr__(self) -> str:
-        """Return the table."""
+        """The table as text."""
         rows = [(f.name, _summary(getattr(self, f.name))) for f in fields(self) if f.repr]  # type: ignore[arg-type]
         width = max(len(name) for name, _ in rows)
         return "\n".join([type(self).__name__, *(f"  {name:{width}}  {text}".rstrip() for name, text in rows)])

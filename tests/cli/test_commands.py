@@ -67,11 +67,11 @@ def test_solve_says_inf_where_a_variance_is_infinite() -> None:
     [
         (["solve", "RingWord-v0"], "did you mean 'RingWorld-v0'"),
         (["solve", "RingWorld-v0", "--preset", "1/2"], "preset"),
-        (["solve", "RingWorld-v0", "--lam", "x"], "--lam takes a number"),
+        (["solve", "RingWorld-v0", "--lam", "x"], "--lam must be a number"),
         (["solve", "RingWorld-v0", "--lam", "1.5"], "lam of state 0 is 1.5"),
         (["solve", "RingWorld-v0", "--lam", "1,0"], "lam must be a number or have shape (11,)"),
         (["solve", "RingWorld-v0", "--lam", "0.5", "--values", "1e300"], "exceeds 1.8e+308"),
-        (["solve", "RingWorld-v0", "--set", "n"], "--set takes name=value"),
+        (["solve", "RingWorld-v0", "--set", "n"], "--set must be name=value"),
         (["solve", "RingWorld-v0", "--set", "size=3"], "size"),
         (["solve", "MountainCar-v0"], "no finite model"),
     ],

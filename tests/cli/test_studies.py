@@ -134,7 +134,7 @@ def test_the_protocol_like_for_like_says_what_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["run", "reproduce"])
 @pytest.mark.parametrize(
     ("stopped", "said"),
-    [(td.Interrupted("3 units were done", OUTCOME), "3 units were done"), (KeyboardInterrupt(), "nothing was begun")],
+    [(td.Interrupted("3 units were done", OUTCOME), "3 units were done"), (KeyboardInterrupt(), "no unit was started")],
 )
 def test_ctrl_c_is_told_with_what_is_kept(
     command: str, stopped: KeyboardInterrupt, said: str, study: Path, monkeypatch: pytest.MonkeyPatch
@@ -165,7 +165,7 @@ def test_ctrl_c_and_again(study: Path) -> None:
     os.kill(going.pid, signal.SIGINT)
     _, err = going.communicate(timeout=60)
     assert going.returncode == 130, err
-    assert re.search(r"interrupted: \d+ units were done and are kept, \d+ are left; the same command resumes", err)
+    assert re.search(r"interrupted: \d+ units were finished and kept, \d+ are left; the same command resumes", err)
     before = {path: path.stat().st_mtime_ns for path in units.glob("*/*.parquet")}
     assert 2 <= len(before) < 24
     run(here, *options)

@@ -103,7 +103,7 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
     out = small.parent / "running"
     out.mkdir()
     watching, ours = in_terminal(str(out), "--every", "0.2")
-    before = until_closed(ours, "nothing in")
+    before = until_closed(ours, "no results in")
     running = subprocess.Popen(
         [*COMMAND, "run", str(STUDY), "--seeds", "20", "--steps", "150000", "--out", str(out)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -112,7 +112,7 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
     os.close(ours)
     ended = running.wait(timeout=60), watching.wait(timeout=30)
     assert ended == (0, 0), text
-    for words in ("nothing in", "at work:", "lane-steps/s", "left", "40 of 40 units", "finished"):
+    for words in ("no results in", "at work:", "lane-steps/s", "left", "40 of 40 units", "finished"):
         assert words in text
 
 

@@ -181,7 +181,7 @@ def test_control_has_costs_a_map_and_the_points_of_the_figure(car: Path) -> None
         (lambda view, _: chart(view, "no"), "figure must be one of u, learning"),
         (lambda view, _: chart(view, measure="mean"), "measure must be one of tail, area"),
         (lambda view, _: chart(view, group="Some"), "group must be one of As published"),
-        (lambda view, _: chart(view, "diverged"), "nothing that 'diverged' shows"),
+        (lambda view, _: chart(view, "diverged"), "no data for the figure 'diverged'"),
         (lambda view, out: write_figures(view, out, "gif"), "format must be one of pdf"),
         (lambda view, out: charts.save(chart(view, "paired"), out / "u.gif"), "path must end in .pdf, .svg, .png"),
     ],

@@ -109,11 +109,11 @@ def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda v: td.report.follow(td.make("MountainCar-v0"), v, 10), "task must be one with an exact model"),
+        (lambda v: td.report.follow(td.make("MountainCar-v0"), v, 10), "task must have an exact model"),
         (lambda v: td.report.follow(RING, v, 0), "steps must be at least 1"),
         (lambda v: td.report.follow(RING, v, 10, points=0), "points must be at least 1"),
-        (lambda v: td.report.follow(RING, v, 10, points=[]), "points must be at least one"),
-        (lambda v: td.report.follow(RING, v, 10, points=[5, 5]), "points must be .* in rising order"),
+        (lambda v: td.report.follow(RING, v, 10, points=[]), "points must be a number, or increasing"),
+        (lambda v: td.report.follow(RING, v, 10, points=[5, 5]), "points must be .* increasing numbers"),
         (lambda v: td.report.follow(RING, v, 10, points=[5, 11]), "points must be from 0 to 10"),
         (lambda v: td.report.follow(RING, v, 10).plot(states=[11]), "states must be from 0 to 10"),
         (lambda v: td.report.follow(RING, v, 10).plot(states=[]), "states"),

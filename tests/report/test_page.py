@@ -187,7 +187,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     lost = findings(made({"fixed": [1.0, 1.0, np.inf], "META": [np.inf] * 3}), ["fixed", "META"])
     assert "4 of 6 runs diverged" in lost.sure.text
     crossed = findings(made({"fixed": [1.0, np.inf], "META": [np.inf, 1.0]}), ["fixed", "META"])
-    assert crossed.headline.endswith("have no pair of runs of which neither diverged.")
+    assert crossed.headline.endswith("have no pair of runs without divergence.")
     json.dumps(page_data(made({"fixed": [1.0, 1.0, np.inf], "META": [np.inf] * 3})), allow_nan=False)
 
 

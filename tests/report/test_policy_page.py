@@ -126,7 +126,7 @@ def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkey
     assert all(cell.policy is None for cell in old.cells)
     assert "policy" not in drawn(old).figures
     assert page(old)
-    with pytest.raises(ValueError, match="nothing that 'policy' shows"):
+    with pytest.raises(ValueError, match="no data for the figure 'policy'"):
         chart(old, "policy")
 
 

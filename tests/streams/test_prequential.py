@@ -119,7 +119,7 @@ def test_the_interval_of_a_state_holds_and_of_no_state_says_so() -> None:
     blind = td.features.Columns("z")  # what is predicted is not seen at all
     none = td.streams.prequential(td.Horde(blind, asked, variance=True), chain(4000, True), baselines=[])["y"]
     assert none.coverage < 0.8
-    assert any("no state" in remark and "too narrow" in remark for remark in none.remarks())
+    assert any("no Markov state" in remark and "too narrow" in remark for remark in none.remarks())
 
 
 def test_off_policy_has_no_returns_but_a_bellman_error() -> None:

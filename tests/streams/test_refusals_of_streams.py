@@ -37,10 +37,10 @@ def changed(name: str, row: int, value: Any) -> dict[str, Any]:
     [
         ("gamma must be in [0, 1]; got 1.5", {"gamma": 1.5}),
         ("horizon must be at least 1 step and finite; got 0.5", {"horizon": 0.5}),
-        ("give gamma or horizon", {}),
-        ("give gamma or horizon", {"gamma": 0.9, "horizon": 3}),
-        ("target and behavior", {"gamma": 0.9, "target": "pi"}),
-        ("rho: give ρ, or target and behavior", {"gamma": 0.9, "rho": 1.0, "target": "pi", "behavior": "b"}),
+        ("give either gamma or horizon", {}),
+        ("give either gamma or horizon", {"gamma": 0.9, "horizon": 3}),
+        ("target and behavior must be given together", {"gamma": 0.9, "target": "pi"}),
+        ("give either rho, or target and behavior", {"gamma": 0.9, "rho": 1.0, "target": "pi", "behavior": "b"}),
         ("rho must be finite and not negative", {"gamma": 0.9, "rho": -1.0}),
     ],
 )
@@ -54,13 +54,13 @@ def test_arguments() -> None:
         td.Question(2.5, gamma=0.9)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="questions: 'a' must be a"):
         td.Horde(None, {"a": "flow"})
-    with pytest.raises(ValueError, match="questions: there is none"):
+    with pytest.raises(ValueError, match="questions must contain at least one"):
         td.Horde(None, {})
-    with pytest.raises(TypeError, match="learner must make a learner"):
+    with pytest.raises(TypeError, match="learner must be a function of the features"):
         td.Horde(None, FLOW, "TD")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="missing must be one of"):
         td.Horde(None, FLOW, missing="drop")
-    with pytest.raises(ValueError, match="there is no learner before the first row"):
+    with pytest.raises(ValueError, match="the Horde has not seen a row yet"):
         td.Horde(None, FLOW).predict()
     with pytest.raises(ValueError, match="variance=True"):
         td.Horde(None, FLOW).learn(GOOD).interval()
@@ -77,16 +77,16 @@ def test_columns() -> None:
     refused("column 'heat' has no value in 60 rows", GOOD | {"heat": np.full(N, np.nan)}, missing="hold")
     refused("column 'heat', row 7: the value is missing", changed("heat", 7, None))
     for large in (np.inf, -1e200):
-        said = f"column 'heat', row 7: the value must be finite, and below 1e150; got {large}"
+        said = f"column 'heat', row 7: the absolute value must be finite and below 1e150; got {large}"
         refused(said, changed("heat", 7, large), missing="mask")
         refused(said, changed("heat", 7, large))
     refused(
-        "column 'heat', row 7: it must be a number; got 'x'",
+        "column 'heat', row 7: the value must be a number; got 'x'",
         pl.DataFrame(changed("heat", 7, "x"), strict=False),
     )
     refused("must be numbers; got 'a'", GOOD | {"flow": ["a"] * N})
     refused("time: column 't' goes backwards at row 9, from 8 to 2", changed("t", 9, 2.0), time="t")
-    refused("by: 0.0 comes back at row 2", GOOD | {"m": [0.0, 1.0] * (N // 2)}, by="m")
+    refused("by: 0.0 reappears at row 2", GOOD | {"m": [0.0, 1.0] * (N // 2)}, by="m")
     refused("terminated must be true or false; got 2.0 (row 4)", changed("t", 4, 2.0) | {"t": [0, 0, 0, 0, 2] * 12},
             terminated="t")  # fmt: skip
     refused("question 'flow': gamma must be in [0, 1]; got 3.0 (row 5)", GOOD | {"g": [0.5] * 5 + [3.0] * 55},
@@ -99,7 +99,7 @@ def test_a_function_that_fails_is_named_with_its_row() -> None:
     def bad(row: Any, after: Any) -> float:
         return 1.0 / (after["t"] - 40) * row["flow"]
 
-    refused("question 'mine': its cumulant failed at row 40, ZeroDivisionError", GOOD,
+    refused("question 'mine': its cumulant failed at row 40 with ZeroDivisionError", GOOD,
             {"flow": FLOW, "mine": td.Question(lambda row, after: 1 / 0 if after["t"] == 40 else 0.0 * row["t"],
                                                gamma=0.5)})  # fmt: skip
     refused("must be a number; got 'x'", GOOD, {"mine": td.Question(lambda row, after: "x", gamma=0.5)})  # type: ignore[arg-type,return-value]  # noqa: ARG005
@@ -114,7 +114,7 @@ def test_a_function_that_fails_is_named_with_its_row() -> None:
 def test_columns_that_change_between_chunks() -> None:
     good = pl.DataFrame(GOOD)
     for second, said in (
-        (good.drop("heat"), "the columns change at row 60: 'heat' gone"),
+        (good.drop("heat"), "the columns change at row 60: 'heat' missing"),
         (good.with_columns(new=pl.lit(1.0)), "the columns change at row 60: 'new' new"),
         (good.with_columns(heat=pl.lit("warm")), "column 'heat' changes from numbers to text at row 60: got 'warm'"),
     ):
@@ -125,22 +125,22 @@ def test_columns_that_change_between_chunks() -> None:
         assert horde.predict() == before
     with pytest.raises(ValueError, match="the columns change at row 1"):
         td.Horde(None, FLOW).learn(iter([{"flow": 1.0}, {"flow": 1.0, "x": 2.0}]))
-    with pytest.raises(ValueError, match="row 1 has 2 numbers, the rows before it have 3"):
+    with pytest.raises(ValueError, match="row 1 has 2 numbers, but the rows before it have 3"):
         td.Horde(None, td.Question(0, gamma=0.5)).learn(iter([np.zeros(3), np.zeros(2)]))
 
 
 def test_text_where_a_number_belongs_in_a_file(tmp_path: Path) -> None:
     lines = ["flow,heat", *(f"{v},{w}" for v, w in zip(GOOD["flow"], GOOD["heat"], strict=True))]
     (tmp_path / "rows.csv").write_text("\n".join([*lines[:31], "1.0,broken", *lines[31:]]))
-    refused("column 'heat', row 30: it must be a number, as before; got 'broken'", tmp_path / "rows.csv")
+    refused("column 'heat', row 30: the value must be a number, as in other rows; got 'broken'", tmp_path / "rows.csv")
     (tmp_path / "rows.csv").write_text("\n".join([*lines[:31], "1.0", *lines[31:]]))
-    refused("row 30: 1 cells, but 2 columns", tmp_path / "rows.csv")
+    refused("row 30 must have 2 cells; got 1", tmp_path / "rows.csv")
     (tmp_path / "rows.csv").write_text("\n".join([*lines[:31], "NA,", *lines[31:]]))
     refused("column 'flow', row 30: the value is missing", tmp_path / "rows.csv")
     horde = td.Horde(None, FLOW, missing="hold").learn(tmp_path / "rows.csv")
     assert horde.rows == 61
     (tmp_path / "rows.csv").write_text("flow,flow\n1,2\n")
-    refused("must name its columns, each once", tmp_path / "rows.csv")
+    refused("the first line must contain distinct column names", tmp_path / "rows.csv")
 
 
 def test_a_failed_update_changes_nothing() -> None:

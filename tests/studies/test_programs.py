@@ -116,7 +116,7 @@ def test_after_an_edit_of_ones_own_module_its_units_are_done_again(
     write(**edit)
     assert td.studies.run_study(td.studies.Study.load(toml), out).done == 2 * len(redone), "the first seed too"
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"module {named} changed since methods {', '.join(redone)} ran: to be run again; ")
+    assert line.startswith(f"module {named} changed since methods {', '.join(redone)} ran, so they run again; ")
     new = tails(out)
     assert before.items() < units(out).items(), "nothing is lost"
     td.studies.run_study(td.studies.Study.load(toml), tmp_path / "clean")
@@ -288,7 +288,7 @@ def test_a_module_of_the_same_name_in_another_folder_is_not_taken_for_it(toml: P
     other.mkdir()
     (other / "mine.py").write_text(MINE)
     (other / "mine.toml").write_text(TEXT)
-    with pytest.raises(ValueError, match=r"mine was imported from .*mine\.py before, not from .* process of its own"):
+    with pytest.raises(ValueError, match=r"mine was already imported from .*mine\.py, not from .* separate process"):
         td.studies.Study.load(other / "mine.toml").learners("mine")
 
 

@@ -169,7 +169,7 @@ def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatc
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Store, "write", interrupted)
-    with pytest.raises(td.Interrupted, match=r"\d units were done and are kept, \d are left") as stopped:
+    with pytest.raises(td.Interrupted, match=r"\d units were finished and kept, \d are left") as stopped:
         td.studies.run_study(small(), tmp_path, workers=1)
     outcome = pickle.loads(pickle.dumps(stopped.value)).result
     assert (outcome.done, outcome.interrupted) == (len(units(tmp_path)), True)
@@ -177,7 +177,7 @@ def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatc
     assert outcome.left == 6 - outcome.done
     if at == 1:
         monkeypatch.setattr(running, "calibrated", lambda *_: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(td.Interrupted, match="0 units were done"):
+        with pytest.raises(td.Interrupted, match="0 units were finished"):
             td.studies.run_study(small(seeds=9), tmp_path)
 
 

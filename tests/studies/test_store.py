@@ -287,7 +287,7 @@ def test_a_directory_that_is_removed_meanwhile_is_not_said_to_be_done(
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "write", removed)
-        with pytest.raises(FileNotFoundError, match=f"out: {left} units were removed from {out} meanwhile; run again"):
+        with pytest.raises(FileNotFoundError, match=f"out: {left} units were removed from {out} during the run; run"):
             td.studies.run_study(STUDY, out)
     assert len(units(out)) == 6 - left
     assert load_study(out) == STUDY
@@ -406,7 +406,7 @@ def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", some)
-        with pytest.raises(UnreadableError, match=f"{good} cannot be read now, and is left as it is: .+"):
+        with pytest.raises(UnreadableError, match=f"{good} cannot be read now and is left unchanged: .+"):
             td.studies.run_study(STUDY, tmp_path)
         with pytest.warns(UserWarning, match="left out"), pytest.raises(UnreadableError):
             td.studies.load_results(tmp_path)
@@ -489,7 +489,7 @@ def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Pat
         with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
             td.studies.load_results(tmp_path)
     path.write_bytes(good.replace(b'"format": 1', b'"format": 2'))
-    with pytest.raises(ValueError, match="is of format 2, this version reads 1"):
+    with pytest.raises(ValueError, match="has format 2, but this version reads format 1"):
         td.studies.load_results(tmp_path)
     assert td.studies.run_study(STUDY, tmp_path).done == 0
     assert td.studies.load_results(tmp_path).equals(td.studies.load_results(finished))
@@ -500,7 +500,7 @@ def test_a_damaged_manifest_is_refused_and_renewed(tmp_path: Path, finished: Pat
 )
 def test_a_manifest_of_somebody_else_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(ValueError, match=r"out: .*manifest\.json is not of a study, and is not overwritten"):
+    with pytest.raises(ValueError, match=r"out: .*manifest\.json is not a study's and is not overwritten"):
         td.studies.run_study(STUDY, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
     assert (tmp_path / "manifest.json").read_bytes() == content

@@ -3,7 +3,7 @@
 from tdlambda import charts
 
 chart = charts.u_curves(rows)          # rows: a data frame, or mappings, with series, alpha, mean, low, high
-chart.properties(width=400)            # it is an Altair chart: everything can be changed
+chart.properties(width=400)            # an Altair chart, so everything can be changed
 charts.save(chart, "u-curves.pdf")     # or .svg, .png
 """
 

@@ -21,7 +21,7 @@ def learning_curve(curve: Any, window: int = 20) -> Any:
     curve
         A `td.control.LearningCurve`.
     window
-        Number of episodes in the running mean.
+        Number of episodes in the running mean, at least 1.
     """
     ends, returns = curve.ends, curve.returns
     sums = np.concatenate([[0.0], np.cumsum(returns)])

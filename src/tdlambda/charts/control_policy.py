@@ -12,7 +12,7 @@ from tdlambda.charts.tidy import Rows, records
 from tdlambda.charts.tiles import Axes, box, edge, written
 
 WALLS, CLOSED = "#E", "#ECHG"
-"""Letters of a map: where there is no cell; and where nothing is decided, in a hole, at the goal or below a cliff."""
+"""Letters of a map: where there is no cell; and where no action is chosen: in a hole, at the goal or below a cliff."""
 Domain = tuple[float, float]
 
 
@@ -25,14 +25,15 @@ def policy_tiles(
     Parameters
     ----------
     rows
-        `left`, `right`, `low`, `high` of each tile, its `state`, the `action` by its name (None: nothing is decided
-        there), and what shades it.
+        `left`, `right`, `low`, `high` of each tile, its `state`, the name of its `action` (None if no action is chosen
+        there), and the column `shade`.
     actions
-        The names of all actions.
+        Names of all actions.
     axes
-        What the dimensions are; a grid of states has none.
+        Labels of the two dimensions; None for a grid of states.
     shade, domain
-        A column, and its values from the lightest to the darkest: the share of seeds that agree, or the value.
+        Column that shades the tiles, and its values from the lightest to the darkest: by default the share of seeds
+        that agree, from 0 to 1.
     size
         Width and height, in pixels.
     """
@@ -65,11 +66,11 @@ def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Any:
     Parameters
     ----------
     rows
-        `state`, `action` (by its name), and the share of seeds that `agreed`.
+        `state`, `action` (its name), and `agreed`, the share of seeds with this action.
     actions
-        The names of all actions.
+        Names of all actions.
     width
-        In pixels.
+        Width in pixels.
     """
     told = [alt.Tooltip(f"{name}:N") for name in ("state", "action", "agreed")]
     row = alt.Y("action:N", title="action", sort=list(actions), scale=alt.Scale(domain=list(actions)))
@@ -81,7 +82,7 @@ def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Any:
 
 
 def on_map(rows: Sequence[str]) -> list[dict[str, Any]]:
-    """The tiles of a map of letters, each a cell: its state, whether anything is decided there, and what is written."""
+    """The tiles of a map of letters: for each cell its state, whether an action is chosen there, and its text."""
     width = len(rows[0])
     return [
         {"state": s, "left": s % width, "right": s % width + 1, "low": s // width, "high": s // width + 1,

@@ -16,9 +16,9 @@ def divergence(rows: Rows, width: int = 560) -> Any:
     Parameters
     ----------
     rows
-        `series`, `at` (α in words), `share`, `text`.
+        `series`, `at` (α as text), `share`, `text`.
     width
-        In pixels.
+        Width in pixels.
     """
     base = alt.Chart().encode(
         alt.X("at:N", sort=None, title="step size α", axis=alt.Axis(labelAngle=0, ticks=False, domain=False)),

@@ -11,7 +11,7 @@ from tdlambda.charts.tidy import Rows, records
 
 BLUE, WHITE, RED = "#5a8ac6", "#fcfcff", "#f8696b"
 CELL = (82, 34)
-"""Pixels."""
+"""Width and height of a cell, in pixels."""
 
 
 def error_table(rows: Rows, title: str = "") -> Any:
@@ -22,9 +22,9 @@ def error_table(rows: Rows, title: str = "") -> Any:
     Parameters
     ----------
     rows
-        `series`, `at` (α in words), `mean`, `text`; `old`, what is published, in words.
+        `series`, `at` (α as text), `mean`, `text`; `old`, the published value as text.
     title
-        Above it.
+        Title above the table.
     """
     some = [{"old": None} | row for row in records(rows)]
     base = (

@@ -23,11 +23,11 @@ def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tup
     rows
         `series` (the moment), `state`, `mean`.
     y
-        What is shown.
+        Label of the value axis.
     exact
         `state`, `mean`.
     unit
-        Whether it lies in [0, 1].
+        Whether the values lie in [0, 1].
     size
         Width and height, in pixels.
     """
@@ -49,9 +49,9 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
     rows
         `series`, `step`, `mean`, `exact`.
     y
-        What is shown.
+        Label of the value axis.
     log
-        Whether it is on a logarithmic axis.
+        Whether the value axis is logarithmic.
     size
         Width and height, in pixels.
     """
@@ -67,6 +67,6 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
 
 
 def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:
-    """Place charts side by side, each with its title."""
+    """Charts side by side, at most `columns` per row, each with its title."""
     titled = [part.properties(title=name) for name, part in parts.items()]
     return finished(alt.concat(*titled, columns=columns))

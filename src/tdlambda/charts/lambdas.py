@@ -14,7 +14,7 @@ from tdlambda.charts.tidy import Rows, records
 from tdlambda.charts.tiles import Axes, box, edge, written
 
 UNIT: tuple[None, list[float]] = (None, [0, 1])
-TIPS = {"series": "method", "settings": "at", "state": "state", "lam": "λ", "n": "mean of runs"}
+TIPS = {"series": "method", "settings": "at", "state": "state", "lam": "λ", "n": "runs"}
 _SHADE = alt.FillOpacity("lam:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]), legend=None)
 
 
@@ -38,9 +38,9 @@ def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)
     Parameters
     ----------
     rows
-        `left`, `right`, `low`, `high` of each tile, its `state`, and `lam`; without a λ, a word in `ends`.
+        `left`, `right`, `low`, `high` of each tile, its `state`, and `lam`; for tiles without λ, a text in `ends`.
     axes
-        What the dimensions are; a grid of states has none, and its λ are written on it.
+        Labels of the two dimensions; None for a grid of states, where each tile shows its λ.
     size
         Width and height, in pixels.
     """
@@ -69,7 +69,7 @@ def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 
     size
         Width and height, in pixels.
     warm_up
-        The step at which it ends.
+        Number of steps after which the warm-up ends, at least 0; 0 if there is none.
     """
     some = records(rows)
     steps = axis(alt.X, "begin", "steps", log, [row["end"] for row in some])
@@ -101,12 +101,12 @@ def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 
         Width and height, in pixels.
     """
     some = [row | {"x": row["step"]} for row in records(rows)]
-    tips = {"series": "method", "step": "after steps", "mean": "median λ", "interval": "80 % are in"}
+    tips = {"series": "method", "step": "after steps", "mean": "median λ", "interval": "80 % of observations"}
     return finished(lines(some, "steps", "λ", log=(log, False), dots=False, tips=tips, domain=UNIT, size=size))
 
 
 def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "series", columns: int = 3) -> Any:
-    """Draw the same chart for each series, side by side, each under its name."""
+    """The same chart for each series, side by side under their names, at most `columns` per row."""
     some = records(rows)
     parts = []
     for name in dict.fromkeys(row[by] for row in some):
@@ -115,5 +115,5 @@ def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "
         said = part.title if isinstance(part.title, str) else alt.Undefined
         parts.append(part.properties(title=alt.TitleParams(name, subtitle=said, color=INK, fontSize=13)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that all fade alike
+        warnings.simplefilter("ignore")  # Altair warns that the panels share parameters
         return finished(alt.concat(*parts, columns=columns) if len(parts) > 1 else parts[0])

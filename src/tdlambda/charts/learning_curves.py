@@ -33,7 +33,7 @@ def learning_curves(
     log
         Whether each axis is logarithmic.
     warm_up
-        Step up to which the background is shaded.
+        Number of steps or episodes of the warm-up, at least 0; its background is shaded.
     size
         Width and height, in pixels.
     """

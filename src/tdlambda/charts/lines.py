@@ -11,9 +11,9 @@ from tdlambda.charts.style import INK, PAPER, SOFT, axis
 from tdlambda.charts.tidy import Rows, dressed
 
 GAP = 14
-"""Pixels between the names of lines."""
+"""Smallest distance between the names of lines, in pixels."""
 LIMIT = 220
-"""Pixels of a name, at most."""
+"""Largest width of a name, in pixels."""
 TIPS = {"series": "method", "x": "at", "mean": "mean", "interval": "95 % interval", "n": "runs"}
 _CROSS = "M-.8,-.8L.8,.8M.8,-.8L-.8,.8"
 
@@ -32,7 +32,7 @@ def lines(
     under: tuple[alt.Chart, ...] = (),
     opened: str = "",
 ) -> Any:
-    """A line for each series.
+    """A chart with a line for each series.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def lines(
     veil = alt.FillOpacity("band:Q", scale=None)
     faded: Any = alt.when(hover, empty=True).then(alt.value(1)).otherwise(alt.value(0.25))
     told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
-    cut = domain[1] is not None or alt.Undefined  # what is clipped takes seconds to print
+    cut = domain[1] is not None or alt.Undefined  # clipping takes seconds in print
     band = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)").mark_area(opacity=1, clip=cut)
     pen = base.mark_line(strokeJoin="round", invalid="break-paths-filter-domains", clip=cut)
     point = base.transform_filter("isValid(datum.shown)").mark_point(filled=True, cursor="pointer", clip=cut)
@@ -104,7 +104,7 @@ def _ends(domain: list[float] | None) -> dict[str, Any]:
 
 
 def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
-    """What is drawn of each row: what diverged does not stretch the axis, nor hide a wide band all else."""
+    """The drawn values of each row, limited so that neither diverged runs nor wide bands stretch the axis."""
     low, high = (None, None) if domain is None else _beyond(domain, log)
     cap = "isValid(datum.top) ? 3 * max(abs(datum.top), datum.top - datum.bottom) + datum.top : 1e300"
     most, least = (cap, "-1e300") if domain is None else (f"min({high}, {cap})", str(low))
@@ -126,13 +126,13 @@ def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
 
 
 def _beyond(domain: list[float], log: bool) -> tuple[float, float]:
-    """A little beyond the ends of an axis: no line has to go further."""
+    """Limits slightly beyond the ends of an axis; lines are cut off there."""
     low, high = domain
     return (low / 3, high * 3) if log else (low - (high - low) / 4, high + (high - low) / 4)
 
 
 def _opened(base: alt.Chart, at: Any, field: str) -> list[alt.Chart]:
-    """Open points, and how far off each may be."""
+    """Open points with bars of ± `off`."""
     there = base.transform_filter(f"isValid(datum.{field})")
     stroke, up = alt.Stroke("colour:N", scale=None), alt.Y(f"{field}:Q", title=None)
     bars = there.transform_filter("datum.off > 0").transform_calculate(
@@ -148,7 +148,7 @@ def _opened(base: alt.Chart, at: Any, field: str) -> list[alt.Chart]:
 def _names(
     base: alt.Chart, at: Any, up: Any, log: bool, height: int, opened: str, domain: list[float] | None
 ) -> list[alt.Chart]:
-    """The names at the ends, pushed apart: the running maximum of (height - rank · gap), + rank · gap, centred."""
+    """Names at the ends of lines, pushed apart: running maximum of (height - rank · gap), + rank · gap, centred."""
     to, back = ("log", "exp") if log else ("", "")
     also = f"isValid(datum.{opened}) ? datum.{opened} : datum.shown" if opened else "datum.shown"
     inside = "true" if domain is None else f"datum.shown >= {domain[0]} && datum.shown <= {domain[1]}"

@@ -19,9 +19,9 @@ def paired(rows: Rows, x: str = "mean error / that of the reference", relative: 
     x
         Label of the axis.
     relative
-        Whether it is a ratio; otherwise it is a difference, and below 0 is better.
+        Whether rows contain ratios; otherwise they contain differences, and below 0 is better.
     width
-        In pixels.
+        Width in pixels.
     """
     tips = {
         "series": "method", "against": "against", "ratio": f"{'ratio' if relative else 'difference'} of means",

@@ -8,7 +8,7 @@ from tdlambda.charts.lines import lines
 from tdlambda.charts.style import OKABE_ITO, TRUTH, finished
 from tdlambda.charts.tidy import Rows, records
 
-HAPPENED, PREDICTED = "what happened", "predicted"
+HAPPENED, PREDICTED = "realised", "predicted"
 
 
 def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> Any:

@@ -14,7 +14,7 @@ from tdlambda.charts.style import FONT, INK, LINE, SOFT, theme
 from tdlambda.charts.style import OKABE_ITO as COLOURS
 
 POINTS, DETAIL, FEATURES, EXPERTS, SHOWN = 1200, 300, 12, 6, 20
-"""Points of a line at most; steps of the close view; features, experts and questions that are shown."""
+"""Largest number of points of a line; steps of the close-up; largest number of features, experts and questions."""
 WIDTH = 720
 _CONFIG: dict[str, Any] = theme() | {"legend": {**theme()["legend"], "orient": "top"}}
 
@@ -33,7 +33,7 @@ def chart(scored: Any) -> Any:
     below += [_features(scored)] if scored.importance else []
     parts += [alt.hconcat(*below, spacing=40)] if below else []
     found = alt.vconcat(*parts, spacing=30).resolve_scale(color="independent", x="independent", y="independent")
-    return found.properties(title=f"{scored.name}: predictions made before learning").configure(**_CONFIG)
+    return found.properties(title=f"{scored.name}: predictions made before each update").configure(**_CONFIG)
 
 
 def _drawn(values: list[dict[str, Any]]) -> Any:
@@ -55,13 +55,13 @@ def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
     realised = np.where(scored.known, scored.realised.value, np.nan)
     rows = [
         {"row": int(scored.rows[i]), "what": what, "value": float(values[i])}
-        for what, values in (("what then happened", realised), ("prediction", scored.prediction))
+        for what, values in (("realised return", realised), ("prediction", scored.prediction))
         for i in some
         if np.isfinite(values[i])
     ]
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     drawn = _drawn(rows).mark_line(strokeWidth=1.4, strokeJoin="round")
-    layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "what then happened"]))]
+    layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "realised return"]))]
     if band and scored.deviation is not None:
         from scipy.stats import norm
 
@@ -72,7 +72,7 @@ def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
         ]  # fmt: skip
         area = _drawn(limits).mark_area(opacity=0.16, color=COLOURS[0])
         layers.insert(0, area.encode(_row(), y, alt.Y2("high")))
-        title += f", with the {scored.level:.0%} interval (it held {scored.coverage:.0%})"
+        title += f", with the {scored.level:.0%} interval (coverage {scored.coverage:.0%})"
     return alt.layer(*layers).properties(width=WIDTH, height=180, title=title)
 
 
@@ -88,7 +88,7 @@ def _errors(scored: Any) -> Any:
     base = _drawn(values)
     y = alt.Y("rmse:Q", title=None, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=4, format="~g"))
     line = base.mark_line(strokeWidth=1.6).encode(_row(), y, _colour("who", [ours, *scored.baselines]))
-    return line.properties(width=WIDTH, height=160, title="Root mean squared error, over time")
+    return line.properties(width=WIDTH, height=160, title="Root mean squared error over time")
 
 
 def _experts(scored: Any) -> Any:
@@ -97,7 +97,7 @@ def _experts(scored: Any) -> Any:
         values = [{"row": t, "lam": lam} for t, _, lam in scored.samples]
         y = alt.Y("lam:Q", title=None, scale=alt.Scale(domain=[0, 1]))
         line = _drawn(values).mark_line(color=COLOURS[0])
-        return line.encode(_row(), y).properties(width=WIDTH, height=90, title="λ, over time")
+        return line.encode(_row(), y).properties(width=WIDTH, height=90, title="λ over time")
     total: dict[str, float] = {}
     for _, weights, _ in scored.samples:
         for name, weight in weights.items():
@@ -111,7 +111,7 @@ def _experts(scored: Any) -> Any:
     y = alt.Y("weight:Q", title=None, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=3))
     area = _drawn(values).mark_area(opacity=0.85)
     colour = _colour("expert", [*most, "others"], legend=alt.Legend(columns=3, labelLimit=230))
-    return area.encode(_row(), y, colour).properties(width=WIDTH, height=110, title="Weights of the experts, over time")
+    return area.encode(_row(), y, colour).properties(width=WIDTH, height=110, title="Expert weights over time")
 
 
 def _calibration(scored: Any) -> Any:
@@ -133,7 +133,7 @@ def _features(scored: Any) -> Any:
     bars = _drawn(values).mark_bar(color=COLOURS[0])
     x = alt.X("size:Q", title=None, axis=alt.Axis(tickCount=4, format="~g"))
     y = alt.Y("feature:N", title=None, sort=[v["feature"] for v in values], axis=alt.Axis(labelLimit=170, ticks=False))
-    return bars.encode(x, y).properties(width=270, height=200, title="Change of the prediction with one deviation")
+    return bars.encode(x, y).properties(width=270, height=200, title="Change of the prediction per standard deviation")
 
 
 # ---- the page ------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ h2 {{ margin-top: 2.5rem }} .said {{ color: #8a4b00 }}
 
 
 def page(result: Any) -> str:
-    """Return one HTML page without scripts: scores, remarks and charts of every question."""
+    """One HTML page without scripts: scores, remarks and charts of every question."""
     title = html.escape(result.title)
     body = [f"<h1>{title}</h1>", _table(result)]
     body += [f'<p class="said">{html.escape(str(alarm))}</p>' for alarm in result.alarms[:SHOWN]]
@@ -163,12 +163,12 @@ def page(result: Any) -> str:
 
 
 def _table(result: Any) -> str:
-    heads = ("", "early R²", "late R²", "95 %", "RMSE", "bias", "slope", "Bellman error", "interval held")
+    heads = ("", "early R²", "late R²", "95 %", "RMSE", "bias", "slope", "Bellman error", "coverage")
     rows = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
     for name, s in result.questions.items():
         low, high = s.interval()["r2"] if s.known.any() else (np.nan, np.nan)
         limits = f"{low:.3f} to {high:.3f}" if np.isfinite(low) else ""
-        held = f"{s.coverage:.0%} of {s.level:.0%}" if np.isfinite(s.coverage) else ""
+        held = f"{s.coverage:.0%} (nominal {s.level:.0%})" if np.isfinite(s.coverage) else ""
         rows.append(_cells("", name, s.early, s.late, limits, f"{s.bellman:.4g}", held))
         rows += [_cells("rival", rival, s.rivals_early[rival], late, "", "", "") for rival, late in s.rivals.items()]
     return f"<table>{''.join(rows)}</table>"

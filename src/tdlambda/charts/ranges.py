@@ -11,7 +11,7 @@ from tdlambda.charts.style import INK, PAPER, SOFT, axis
 from tdlambda.charts.tidy import Rows, dressed
 
 ROW = 46
-"""Pixels."""
+"""Height of a row, in pixels."""
 _SAID = "width < 420 && datum.short ? datum.short : datum.text"
 
 
@@ -19,24 +19,24 @@ def ranges(
     rows: Rows, x: str, *, tips: Mapping[str, str], rule: float | None = None, ends: tuple[str, str] = ("", ""),
     domain: list[float] | None = None, log: bool = True, width: int = 560,
 ) -> Any:  # fmt: skip
-    """A bar for each series.
+    """A chart with a bar from low to high for each series.
 
     Parameters
     ----------
     rows
-        `series`, `low`, `mid`, `high`, and a `text` for each, which may have a `short` one where there is little room.
+        `series`, `low`, `mid`, `high`, `text`, and optionally a `short` text for narrow charts.
     x
-        What the axis is.
+        Label of the axis.
     tips
-        What is said of a bar that is pointed at: columns, and their names.
+        Tooltip of a bar: columns and their names.
     rule, ends
-        Where to draw a line, and what either side of it means.
+        Position of a vertical line, and labels of its two sides.
     domain
-        From where to where the axis goes; by default as the rows do.
+        Range of the axis; by default that of the rows.
     log
         Whether the axis is logarithmic.
     width
-        In pixels.
+        Width in pixels.
     """
     some = [{"open_low": False, "open_high": False, "short": None} | row for row in dressed(rows)]
     at = domain or [row[name] for row in some for name in ("low", "mid", "high")]

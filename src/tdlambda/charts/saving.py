@@ -10,7 +10,7 @@ import altair as alt
 import vl_convert
 
 VERSION = "6.4"
-"""Of Vega-Lite."""
+"""Version of Vega-Lite."""
 FORMATS = ("pdf", "svg", "png")
 DENSITY = 3
 """PNG pixels per chart pixel."""
@@ -38,13 +38,13 @@ def save(chart: Any, path: str | Path) -> Path:
 
 
 def _numbered(svg: str) -> str:
-    """The clips of an SVG, numbered from 0: the converter counts all that it has ever made."""
+    """The SVG with its clip paths numbered from 0; the converter numbers them on over all charts of the process."""
     known = {name: f"clip{k}" for k, name in enumerate(dict.fromkeys(re.findall(r'id="(clip\d+)"', svg)))}
     return re.sub(r"\bclip\d+\b", lambda found: known.get(found[0], found[0]), svg)
 
 
 def check_path(path: str | Path) -> str:
-    """Return the format of a path; raise an error if it is not supported."""
+    """The format that the suffix of a path names; ValueError if it is not supported."""
     suffix = Path(path).suffix.lower()[1:]
     if suffix not in FORMATS:
         raise ValueError(f"path must end in .{', .'.join(FORMATS)}; got {str(path)!r}")
@@ -52,7 +52,7 @@ def check_path(path: str | Path) -> str:
 
 
 def still(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a specification without tooltips and selections, which would make up most of a file."""
+    """The specification without tooltips and selections, which would make up most of a file."""
     out = dict(spec)
     if "params" in out:
         out["params"] = [param for param in out["params"] if "select" not in param]

@@ -38,13 +38,13 @@ def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -
     Parameters
     ----------
     rows
-        `series`, `low`, `mid`, `high`, `text`; `open_low` and `open_high` where the grid of α ends there.
+        `series`, `low`, `mid`, `high`, `text`; `open_low` and `open_high` if the range reaches an end of the grid.
     alphas
-        All that were tried.
+        Step sizes that were run, positive and in increasing order; they set the range of the axis.
     width
-        In pixels.
+        Width in pixels.
     """
-    tips = {"series": "method", "about": "within twice its best", "text": "that is", "best": "best α"}
+    tips = {"series": "method", "about": "within twice its best", "text": "range", "best": "best α"}
     return finished(
         ranges(
             rows, "step size α", tips=tips, domain=[alphas[0] / 1.2, alphas[-1] * 1.2] if alphas else None, width=width

@@ -13,11 +13,11 @@ from typing import Any
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
 INK, SOFT, LINE, FAINT, PAPER = "#1a1f26", "#59636e", "#dfe4ea", "#eef1f4", "#ffffff"
-"""Of letters, of axes, of ticks, of the grid, and the ground."""
+"""Colours of text, axes, ticks, the grid, and the background."""
 LAMBDA = "#084a91"
-"""λ = 1; a smaller λ lets the ground through."""
+"""Colour of λ = 1; a smaller λ is more transparent."""
 TRUTH = "#000000"
-"""What is exact, or in hindsight: a reference, not a method."""
+"""Colour of references: exact values, and choices in hindsight."""
 OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#999999")
 SHAPES = ("diamond", "triangle-up", "square", "triangle-down", "circle")
 DASHES: tuple[list[int], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3], [1, 2])
@@ -40,11 +40,11 @@ _NAMES = {
     "value_error_greedy": 'λ = "auto"',
 }  # fmt: skip
 AXES = {"alpha": "α", "lam": "λ", "kappa": "κ", "eta": "η", "beta": "β"}
-"""What parameters are called."""
+"""Display names of parameters."""
 
 
 def named(method: str) -> str:
-    """Return the display name of a method; a user's own name stays unchanged.
+    """The display name of a method; a user's own method keeps its name.
 
     >>> named("greedy_published"), named("mine")
     ('λ-greedy, as published', 'mine')
@@ -53,7 +53,7 @@ def named(method: str) -> str:
 
 
 def colour(method: str, methods: Sequence[str] = ()) -> str:
-    """Return the colour of a method; an unknown method gets one by its position in the study.
+    """The colour of a method; a user's own method gets one by its position among `methods`.
 
     >>> colour("META")
     '#d55e00'
@@ -65,7 +65,7 @@ def colour(method: str, methods: Sequence[str] = ()) -> str:
 
 
 def shades(n: int) -> list[str]:
-    """Return colours for an ordered parameter such as the fixed λ, from dark to light.
+    """Colours for an ordered parameter such as the fixed λ, from dark to light.
 
     >>> shades(2)
     ['#440154', '#b9de2b']
@@ -74,7 +74,7 @@ def shades(n: int) -> list[str]:
 
 
 def dark(light: str) -> str:
-    """Return the colour for a dark background: mixed with white until the contrast suffices.
+    """The counterpart of a colour for a dark background: mixed with white until the contrast suffices.
 
     >>> dark(INK), dark("#0072b2"), dark("#56b4e9")
     ('#e6ebf0', '#348fc2', '#56b4e9')
@@ -88,7 +88,7 @@ def dark(light: str) -> str:
 
 
 def dark_rules(where: str, colours: Iterable[str]) -> str:
-    """A style sheet that shows these colours of the charts under a selector by their partners for dark ground."""
+    """A style sheet that replaces these colours with their dark-mode counterparts, in charts under a CSS selector."""
     some, parts = sorted({*colours, *_GROUND, *OKABE_ITO, *_OWN.values()}), ("fill", "stroke")
     return "\n".join(f'{where} svg [{p}="{c}" i] {{ {p}: {dark(c)}; }}' for c in some for p in parts)
 
@@ -161,11 +161,11 @@ TICK = (
     f"datum.value >= 0.00099 && datum.value < 9999 ? format(datum.value, '~g') : "
     f"({_MANTISSA} === '1' ? '' : {_MANTISSA} + '×') + '10' + {_RAISED}"
 )
-"""How a tick of a logarithmic axis is written, in Vega's language: 0.05, 3×10⁻⁴."""
+"""Vega expression that formats a tick of a logarithmic axis: 0.05, 3×10⁻⁴."""
 
 
 def ticks(some: Iterable[Any]) -> list[float]:
-    """Return possible ticks of a logarithmic axis: powers of ten, or closer if few of them are visible.
+    """Candidate ticks of a logarithmic axis: powers of ten, or closer ones if few of those are visible.
 
     >>> ticks([1e-5, 1.0])[:2], len(ticks([0.2, 0.9]))
     ([1e-12, 1e-11], 250)
@@ -177,8 +177,8 @@ def ticks(some: Iterable[Any]) -> list[float]:
 
 
 def axis(channel: Any, field: str, title: str | None, log: bool = True, at: Iterable[Any] = (), **scale: Any) -> Any:
-    """An axis of numbers, logarithmic or not, for numbers like those of `at`; `scale` goes to the scale."""
-    import altair as alt  # what else is here does not need it
+    """A quantitative axis, logarithmic or linear, with ticks for numbers such as `at`; `scale` sets scale options."""
+    import altair as alt  # slow to import, and only needed here
 
     form = alt.Scale(type="log", nice=False, **scale) if log else alt.Scale(nice=False, **{"zero": False, **scale})
     about: dict[str, Any] = {"values": ticks(at), "labelExpr": TICK, "labelOverlap": True}
@@ -188,7 +188,7 @@ def axis(channel: Any, field: str, title: str | None, log: bool = True, at: Iter
 
 
 def finished(chart: Any) -> Any:
-    """A chart, or several side by side, in the theme of all; the user may change any of it."""
+    """The chart, or concatenated charts, with the theme; the user can override any of it."""
     return chart.configure(**theme())
 
 
@@ -206,7 +206,7 @@ def _hex(channels: Iterable[float]) -> str:
 
 
 def _between(stops: Sequence[str], share: float) -> str:
-    """The colour at this share of the way through some."""
+    """The colour at a `share` in [0, 1] of the way through the stops."""
     steps = list(pairwise(stops))
     k = min(int(share * len(steps)), len(steps) - 1)
     here, there = map(_channels, steps[k])

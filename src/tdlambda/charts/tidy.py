@@ -9,11 +9,11 @@ from typing import Any
 from tdlambda.charts.style import DASHES, OKABE_ITO, SHAPES, number
 
 Rows = Iterable[Mapping[str, Any]] | Any
-"""Mappings, or a Polars or a pandas data frame."""
+"""Mappings, or a Polars or pandas data frame."""
 
 
 def records(rows: Rows) -> list[dict[str, Any]]:
-    """Return rows as dictionaries of plain values; numbers that are not finite become None.
+    """Rows as dictionaries of plain values; numbers that are not finite become None.
 
     >>> records([{"series": "a", "mean": float("inf")}])
     [{'series': 'a', 'mean': None}]
@@ -26,7 +26,7 @@ def records(rows: Rows) -> list[dict[str, Any]]:
 
 
 def plain(value: Any, digits: int = 6) -> Any:
-    """Return a value for JSON: rounded, and None if a number is not finite.
+    """A value for JSON: rounded, and None if a number is not finite.
 
     >>> plain(0.123456789), plain(float("nan")), plain([1.5, float("inf")])
     (0.123457, None, [1.5, None])
@@ -41,7 +41,7 @@ def plain(value: Any, digits: int = 6) -> Any:
 
 
 def dressed(rows: Rows) -> list[dict[str, Any]]:
-    """Add a look for each series, unless the rows set it, and the intervals as text.
+    """The rows with a look for each series, unless they set it, and the intervals as text.
 
     >>> dressed([{"series": "a", "x": 1, "mean": 2.0}])[0]["colour"]
     '#0072b2'
@@ -52,7 +52,7 @@ def dressed(rows: Rows) -> list[dict[str, Any]]:
 
 
 def looks(k: int, label: str) -> dict[str, Any]:
-    """How the k-th of some series looks."""
+    """Colour, shape, width and dash of the k-th series."""
     return {
         "label": label, "colour": OKABE_ITO[k % len(OKABE_ITO)], "shape": SHAPES[k % len(SHAPES)], "width": 2.0,
         "dash": DASHES[k // len(OKABE_ITO) % len(DASHES)], "diverged": 0,

@@ -1,4 +1,4 @@
-"""Tiles in a plane, which maps of λ and of policies are made of: cells of a grid, or a grid over two dimensions."""
+"""Tiles in a plane, for maps of λ and of policies: cells of a gridworld, or a grid over two dimensions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import altair as alt
 from tdlambda.charts.style import INK, PAPER, axis
 
 Axes = tuple[str, str] | None
-"""What the dimensions are; the cells of a grid have none, and what is true of them is written on them."""
+"""Labels of the two dimensions; None for the cells of a gridworld, which show their values as text."""
 
 
 def box(axes: Axes) -> dict[str, Any]:
-    """Where a tile is, by `left`, `right`, `low` and `high`; on a grid the first row is above."""
+    """Encoding of a tile's position by `left`, `right`, `low` and `high`; the first row of a grid is at the top."""
     across = axis(alt.X, "left", axes and axes[0], False)
     up = axis(alt.Y, "low", axes and axes[1], False, reverse=axes is None)
     if axes is None:
@@ -22,12 +22,12 @@ def box(axes: Axes) -> dict[str, Any]:
 
 
 def edge(axes: Axes) -> dict[str, Any]:
-    """What sets the cells of a grid apart."""
+    """Mark options that separate the cells of a gridworld."""
     return {"stroke": PAPER, "strokeWidth": 2} if axes is None else {}
 
 
 def written(said: str, dark: str, size: int = 11) -> list[alt.Chart]:
-    """Words in the middle of each tile, light where it is dark; both are expressions of a row."""
+    """Text in the middle of each tile, light where the tile is dark; `said` and `dark` are Vega expressions."""
     middle = alt.Chart().transform_calculate(
         x="(datum.left + datum.right) / 2", y="(datum.low + datum.high) / 2", said=said
     )

@@ -28,7 +28,7 @@ def u_curves(
     y
         Label of the error axis.
     alpha
-        Step size to mark.
+        Step size to mark with a vertical line, positive; None for no mark.
     log
         Whether the error axis is logarithmic too.
     size

@@ -24,7 +24,7 @@ def bench(
         with told.status("…") as status:
             found = benchmark.bench(0.1 if quick else 1.0, status.update)
     except KeyboardInterrupt:
-        told.print("interrupted; nothing is kept, because figures are comparable only within one run")
+        told.print("interrupted; nothing is kept, because times are comparable only within one run")
         raise typer.Exit(130) from None
     if json:
         print_json(found | {"rows": [asdict(row) for row in found["rows"]]})
@@ -38,9 +38,9 @@ def show(found: dict[str, Any]) -> None:
         [row.work, row.beside, row.ratio, row.wanted, "yes" if row.good else "[red]no[/red]", row.detail]
         for row in found["rows"]
     ]
-    print_table("The engine, one core", ["work", "beside", "ratio", "wanted", "reached", ""], rows)
+    print_table("The engine, one core", ["benchmark", "compared with", "ratio", "target", "reached", ""], rows)
     speeds = [[name, value / 1e6, 1e9 / value] for name, value in found["speed"].items()]
-    print_table("Speed, one core", ["what", "million lane-steps/s", "ns a lane-step"], speeds)
+    print_table("Speed, one core", ["what", "million lane-steps/s", "ns per lane-step"], speeds)
     tables = [[name, hours] for name, hours in found["tables"].items()]
-    print_table("The thesis' tables at these speeds", ["table", "hours on two cores"], tables)
+    print_table("Tables of Zhao (2020) at these speeds", ["table", "hours on two cores"], tables)
     console.print(", ".join(f"{name} {value}" for name, value in found["machine"].items()))

@@ -61,13 +61,13 @@ def bench(share: float = 1.0, say: Callable[[str], None] = lambda _: None) -> di
     for part in parts:
         say((part.__doc__ or "").splitlines()[0])
         rows += list(part(share))
-    say("Lane-steps a second.")
+    say("Lane-steps per second.")
     speed = _speed(share)
     return {"machine": machine(), "rows": rows, "speed": speed, "tables": _tables(speed)}
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine and the versions."""
+    """The machine, and the versions of packages."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -93,14 +93,14 @@ def _with(task: Any, kind: type[Any], rule: Callable[[], Any], n: int) -> list[L
 
 
 def _per_lane_step(task: Any, learners: list[Learner], steps: int, **options: Any) -> float:
-    """Return the seconds per lane-step of one run."""
+    """The seconds per lane-step of one run."""
     given: dict[str, Any] = {"seeds": 1, "threads": 1, "points": 10, "keep": ()} | options
     found = run(task, learners, steps=steps, **given)
     return found.seconds / found.lane_steps
 
 
 def _best(work: Mapping[Key, Callable[[], float]], rounds: int = 7) -> dict[Key, float]:
-    """Return the minimum over several interleaved rounds, because the machine's speed varies over time."""
+    """The shortest times over several rounds, interleaved because the machine's speed varies over time."""
     least = dict.fromkeys(work, np.inf)
     for _ in range(rounds):
         for name, measure in work.items():
@@ -176,7 +176,7 @@ def _pass_five(F: Floats, keep: Floats, along: Floats, live: Ints, steps: int) -
 
 
 def _bound(features: int, rows: int, n: int, steps: int) -> float:
-    """Return the seconds per lane-step of the bare pass: decay all traces and add them to the weights."""
+    """The seconds per lane-step of the bare pass: decay all traces and add them to the weights."""
     F, keep, along = map(aligned, (np.ones((features, rows, n)), np.full(n, 1 - 1e-9), np.full(n, 1e-9)))
     live = np.arange(features)
     bare = {2: _pass_two, 3: _pass_three, 4: _pass_four, 5: _pass_five}[rows]
@@ -186,7 +186,7 @@ def _bound(features: int, rows: int, n: int, steps: int) -> float:
 
 
 def _bounds(share: float) -> Iterable[Row]:
-    """The learners beside the bare pass over their arrays."""
+    """Learners compared with a bare pass over their arrays."""
     steps = int(200_000 * share)
     ring, lake = make("RingWorld-v0"), make("FrozenLake-v0")
     cases = (
@@ -209,12 +209,12 @@ def _bounds(share: float) -> Iterable[Row]:
             }
         )
         ratio = times["bound"] / times["ours"]
-        detail = f"{1e9 * times['ours']:.2f} ns a lane-step, bound {1e9 * times['bound']:.2f}"
+        detail = f"{1e9 * times['ours']:.2f} ns per lane-step, bound {1e9 * times['bound']:.2f}"
         yield Row(name, "its bare pass", ratio, f"≥ {wanted}", ratio >= wanted, detail)
 
 
 def _rules(share: float) -> Iterable[Row]:
-    """META beside four of its learner."""
+    """META compared with four learners of its kind."""
     steps = int(100_000 * share)
     cases = (
         ("META on TD, RingWorld", make("RingWorld-v0"), TrueOnlineTD),
@@ -229,11 +229,11 @@ def _rules(share: float) -> Iterable[Row]:
             }
         )
         ratio = times["META"] / (4 * times["one"])
-        yield Row(name, "4 × the learner", ratio, "≤ 1.3", ratio <= 1.3, f"{1e9 * times['META']:.1f} ns a lane-step")
+        yield Row(name, "4 × the learner", ratio, "≤ 1.3", ratio <= 1.3, f"{1e9 * times['META']:.1f} ns per lane-step")
 
 
 def _threads(share: float) -> Iterable[Row]:
-    """Two threads beside one."""
+    """Two threads compared with one."""
     ring = make("RingWorld-v0")
     learners, steps = _fixed(ring, TrueOnlineTD, 2 * WIDTH), int(120_000 * share)
     measure = partial(_per_lane_step, ring, learners, steps, seeds=4)
@@ -243,7 +243,7 @@ def _threads(share: float) -> Iterable[Row]:
 
 
 def _one_by_one(task: Any, learner: Learner, steps: int, seed: int) -> float:
-    """Seconds a step of the usual way: step an environment from Python, encode, one compiled update a step."""
+    """Seconds per step of a Python loop: step an environment, encode, one compiled update per step."""
     rng = np.random.default_rng(seed)
     target, behavior = np.asarray(task.target.probabilities), np.asarray(task.behavior.probabilities)
     obs, _ = task.reset(seed=seed)
@@ -259,7 +259,7 @@ def _one_by_one(task: Any, learner: Learner, steps: int, seed: int) -> float:
 
 
 def _usual_way(share: float) -> Iterable[Row]:
-    """The engine beside a loop in Python over a Gymnasium environment."""
+    """The engine compared with a Python loop over a Gymnasium environment."""
     ring, steps = make("RingWorld-v0"), int(200_000 * share)
     learners, single = _fixed(ring, TrueOnlineTD, WIDTH), TrueOnlineTD(ring.features, 0.01, 0.9)
     times = _best(
@@ -270,8 +270,8 @@ def _usual_way(share: float) -> Iterable[Row]:
         5,
     )
     ratio = times["usual"] / times["ours"]
-    detail = f"{1e6 * times['usual']:.1f} µs a step"
-    yield Row("true online TD, RingWorld", "the usual way", ratio, "≥ 1000", ratio >= 1000, detail)
+    detail = f"{1e6 * times['usual']:.1f} µs per step"
+    yield Row("true online TD, RingWorld", "a Python loop", ratio, "≥ 1000", ratio >= 1000, detail)
 
 
 def _scaling(name: str, small: Callable[[], float], large: Callable[[], float]) -> Row:
@@ -281,7 +281,7 @@ def _scaling(name: str, small: Callable[[], float], large: Callable[[], float]) 
 
 
 def _lanes(share: float) -> Iterable[Row]:
-    """More lanes."""
+    """Scaling with the number of lanes."""
     ring, steps = make("RingWorld-v0"), int(50_000 * share)
     few, many = _fixed(ring, TrueOnlineTD, 64), _fixed(ring, TrueOnlineTD, 4096)
     yield _scaling(
@@ -292,7 +292,7 @@ def _lanes(share: float) -> Iterable[Row]:
 
 
 def _seeds(share: float) -> Iterable[Row]:
-    """More seeds."""
+    """Scaling with the number of seeds."""
     ring, steps = make("RingWorld-v0"), int(20_000 * share)
     learners = _fixed(ring, TrueOnlineTD, WIDTH)
     yield _scaling(
@@ -303,7 +303,7 @@ def _seeds(share: float) -> Iterable[Row]:
 
 
 def _steps(share: float) -> Iterable[Row]:
-    """More steps, and memory."""
+    """Scaling with the number of steps, in time and memory."""
     import resource  # not on every system
 
     ring = make("RingWorld-v0")
@@ -317,17 +317,17 @@ def _steps(share: float) -> Iterable[Row]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     _per_lane_step(ring, learners[:8], long)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    yield Row(f"memory of {long:,} steps", "before them", 1.0, "flat", grown < 16, f"+{grown:.1f} MiB")
+    yield Row(f"memory of {long:,} steps", "before", 1.0, "flat", grown < 16, f"+{grown:.1f} MiB")
 
 
 def _features(share: float) -> Iterable[Row]:
-    """More features, of which few have live traces: a long walk."""
+    """Scaling with the number of features, few of which have live traces: a long walk."""
     steps = int(50_000 * share)
     work: dict[int, Callable[[], float]] = {}
     for n in (11, 101, 1001, 10_001):
         walk = make("RandomWalk-v0", n=n)
         learners: list[Learner] = [TrueOnlineTD(walk.features, alpha, 0.9) for alpha in _alphas(WIDTH)]
-        some = np.linspace(1, n, 9).astype(np.int64)  # a few states: reading errors is not what is measured
+        some = np.linspace(1, n, 9).astype(np.int64)  # few states, so that computing errors takes little time
         weights = np.isin(np.arange(walk.mdp.n_states), some).astype(np.float64)
         work[n] = partial(_per_lane_step, walk, learners, steps, points=1, weights=weights)
     times = _best(work, 3)
@@ -338,16 +338,16 @@ def _features(share: float) -> Iterable[Row]:
 
 
 def _neighbours(share: float) -> Iterable[Row]:
-    """Lanes beside others that diverge, and with traces that die out below the smallest numbers."""
+    """Lanes next to others that diverge, and lanes whose traces underflow."""
     lake, steps = make("FrozenLake-v0"), int(200_000 * share)
     calm: list[Any] = [TrueOnlineTD(lake.features, alpha, 0.9) for alpha in _alphas(WIDTH)]
     wild = [TrueOnlineTD(lake.features, 10.0, 0.9) if k % 8 == 0 else one for k, one in enumerate(calm)]
     faint = [TrueOnlineTD(lake.features, one.alpha, 1e-9 if k % 2 else 0.02) for k, one in enumerate(calm)]
-    cases = {"calm": calm, "overflow in an eighth of the lanes": wild, "traces that vanish": faint}
+    cases = {"calm": calm, "overflow in an eighth of the lanes": wild, "traces that underflow": faint}
     times = _best({name: partial(_per_lane_step, lake, some, steps) for name, some in cases.items()}, 7)
-    for name in ("overflow in an eighth of the lanes", "traces that vanish"):
+    for name in ("overflow in an eighth of the lanes", "traces that underflow"):
         ratio = times[name] / times["calm"]
-        yield Row(name, "none of it", ratio, "≤ 1.1", ratio <= 1.1)
+        yield Row(name, "without", ratio, "≤ 1.1", ratio <= 1.1)
 
 
 def _speed(share: float) -> dict[str, float]:
@@ -369,7 +369,7 @@ def _speed(share: float) -> dict[str, float]:
 
 
 def _tables(speed: dict[str, float]) -> dict[str, float]:
-    """Hours of two cores for the thesis' tables: 21 α, 240 seeds, 10⁶ steps, 8 fixed λ, greedy, and 7 κ of META."""
+    """Hours on two cores for the tables of Zhao (2020): 21 α, 240 seeds, 10⁶ steps, 8 fixed λ, greedy, 7 κ of META."""
     each = 21 * 240 * 1e6 / 2 / 3600
     seconds = {name: 1 / value for name, value in speed.items()}
     ring = 8 * seconds["RingWorld, TD, fixed"] + seconds["RingWorld, TD, greedy"]

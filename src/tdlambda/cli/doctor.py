@@ -48,19 +48,19 @@ def _cpu() -> str:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
-    widest = next((f for f in ("avx512f", "avx2", "avx", "neon") if features.get(f)), "no SIMD that we know")
+    widest = next((f for f in ("avx512f", "avx2", "avx", "neon") if features.get(f)), "unknown SIMD")
     return f"{llvm.get_host_cpu_name()}, {widest}"
 
 
 def _cache() -> dict[str, Any]:
-    """Return the location of the compile cache, whether it is writable, and its size."""
+    """The location of the compile cache, whether it is writable, and its size."""
     from tdlambda.randomness import uniform  # Numba is slow to import
 
     dispatcher: Any = uniform
     if not hasattr(dispatcher, "stats"):
         return {"cache": "compilation is off (NUMBA_DISABLE_JIT)", "executable": sys.executable}
     if dispatcher.stats.cache_path is None:
-        nowhere = "nowhere: no directory can be written, so every process compiles again; set NUMBA_CACHE_DIR to one"
+        nowhere = "none: no directory is writable, so every process compiles again; set NUMBA_CACHE_DIR"
         return {"cache": nowhere, "cache_writable": False, "executable": sys.executable}
     path = Path(dispatcher.stats.cache_path)
     files = list(path.parent.rglob("*.nb[ic]")) if path.parent.exists() else []

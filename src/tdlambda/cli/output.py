@@ -33,7 +33,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=True)
     for row in rows:
         table.add_row(*(x if isinstance(x, str) else number(x) for x in row))
-    # As wide as its numbers need, even in a narrower terminal: a truncated number would be a wrong number.
+    # The table is as wide as its numbers, even in a narrower terminal: a truncated number would be a wrong number.
     wanted = Measurement.get(console, console.options.update(max_width=1000), table).maximum
     Console(width=max(wanted, console.width), highlight=False).print(table)
 

@@ -47,12 +47,12 @@ def report(
     if kind not in FORMATS:
         raise ValueError(f"--format must be one of {', '.join(FORMATS)}; got {kind!r}")
     if serve and (kind != "html" or out is not None or json):
-        raise ValueError("--serve serves the page; it cannot be combined with --format, --out or --json")
+        raise ValueError("--serve cannot be combined with --format, --out or --json")
     directories = studies_in(directory)
     if serve:
         _serve(directories, port, host, show)
         return
-    with Console(stderr=True).status("summing up the results"):  # seen on a terminal only
+    with Console(stderr=True).status("summarising the results"):  # shown in a terminal only
         views, manifests = load(directories)
         if kind == "html":
             written = [out or directory / "report.html"]
@@ -67,13 +67,13 @@ def report(
         if kind == "html":
             console.print(f"Wrote [bold]{escape(str(written[0]))}[/], {written[0].stat().st_size / 1e6:.1f} MB")
         else:
-            console.print(f"{len(written)} figures are in [bold]{escape(str(written[0].parent))}[/]")
+            console.print(f"Wrote {len(written)} figures to [bold]{escape(str(written[0].parent))}[/]")
     if show:
         _open(written[0].resolve().as_uri())
 
 
 def summed_up(view: Overview) -> dict[str, Any]:
-    """Return a study's findings as plain data."""
+    """A study's findings as plain data."""
     from tdlambda.report.contest import groups
     from tdlambda.report.findings import agreement, findings
     from tdlambda.report.overview import MEASURES
@@ -108,13 +108,13 @@ def _plain(side: Side | None) -> dict[str, Any] | None:
 
 
 def _say(view: Overview) -> None:
-    """Print a sentence for each group of methods: which is best, by how much, how certain."""
+    """Print the headline of each group of methods: which is best, by how much, how certain."""
     from tdlambda.report.contest import groups
     from tdlambda.report.findings import findings
 
     console.print(f"[bold]{escape(view.study.title or view.study.name)}[/]")
     some = list(groups(view).items())
-    for group, methods in some[:-1] or some:  # the last are all methods
+    for group, methods in some[:-1] or some:  # the last group has all methods
         name = f"[bold]{escape(group)}.[/] " if len(some) > 1 else ""
         console.print(f"{name}{escape(findings(view, methods).headline)}")
 
@@ -131,7 +131,7 @@ def _figures(views: list[Overview], directory: Path, kind: str) -> list[Path]:
 def _open(address: str) -> None:
     """Open the browser, if there is a display: a text-mode browser would take over this terminal."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        Console(stderr=True, soft_wrap=True).print(f"there is no display; open {escape(address)} in a browser")
+        Console(stderr=True, soft_wrap=True).print(f"no display; open {escape(address)} in a browser")
     else:
         webbrowser.open(address)
 

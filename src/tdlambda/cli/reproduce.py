@@ -48,7 +48,7 @@ def reproduce(
     from tdlambda.reproduction import tables as reproduction
 
     if quick and full:
-        raise ValueError("--quick and --full exclude each other; give one of them")
+        raise ValueError("--quick and --full exclude each other; give only one")
     if protocol not in reproduction.PROTOCOLS:
         raise ValueError(f"--protocol must be one of {', '.join(reproduction.PROTOCOLS)}; got {protocol!r}")
     asked = tables or ["ringworld-0.40-0.35"]
@@ -70,7 +70,7 @@ def reproduce(
     if save is not None:
         paths = write_tables(found, save)
         if not json:
-            console.print(f"The tables are in [bold]{escape(', '.join(map(str, paths)))}[/]")
+            console.print(f"Wrote the tables to [bold]{escape(', '.join(map(str, paths)))}[/]")
     if json:
         print_json({"tables": [_plain(table) for table in found]})
     elif len(found) > 1:
@@ -88,7 +88,7 @@ def _plain(table: Reproduction) -> dict[str, Any]:
 
 
 def show(table: Reproduction) -> None:
-    """Print the table in the thesis' colours, with the z of each cell, and which of its claims hold."""
+    """Print the table in the thesis' colours, with the z of each cell, and which of its claims are reproduced."""
     from tdlambda.reproduction.tables import colours, tally
 
     columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
@@ -104,21 +104,21 @@ def show(table: Reproduction) -> None:
         f"({table.seeds} seeds × {table.steps:,} steps)",
         ["α", *names], rows,
     )  # fmt: skip
-    console.print("blue: least error of the table, white: its median, red: largest; bold: the best at this α")
+    console.print("blue: smallest error of the table, white: median, red: largest; bold: best at each α")
     for claim, at in tally(table.verdicts).items():
         printed = (
-            f"published yes at {len(at['published'])} of {len(at['printed'])} α" if at["printed"] else "not printed"
+            f"published: yes at {len(at['published'])} of {len(at['printed'])} α" if at["printed"] else "not published"
         )
         ours = ", ".join(
             f"{word} at {len(at[word])}" + (f" ({', '.join(f'{a:g}' for a in at[word])})" if at[word] else "")
             for word in ("yes", "no", "undecided")
         )
-        console.print(f"[bold]{claim}[/] at this α: {printed}; reproduced {ours}")
+        console.print(f"[bold]{claim}[/]: {printed}; reproduced: {ours}")
     if table.compared:
         note = "" if table.steps == 10**6 else f"; the thesis has 1,000,000 steps, not {table.steps:,}"
         console.print(
             f"[bold]{table.agree} of {len(table.compared)} cells agree within |z| ≤ 3[/] "
-            f"({table.agree_in_print} if the rounding in print is allowed for){note}"
+            f"({table.agree_in_print} when allowing for the rounding in print){note}"
         )
 
 

@@ -16,7 +16,7 @@ from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.interruption import Interrupted
 
 Seeds = Annotated[str | None, typer.Option(help="Number of seeds, or a range A:B (B excluded).", show_default=False)]
-Steps = Annotated[int | None, typer.Option(help="Steps of each run.", show_default=False)]
+Steps = Annotated[int | None, typer.Option(help="Number of steps of each run.", show_default=False)]
 Alphas = Annotated[str | None, typer.Option(help="Step sizes, separated by commas.", show_default=False)]
 Workers = Annotated[
     int | None, typer.Option(help="Number of threads; by default one per processor.", show_default=False)
@@ -35,7 +35,7 @@ def run(
     seeds: Seeds = None,
     steps: Steps = None,
     episodes: Annotated[
-        int | None, typer.Option(help="Episodes of each run, instead of steps.", show_default=False)
+        int | None, typer.Option(help="Number of episodes of each run, instead of steps.", show_default=False)
     ] = None,
     alphas: Alphas = None,
     grid: Annotated[
@@ -53,7 +53,7 @@ def run(
     listing: Annotated[bool, typer.Option("--list", help="List the bundled studies.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Run a study, or the part of it that is missing. It can be interrupted at any time; run it again to resume.
+    """Run a study, or its missing part. It can be interrupted at any time; run it again to resume.
 
     Example: [bold]tdlambda run ringworld-0.40-0.35 --quick --seeds 8 --workers 2[/bold]
     """
@@ -82,10 +82,10 @@ def resized(
     study: td.studies.Study, quick: bool, seeds: str | None, steps: int | None, alphas: str | None,
     grid: list[str] | None = None, episodes: int | None = None,
 ) -> td.studies.Study:  # fmt: skip
-    """Return the study with the sizes that the options ask for."""
+    """The study with the sizes that the options ask for."""
     study = study.small() if quick else study
     if steps is not None and study.episodes is not None:
-        raise ValueError(f"--steps: {study.name} is measured in episodes; use --episodes")
+        raise ValueError(f"--steps: {study.name} is measured in episodes; use --episodes instead")
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
     changes |= {} if episodes is None else {"episodes": episodes}
     if seeds is not None:
@@ -93,13 +93,13 @@ def resized(
         try:
             begin, end = (int(first), int(last)) if colon else (study.seed, study.seed + int(first))
         except ValueError:
-            raise ValueError(f"--seeds takes a number, or two as in 0:120; got {seeds!r}") from None
+            raise ValueError(f"--seeds must be a number, or a range such as 0:120; got {seeds!r}") from None
         changes |= {"seed": begin, "seeds": end - begin}
     values = {}
     for text in ([f"alpha={alphas}"] if alphas is not None else []) + (grid or []):
         name, equals, listed = text.partition("=")
         if not equals:
-            raise ValueError(f"--grid takes name=value,value,…; got {text!r}")
+            raise ValueError(f"--grid must be name=value,value,…; got {text!r}")
         values[name.strip()] = [_value(part.strip()) for part in listed.split(",")]
     return study.but(grid=values, **changes)
 
@@ -107,7 +107,7 @@ def resized(
 def announce(plan: td.studies.Plan) -> None:
     """Print the plan and the estimated time."""
     for path in plan.set_aside:
-        Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and done again:[/] {escape(str(path))}")
+        Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and recomputed:[/] {escape(str(path))}")
     study = plan.study
     rows = [
         [name, declared.learner, _sources(study, name), len(study.cells(name)),
@@ -120,7 +120,7 @@ def announce(plan: td.studies.Plan) -> None:
     )  # fmt: skip
     if plan.units:
         how_long = f"about {_duration(plan.estimate)}" if plan.estimate >= 1 else "less than a second"
-        compiled = ", once they have compiled" if plan.elsewhere else ""
+        compiled = ", after compilation" if plan.elsewhere else ""
         console.print(
             f"{plan.units} units to do, {plan.lane_steps:.3g} updates: {how_long} on {plan.workers} "
             f"thread{'s' * (plan.workers > 1)}{compiled}. Results go to [bold]{escape(str(plan.directory))}[/]"
@@ -136,8 +136,8 @@ def _sources(study: td.studies.Study, method: str) -> str:
 
 
 def say_interrupted(stopped: KeyboardInterrupt) -> None:
-    """Say what was kept."""
-    kept = str(stopped) or "nothing was begun"
+    """Print what was kept."""
+    kept = str(stopped) or "no unit was started"
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         f"interrupted: {kept}; the same command resumes the run"
     )
@@ -145,7 +145,7 @@ def say_interrupted(stopped: KeyboardInterrupt) -> None:
 
 def _show(study: td.studies.Study, directory: Path) -> None:
     """Print the best cell of each method."""
-    import polars as pl  # slow to import, as Numba is
+    import polars as pl  # slow to import
 
     from tdlambda.report.wording import explained
     from tdlambda.studies.statistics import rank

@@ -58,8 +58,8 @@ def show(
 
 def _print(model: Model, parts: dict[str, str]) -> None:
     titles = {
-        "algorithm": "The declaration", "equations": "As mathematics", "rule": "The rule for λ",
-        "rule_equations": "As mathematics", "generated": "The generated code",
+        "algorithm": "Declaration", "equations": "Equations", "rule": "Rule for λ",
+        "rule_equations": "Equations of the rule", "generated": "Generated code",
     }  # fmt: skip
     print(f"# {model.title}")
     for name, text in parts.items():
@@ -67,7 +67,7 @@ def _print(model: Model, parts: dict[str, str]) -> None:
 
 
 def _declared(kind: type[Any]) -> str:
-    """Return the source of a declaration's class."""
+    """The source of a declaration's class."""
     source = inspect.getsource(kind)
     module = inspect.getmodule(kind)
     head = inspect.getdoc(module) if module is not None and (module.__name__ or "").startswith("tdlambda.") else None
@@ -83,11 +83,11 @@ def _rule(name: str) -> Any:
         return kind()
     except TypeError:
         numbers = [*kind.parameters.split(), *kind.shared.split()]
-        return kind(**dict.fromkeys(numbers, 0.5))  # the code does not depend on the numbers
+        return kind(**dict.fromkeys(numbers, 0.5))  # the code does not depend on the values
 
 
 def _found(name: str, what: str, base: type[Any]) -> Any:
-    """Find a class of the package by name, ignoring case, or the user's own as module:Class."""
+    """The class of the package with this name, ignoring case, or the user's own as module:Class."""
     import tdlambda as td
 
     module, _, last = name.rpartition(":")
@@ -102,5 +102,5 @@ def _found(name: str, what: str, base: type[Any]) -> Any:
         names = [*td.algorithms.__all__] if what == "algorithm" else [*td.rules.NAMED, *td.rules.__all__]
         near = get_close_matches(name, names, n=1)
         hint = f"; did you mean {near[0]}?" if near else "; write the name of a class of this package, or module:Class"
-        raise ValueError(f"{what}: there is no declaration called {name!r}{hint}")
+        raise ValueError(f"{what}: unknown declaration {name!r}{hint}")
     return found

@@ -37,7 +37,7 @@ def solve(
     """
     built = td.make(task, preset, **dict(_option(text) for text in options or []))
     if not isinstance(built, td.TabularTask):
-        raise ValueError(f"task: {task} has no finite model, so it has no exact solution")
+        raise ValueError(f"task: {task} has no finite model, so it cannot be solved exactly; see tdlambda tasks")
     n_states, answer = built.mdp.n_states, _answer(built)
     if lam is not None or values is not None:
         V = _numbers(values or "0", n_states, "values")
@@ -104,7 +104,7 @@ def _show(title: str, answer: dict[str, Any]) -> None:
     rows = [[f"{s}{' end' if s in ends else ''}", *(answer[name][s] for name in names)] for s in shown]
     print_table(title, ["state", *(_COLUMNS[name] for name in names)], rows)
     if answer["states"] > _SHOWN:
-        console.print(f"… the first {_SHOWN} of {answer['states']} states; --json prints all of them")
+        console.print(f"… the first {_SHOWN} of {answer['states']} states; --json prints all")
     if "lam" in answer:
         held = [f"{_COLUMNS[x]} = {number(answer[x][0])}" for x in ("lam", "values") if _constant(answer[x])]
         console.print(f"λ-returns{' with ' + ', '.join(held) if held else ''} in every state")
@@ -127,7 +127,7 @@ def _constant(x: Floats) -> bool:
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"--set takes name=value; got {text!r}")
+        raise ValueError(f"--set must be name=value; got {text!r}")
     value = {"True": "true", "False": "false", "None": "null"}.get(value, value)
     try:
         return name.strip(), json_module.loads(value)
@@ -139,5 +139,5 @@ def _numbers(text: str, n: int, name: str) -> Floats:
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--{name} takes a number, or {n} of them with commas; got {text!r}") from None
+        raise ValueError(f"--{name} must be a number, or {n} numbers separated by commas; got {text!r}") from None
     return per_state(numbers[0] if len(numbers) == 1 else numbers, n, name)

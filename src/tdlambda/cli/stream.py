@@ -30,7 +30,7 @@ def stream(
     gap: Annotated[float | None, typer.Option(help="Longest time between consecutive rows, in seconds.", min=0)] = None,
     terminated: Annotated[str | None, typer.Option(help="Column that is true where an episode ends.")] = None,
     missing: Annotated[str, typer.Option(help="Missing values: refuse, hold or mask.")] = "refuse",
-    period: Annotated[int | None, typer.Option(help="Rows in a season, for the seasonal baseline.", min=2)] = None,
+    period: Annotated[int | None, typer.Option(help="Season length in rows, for the seasonal baseline.", min=2)] = None,
     boosting: Annotated[bool, typer.Option("--boosting", help="Also use gradient boosting as a baseline.")] = False,
     page: Annotated[Path | None, typer.Option(help="File to write the page to; FILE.html by default.")] = None,
     save: Annotated[Path | None, typer.Option(help="File to save the trained Horde to, for td.load.")] = None,
@@ -48,7 +48,7 @@ def stream(
     if load is not None:
         horde = td.load(load)
     elif not predict:
-        raise ValueError("--predict is missing: name a column to predict, or --load a saved Horde")
+        raise ValueError("--predict is missing: name a column to predict, or load a saved Horde with --load")
     else:
         asked = {
             _name(column, steps, len(horizon or ())): td.Question(column, horizon=steps, average=not total)
@@ -113,7 +113,7 @@ def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: boo
     from tdlambda.streams.tail import tail
 
     if file.suffix.lower() in (".parquet", ".pq"):
-        raise ValueError(f"--follow: a Parquet file does not grow; got {file}")
+        raise ValueError(f"--follow needs a CSV file, because a Parquet file cannot grow; got {file}")
     for batch in tail(file, horde.rows, every):
         if batch is None:
             continue

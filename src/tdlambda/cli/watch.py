@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAMES = {"alpha": "α", "lam": "λ", "kappa": "κ"}
 _BAR = 20
 _SPARED = ("", "95 % interval", "best so far", "diverged")
-"""Columns that are dropped, in this order, in a narrow terminal."""
+"""Columns that a narrow terminal leaves out, in this order."""
 _READING = 0.5
 """Seconds of reading between two views, so that the first view appears at once."""
 
@@ -48,7 +48,7 @@ def watch(
         if json:
             state = watcher.look()
             print_json(asdict(state) | {"finished": state.finished})
-        elif once or not console.is_terminal:  # a pipe gets one view, without --once the last
+        elif once or not console.is_terminal:  # a pipe gets one view: the last, or with --once the current one
             while not (state := watcher.look()).finished and not once:
                 time.sleep(every)
             shown = view(state)
@@ -71,7 +71,7 @@ def _live(watcher: Watcher, every: float) -> None:
 def view(state: State, room: int | None = None) -> RenderableType:
     """Render the state; a narrow terminal gets fewer columns rather than truncated numbers."""
     if not state.study:
-        return Text(f"nothing in {state.directory} yet")
+        return Text(f"no results in {state.directory} yet")
     title = f"[bold]{escape(state.study)}[/]: {escape(state.title)}, {state.seeds} seeds × {state.steps:,} {state.unit}"
     table = next((t for k in range(5) if _width(t := _methods(state, _SPARED[:k])) <= (room or 1000)), None)
     lines: list[RenderableType] = [
@@ -83,12 +83,12 @@ def view(state: State, room: int | None = None) -> RenderableType:
         lines.append(Text(f"{doing}: {sitting.host} since {since}, on {sitting.units} units"))
     if not state.sessions and state.done < state.wanted:
         lines.append(Text("no process is running this study; tdlambda run resumes it", style="yellow"))
-    lines += [Text(f"damaged: {path}; tdlambda run redoes it", style="red") for path in state.damaged]
+    lines += [Text(f"damaged: {path}; tdlambda run recomputes it", style="red") for path in state.damaged]
     if state.unreadable:
         more = f" (and {len(state.unreadable) - 1} more)" if len(state.unreadable) > 1 else ""
         lines.append(Text(state.unreadable[0] + more, style="yellow"))
     if state.set_aside:
-        lines.append(Text(f"{state.set_aside} damaged before, in {state.directory}/set-aside", style="yellow"))
+        lines.append(Text(f"{state.set_aside} files damaged earlier, in {state.directory}/set-aside", style="yellow"))
     return Group(*lines)
 
 
@@ -129,7 +129,7 @@ def _short(value: object) -> str:
 def _progress(state: State) -> str:
     parts = [f"[bold]{state.done} of {state.wanted} units[/]"]
     if state.read < state.done:
-        parts.append(f"{state.done - state.read} yet to be read")
+        parts.append(f"{state.done - state.read} not read yet")
     if state.units_per_minute is not None and state.lane_steps_per_second is not None:
         parts.append(f"{state.units_per_minute:.3g} units/min")
         parts.append(f"{state.lane_steps_per_second:.3g} lane-{state.unit}/s")
@@ -140,7 +140,7 @@ def _progress(state: State) -> str:
     elif state.sessions:
         parts.append("no estimate yet")
     if state.seconds_since is not None and not state.finished:
-        parts.append(f"the last {_duration(state.seconds_since)} ago")
+        parts.append(f"last unit {_duration(state.seconds_since)} ago")
     return ", ".join(parts)
 
 

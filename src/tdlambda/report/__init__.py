@@ -35,7 +35,7 @@ def load_overview(directory: str | Path) -> Overview:
     >>> with tempfile.TemporaryDirectory() as out:
     ...     outcome = td.studies.run_study(study, out)
     ...     view = td.report.load_overview(out)
-    >>> chart = view.plot()                     # error over α; also view.plot("learning", alpha=0.1)
+    >>> chart = view.plot()                     # error against α; also view.plot("learning", alpha=0.1)
     >>> view.best("fixed").settings
     {'alpha': 0.1, 'lam': 0.9}
     """

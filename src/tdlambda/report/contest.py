@@ -14,9 +14,9 @@ from tdlambda.reproduction.tables import PROTOCOLS, methods_of, table_of, tuning
 from tdlambda.studies.statistics import Comparison, choose, compare, mean_interval
 
 CLOSE, NEAR = 1.25, 1.1
-"""An interval within 1/CLOSE and CLOSE is narrow enough to say "matched"; one between 1 and NEAR, "nearly"."""
+"""An interval within [1/CLOSE, CLOSE] that contains 1 means "matched"; one within (1, NEAR] means "nearly"."""
 MANY, FEW = 10, 6
-"""Pairs of runs from which on an interval is trusted, and somewhat trusted: five that agree may do so by chance."""
+"""Smallest numbers of pairs for "sure" and for any verdict; five pairs may agree by chance."""
 _PROTOCOL_NAMES = {"published": "As published", "like-for-like": "Like for like"}
 
 
@@ -35,7 +35,7 @@ class Side:
         return self.cell.diverged == self.cell.n
 
     def __str__(self) -> str:
-        """Return the name with the settings."""
+        """The name with the settings."""
         return f"{self.name} ({self.given})" if self.given else self.name
 
 
@@ -75,17 +75,17 @@ class Contest:
     Attributes
     ----------
     method
-        The best method whose λ is not fixed; the best of all if there is none, or if no λ is fixed.
+        The best method whose λ is not fixed; the best of all methods if all have a fixed λ, or none has.
     rival
-        The best fixed λ, or else the second best; None if there is no other.
+        The best fixed λ, or else the second-best method; None if there is no other.
     between
         What is compared: "fixed and others", "fixed" (one λ with another) or "others" (one method with another).
     among
-        Number of methods, or values of λ, that the first is the best of.
+        Number of methods, or of values of λ, among which `method` is the best.
     compared, margin
         The comparison and its margin; None without a rival.
     left_out
-        Methods that are measured against another truth.
+        Methods that are not compared, because their errors are measured against another truth.
     """
 
     method: Side
@@ -98,7 +98,7 @@ class Contest:
 
     @property
     def verdict(self) -> str:
-        """Result for the method: that of the margin, or "alone". A side loses if all its runs diverged."""
+        """Result for `method`: that of the margin, or "alone" if no rival. A side loses if all its runs diverged."""
         if self.rival is None or self.margin is None:
             return "alone"
         ours, theirs = self.method.lost, self.rival.lost
@@ -108,12 +108,12 @@ class Contest:
 
     @property
     def winner(self) -> Side | None:
-        """The winning side; None if there is none or it is undecided."""
+        """The winning side; None if there is no rival or the comparison is undecided."""
         return {"better": self.method, "worse": self.rival, "nearly": self.rival}.get(self.verdict)
 
 
 def groups(view: Overview) -> dict[str, list[str]]:
-    """Return groups of methods by name: the protocols of the thesis' tables, and all methods."""
+    """Groups of methods by name: the protocols of the thesis' tables, and all methods."""
     run = [name for name in view.study.methods if view.of(name)]
     found: dict[str, list[str]] = {}
     table = table_of(view.study)
@@ -127,7 +127,7 @@ def groups(view: Overview) -> dict[str, list[str]]:
 
 
 def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Contest:
-    """Find the two sides to compare, by the final error ("tail") or the area under the curve."""
+    """The comparison of two sides, by the final error ("tail") or the area under the curve ("area")."""
     same = _same_truth(view, methods)
     left_out = [name for name in methods if name not in same]
     fixed = [name for name in same if view.kind(name) == "fixed"]
@@ -151,7 +151,7 @@ def contest(view: Overview, methods: Sequence[str], measure: str = "tail") -> Co
 
 
 def held_out(ours: Sequence[CellView], theirs: Sequence[CellView], measure: str = "tail") -> Comparison | None:
-    """Choose each side's best cell on a quarter of the seeds, and compare them on the others."""
+    """The comparison on three quarters of the seeds of cells chosen on the others; None with fewer than 8 seeds."""
     seeds = reduce(np.intersect1d, [cell.runs["seed"] for cell in (*ours, *theirs)])
     if seeds.size < 8:
         return None
@@ -161,14 +161,14 @@ def held_out(ours: Sequence[CellView], theirs: Sequence[CellView], measure: str 
 
 
 def _same_truth(view: Overview, methods: Sequence[str]) -> list[str]:
-    """Return the methods that can be compared: those with the most common truth, or the exact one in a tie."""
+    """The methods that can be compared: those with the most common truth, or the exact one in a tie."""
     truths = [view.study.methods[name].truth for name in methods]
     most = max(truths, key=lambda truth: (truths.count(truth), truth == "exact"))
     return [name for name, truth in zip(methods, truths, strict=True) if truth == most]
 
 
 def _each_lambda(view: Overview, fixed: Sequence[str], measure: str) -> list[Side]:
-    """A side for each λ of each method."""
+    """One side for each λ of each method."""
     found: dict[str, list[CellView]] = {}
     for name in fixed:
         for cell in view.of(name):
@@ -181,7 +181,7 @@ def _each_lambda(view: Overview, fixed: Sequence[str], measure: str) -> list[Sid
 def _side(
     name: str, cells: list[CellView], measure: str, view: Overview | None = None, without: Sequence[str] = ()
 ) -> Side:
-    """The best of some cells; given a `view`, which method's it is is said too."""
+    """The side with the best of some cells; given a `view`, its description names the cell's method."""
     best = min(cells, key=lambda cell: cell.rank(measure))
     said = [view.named(best.method)] if view is not None else []
     said.append(settings_of(best, without))
@@ -189,7 +189,7 @@ def _side(
 
 
 def _ranked(sides: Sequence[Side], measure: str) -> list[Side]:
-    """The best first."""
+    """The sides, best first."""
     return sorted(sides, key=lambda side: side.cell.rank(measure))
 
 
@@ -201,7 +201,7 @@ def _margin(compared: Comparison, a: CellView, b: CellView, measure: str) -> Mar
 
 
 def difference(compared: Comparison, a: CellView, b: CellView, measure: str) -> Margin:
-    """Return the paired difference of two cells."""
+    """The paired difference of two cells."""
     theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
     both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
     apart = np.array([x - y for x, y in both if np.isfinite([x, y]).all()])

@@ -11,9 +11,9 @@ from tdlambda.studies.study import Study
 
 
 def by_family(study: Study) -> tuple[Study, dict[str, tuple[str, str | None]]]:
-    """Split methods whose grid mixes them into one method for the fixed λ and one for each rule.
+    """The study with each method that mixes them split into one for the fixed λ and one for each rule.
 
-    Also return where the results of each are: the method's name, and the named λ.
+    Also the source of the results of each: the name of the original method, and the named λ.
 
     >>> study = Study("walk", "RandomWalk-v0", {"TD": Method("TD", over=("lam",))}, grid={"lam": ["auto", "greedy"]})
     >>> apart, where = by_family(study)
@@ -39,19 +39,19 @@ def by_family(study: Study) -> tuple[Study, dict[str, tuple[str, str | None]]]:
 
 
 def _rules(study: Study, method: str) -> list[str]:
-    """The values of a method's `lam` that are no fixed λ."""
+    """The values of a method's `lam` that are names of rules."""
     cells = study.cells(method) if "lam" in study.methods[method].over else []
     return list(dict.fromkeys(cell["lam"] for cell in cells if not study.fixed_lam(method, cell)))
 
 
 def _with(declared: Method, lam: str) -> Method:
-    """The method with this λ, and no other."""
+    """The method with this λ only."""
     over = tuple(axis for axis in declared.over if axis != "lam")
     return replace(declared, over=over, options={**declared.options, "lam": lam})
 
 
 def _grid(study: Study, mixed: bool) -> Iterator[tuple[str, list[Any]]]:
-    """The grid; of its λ, where rules have become methods, only the numbers."""
+    """The grid; if rules have become methods of their own, `lam` keeps only its numbers."""
     for axis, values in study.grid.items():
         left = [value for value in values if not isinstance(value, str)] if mixed and axis == "lam" else values
         if left:

@@ -4,7 +4,7 @@ from tdlambda.report.overview import overview
 from tdlambda.report.figures import chart, write_figures
 
 view = overview("results/ringworld-0.40-0.35")
-chart(view, "u", measure="area")                        # shows itself in a notebook
+chart(view, "u", measure="area")                        # displayed by a notebook
 write_figures(view, Path("figures"), "pdf")             # all of them
 """
 
@@ -32,7 +32,7 @@ from tdlambda.report.wording import AXES, explained, measure_name
 
 CURVE_POINTS = 64
 LISTED = {"keys": "key", "methods": "method"}
-"""What a figure follows that is one of several, and the column it is in."""
+"""Choices that select several values, and the column of those values."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class Figure:
     lists: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, list[Any]] = field(default_factory=dict)
     only: str = ""
-    """A column that must be true."""
+    """Column that must be true in the rows shown; "" for all rows."""
 
     def chosen(self, choice: Mapping[str, Any], cells: Mapping[int, Row]) -> list[Row]:
-        """Return the rows of a choice, with lists expanded into rows."""
+        """The rows of a choice, with lists expanded into rows."""
         some = [row for row in self.rows if all(_fits(row, name, choice[name]) for name in self.follows)]
         return [one for row in some if not self.only or row[self.only] for one in self._items(row, cells)]
 
@@ -97,7 +97,7 @@ class Drawn:
     cells: dict[int, Row]
 
     def choice(self, group: str | None = None, measure: str = "tail", alpha: float | None = None) -> dict[str, Any]:
-        """Return the initial choice: the first group, at the α of its headline."""
+        """The initial choice: the first group, at the α of its headline."""
         if measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}; got {measure!r}")
         some = groups(self.view)
@@ -113,18 +113,18 @@ class Drawn:
         }  # fmt: skip
 
     def chart(self, name: str, choice: Mapping[str, Any], **options: Any) -> Any | None:
-        """Draw a figure for a choice; None if there is nothing to draw. `options` are passed to the chart."""
+        """The chart of a figure for a choice; None if there is nothing to draw. `options` are passed to the chart."""
         figure = self.figures[name]
         some = figure.chosen(choice, self.cells)
         if figure.chart is None or not some:
             return None
-        if self.view.study.steps != self.view.printed_steps:  # what is in print is of other runs
+        if self.view.study.steps != self.view.printed_steps:  # the published values are for runs of another length
             some = [row | {"published": None, "old": None} for row in some]
         return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
 
 
 def drawn(view: Overview) -> Drawn:
-    """Return all figures of a study."""
+    """All figures of a study."""
     run = [name for name in view.study.methods if view.of(name)]
     where = _where(view, run)
     kept, errors = _thinned(view.curve_steps, view.study.length), rows.errors(view)
@@ -225,7 +225,7 @@ def _over_parameter(some: list[Row], y: str, log: bool) -> Any:
 
 
 def _without_alpha(some: list[Row], x: str, log: bool) -> Any:
-    """Where no α was varied: each method's best cell."""
+    """A chart for studies that do not vary α: each method's best cell."""
     from tdlambda.charts.ranges import ranges
     from tdlambda.charts.style import finished
     from tdlambda.charts.u_curves import TIPS
@@ -243,7 +243,7 @@ def _where(view: Overview, run: list[str]) -> Layout | None:
 
 
 def _cell(view: Overview, cell: CellView, kept: list[int], where: Layout | None) -> Row:
-    """The curve of a cell with its interval, its λ, and its policy."""
+    """The lists of a cell: its curve with an interval, its λ, and its policy."""
     low, high = cell.curve_band(view.positive)
     found = {"curve": cell.curve[kept].tolist(), "curve_low": low[kept].tolist(), "curve_high": high[kept].tolist()}
     known = where.values(cell.lambdas.tolist()) if where is not None else []
@@ -255,7 +255,7 @@ def _cell(view: Overview, cell: CellView, kept: list[int], where: Layout | None)
 
 
 def _thinned(steps: Any, last: int) -> list[int]:
-    """Which points of the learning curve to show: at most so many, closer together in the beginning, and the last."""
+    """Indices of the points of the learning curve to show: denser at the beginning, and always the last."""
     if len(steps) <= CURVE_POINTS:
         return list(range(len(steps)))
     wanted = last * np.linspace(0, 1, CURVE_POINTS) ** 1.5
@@ -267,13 +267,13 @@ NAMES = {
     "lambda": "lambda-states", "motion": "lambda-in-time", "kappa": "sensitivity", "paired": "paired",
     "sensitivity": "alpha-sensitivity", "diverged": "divergence",
 }  # fmt: skip
-"""What the files of the figures are called."""
+"""File names of the figures, without suffix."""
 
 
 def chart(
     view: Overview, figure: str = "u", group: str | None = None, measure: str = "tail", alpha: float | None = None
 ) -> Any:
-    """Draw one of a study's charts, as the page shows it initially.
+    """One of a study's charts, as the page shows it initially.
 
     Parameters
     ----------
@@ -284,16 +284,16 @@ def chart(
     group
         Group of methods, such as "As published"; by default the first.
     measure
-        "tail" or "area".
+        "tail" (the final error) or "area" (under the learning curve).
     alpha
-        Step size, for charts of a single one; by default that of the study's headline.
+        Step size α, for charts of a single one; positive, and in the study's grid. Default: that of the headline.
     """
     if figure not in NAMES:
         raise ValueError(f"figure must be one of {', '.join(NAMES)}; got {figure!r}")
     made = drawn(view)
     found = made.chart(figure, made.choice(group, measure, alpha)) if figure in made.figures else None
     if found is None:
-        raise ValueError(f"figure: the study has nothing that {figure!r} shows")
+        raise ValueError(f"figure: the study has no data for the figure {figure!r}")
     return found
 
 

@@ -51,7 +51,7 @@ class Findings:
 
 
 def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
-    """Return the cell that corresponds to a printed one, and their difference in standard errors.
+    """The cell that corresponds to a printed one, and their difference in standard errors.
 
     None if the cell was not run, or if the published value was read by eye.
     """
@@ -66,20 +66,20 @@ def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
 
 
 def agreement(view: Overview) -> tuple[int, int]:
-    """Return how many printed cells agree within three standard errors, and how many were compared."""
+    """The number of printed cells that agree within three standard errors, and the number compared."""
     found = [z_of(view, printed) for printed in view.published]
     return sum(abs(pair[1]) <= 3 for pair in found if pair), sum(pair is not None for pair in found)
 
 
 def findings(view: Overview, methods: Sequence[str], measure: str = "tail") -> Findings:
-    """Return the findings for these methods, by the final error ("tail") or the area under the curve."""
+    """The findings for these methods, by the final error ("tail") or the area under the curve ("area")."""
     found = contest(view, methods, measure)
     which, better = _which(view, found, measure), _better(view, found, measure)
     return Findings(found, headline(view, found, measure), which, better, _sure(view, methods, found, measure))
 
 
 def _reference(found: Contest) -> CellView:
-    """Return the reference of the comparison: the best fixed λ, or the best of all if there is nothing to compare."""
+    """The reference of the comparison: the best fixed λ, or the best of all if there is nothing to compare."""
     mixed = found.rival if found.between == "fixed and others" else None
     return (mixed or found.method).cell
 
@@ -160,7 +160,7 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
 
 
 def _certainty(view: Overview, found: Contest, fair: Comparison | None) -> tuple[str, str]:
-    """Return how certain the comparison is, and why; `fair` compares cells chosen on other seeds."""
+    """How certain the comparison is, and why; `fair` is the comparison of cells chosen on other seeds."""
     assert found.rival is not None
     assert found.margin is not None
     margin, even = found.margin, 1 if found.margin.relative else 0

@@ -36,13 +36,13 @@ class Picture:
 
 
 def studies() -> tuple[Study, Study]:
-    """Return the two studies: the first table of Zhao (2020) with few seeds, and `every-step-size`."""
+    """The two studies: the first table of Zhao (2020) with few seeds, and `every-step-size`."""
     thesis = Study.load("ringworld-0.40-0.35").small().but(seeds=12, methods=["fixed", "greedy_published", "META"])
     return thesis, Study.load("every-step-size").small()
 
 
 def thesis(view: Overview) -> Picture:
-    """Return the figure of the reproduced table."""
+    """The figure of the reproduced table."""
     agree, compared = agreement(view)
     made = drawn(view)
     text = (
@@ -53,7 +53,7 @@ def thesis(view: Overview) -> Picture:
 
 
 def today(view: Overview) -> Picture:
-    """Return the figure of the methods that need no tuning."""
+    """The figure of the methods that need no tuning."""
     best = {alpha: view.best("fixed", alpha).tail.mean for alpha in view.alphas}
     worst = max(view.best("auto", alpha).tail.mean / error for alpha, error in best.items())
     ratio = view.compare(view.best("AutoTD"), view.best("fixed")).ratio
@@ -68,14 +68,14 @@ def today(view: Overview) -> Picture:
 
 
 def temperatures() -> Floats:
-    """Return the hourly temperatures of Seattle in 2010, in °C."""
+    """The hourly temperatures of Seattle in 2010, in °C."""
     text = files("tdlambda.report").joinpath("assets/seattle-temperatures.txt").read_text(encoding="utf-8")
     fahrenheit = [float(word) for line in text.splitlines() if not line.startswith("#") for word in line.split()]
     return (np.array(fahrenheit) - 32) / 1.8
 
 
 def readings(y: Floats) -> Floats:
-    """Return the features of each hour: the temperature, its values 1, 3 and 24 hours ago, and the time of day."""
+    """The features of each hour: the temperature, its values 1, 3 and 24 hours ago, and the time of day."""
     hour = 2 * np.pi * np.arange(y.size) / 24
     clock = [turn(k * hour) for k in (1, 2) for turn in (np.sin, np.cos)]
     lags = [np.concatenate([np.full(k, y[0]), y[:-k]]) for k in (1, 3, 24)]
@@ -83,7 +83,7 @@ def readings(y: Floats) -> Floats:
 
 
 def predicted(y: Floats) -> tuple[Floats, Floats]:
-    """Return the predicted and the realised discounted mean of future temperatures, at each hour."""
+    """The predicted and the realised discounted mean of future temperatures, at each hour."""
     X, made = readings(y), np.zeros(y.size)
     v = AutoTD(Dense(X.shape[1]))
     for t in range(y.size - 1):
@@ -98,10 +98,10 @@ def predicted(y: Floats) -> tuple[Floats, Floats]:
 
 
 def stream() -> Picture:
-    """Return the figure of the real data stream."""
+    """The figure of the real data stream."""
     y = temperatures()
     made, happened = predicted(y)
-    late = slice(y.size // 2, y.size - 500)  # the last 500 hours have no known outcome
+    late = slice(y.size // 2, y.size - 500)  # the returns of the last 500 hours are not known
     square = float(np.mean((made[late] - happened[late]) ** 2))
     rows = [{"time": t / 24, "prediction": made[t], "outcome": happened[t]} for t in range(*SHOWN.indices(y.size))]
     text = (

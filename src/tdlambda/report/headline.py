@@ -8,7 +8,7 @@ from tdlambda.report.wording import explained, interval, measure_name, number
 
 
 def headline(view: Overview, found: Contest, measure: str) -> str:
-    """The sentence."""
+    """The headline: one sentence."""
     words, method = explained(view.study, measure_name(view.study, measure)), found.method
     if found.rival is None or found.margin is None:
         measured, few = method.cell.measured(measure), ", too few for an interval" * (method.cell.n < 2)
@@ -19,7 +19,7 @@ def headline(view: Overview, found: Contest, measure: str) -> str:
     if method.lost or rival.lost:
         return _sentence(_diverged(method, rival))
     if margin.n == 0:
-        why = "no pair of runs of which neither diverged" if margin.diverged else "no finished run in common"
+        why = "no pair of runs without divergence" if margin.diverged else "no finished run in common"
         return _sentence(f"no winner yet: {method} and {against} have {why}")
     other, sure = ", the best other method," if mixed and found.among > 1 else "", _evidence(margin)
     return _sentence({
@@ -32,7 +32,7 @@ def headline(view: Overview, found: Contest, measure: str) -> str:
 
 
 def _of(margin: Margin, words: str, rival: str = "") -> str:
-    """Return the error of one side relative to the other, which is named here if it was not named before.
+    """The error of one side relative to the other; `rival` names the other if the sentence has not yet.
 
     >>> _of(Margin(20, 0, 0.7, 0.6, 0.8, True), "final error", "the best fixed λ")
     '0.7 × the final error of the best fixed λ'
@@ -46,12 +46,12 @@ def _of(margin: Margin, words: str, rival: str = "") -> str:
 
 
 def _evidence(margin: Margin) -> str:
-    """Return the interval and the number of runs."""
+    """The interval and the number of runs, as text."""
     return f"{_interval(margin)} on {'only ' * (margin.n < MANY)}{_pairs(margin)}"
 
 
 def _doubt(margin: Margin) -> str:
-    """Return the reason why there is no winner."""
+    """The reason why there is no winner yet."""
     if margin.n < FEW:
         return f"but {_pairs(margin)} {'is' if margin.n == 1 else 'are'} too few to tell"
     return f"but the {_interval(margin)} on {_pairs(margin)} contains {1 if margin.relative else 0}"
@@ -68,7 +68,7 @@ def _pairs(margin: Margin) -> str:
 
 
 def _diverged(method: Side, rival: Side) -> str:
-    """Return the headline if every run of a side diverged."""
+    """The headline if every run of a side diverged."""
     if method.lost and rival.lost:
         return f"no winner: every run of {method} and of {rival} diverged"
     winner, loser = (rival, method) if method.lost else (method, rival)

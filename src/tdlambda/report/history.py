@@ -17,7 +17,7 @@ from tdlambda.showing import Table
 from tdlambda.tasks import TabularTask, Task
 
 MOMENTS = 5
-"""Of which λ(s) and V(s) are drawn."""
+"""Number of moments at which λ(s) and V(s) are drawn."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,14 +91,14 @@ class History(Table):
         path
             File to write the chart to (.svg, .png or .pdf); optional.
         states
-            States whose estimates to draw over time; by default up to five non-terminal states.
+            States in [0, n_states - 1] whose estimates to draw over time; by default up to five non-terminal states.
 
         Returns
         -------
-        An Altair chart, which shows itself in a notebook.
+        An Altair chart, which a notebook displays.
         """
         need("charts", "charts")
-        from tdlambda.charts import save  # Altair is slow to import: not before it is needed
+        from tdlambda.charts import save  # Altair is slow to import
         from tdlambda.charts.saving import check_path
 
         if path is not None:
@@ -108,7 +108,7 @@ class History(Table):
         if states is not None:
             chosen = np.array([integer(s, "states", 0, self.task.mdp.n_states - 1) for s in states], dtype=np.int64)
             if not chosen.size:
-                raise ValueError("states: there must be at least one")
+                raise ValueError("states must contain at least one state; got none")
         chart = self._drawn(live, chosen)
         if path is not None:
             save(chart, path)
@@ -159,12 +159,12 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
     learner
         Any learner; it begins a new episode and continues from its current state.
     steps
-        Total number of updates.
+        Total number of updates, at least 1.
     points
-        Number of moments to record, evenly spaced on a logarithmic axis; or the moments themselves, as increasing
-        numbers of steps (0 is before the first update).
+        Number of moments to record, at least 1, evenly spaced on a logarithmic axis; or the moments themselves, as
+        increasing numbers of steps from 0 (before the first update) to `steps`.
     seed
-        Seed of the sampler.
+        Seed of the sampler, at least 0.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
     True
     """
     if not isinstance(task, TabularTask):
-        raise TypeError(f"task must be one with an exact model, such as td.make('RingWorld-v0'); got {task!r}")
+        raise TypeError(f"task must have an exact model, such as td.make('RingWorld-v0'); got {task!r}")
     moments = _moments(integer(steps, "steps", 1), points)
     rule, everywhere = getattr(learner, "rule", None), np.arange(task.mdp.n_states)
     names: tuple[str, ...] = ()
@@ -201,12 +201,12 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
 
 
 def _moments(steps: int, points: int | Sequence[int]) -> Ints:
-    """The numbers of steps to record after."""
+    """The numbers of steps after which to record."""
     if isinstance(points, int | np.integer):
         spaced = np.geomspace(min(10, steps), steps, integer(points, "points", 1)).round().astype(np.int64)
         spaced[-1] = steps
         return np.unique(spaced)
     moments = np.array([integer(point, "points", 0, steps) for point in points], dtype=np.int64)
     if not moments.size or (np.diff(moments) <= 0).any():
-        raise ValueError(f"points must be at least one number of steps, in rising order; got {moments.tolist()}")
+        raise ValueError(f"points must be a number, or increasing numbers of steps; got {moments.tolist()}")
     return moments

@@ -21,19 +21,19 @@ class Layout:
     Attributes
     ----------
     kind
-        "states": side by side; "map": tiles in a plane; "observations": neither.
+        "states": in a row; "map": tiles in a plane; "observations": without a layout.
     live
-        Places in `CellView.lambdas` that are worth showing: terminal states have no λ of their own.
+        Indices in `CellView.lambdas` to show; terminal states, which have no λ, are left out.
     tiles
-        Of a map: left, right, low, high of each tile; of a grid of states also of those where nothing is decided.
+        Left, right, low and high of each tile of a map; a grid of states includes those without an action.
     names
-        Of each tile, or of each live state; on a grid of states, the states.
+        Names of the tiles, or of the live states; on a grid of states, the states.
     axes
-        The names of the plane's dimensions; a grid of states has none.
+        Labels of the plane's dimensions; None for a grid of states.
     ends
-        Of a grid of states: what is written where nothing is decided.
+        On a grid of states: texts of the tiles without an action.
     actions
-        In a study of control, what they are called.
+        Names of the actions, in a control study.
     """
 
     kind: str
@@ -45,14 +45,14 @@ class Layout:
     actions: list[str] = field(default_factory=list)
 
     def values(self, some: Any) -> list[Any]:
-        """Of each tile or live state its value, λ or an action; None where nothing is decided."""
+        """The value (λ or an action) of each tile or live state; None where no action is chosen."""
         if self.ends is None:
             return [some[s] for s in self.live]
         return [some[s] if s in self.live else None for s in self.names]
 
     @property
     def height(self) -> int:
-        """Of a map, in pixels, 250 wide: cells of a grid are a little wider than high."""
+        """Height in pixels of a map 250 pixels wide; the cells of a grid are slightly wider than high."""
         if self.ends is None or self.tiles is None:
             return 210
         width, height = np.ptp(self.tiles[:, :2]), np.ptp(self.tiles[:, 2:])
@@ -60,7 +60,7 @@ class Layout:
 
 
 def layout(study: Study, method: str, n: int) -> Layout:
-    """How to draw `n` values of λ, or actions. A task that cannot be built any more is drawn state by state."""
+    """The layout of `n` values of λ, or actions; states in a row if the task can no longer be built."""
     plain = Layout("states", list(range(n)), list(range(n)))
     try:
         task: Any = study.environment
@@ -72,7 +72,7 @@ def layout(study: Study, method: str, n: int) -> Layout:
 
 
 def _lying(task: Any, at: Any, n: int) -> Layout | None:
-    """How a task's observations lie; None if nothing is known."""
+    """The layout of a task's observations; None if it is unknown."""
     if (plane := plane_of(task)) is not None and at.shape == (n, 2):
         names = [f"{x:.3g}, {y:.3g}" for x, y in at]
         return Layout("map", list(range(n)), names, _around(at), plane.axes)
@@ -91,7 +91,7 @@ def _lying(task: Any, at: Any, n: int) -> Layout | None:
 
 
 def _observations(study: Study, method: str) -> Any:
-    """Those at which λ is known; of a plane, the points."""
+    """The observations at which λ is known; in a plane, its points."""
     task = study.environment
     if study.kind == "control":
         plane = plane_of(task)
@@ -100,7 +100,7 @@ def _observations(study: Study, method: str) -> Any:
 
 
 def _around(points: Floats) -> Floats:
-    """A tile around each point: they fill a rectangle, or are small squares."""
+    """A tile around each point: the tiles fill a rectangle if the points form a grid, else they are small."""
     sides = []
     for column in points.T:
         some = np.unique(column)

@@ -61,12 +61,12 @@ class CellView:
     """Share of seeds with that greedy action."""
 
     def measured(self, measure: str) -> Measured:
-        """The tail or the area."""
+        """The final error ("tail") or the area under the curve ("area")."""
         found: Measured = getattr(self, measure)
         return found
 
     def rank(self, measure: str = "tail") -> tuple[bool, float]:
-        """Return the sort key for the best cell in hindsight; cells without divergence come first."""
+        """The sort key for the best cell in hindsight; cells without divergence come first."""
         return rank(self.diverged, self.measured(measure).mean)
 
     def curve_band(self, log: bool) -> tuple[Floats, Floats]:
@@ -86,7 +86,7 @@ class CellView:
 
     @property
     def label(self) -> str:
-        """Settings that distinguish it from other cells of its method at the same α."""
+        """Settings that distinguish this cell from others of its method at the same α."""
         return settings(self.settings, ["alpha"])
 
 
@@ -147,12 +147,12 @@ class Overview:
 
     @property
     def by_eye(self) -> bool:
-        """Whether what is published is points of a figure."""
+        """Whether the published numbers were read off a figure."""
         return any(printed.by_eye for printed in self.published)
 
     @property
     def printed_steps(self) -> int:
-        """Of each run behind what is printed. Those behind the figure were counted in episodes: any length will do."""
+        """Steps of the runs behind the published numbers; the figure counts episodes, so any length matches."""
         return self.study.steps if self.by_eye else PRINTED_STEPS
 
     @property
@@ -161,35 +161,35 @@ class Overview:
         return sorted({cell.alpha for cell in self.cells if cell.alpha is not None})
 
     def kind(self, method: str) -> str:
-        """Return the source of a method's λ: "fixed", "tuned" by itself, or "other" if it has none."""
-        declared, cell = self.study.methods[method], self.study.cells(method)[0]  # one speaks for all
+        """The source of a method's λ: "fixed", "tuned" by itself, or "other" if it has none."""
+        declared, cell = self.study.methods[method], self.study.cells(method)[0]  # the same for all its cells
         if self.study.fixed_lam(method, cell):
             return "fixed"
         named = declared.rule is not None or "lam" in {**declared.options, **cell}
         return "tuned" if named or declared.learner.rpartition(":")[2] in auto.__all__ else "other"
 
     def named(self, method: str) -> str:
-        """Return the display name of a method."""
+        """The display name of a method."""
         declared, name = self.study.methods[method], named(method)
         published = "Published" in f"{declared.learner} {declared.rule}" and "published" not in name
         return f"{name}, as published" if published else name
 
     def rule(self, method: str) -> str | None:
-        """Return the name of the rule for λ; None if there is none."""
+        """The name of the rule for λ; None if there is none."""
         declared = self.study.methods[method]
         lam = {**declared.options, **self.study.cells(method)[0]}.get("lam")
         return lam if isinstance(lam, str) else declared.rule
 
     def of(self, method: str, alpha: float | None = None) -> list[CellView]:
-        """Return the cells of a method, at one α or all."""
+        """The cells of a method, at one `alpha` (None: at any)."""
         return [c for c in self.cells if c.method == method and (alpha is None or c.alpha == alpha)]
 
     def best(self, method: str, alpha: float | None = None, measure: str = "tail") -> CellView:
-        """Return the best cell, in hindsight."""
+        """The best cell of a method in hindsight, at one `alpha` (None: at any)."""
         return min(self.of(method, alpha), key=lambda c: c.rank(measure))
 
     def compare(self, a: CellView, b: CellView, measure: str = "tail") -> Comparison:
-        """Compare two cells seed by seed, on the seeds that both have."""
+        """The comparison of two cells seed by seed, on the seeds that both have."""
         mine = dict(zip(a.runs["seed"], a.runs[measure], strict=True))
         theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
         both = sorted(set(mine) & set(theirs))
@@ -198,12 +198,12 @@ class Overview:
         return compare([mine[s] for s in both], [theirs[s] for s in both])
 
     def sensitivity(self, method: str, measure: str = "tail") -> float:
-        """Return over how many decades of α the method's error stays within twice its best."""
+        """The number of decades of α over which the method's error stays within twice its best."""
         best = [self.best(method, alpha, measure).measured(measure).mean for alpha in self._alphas_of(method)]
         return sensitivity(self._alphas_of(method), best)
 
     def plot(self, figure: str = "u", **choice: Any) -> Any:
-        """Draw one of the study's charts: "u", "learning", "lambda", "paired", …, for a `group`, `measure`, `alpha`."""
+        """One of the study's charts: "u", "learning", "lambda", "paired", …, for a `group`, `measure`, `alpha`."""
         need("charts", "charts")
         from tdlambda.report.figures import chart
 
@@ -232,7 +232,7 @@ def overview(directory: str | Path) -> Overview:
 
 
 def _printed(study: Study) -> Iterator[Printed]:
-    """What the thesis has at the step sizes of the study; nothing if the study measures another error."""
+    """Yield the thesis' numbers at the step sizes of the study; none if the study measures another error."""
     if study.score != "value" or study.average is not None or study.episodes is not None:
         return
     table, some = table_of(study), study.grid.get("alpha", [])
@@ -246,7 +246,7 @@ def _printed(study: Study) -> Iterator[Printed]:
 
 
 Motions = dict[tuple[str, frozenset[tuple[str, Any]]], Floats]
-"""λ on the way, by method and the settings of its cell."""
+"""λ over time, by method and the settings of its cell."""
 
 
 def _motions(directory: str | Path, study: Study) -> Motions:
@@ -264,7 +264,7 @@ def _cells(
         under, lam = where[method]
         mine = results.filter(pl.col("method") == under).sort("seed")
         if mine.is_empty():
-            continue  # and so may have no column for what it is over
+            continue  # its axes may have no column
         mine = mine if lam is None else mine.filter(pl.col("lam") == lam)
         grouped = mine.group_by(list(declared.over) or "method", maintain_order=True)
         parts = {tuple(map(_plain, key)): part for key, part in grouped}
@@ -276,7 +276,7 @@ def _cells(
 
 
 def _plain(value: Any) -> Any:
-    """A value of the grid as it can be compared: a column with a name in it has its numbers as text."""
+    """A value of the grid for comparison; numbers are stored as text in a column that also has names."""
     try:
         return float(value)
     except ValueError:
@@ -302,7 +302,7 @@ def _cell(method: str, cell: dict[str, Any], part: pl.DataFrame, motion: Floats 
 
 
 def _most(part: pl.DataFrame) -> tuple[Ints, Floats] | tuple[None, None]:
-    """The action of most runs at each observation, the first of several, and their share."""
+    """The most frequent action over runs at each observation (the first in a tie), and its share of runs."""
     actions = np.array(part["policy"].drop_nulls().to_list(), dtype=np.int64)
     if actions.size == 0:
         return None, None

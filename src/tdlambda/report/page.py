@@ -22,14 +22,14 @@ from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page_data import fluid, page_data
 
 _ASSETS = files("tdlambda.report").joinpath("assets")
-# Inside a script element these could end it or, in old readers of JavaScript, a line; JSON may write them as escapes.
+# Inside a script element, these characters could end it or, in old JavaScript engines, a line; JSON allows escapes.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = (), opening: Sequence[Picture] = ()) -> str:
-    """Return the page of one study, or of several to choose from.
+    """The page of one study, or of several to choose from.
 
-    `manifests` are those of their directories, if known; `opening` are the figures at the top of the page.
+    `manifests` are those of their directories, if known; `opening` has the figures at the top of the page.
     """
     known = [*manifests, *({} for _ in views)]
     first = [{"title": one.title, "text": one.text, "spec": fluid(one.chart)} for one in opening]
@@ -37,7 +37,7 @@ def page(*views: Overview, manifests: Sequence[Mapping[str, Any]] = (), opening:
 
 
 def studies_in(directory: str | Path) -> list[Path]:
-    """Return the directory itself if it contains a study's results, otherwise its subdirectories that do."""
+    """The directory itself if it contains a study's results, otherwise its subdirectories that do."""
     here = Path(directory)
     if (here / "manifest.json").is_file() or not here.is_dir():
         return [here]
@@ -51,7 +51,7 @@ def load(directories: Sequence[Path]) -> tuple[list[Overview], list[dict[str, An
 
 
 def filled(studies: Sequence[Mapping[str, Any]], live: str = "", opening: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return the page with these studies' data; `live` is the data's version if the page is served."""
+    """The page with these studies' data; `live` is the data's version if the page is served."""
     library, script = _library(), _asset("page.js")
     colours = {one["colour"] for study in studies for group in study["groups"] for one in group["series"]}
     style = _asset("page.css") + dark_rules(':root[data-theme="dark"]', colours)
@@ -65,17 +65,17 @@ def filled(studies: Sequence[Mapping[str, Any]], live: str = "", opening: Sequen
         "theme": embedded(theme() | {"background": "transparent"}),
         "data": packed({"studies": studies, "opening": opening}),
     }  # fmt: skip
-    first, *rest = _asset("page.html").split("{{")  # one pass: what is filled in is not looked at again
+    first, *rest = _asset("page.html").split("{{")  # one pass: inserted text is not searched again
     return first + "".join(parts[name] + text for name, text in (piece.split("}}", 1) for piece in rest))
 
 
 def packed(data: Any) -> str:
-    """Return data as compressed JSON in base64 text, a fifth of its length."""
+    """Data as compressed JSON in base64 text, a fifth of its length."""
     return base64.b64encode(gzip.compress(embedded(data).encode(), mtime=0)).decode()
 
 
 def embedded(data: Any) -> str:
-    r"""Data as JSON that can stand in a script element.
+    r"""Data as JSON that is safe inside a script element.
 
     >>> embedded({"name": "</script><script>"})
     '{"name":"\\u003c/script\\u003e\\u003cscript\\u003e"}'
@@ -85,7 +85,7 @@ def embedded(data: Any) -> str:
 
 @cache
 def _library() -> str:
-    """Return the source of Vega, Vega-Lite and Vega-Embed, so that the page loads nothing."""
+    """The source of Vega, Vega-Lite and Vega-Embed, so that the page loads nothing from the network."""
     bundle: str = vl_convert.javascript_bundle(vl_version=VERSION)  # type: ignore[call-arg]
     return bundle.replace("</script", "<\\/script")
 

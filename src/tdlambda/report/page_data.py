@@ -18,11 +18,11 @@ from tdlambda.report.wording import setting
 from tdlambda.report.words import words
 
 HEIGHTS = {"u": 440, "learning": 380}
-"""In pixels, on the page; others are as high as they are in print."""
+"""Heights of figures on the page, in pixels; the others are as high as in print."""
 
 
 def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the page data of one study; `manifest` has the versions and the machine."""
+    """The page data of one study; `manifest` has the versions and the machine."""
     study, made = view.study, drawn(view)
     with alt.data_transformers.enable("default", consolidate_datasets=False):
         figures = {name: _figure(made, name, figure) for name, figure in made.figures.items()}
@@ -40,7 +40,7 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
 
 
 def columns_of(rows: list[Row]) -> dict[str, Any]:
-    """Return rows as columns, which is half as long; a constant column becomes one value.
+    """Rows as columns, which is half as long; a constant column becomes one value.
 
     >>> columns_of([{"a": 1, "b": 2.0}, {"a": 1, "b": 3.0}])
     {'n': 2, 'same': {'a': 1}, 'columns': {'b': [2.0, 3.0]}}
@@ -73,20 +73,20 @@ def _verdict(view: Overview, methods: list[str], measure: str) -> str:
 
 
 def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
-    """A figure with its specification, which follows what the reader chooses by parameters."""
+    """A figure with its specification; the reader's choices are parameters of it."""
     out: dict[str, Any] = {
         "data": figure.data, "follows": figure.follows, "columns": figure.columns, "panels": figure.panels,
         "lists": figure.lists, "constants": plain(figure.constants), "only": figure.only, "spec": None,
     }  # fmt: skip
     some = figure.chosen(made.choice(), made.cells) or list(figure.rows)
     if name == "heat" or figure.chart is None or not some:
-        return out  # a table of HTML scrolls better than one of SVG
+        return out  # the page writes an HTML table, which scrolls better than SVG
     if figure.panels:
         some = [row for row in some if row[figure.panels] == some[0][figure.panels]]
     draw: Any = figure.chart
     chart = draw(some, alpha=some[0]["alpha"]) if name == "u" and made.view.alphas else draw(some)
     spec = fluid(chart) | {"data": {"name": "rows"}}
-    if isinstance(spec["height"], dict):  # so much for each series
+    if isinstance(spec["height"], dict):  # height per series
         out["step"] = spec.pop("height")["step"]
     if name in HEIGHTS:
         spec["height"] = HEIGHTS[name]
@@ -99,7 +99,7 @@ def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
 
 
 def fluid(chart: Any) -> dict[str, Any]:
-    """The specification of a chart that is as wide as its place on the page."""
+    """The specification of a chart that fills the width of its container."""
     spec: dict[str, Any] = chart.to_dict(validate=False)
     for part in ("config", "$schema"):
         spec.pop(part, None)
@@ -108,7 +108,7 @@ def fluid(chart: Any) -> dict[str, Any]:
 
 
 def _transforms(name: str, figure: Figure) -> list[dict[str, Any]]:
-    """The rows that were chosen, and of their lists each item."""
+    """Vega transforms that select the chosen rows and expand their lists."""
     tests = [f"datum.{one} === {one}" for one in figure.follows if one not in LISTED]
     tests += [f"indexof({one}, datum.{LISTED[one]}) >= 0" for one in figure.follows if one in LISTED]
     tests += [f"datum.{figure.only}"] * bool(figure.only) + [f"datum.{figure.panels} === panel"] * bool(figure.panels)
@@ -133,7 +133,7 @@ def _transforms(name: str, figure: Figure) -> list[dict[str, Any]]:
 
 
 def _narrow(spec: dict[str, Any]) -> None:
-    """On a phone the names of lines are shorter."""
+    """Limit the names of lines further on narrow screens."""
     for layer in spec.get("layer", []):
         if isinstance(layer.get("mark"), dict) and layer["mark"].get("limit") == LIMIT:
             layer["mark"]["limit"] = {"expr": f"width < 420 ? 96 : {LIMIT}"}
@@ -143,7 +143,7 @@ def _declared(view: Overview, name: str) -> str:
     method, rule = view.study.methods[name], view.rule(name)
     against = "" if method.truth == "exact" else f"measured against the values of the {method.truth}"
     parts = [method.about, method.learner + (f" with {rule}" if rule else ""), against]
-    return "; ".join(filter(None, [*parts, f"{max(cell.n for cell in view.of(name))} seeds", f"called {name}"]))
+    return "; ".join(filter(None, [*parts, f"{max(cell.n for cell in view.of(name))} seeds", f"in the study: {name}"]))
 
 
 def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -154,9 +154,9 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
         "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.length:,} {view.study.unit} each",
         "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
         + (f"; not run: {', '.join(map(view.named, view.not_run))}" if view.not_run else ""),
-        "begun with": ", ".join(f"{name} {number}" for name, number in versions.items()),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "machine": ", ".join(str(value) for value in machine.values()),
-        "manifest of": str(manifest.get("written", "")),
+        "manifest written": str(manifest.get("written", "")),
         "source": str(manifest.get("source", "")),
     }
     return {name: text for name, text in said.items() if text}

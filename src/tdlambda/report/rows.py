@@ -19,12 +19,12 @@ from tdlambda.studies.statistics import sensitivity
 
 
 def places(view: Overview) -> list[float | None]:
-    """The step sizes, or None where none was varied."""
+    """The step sizes; [None] if the study does not vary α."""
     return [*view.alphas] or [None]
 
 
 BEST = "best"
-"""In place of an α: each method at its own best."""
+"""Stands for α where each method is taken at its own best."""
 Row = dict[str, Any]
 
 
@@ -64,7 +64,7 @@ def _published(
     view: Overview, one: Series, alpha: float | None,
     printed: dict[tuple[str, float, float | None], Printed],
 ) -> Row:  # fmt: skip
-    """What is in print of a series at an α."""
+    """The published value of a series at an α."""
     lam = one.cells[0].settings.get("lam") if one.method and by_lambda(view, one.method) else None
     found = printed.get((one.method or "", alpha or 0.0, lam))
     if found is None:
@@ -78,7 +78,7 @@ def _published(
 
 
 def measured(cell: CellView, measure: str) -> Row:
-    """The mean of a cell with its interval, in numbers and in words."""
+    """The mean of a cell with its interval, as numbers and as text."""
     found, lost = cell.measured(measure), cell.diverged
     there = np.isfinite(found.low)
     return {
@@ -90,7 +90,7 @@ def measured(cell: CellView, measure: str) -> Row:
 
 
 def parameters(view: Overview) -> list[Row]:
-    """A row for each further parameter of a method, such as κ, and each of its values: the best cell with it."""
+    """A row for the best cell at each value of each further parameter of a method, such as κ."""
     out: list[Row] = []
     for axis in (name for name in view.study.grid if name not in ("alpha", "lam")):
         varied = [m for m in view.study.methods if axis in view.study.methods[m].over and view.of(m)]
@@ -106,7 +106,7 @@ def parameters(view: Overview) -> list[Row]:
 
 
 def _beside(view: Overview, axis: str, varied: Sequence[str], values: Sequence[float]) -> Iterator[Row]:
-    """Methods without the parameter, level from end to end."""
+    """Horizontal lines for methods without the parameter."""
     for method in (m for m in view.study.methods if m not in varied and view.of(m) and values):
         for alpha in places(view):
             here = [c for c in view.of(method) if c.alpha is None or c.alpha == alpha]
@@ -129,7 +129,7 @@ def _at_value(
 
 
 def comparisons(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
-    """Every two methods with the same truth, each way round: at one α, and each at its best."""
+    """A row for each ordered pair of methods with the same truth: at each α, and each method at its best."""
     for measure in MEASURES:
         for alpha in (None, *view.alphas):
             best = {name: view.best(name, alpha, measure) for name in methods if view.of(name, alpha)}
@@ -162,7 +162,7 @@ def _compared(view: Overview, measure: str, at: Any, a: tuple[str, CellView], b:
 
 
 def stretches(view: Overview, methods: Sequence[str], factor: float = 2.0) -> Iterator[Row]:
-    """For each method, from where to where in α its best cell stays within `factor` of its best."""
+    """For each method, the range of α within which its error stays within `factor` (at least 1) times its best."""
     for name in methods if view.positive else ():
         alphas = sorted({c.alpha for c in view.of(name) if c.alpha is not None})
         if len(alphas) < 2 or alphas[0] <= 0:
@@ -188,7 +188,7 @@ def stretches(view: Overview, methods: Sequence[str], factor: float = 2.0) -> It
 
 
 def diverged(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
-    """The share of runs that diverged of each method of which any did, at each α at which any did."""
+    """The share of diverged runs, for each method and each α with any."""
     lost = [name for name in methods if any(cell.diverged for cell in view.of(name))]
     for alpha in places(view):
         here = {name: [c for c in view.of(name) if c.alpha is None or c.alpha == alpha] for name in lost}
@@ -203,7 +203,7 @@ def diverged(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
 
 
 def motions(view: Overview, where: Layout | None, methods: Sequence[str]) -> Iterator[Row]:
-    """λ in time, as it was kept, of the best cell of each method that tunes it."""
+    """λ over time, as recorded, of the best cell of each method that tunes λ."""
     steps = view.study.moments
     evenly, by_ratio = (steps[1:] + steps[:-1]) / 2, np.sqrt(1.0 * steps[1:] * steps[:-1])
     begins = [0.0, *evenly.tolist()] if view.study.warm_up else [float(steps[0]), *by_ratio.tolist()]
@@ -225,7 +225,7 @@ def motions(view: Overview, where: Layout | None, methods: Sequence[str]) -> Ite
 
 
 def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
-    """The cell of each method whose policy is shown, the best at each α: of studies that kept it."""
+    """The best cell of each method at each α, whose policy is shown, in studies that recorded policies."""
     for name in methods:
         for alpha in places(view):
             here = [c for c in view.of(name) if (c.alpha is None or c.alpha == alpha) and c.policy is not None]
@@ -238,7 +238,7 @@ def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
 
 
 def many(where: Layout) -> bool:
-    """Whether there are too many places for a row each."""
+    """Whether there are too many observations for one row each."""
     return len(where.live) > 40
 
 
@@ -247,12 +247,12 @@ def _bound(ratio: float) -> float | None:
 
 
 def label(view: Overview, method: str) -> str:
-    """A method where it stands for its best cell."""
+    """The name of a method in charts that show only its best cell."""
     return f"best {view.named(method)}" if by_lambda(view, method) else view.named(method)
 
 
 def shape(view: Overview, method: str) -> str:
-    """Its mark."""
+    """The shape of a method's points."""
     some = [one for one in series_of(view, [m for m in view.study.methods if view.of(m)]) if one.key == method]
     return str(some[0].look["shape"]) if some else "circle"
 

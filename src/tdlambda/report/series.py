@@ -16,7 +16,7 @@ _DASHED, _PLAIN = [5, 4], list[int]()
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its key, what a person reads, the method it is of (None: of several), how it looks, its cells."""
+    """A line: its key, its label, its method (None if it has several), its look, and its cells."""
 
     key: str
     label: str
@@ -25,7 +25,7 @@ class Series:
     cells: list[CellView]
 
     def at(self, alpha: float | None, measure: str) -> CellView | None:
-        """Its best cell at this α, in hindsight; a method without an α is the same at each."""
+        """The best cell at this α, in hindsight; a method without α has the same at each."""
         here = [c for c in self.cells if c.alpha is None or c.alpha == alpha]
         return min(here, key=lambda c: c.rank(measure), default=None)
 
@@ -52,12 +52,12 @@ def series_of(view: Overview, methods: Sequence[str]) -> list[Series]:
 
 
 def by_lambda(view: Overview, method: str) -> bool:
-    """Whether it is one fixed λ after another."""
+    """Whether a method is a grid of fixed λ."""
     return view.kind(method) == "fixed" and "lam" in view.study.methods[method].over
 
 
 def look(view: Overview, method: str, width: float = 2.4, shape: str = "circle") -> dict[str, Any]:
-    """How a method looks in every chart."""
+    """The look of a method, the same in every chart."""
     return {"colour": colour(method, list(view.study.methods)), "shape": shape, "width": width, "dash": _PLAIN}
 
 

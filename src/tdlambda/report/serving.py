@@ -19,7 +19,7 @@ from tdlambda.report.page_data import page_data
 INTERVAL = 2.0
 """Seconds between checks of the directories."""
 _REST = 4.0
-"""After a page has been made, so many times what it took pass before the next: the runs need the processors."""
+"""The wait after an update, as a multiple of the time that it took, so that the runs keep the processors."""
 
 
 class Server:
@@ -49,10 +49,10 @@ class Server:
             server_version, sys_version = "tdlambda", ""
 
             def do_GET(self) -> None:
-                """The page, or what it asks for later."""
+                """Answer with the page, its data, or the version of its data."""
                 name = self.headers.get("Host", "").rpartition(":")[0].strip("[]")
-                if local and not _is_local(name):  # a name of somebody else's that leads here
-                    return self._answer(403, "text/plain", "this page is for this machine alone")
+                if local and not _is_local(name):  # DNS rebinding: a foreign name that resolves to this machine
+                    return self._answer(403, "text/plain", "this page is only served to this machine")
                 data, version = own.data, own.version
                 answers: dict[str, Callable[[], tuple[str, str]]] = {
                     "/": lambda: ("text/html", filled(data["studies"], version)),
@@ -60,7 +60,7 @@ class Server:
                     "/version": lambda: ("application/json", json.dumps({"version": version})),
                 }
                 if self.path not in answers:
-                    return self._answer(404, "text/plain", "there is nothing here but the page")
+                    return self._answer(404, "text/plain", "not found: only the page is served")
                 return self._answer(200, *answers[self.path]())
 
             def _answer(self, code: int, kind: str, text: str) -> None:
@@ -76,7 +76,7 @@ class Server:
                 self.wfile.write(content)
 
             def log_message(self, *_: Any) -> None:
-                """Quietly."""
+                """Log nothing."""
 
         try:
             self._http = ThreadingHTTPServer((host, port), Handler)
@@ -86,7 +86,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Address of the page."""
         host, port = self._http.server_address[:2]
         return f"http://{host if isinstance(host, str) else host.decode()}:{port}/"
 
@@ -107,7 +107,7 @@ class Server:
         self._http.shutdown()
 
     def _watch(self) -> None:
-        """Make the data anew when results have changed."""
+        """Update the data when results have changed."""
         wait = INTERVAL
         while not self._stop.wait(wait):
             seen, begun = self._signature(), time.perf_counter()
@@ -116,19 +116,19 @@ class Server:
                 try:
                     self.data, self.version = self._made()
                     self._seen = seen
-                except (OSError, ValueError):  # a manifest that is being replaced, say; look again
+                except (OSError, ValueError):  # for example, a manifest is being replaced: try again
                     pass
                 wait = max(INTERVAL, _REST * (time.perf_counter() - begun))
 
     def _made(self) -> tuple[dict[str, Any], str]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a damaged unit is left out, as `load_results` says
+            warnings.simplefilter("ignore")  # `load_results` warns of damaged units, which are left out
             views, manifests = load(self.directories)
         data = {"studies": [page_data(view, about) for view, about in zip(views, manifests, strict=True)]}
         return data, hashlib.sha256(embedded(data).encode()).hexdigest()[:16]
 
     def _signature(self) -> list[tuple[str, int, int]]:
-        """What files there are, and as of when."""
+        """The result files with their times and sizes."""
         found = []
         for directory in self.directories:
             for path in [directory / "manifest.json", *directory.glob("units/*/*.parquet")]:

@@ -12,7 +12,7 @@ from tdlambda.reproduction.tables import Cell, Reproduction, tally
 
 
 def write_tables(tables: Sequence[Reproduction], directory: Path) -> list[Path]:
-    """A CSV of every cell and a page for each table."""
+    """Write a CSV file of all cells and a Markdown page for each table; return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for table in tables:
@@ -27,7 +27,7 @@ def write_tables(tables: Sequence[Reproduction], directory: Path) -> list[Path]:
 
 
 def as_csv(table: Reproduction) -> str:
-    """Every cell with all its numbers."""
+    """All cells with their numbers, as CSV."""
     out = StringIO()
     names = [field.name for field in fields(Cell)]
     writer = csv.DictWriter(out, ["table", "protocol", *names], lineterminator="\n")
@@ -39,7 +39,7 @@ def as_csv(table: Reproduction) -> str:
 
 
 def as_page(table: Reproduction) -> str:
-    """The table, the verdicts, and the cells that do not agree."""
+    """A Markdown page with the table, the verdicts, and the cells that do not agree."""
     columns = list(dict.fromkeys((cell.method, cell.lam) for cell in table.cells))
     names = [f"λ = {lam:g}" if method == "fixed" else method for method, lam in columns]
     rows = []
@@ -50,8 +50,8 @@ def as_page(table: Reproduction) -> str:
     n = table.cells[0].n
     parts = [
         f"# {table.study}, protocol {table.protocol}",
-        f"{n} runs of {table.steps:,} steps a cell. Error, in brackets z against the thesis; the best at an α is bold."
-        + (f" {_agreement(table)}" if table.compared else ""),
+        f"{n} runs of {table.steps:,} steps per cell. Error, with z against the thesis in parentheses; the best at "
+        "each α is bold." + (f" {_agreement(table)}" if table.compared else ""),
         as_table(["α", *names], rows),
         "## Claims",
     ]
@@ -88,8 +88,8 @@ def as_page(table: Reproduction) -> str:
 
 def _agreement(table: Reproduction) -> str:
     return (
-        f"{table.agree} of {len(table.compared)} cells agree within |z| ≤ 3, {table.agree_in_print} if the rounding in "
-        "print is allowed for."
+        f"{table.agree} of {len(table.compared)} cells agree within |z| ≤ 3, {table.agree_in_print} when allowing for "
+        "the rounding in print."
     )
 
 
@@ -101,6 +101,6 @@ def _cell(cell: Cell, best: bool) -> str:
 
 
 def as_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown."""
+    """A table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -12,15 +12,15 @@ __all__ = ["AXES", "explained", "interval", "measure_name", "number", "setting",
 
 
 def measure_name(study: Study, measure: str) -> str:
-    """Return the name of a measure."""
+    """The name of a measure."""
     return f"final {study.quantity}" if measure == "tail" else "area under the curve"
 
 
 def explained(study: Study, words: str) -> str:
-    """Return the name of a measured quantity, explaining what a cost is."""
+    """The name of a measured quantity, with an explanation if it is a cost."""
     return f"{words} (minus the return)" if study.kind == "control" else words
 
 
 def settings_of(cell: CellView, without: Collection[str] = ()) -> str:
-    """Return a cell's settings, such as "α = 0.01, κ = 10⁻³"."""
+    """A cell's settings, such as "α = 0.01, κ = 10⁻³"."""
     return settings(cell.settings, without)

@@ -20,7 +20,7 @@ _MEASURED = {
 
 
 def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
-    """Return the sentences for some of a study's methods."""
+    """The texts for some of a study's methods, by element id."""
     view = made.view
     study, found = view.study, findings(view, methods, measure)
     runs = max(cell.n for name in methods for cell in view.of(name))

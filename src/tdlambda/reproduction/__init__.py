@@ -16,7 +16,7 @@ __all__ = ["PublishedGreedy", "PublishedMeta", "PublishedTrueOnlineGTD", "thesis
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Imported on first use: the tables' names alone need no Numba."""
+        """A name that is imported on first use; the names of the tables do not need Numba."""
         if name not in __all__:
             raise AttributeError(f"module 'tdlambda.reproduction' has no attribute {name!r}")
         return getattr(

@@ -10,8 +10,7 @@ from tdlambda.reproduction.declarations import PublishedMeta
 def published_actor_critic(
     features: Encoder, actions: int, alpha: float, kappa: float, steps: int, eta: float = 1.0
 ) -> ActorCritic:
-    """`td.control.meta_actor_critic` with META as `PublishedMeta` has it, and δ of after the critic has learned from
-    the step.
+    """`td.control.meta_actor_critic` as published: with `PublishedMeta`, and δ measured after the critic's update.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """Declarations of the algorithms behind the published numbers of the thesis, Zhao (2020).
 
-The published numbers were made with a few deviations from the thesis' description. Only this module has them:
+The published numbers deviate from the thesis' description in a few points, which only this module implements:
 
-- the meta-gradient has the sign that the thesis prints, + for - before (V-L)(V-M);
-- the variance is learned from V's own errors, by a trace that decays by ρ alone;
-- META acts where the estimated variance exceeds a floor that does not depend on the unit of rewards;
-- on FrozenLake, the gradient correction and META take γ' = 0.95 on termination, at the features of the last state.
+- the meta-gradient has the sign printed in the thesis, + instead of - before (V-L)(V-M);
+- the variance is learned from V's own errors, with a trace that decays by ρ only;
+- META changes λ where the estimated variance exceeds a floor that does not depend on the unit of rewards;
+- on FrozenLake, the gradient correction and META use γ' = 0.95 on termination, at the features of the last state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PublishedTrueOnlineGTD(TrueOnlineGTD):
     features, alpha, lam, beta, options
         See `TrueOnlineGTD`.
     last_discount
-        γ' in [0, 1] of the value's gradient correction where γ' is 0, at the features of the terminal observation.
+        Discount in [0, 1] that replaces γ' = 0 in the gradient correction, at the features of the terminal observation.
     """
 
     parameters = of_value = "last_discount"
@@ -85,11 +85,11 @@ class PublishedMeta(Meta):
     Parameters
     ----------
     kappa, features, ratio, trace_lam, rho_clip, warm_up, length, aux_alpha
-        See `Meta`. On RingWorld the numbers were made with `warm_up=0.1, length=10**6`.
+        See `Meta`. The RingWorld numbers used `warm_up=0.1, length=10**6`.
     floor
-        λ does not change where the estimated variance is at most this.
+        Estimated variance up to which λ does not change, at least 0.
     last_discount
-        γ' of the meta-gradient where γ' is 0: 0.95 for FrozenLake.
+        Discount in [0, 1] that replaces γ' = 0 in the meta-gradient: 0.95 for FrozenLake.
     """
 
     parameters = "kappa floor rho_clip trace_lam pace reach_at_end"
@@ -117,7 +117,7 @@ class PublishedMeta(Meta):
         self.last_discount = self.reach_at_end = fraction(last_discount, "last_discount")
 
     def constants(self) -> dict[str, Any]:
-        """The form of the rule."""
+        """Constants of the generated code: the form of the rule."""
         return {"corrected": False}
 
     @staticmethod
@@ -125,7 +125,7 @@ class PublishedMeta(Meta):
         v, v_next, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reach_at_end, reward, gamma_next,
         rho, ready, rho_acc, corrected,
     ):  # fmt: skip
-        """Move λ', then say what the estimates learn."""
+        """Update λ'; return it and the targets of the estimates."""
         rho_acc = min(rho_acc * rho, rho_clip)
         value, gap = 1.0 - uz, v_next - l_next
         lam = clip(value)
@@ -153,7 +153,7 @@ class PublishedGreedy(Greedy):
     Parameters
     ----------
     ratio, trace_lam, warm_up, length, aux_alpha
-        See `Greedy`. The numbers were made with `warm_up=0.1, length=10**6`.
+        See `Greedy`. The published numbers used `warm_up=0.1, length=10**6`.
     """
 
     dots = {"v": "V.x", "v_next": "V.x'", "m_next": "M.x'", "s_next": "S.x'"}
@@ -171,7 +171,7 @@ class PublishedGreedy(Greedy):
         super().__init__("direct", ratio, trace_lam, "corrected", warm_up, length, aux_alpha)
 
     def constants(self) -> dict[str, Any]:
-        """Nothing to decide."""
+        """No constants."""
         return {}
 
     @staticmethod

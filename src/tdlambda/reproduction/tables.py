@@ -1,13 +1,13 @@
 """The thesis' tables, reproduced cell by cell and compared with the printed numbers, under one of two protocols.
 
-    published      as the tables were made: their learners, the printed sign, κ chosen in hindsight among runs that did
-                   not diverge, curves that begin with a point at step 0 and so end one point early
+    published      as in the thesis: its learners, the printed sign, κ chosen in hindsight among runs that did not
+                   diverge, curves that begin with a point at step 0 and therefore end one point early
     like-for-like  the same learner for all methods, the derived sign, κ and the best λ chosen on a quarter of the seeds
                    and reported on the others, with the default `td.rules.Meta()` for comparison
 
-A cell's `mean` is over runs, of the error averaged over the last points; its `std` is, as printed, the mean over those
-points of the standard deviation over runs. `z` is the difference to the printed mean, by the standard error of both,
-(std² / n + printed std² / 240)^½.
+A cell's `mean` is the mean over runs of the error averaged over the last points. Its `std` is, as in print, the mean
+over those points of the standard deviation over runs. `z` is the difference from the printed mean, divided by its
+standard error (std² / n + printed std² / 240)^½.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ PROTOCOLS: dict[str, dict[str, dict[str, str]]] = {
         },
     },
 }  # fmt: skip
-"""By protocol and kind of table: which method of the study stands under each printed name."""
+"""By protocol and kind of table: the method of the study that corresponds to each printed name."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table, with the printed one if there is one."""
+    """One cell of a table, with the printed cell if there is one."""
 
     alpha: float
     method: str
@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def agrees_in_print(self) -> bool:
-        """Whether it is within three standard errors of some number that is printed like the published one."""
+        """Whether it is within three standard errors of some number that rounds to the printed one."""
         if self.z is None or self.published_mean is None:
             return False
         apart = abs(self.mean - self.published_mean)
@@ -76,9 +76,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether `method` beats `other` at this α: in print, and here, seed by seed.
+    """Whether `method` beats `other` at this α: in print, and here, compared seed by seed.
 
-    `reproduced` is "yes" or "no" where the 95 % interval of the ratio of means excludes 1, else "undecided".
+    `reproduced` is "yes" or "no" if the 95 % interval of the ratio of means excludes 1, otherwise "undecided".
     """
 
     alpha: float
@@ -106,50 +106,50 @@ class Reproduction:
 
     @property
     def compared(self) -> list[Cell]:
-        """The cells that have a printed one."""
+        """The cells that have a printed counterpart."""
         return [cell for cell in self.cells if cell.z is not None]
 
     @property
     def agree(self) -> int:
-        """How many of them are within three standard errors."""
+        """Number of compared cells within three standard errors of the printed ones."""
         return sum(abs(cell.z) <= 3 for cell in self.compared if cell.z is not None)
 
     @property
     def agree_in_print(self) -> int:
-        """How many are, once the rounding of the printed number to three digits is allowed for."""
+        """Number of compared cells that agree when allowing for the rounding of the printed numbers to three digits."""
         return sum(cell.agrees_in_print for cell in self.compared)
 
 
 def table_named(name: str) -> str:
-    """Find a table by its own name or by its study's."""
+    """The name of a table, given its own name or that of its study."""
     for table, study in TABLES.items():
         if name in (table, study):
             return table
-    raise ValueError(f"table: none is called {name!r}; there are {', '.join(TABLES.values())}, and all")
+    raise ValueError(f"table must be one of {', '.join(TABLES.values())}, or all; got {name!r}")
 
 
 def table_of(study: Study) -> str | None:
-    """Return the table that a study, or its quick version, reproduces; None if there is none."""
+    """The table that a study, or its quick version, reproduces; None if there is none."""
     name = study.name.removesuffix("-quick")
     return next((table for table, remade in TABLES.items() if remade == name), None)
 
 
 def methods_of(table: str, protocol: str) -> dict[str, str]:
-    """The method of the study under each printed name."""
+    """The method of the study that corresponds to each printed name."""
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {protocol!r}")
     return PROTOCOLS[protocol][table.partition("_")[0]]
 
 
 def tuning_seeds(n: int) -> int:
-    """Return how many of n seeds are for tuning: a quarter."""
+    """The number of tuning seeds among `n` ≥ 4 seeds: a quarter."""
     if n < 4:
-        raise ValueError(f"seeds: choosing and reporting on different seeds needs at least 4; got {n}")
+        raise ValueError(f"seeds must be at least 4, to choose and report on different seeds; got {n}")
     return n // 4
 
 
 def reproduce(table: str, protocol: str, study: Study, results: pl.DataFrame) -> Reproduction:
-    """Reproduce a table from a study's results."""
+    """A table, reproduced from a study's results."""
     printed = {(c.method, c.alpha, c.lam): c for c in thesis_tables() if c.table == table}
     methods = methods_of(table, protocol)
     seeds = _finished(study, list(methods.values()), results)
@@ -183,20 +183,20 @@ def reproduce(table: str, protocol: str, study: Study, results: pl.DataFrame) ->
 
 
 def _finished(study: Study, methods: list[str], results: pl.DataFrame) -> list[int]:
-    """The seeds that every one of these methods has run in all its cells."""
+    """The seeds that all of these methods have run in all their cells."""
     seeds = set(study.numbers)
     for method in methods:
         count = results.filter(pl.col("method") == method).group_by("seed").len()
         seeds &= set(count.filter(pl.col("len") == len(study.cells(method)))["seed"].to_list())
         if not seeds:
-            raise ValueError(f"results: no seed is finished for {method} and the others")
+            raise ValueError(f"results: {method} and the other methods have no finished seed in common")
     return sorted(seeds)
 
 
 class _Runs:
-    """A method's results as arrays: by α, [setting, seed, …] with the seeds in order.
+    """A method's results as arrays: for each α, [setting, seed, …] with the seeds in order.
 
-    `early` takes for a curve's last points those that come one point before them.
+    With `early`, each of the curve's last points is replaced by the point before it.
     """
 
     def __init__(self, study: Study, method: str, results: pl.DataFrame, seeds: list[int], early: bool) -> None:
@@ -220,14 +220,14 @@ class _Runs:
         return np.stack([self._tail[self.key(alpha, k)] for k in range(len(self.settings))])
 
     def point_std(self, alpha: float, k: int, first: int) -> float:
-        """The mean over the last points of the standard deviation over runs that did not diverge."""
+        """The standard deviation over runs that did not diverge, averaged over the last points."""
         points = self._points[self.key(alpha, k)][first:]
         points = points[np.isfinite(points).all(axis=1)]
         return float(points.std(axis=0, ddof=1).mean()) if len(points) > 1 else float("nan")
 
 
 def one_point_early(curve: Floats, study: Study) -> Floats:
-    """The points before each of the tail's [curve, point]; the first, if it was not kept, between its neighbours."""
+    """The point before each point of the tail [curve, point]; the first is interpolated if it was not stored."""
     n, kept = study.tail_points, study.read_at[study.kept]
     at = np.interp(np.concatenate([[0], study.read_at])[-n - 1], kept, np.arange(len(kept)))
     low, high = int(np.floor(at)), int(np.ceil(at))
@@ -258,7 +258,7 @@ def _verdict(alpha: float, name: str, other: str, published: bool | None, found:
 
 
 def colours(values: Sequence[float]) -> list[tuple[int, int, int]]:
-    """The thesis' colours: blue for the least error of a table, white at the median, red for the largest."""
+    """The thesis' colours: blue for the smallest error of a table, white for the median, red for the largest."""
     blue, white, red = np.array([90, 138, 198]), np.array([252, 252, 255]), np.array([248, 105, 107])
     some = np.array(values, dtype=np.float64)
     finite = some[np.isfinite(some)]
@@ -277,7 +277,7 @@ def colours(values: Sequence[float]) -> list[tuple[int, int, int]]:
 
 
 def tally(verdicts: Sequence[Verdict]) -> Mapping[str, dict[str, list[float]]]:
-    """By claim ("META beats the best fixed λ"): the α at which it is printed, and those where it is found or not."""
+    """For each claim ("META beats the best fixed λ"): the α at which it is printed, reproduced, or not."""
     names = {"fixed": "the best fixed λ", "greedy": "λ-greedy"}
     found: dict[str, dict[str, list[float]]] = {}
     for v in verdicts:

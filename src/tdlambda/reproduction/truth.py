@@ -11,11 +11,11 @@ from tdlambda.tasks.base import Task
 
 
 def thesis_truth(task: Task[Any]) -> Truth:
-    """Return the values that the published tables were measured against.
+    """The values that the published tables were measured against.
 
-    If an action has several moves into the same state, the model behind these values kept only one of them: at
-    FrozenLake's corners some actions lose a third of their probability, which changes v. Without coinciding moves
-    (RingWorld) the values are exact.
+    The model behind these values kept only one of several moves of an action into the same state. At FrozenLake's
+    corners some actions therefore lose a third of their probability, which changes v. On RingWorld no moves coincide,
+    and the values are exact.
     """
     right = exact_truth(task)
     mdp, o, n = task.mdp, task.mdp.outcomes, task.mdp.n_states

@@ -1,4 +1,4 @@
-"""Questions and learners as a user may give them, and all questions asked at once."""
+"""Validation of the questions and learners of a Horde, and evaluation of all questions at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tdlambda.streams.batch import Batch
 from tdlambda.streams.question import Question, is_number
 
 Factory: TypeAlias = Callable[[Encoder], Learner]
-"""What makes a learner for given features."""
+"""A function that builds a learner for given features."""
 
 
 def named(questions: Any) -> dict[str, Question]:
@@ -33,50 +33,50 @@ def named(questions: Any) -> dict[str, Question]:
                 name = f"{base} {int(n) + 1}" if base and n.isdigit() else f"{name} 2"
             found[name] = question
     else:
-        raise TypeError(f"questions must be td.Question(…), several by name, or a list; got {questions!r}")
+        raise TypeError(f"questions must be a td.Question, or a dict or list of them; got {questions!r}")
     for name, question in found.items():
         if not isinstance(question, Question):
             raise TypeError(f"questions: {name!r} must be a td.Question; got {question!r}")
     if not found:
-        raise ValueError("questions: there is none")
+        raise ValueError("questions must contain at least one td.Question; got none")
     return found
 
 
 def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:
-    """What makes each question's learner."""
+    """The function that builds each question's learner."""
     if isinstance(learner, Mapping):
         lost = [name for name in questions if name not in learner]
         if lost:
-            raise ValueError(f"learner: there is none for {lost[0]!r}")
+            raise ValueError(f"learner must have an entry for each question; {lost[0]!r} is missing")
         return {name: learner[name] for name in questions}
     if not callable(learner):
         raise TypeError(
-            f"learner must make a learner for given features, such as lambda x: td.TD(x, alpha=0.1); got {learner!r}"
+            f"learner must be a function of the features, such as lambda x: td.TD(x, alpha=0.1); got {learner!r}"
         )
     return dict.fromkeys(questions, learner)
 
 
 def made(make: Factory, encoder: Encoder) -> Learner:
-    """A learner for these features."""
+    """A new learner for these features."""
     learner = make(encoder)
     if not isinstance(learner, Learner) or learner.features is not encoder:
-        raise TypeError(f"learner must make a learner for the features it is given; got {learner!r}")
+        raise TypeError(f"learner must return a learner for the features it is given; it returned {learner!r}")
     return learner
 
 
 class Answers(NamedTuple):
-    """The numbers of all questions at some transitions [transition, question]; good until the next are asked."""
+    """Inputs of all questions at some transitions [transition, question]; valid until the next call of `Asker.ask`."""
 
     reward: Floats
     gamma: Floats
     rho: Floats
     behavior: Floats | None
     awake: Bools
-    """Where nothing is missing."""
+    """Whether no input is missing."""
 
 
 class Asker:
-    """All questions at once: those that sum a column with one γ are read together, the others one by one."""
+    """Evaluates all questions at once: those with a column and a constant γ together, the others one by one."""
 
     def __init__(self, questions: dict[str, Question]) -> None:
         self.questions, n = questions, len(questions)
@@ -99,7 +99,7 @@ class Asker:
         self.one_by_one = np.array([q for q, _, _ in self.others], dtype=np.int64)
 
     def ask(self, rows: Batch, at: Ints) -> Answers:
-        """The numbers of the transitions from the rows `at` to those after them."""
+        """The inputs of the transitions from each row in `at` to the row after it."""
         shape, after, behavior = (at.size, len(self.questions)), at + 1, None
         if self._room[0].shape[0] < at.size:
             self._room = (np.zeros(shape), np.tile(self.gamma, (at.size, 1)), np.tile(self.rho, (at.size, 1)))

@@ -18,12 +18,12 @@ from tdlambda.streams.returns import Realised
 
 PENALTIES = (1e-3, 1.0, 30.0, 1000.0)
 REFITS, BOOSTINGS = 40, 6
-"""How often regressions are fitted anew, at numbers of steps that grow by equal factors."""
+"""How often regressions are refitted, at geometrically spaced steps."""
 NAMES = ("running mean", "last value", "seasonal", "ridge", "gradient boosting")
 
 
 def available(period: int | None, dense: bool) -> list[str]:
-    """Return the available baselines."""
+    """The available baselines."""
     found = ["running mean", "last value"] + ["seasonal"] * (period is not None) + ["ridge"] * dense
     return found + ["gradient boosting"] * (dense and find_spec("sklearn") is not None)
 
@@ -31,7 +31,7 @@ def available(period: int | None, dense: bool) -> list[str]:
 def predictions(
     name: str, reward: Floats, gamma: Floats, ended: Bools, G: Realised, X: Floats, period: int | None
 ) -> Floats:
-    """Return one baseline's prediction of the return at every step."""
+    """One baseline's prediction of the return at every step."""
     horizon = _horizon(gamma, ended, G)
     if name == "running mean":
         return _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon
@@ -44,12 +44,12 @@ def predictions(
 
 
 def _before(known: Floats) -> Floats:
-    """What was known before each step."""
+    """The value known before each step; 0 before the first."""
     return np.concatenate([[0.0], known[:-1]])
 
 
 def _horizon(gamma: Floats, ended: Bools, G: Realised) -> Floats:
-    """Return the effective number of rewards in a return: 1/(1 - γ) for constant γ, else the mean of known ones."""
+    """The effective number of rewards in a return: 1/(1 - γ) for constant γ, else the mean over known returns."""
     if gamma.size and np.ptp(gamma) == 0 and gamma[0] < 1 and not ended.any():
         return np.full(gamma.size, 1 / (1 - gamma[0]))
     total, count = np.zeros((2, gamma.size + 1))
@@ -61,7 +61,7 @@ def _horizon(gamma: Floats, ended: Bools, G: Realised) -> Floats:
 
 
 def _seasonal(reward: Floats, gamma: Floats, period: int, horizon: Floats) -> Floats:
-    """Repeat the last period: Σ_k<p γ^k r_{i-p+k} / (1 - γ^p), with the mean γ."""
+    """The last period, repeated for ever: Σ_k<p γ^k r_{i-p+k} / (1 - γ^p), with the mean γ."""
     g = float(gamma.mean()) if gamma.size else 0.0
     powers = g ** np.arange(period)
     total = np.convolve(reward, powers[::-1])[: reward.size]  # at i: Σ_k γ^k r_{i-p+1+k}
@@ -72,7 +72,7 @@ def _seasonal(reward: Floats, gamma: Floats, period: int, horizon: Floats) -> Fl
 
 
 def _regression(X: Floats, G: Realised, start: Floats, name: str) -> Floats:
-    """A regression of the returns known by then on the features, fitted anew now and then; `start` before the first."""
+    """Regression of the known returns on the features, refitted now and then; before the first fit, `start`."""
     n, found = len(X), start.copy()
     least = 2 * X.shape[1] + 20
     times = REFITS if name == "ridge" else BOOSTINGS
@@ -97,13 +97,13 @@ def _fitted(name: str, X: Floats, y: Floats, new: Floats) -> Floats:
         from threadpoolctl import threadpool_limits
 
         model: Any = HistGradientBoostingRegressor(max_iter=60, random_state=0)
-        with threadpool_limits(1):  # its threads wait busily for each other
+        with threadpool_limits(1):  # its threads would busy-wait for each other
             return np.asarray(model.fit(X, y).predict(new), dtype=np.float64)
     scale = X.std(axis=0)
     moves = scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0)
     place = lambda some: ((some - X.mean(axis=0)) / np.where(moves, scale, 1.0))[:, moves]  # noqa: E731
     Z, mean = place(X), y.mean()
-    cut = int(0.8 * len(y))  # the penalty that is best on the last fifth
+    cut = int(0.8 * len(y))  # choose the penalty on the last fifth
     losses = [np.mean((Z[cut:] @ _ridge(Z[:cut], y[:cut] - mean, p) + mean - y[cut:]) ** 2) for p in PENALTIES]
     return place(new) @ _ridge(Z, y - mean, PENALTIES[int(np.argmin(losses))]) + mean
 

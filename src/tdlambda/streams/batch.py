@@ -29,22 +29,22 @@ class Batch:
     _rows: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return len(next(iter(self.columns.values()))) if self.columns else 0
 
     @property
     def names(self) -> list[Name]:
-        """Of the columns."""
+        """Names of the columns."""
         return list(self.columns)
 
     def require(self, name: Any, what: str) -> Array:
-        """Return a column; raise an error that suggests the nearest name."""
+        """A column; ValueError, with a suggestion, if it does not exist."""
         if isinstance(name, Hashable) and name in self.columns:
             return self.columns[name]
         raise ValueError(f"{what}: there is no column {name!r}{nearest(name, self.names)}")
 
     def numbers(self, name: Any, what: str) -> Floats:
-        """Return a column of numbers; missing values are NaN."""
+        """A column of numbers; missing values are NaN."""
         column = self.require(name, what)
         if column.dtype != object:
             return column
@@ -52,19 +52,19 @@ class Batch:
         raise ValueError(f"{what}: column {name!r} must be numbers; got {column[row]!r} (row {self.first + row})")
 
     def row(self, i: int) -> Any:
-        """Return one row for the user's functions: a dict, or an array if rows are arrays."""
+        """One row for the user's functions: a dict, or an array if rows are arrays."""
         if i not in self._rows:
             values = {name: column[i] for name, column in self.columns.items()}
             self._rows[i] = np.array(list(values.values())) if self.plain else values
         return self._rows[i]
 
     def part(self, begin: int, end: int) -> Batch:
-        """Rows from `begin` to before `end`."""
+        """Rows `begin` to `end`, without `end`."""
         columns = {name: column[begin:end] for name, column in self.columns.items()}
         return Batch(columns, self.times, self.first + begin, self.plain)
 
     def after(self, last: Batch | None) -> Batch:
-        """Return these rows preceded by the last earlier row."""
+        """These rows, preceded by the `last` row before them."""
         if last is None:
             return self
         columns = {name: np.concatenate([last.columns[name], self.columns[name]]) for name in last.columns}
@@ -78,14 +78,14 @@ class Schema:
         self.kinds = kinds or {}
 
     def fitted(self, batch: Batch) -> Schema:
-        """Return the schema updated with these rows; raise an error if their columns differ from earlier ones."""
+        """The schema updated with these rows; ValueError if their columns differ from earlier ones."""
         if len(batch) == 1 and self._plainly(batch):
             return self
         found = {name: _kind(batch, name) for name in batch.columns}
         kinds = self.kinds or found
         lost, new = [name for name in kinds if name not in found], [name for name in found if name not in kinds]
         if lost or new:
-            said = [f"{', '.join(map(repr, lost))} gone"] * bool(lost)
+            said = [f"{', '.join(map(repr, lost))} missing"] * bool(lost)
             said += [f"{', '.join(map(repr, new))} new"] * bool(new)
             raise ValueError(f"the columns change at row {batch.first}: {'; '.join(said)}")
         for name, kind in found.items():
@@ -101,7 +101,7 @@ class Schema:
         return Schema({name: kind or found[name] for name, kind in kinds.items()})
 
     def _plainly(self, batch: Batch) -> bool:
-        """Whether a row is numbers where numbers are known to be, which is quickly seen."""
+        """Whether all columns are known to be numbers and this row has only numbers: a fast check."""
         columns = batch.columns
         same = len(columns) == len(self.kinds) and not batch.times
         return same and all(
@@ -117,22 +117,22 @@ def _kind(batch: Batch, name: Name) -> str | None:
 
 
 def nearest(name: Any, names: list[Name]) -> str:
-    """Return a suggestion, or the available names."""
+    """The end of a message about an unknown column: the closest name, or all names."""
     words = [str(known) for known in names]
     close = get_close_matches(str(name), words, 1, 0.6)
     if close:
         return f" (did you mean {close[0]!r}?)"
     listed = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
-    return f"; there are {listed}" if words else "; there is none"
+    return f"; the columns are {listed}" if words else "; the rows have no columns"
 
 
 def from_row(row: Any, first: int) -> Batch:
-    """Return a batch of one row, a dict of values or an array."""
+    """A batch of one row, a dict of values or an array."""
     return from_rows([row], first)
 
 
 def from_rows(rows: list[Any], first: int) -> Batch:
-    """Return a batch of rows that are all dicts or all arrays."""
+    """A batch of rows that are all dicts or all arrays."""
     if isinstance(rows[0], Mapping):
         names = list(rows[0])
         for i, row in enumerate(rows):
@@ -153,12 +153,12 @@ def from_rows(rows: list[Any], first: int) -> Batch:
                 raise ValueError(f"row {first + i} must be a dict or an array of numbers; got {row!r}") from None
         sizes = [np.size(row) for row in rows]
         i = next(i for i, size in enumerate(sizes) if size != sizes[0])
-        raise ValueError(f"row {first + i} has {sizes[i]} numbers, the rows before it have {sizes[0]}") from None
+        raise ValueError(f"row {first + i} has {sizes[i]} numbers, but the rows before it have {sizes[0]}") from None
     return from_matrix(matrix, first)
 
 
 def from_matrix(matrix: Array, first: int) -> Batch:
-    """Return a batch from a NumPy array [row, column]."""
+    """A batch from a NumPy array [row, column]."""
     return Batch({k: np.ascontiguousarray(matrix[:, k]) for k in range(matrix.shape[1])}, frozenset(), first, True)
 
 
@@ -178,13 +178,13 @@ def values(given: list[Any], name: Name, first: int) -> tuple[Array, bool]:
         if odd_one < 0:
             return text, False
         row, odd = odd_one, text[odd_one]
-    elif any(isinstance(value, str) for value in found):  # numbers, and text where one belongs
+    elif any(isinstance(value, str) for value in found):  # numbers with some text among them
         row, odd = next((i, v) for i, v in enumerate(text) if isinstance(v, str))
-    raise ValueError(f"column {name!r}, row {first + row}: it must be a number; got {odd!r}")
+    raise ValueError(f"column {name!r}, row {first + row}: the value must be a number; got {odd!r}")
 
 
 def _odd_text(text: Array) -> int:
-    """Return the index of the first text that is not a number in a column of numbers; otherwise -1."""
+    """The index of the first text that is not a number, if most of the column reads as numbers; otherwise -1."""
     said = [(i, value) for i, value in enumerate(text) if value is not None]
     odd = [i for i, value in said if not _reads_as_number(value)]
     return odd[0] if 0 < len(odd) < 0.5 * len(said) else -1
@@ -199,7 +199,7 @@ def _reads_as_number(text: str) -> bool:
 
 
 def seconds(value: Any) -> float:
-    """Return a date in seconds since 1970; without a time zone it is taken as UTC."""
+    """A date in seconds since 1970; without a time zone it is taken as UTC."""
     if isinstance(value, np.datetime64):
         return float(value.astype("datetime64[us]").astype(np.int64)) / 1e6
     if value.tzinfo is not None:

@@ -32,17 +32,17 @@ class Steps:
     awake: Bools
 
     def __len__(self) -> int:
-        """Transitions."""
+        """The number of transitions."""
         return self.at.size
 
     def one(self, t: int) -> Steps:
-        """One of them."""
+        """Transition `t` alone."""
         part: dict[str, Any] = {name: None if array is None else array[t : t + 1] for name, array in vars(self).items()}
         return Steps(**part)
 
 
 class Team:
-    """Lanes of one block: questions `where` that have skipped the same steps."""
+    """Lanes of one block: the questions `where`, which have skipped the same steps."""
 
     def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
         self.where = where
@@ -59,11 +59,11 @@ class Team:
 
     @property
     def order(self) -> Ints:
-        """The live features."""
+        """Indices of the live features."""
         return self.block.order[: int(self.block.state["n_live"][0])].copy()
 
     def reset(self) -> None:
-        """Forget the traces."""
+        """Reset the traces."""
         self.block.reset()
 
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
@@ -91,7 +91,7 @@ class Team:
         return lost
 
     def _take(self, column: Floats, rows: Ints) -> Floats:
-        """Its lanes' part of numbers [transition, question]; lanes that only fill a line get the last one's."""
+        """The columns of this team's lanes from [transition, question]; padding lanes repeat the last one."""
         n, first = len(self.where), self.where[0]
         out = np.empty((rows.size, self.block.N.shape[1]))
         mine = slice(first, first + n) if self.where[-1] - first == n - 1 else self.where
@@ -110,7 +110,7 @@ class Team:
         return found
 
     def learner(self, q: int) -> Any:
-        """Return a copy of one question's learner."""
+        """A copy of one question's learner."""
         return self.block.learner(self.where.index(q))
 
     def split(self, kinds: list[list[int]]) -> list[Team]:
@@ -138,7 +138,7 @@ class Crew:
         return _again, (self.encoder, learners, teams, self.asleep.copy())
 
     def learner(self, q: int) -> Learner:
-        """Return one question's learner: itself, or a copy of its lane."""
+        """One question's learner: itself, or a copy of its lane."""
         for team in self.teams:
             if q in team.where:
                 found: Learner = team.learner(q)
@@ -146,7 +146,7 @@ class Crew:
         return self.alone[q]
 
     def predict(self, obs: Any) -> Floats:
-        """Return every question's prediction at one observation."""
+        """Every question's prediction at one observation."""
         found = np.empty(self.n)
         if self.teams:
             index, value = self.encoder.encode(obs)
@@ -157,7 +157,7 @@ class Crew:
         return found
 
     def predict_many(self, X: Array) -> Floats:
-        """Return every question's predictions [observation, question]."""
+        """Every question's predictions [observation, question]."""
         found = np.empty((len(X), self.n))
         if self.teams:
             index, value = self.encoder.encode_batch(X)
@@ -193,7 +193,7 @@ class Crew:
         return lost
 
     def _one(self, X: Array, s: Steps) -> list[int]:
-        """One transition for the learners that run as themselves."""
+        """Learn from one transition with the learners that run alone; return the questions that diverged."""
         t, lost = int(s.at[0]), []
         x, y = (X[t], X[t + 1]) if X.ndim > 1 else (int(X[t]), int(X[t + 1]))
         reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
@@ -216,13 +216,13 @@ class Crew:
         return lost
 
     def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
-        """The transitions of one question, and before which of them its traces begin anew."""
+        """The transitions of one question, and before which of them its traces are reset."""
         awake = s.awake[:, q]
         rows = np.flatnonzero(awake)
         slept = np.append(self.asleep[q], ~awake)[:-1]
         if rows.size == len(s):
             return rows, s.cut | slept
-        # cut, or asleep, anywhere since the last transition it saw
+        # whether any step since its last transition was cut or skipped
         since = np.concatenate([[0], np.cumsum(s.cut | slept)])
         before = np.concatenate([[0], rows[:-1] + 1]) if rows.size else rows
         return rows, since[rows + 1] > since[before]
@@ -239,9 +239,9 @@ class Crew:
 
 
 def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool:
-    """Let a learner learn by itself; whether it goes on."""
+    """Learn with a learner that runs alone; return whether it has not diverged."""
     if getattr(one, "diverged_at", None) is not None:
-        return True  # said before
+        return True  # reported before
     try:
         behavior = s.behavior is not None and getattr(one, "correction", None) is not None
         starts = np.flatnonzero(cut)
@@ -266,7 +266,7 @@ def _again(encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int
 
 
 def _between(X: Array, at: Ints) -> tuple[Array, Array]:
-    """The rows `at` and those after them; without a copy where they follow each other."""
+    """The rows `at` and the rows after them; without a copy if `at` is contiguous."""
     if at[-1] - at[0] == at.size - 1:
         return X[at[0] : at[-1] + 1], X[at[0] + 1 : at[-1] + 2]
     return X[at], X[at + 1]

@@ -51,11 +51,12 @@ def prequential(
     tolerance
         Share of a return that may be missing, in (0, 1).
     period
-        Season length in rows, for the seasonal baseline. Default, with dates: a day, or a year for daily rows.
+        Season length in rows, at least 2, for the seasonal baseline. Default, with dates: a day, or a year for daily
+        rows.
     baselines
         Names of baselines; None uses all that are available ("gradient boosting" needs scikit-learn).
     level
-        Coverage of the intervals of a Horde with `variance=True`, in (0, 1).
+        Nominal coverage of the intervals of a Horde with `variance=True`, in [0, 1].
     chunk, progress
         As in `Horde.learn`.
 
@@ -77,7 +78,7 @@ def prequential(
     for _ in horde._reading(data, chunk, 0, progress, seen.record):
         pass
     if not seen.at:
-        raise ValueError(f"data: {horde.rows - first} rows, of which no two follow each other")
+        raise ValueError(f"data must have at least two consecutive rows; got {horde.rows - first} rows, none consecutive")
     return seen.result(tolerance, _period(period, seen.every), baselines, fraction(level, "level"))
 
 
@@ -118,7 +119,7 @@ class _Seen:
             self.samples, self.stride = self.samples[1::2], 2 * self.stride
 
     def result(self, tolerance: float, period: int | None, names: Any, level: float) -> Prequential:
-        """Return the scores of every question."""
+        """The scores of every question."""
         v, after, reward, gamma, rho, ended, cut, awake = (np.array(part) for part in zip(*self.rows, strict=True))
         X, at = np.array(self.X), np.array(self.at, dtype=np.int64)
         front = self.horde._at_work("prequential").front
@@ -147,7 +148,7 @@ class _Seen:
 
 @dataclass
 class Prequential:
-    """The scores of all questions; it prints as a table. `result["flow"]` has the scores of one question."""
+    """The scores of all questions, printed as a table. `result["flow"]` has the scores of one question."""
 
     questions: dict[str, Scored]
     period: int | None
@@ -155,32 +156,32 @@ class Prequential:
     title: str
 
     def __getitem__(self, name: str) -> Scored:
-        """Return the scores of one question."""
+        """The scores of one question."""
         return self.questions[name]
 
     def __str__(self) -> str:
-        """Return a table of early and late R², RMSE, bias and calibration, with the baselines."""
+        """A table of early and late R², RMSE, bias and calibration slope, with the baselines."""
         lines = [f"{'':28} {'early R²':>9} {'late R²':>9} {'95 %':>17} {'RMSE':>9} {'bias':>9} {'slope':>6}"]
         for name, s in self.questions.items():
             low, high = s.interval()["r2"] if s.known.any() else (np.nan, np.nan)
             lines.append(_line(name, s.early, s.late, f"{low:7.3f} to {high:5.3f}" if np.isfinite(low) else ""))
             early = s.rivals_early
             lines += [_line(f"  {rival}", early[rival], late, "") for rival, late in s.rivals.items()]
-            held = f", {s.level:.0%} interval held {s.coverage:.0%}" if np.isfinite(s.coverage) else ""
+            held = f", {s.level:.0%} interval covers {s.coverage:.0%}" if np.isfinite(s.coverage) else ""
             lines.append(f"  Bellman error {s.bellman:.4g}{held}")
             lines += [f"  {remark}" for remark in s.remarks()]
         lines += [f"alarm: {alarm}" for alarm in self.alarms[:10]]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
+        """The scores as plain data, for JSON."""
         return {
             "questions": {name: s.to_dict() for name, s in self.questions.items()}, "period": self.period,
             "alarms": [vars(alarm) for alarm in self.alarms],
         }  # fmt: skip
 
     def plot(self, name: str | None = None) -> Any:
-        """Return an Altair chart of one question (default: the first): predictions, returns, errors, weights."""
+        """An Altair chart of one question (default: the first): predictions, returns, errors, weights."""
         need("charts", "charts")
         from tdlambda.charts.prequential import chart
 
@@ -194,7 +195,7 @@ class Prequential:
         Path(path).write_text(page(self), encoding="utf-8")
 
     def to_json(self) -> str:
-        """Return JSON text; numbers that are not finite become null."""
+        """The scores as JSON text; numbers that are not finite become null."""
         return json.dumps(_finite(self.to_dict()), ensure_ascii=False, indent=2, allow_nan=False)
 
 
@@ -212,7 +213,7 @@ def _finite(value: Any) -> Any:
 
 
 def _period(given: int | None, every: float | None) -> int | None:
-    """Return the number of rows in a day, or of days in a year."""
+    """The season length in rows: a day, or a year for daily rows; None if unknown."""
     if given is not None or every is None:
         return given
     day = round(86400 / every)

@@ -29,7 +29,7 @@ class Following:
                 rows.require(name, what)
 
     def every(self, rows: Batch) -> float | None:
-        """Return the usual time between rows, if there are dates."""
+        """The median time between rows, in seconds, if there are dates."""
         if self.time is None or self.time not in rows.times:
             return None
         apart = np.diff(rows.columns[self.time])
@@ -37,7 +37,7 @@ class Following:
         return float(np.median(apart)) if apart.size else None
 
     def breaks(self, rows: Batch) -> tuple[Bools, Bools]:
-        """Return which rows do not follow the previous one, and which rows end an episode."""
+        """Which rows do not follow the previous one, and which rows end an episode."""
         fresh, ended = np.zeros((2, len(rows)), dtype=bool)
         fresh[0] = True
         if self.by is not None:
@@ -62,7 +62,7 @@ class Following:
                 raise ValueError(
                     f"time: column {self.time!r} goes backwards at row {rows.first + i + 1}, "
                     f"from {_moment(rows, self.time, i)} to {_moment(rows, self.time, i + 1)}; "
-                    "sort the rows, or tell streams apart with by="
+                    "sort the rows, or name the column that identifies the stream with by="
                 )
             if self.gap is not None:
                 fresh[1:] |= apart > self.gap
@@ -78,7 +78,7 @@ class Groups:
         self.last: Any = None
 
     def check(self, batch: Batch) -> None:
-        """Raise an error if a group reappears."""
+        """Raise ValueError if a group reappears."""
         if self.by is None:
             return
         group = batch.require(self.by, "by")
@@ -89,8 +89,8 @@ class Groups:
             if group[i] in self.seen:
                 back = group[i : i + 1].tolist()[0]
                 raise ValueError(
-                    f"by: {back!r} comes back at row {batch.first + int(i)}; the rows of each must follow each "
-                    f"other: sort by {self.by!r} first, then by time"
+                    f"by: {back!r} reappears at row {batch.first + int(i)}; the rows of a stream must be contiguous: "
+                    f"sort by {self.by!r} first, then by time"
                 )
             self.seen.add(group[i])
         self.last = group[-1]

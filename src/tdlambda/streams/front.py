@@ -27,14 +27,14 @@ from tdlambda.learners.base import Array
 from tdlambda.streams.batch import Batch
 
 FEW = 64
-"""Up to so many features, categories and tiles are written out as vectors."""
+"""Up to this many features, categories and tiles are encoded as dense vectors."""
 LARGEST = 1e150
-"""The square of a larger reading is not finite."""
+"""Bound on readings, so that squares and sums of squares stay finite."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
-    "change": "its level or unit has changed; its scale was learned anew",
-    "diverged": "the learner diverged and learns no more",
+    "change": "its level or unit has changed; its scale is estimated again",
+    "diverged": "the learner diverged and has stopped learning",
 }
 
 
@@ -47,14 +47,14 @@ class Alarm:
     kind: str
 
     def __str__(self) -> str:
-        """A sentence."""
+        """The anomaly as a phrase, with its row and name."""
         return f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}"
 
 
 class Front:
     """The encoder of a Horde, shared by all questions, with its state: last readings, means, categories.
 
-    With `as_is`, numbers of `Columns` are passed unscaled to learners that scale by themselves.
+    With `as_is`, numbers of `Columns` are passed unscaled, to learners that scale their inputs themselves.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Front:
             self.dense = self.as_is = False
             return
         if f.size == 0:
-            raise ValueError("features: there is none; give Columns at least one term")
+            raise ValueError("features must not be empty; give Columns at least one term")
         cycles = [term for term in self.terms if isinstance(term, Cycle)]
         self.names += [name for term in cycles for name in term.names] + ["constant"] * f.constant
         sparse = [term for term in self.terms if isinstance(term, Category | Tiles)]
@@ -114,11 +114,11 @@ class Front:
     # ---- encoding ---------------------------------------------------------------------------------------------
 
     def read(self, rows: Batch) -> Floats:
-        """Return the readings [row, column]; raise an error if they cannot be encoded, before any state changes."""
+        """The readings [row, column]; ValueError if they cannot be encoded, before any state changes."""
         raw = np.empty((len(rows), len(self.columns)))
         for c, name in enumerate(self.columns):
             raw[:, c] = rows.numbers(name, "features")
-        if not np.abs(raw).max(initial=0.0) < LARGEST:  # nor where one is NaN
+        if not np.abs(raw).max(initial=0.0) < LARGEST:  # also true if one is NaN
             bad = np.abs(raw) >= LARGEST
             if self.missing == "refuse":
                 bad |= np.isnan(raw) & self.needed
@@ -141,10 +141,10 @@ class Front:
         for name in [*self.columns, *categories]:
             column = rows.require(name, "features")
             if all(v is None for v in column) if column.dtype == object else bool(np.isnan(column).all()):
-                raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave it out")
+                raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave the column out")
 
     def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
-        """Return observations for learners [row, …] and the anomalies, and update the state."""
+        """Update the state; return observations for learners [row, …] and the anomalies."""
         n = len(rows)
         tiled = any(isinstance(term, Tiles) for term in self.terms)
         out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals) if tiled else 0))
@@ -199,11 +199,11 @@ class Front:
         return plain(np.column_stack([*indices, *values]), np.float64)
 
     def _encoded(self, obs: Floats) -> Array:
-        """Observations of an encoder of the user's, encoded once."""
+        """Observations for a user's own encoder, encoded once."""
         f = self.features
         assert isinstance(f, Encoder)
         if np.isnan(obs.sum()):
-            for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading is the last one again
+            for i, c in zip(*np.nonzero(np.isnan(obs)), strict=True):  # a missing reading repeats the last one
                 obs[i, c] = obs[i - 1, c] if i else self.held[c]
         self.held = obs[-1].copy()
         if isinstance(f, OneHot):
@@ -213,7 +213,7 @@ class Front:
         return plain(np.column_stack(f.encode_batch(obs)), np.float64)
 
     def scale(self) -> Floats:
-        """Return the standard deviation of each feature that comes from a signal; 1 for the others."""
+        """The standard deviation of each feature that comes from a signal; 1 for the others."""
         size = np.ones(len(self.names))
         if self.as_is:
             size[: self.feature_of.size] = np.sqrt(self.state[self.feature_of, running.SQUARE])
@@ -224,39 +224,39 @@ class Front:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return the state as arrays, without the categories."""
+        """The state as arrays, without the categories."""
         return {"history": self.history, "place": self.place, "signals": self.state, "held": self.held}
 
     def restore(self, arrays: dict[str, Array], values: list[list[Any]]) -> None:
-        """Restore such arrays and the known categories."""
+        """Restore the state from such arrays and the known categories."""
         for name, own in self.arrays().items():
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
-                raise ValueError(f"its array {name!r} does not fit these features")
+                raise ValueError(f"its array {name!r} does not match the features")
         self.history, self.place, self.state = arrays["history"], arrays["place"], arrays["signals"]
         self.held = arrays["held"]
         if not (0 <= self.place[0] < len(self.history) and 0 <= self.place[1] <= len(self.history)):
-            raise ValueError("its place in the last readings cannot be")
+            raise ValueError("its position in the history of readings is out of range")
         self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
 
     def snapshot(self) -> tuple[Any, ...]:
-        """Return a copy of the state that encoding changes."""
+        """A copy of the state that encoding changes."""
         arrays = {name: array.copy() for name, array in self.arrays().items()}
         return arrays, [list(known) for known in self.values.values()]
 
 
 def refuse_missing(name: Name, row: int) -> None:
-    """Say where a value is missing and what can be done."""
+    """Raise ValueError that says where a value is missing, and what can be done."""
     raise ValueError(
-        f'column {name!r}, row {row}: the value is missing; missing="hold" keeps the last one, missing="mask" takes '
-        "the mean, or drop such rows"
+        f'column {name!r}, row {row}: the value is missing; use missing="hold" to repeat the last one or '
+        'missing="mask" to use the mean, or drop such rows'
     )
 
 
 def _refuse(name: Name, row: int, value: float) -> None:
     if np.isnan(value):
         refuse_missing(name, row)
-    raise ValueError(f"column {name!r}, row {row}: the value must be finite, and below 1e150; got {value}")
+    raise ValueError(f"column {name!r}, row {row}: the absolute value must be finite and below 1e150; got {value}")
 
 
 def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -27,11 +27,11 @@ from tdlambda.streams.reading import batches, length
 
 CHUNK = 10_000
 AT_ONCE = 2**19
-"""Rows × questions learned at a time, so that their numbers stay in the cache."""
+"""Rows × questions learned at a time, so that their data stay in the cache."""
 LOOKED_AT = 100
-"""Number of rows from which features are chosen."""
+"""Number of first rows from which features are chosen."""
 Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
-"""Called with each transition before its update: rows, observations, transitions, index, predictions at both ends."""
+"""Called for each transition before its update: rows, observations, transitions, index, predictions at both ends."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Work:
     """Learners of the variances of the returns."""
 
     def deviation(self, obs: Any) -> Floats:
-        """Return the standard deviation of every return at one observation."""
+        """The standard deviation of every return at one observation."""
         assert self.spread is not None
         return np.sqrt(np.maximum(self.spread.predict(obs), 0.0))
 
@@ -72,8 +72,8 @@ class Horde:
     time
         Column of dates or numbers, non-decreasing. Default: the only column of dates, if there is exactly one.
     gap
-        Largest distance between consecutive rows, as a number (seconds for dates) or a timedelta. Across a larger gap,
-        traces are reset.
+        Largest distance between consecutive rows: a positive number (in seconds for dates) or a timedelta. Across a
+        larger gap, traces are reset.
     terminated
         Column that is true at a row that ends an episode; γ is 0 on entering that row.
     missing
@@ -111,7 +111,7 @@ class Horde:
         variance: bool = False,
     ) -> None:
         if features is not None and not isinstance(features, Columns | Encoder):
-            raise TypeError(f"features must be td.features.Columns(…), an encoder, or None; got {features!r}")
+            raise TypeError(f"features must be td.features.Columns, an encoder or None; got {features!r}")
         self.questions = named(questions)
         self._makers = makers(learner, self.questions)
         self._asker = Asker(self.questions)
@@ -129,7 +129,7 @@ class Horde:
         self._last: Batch | None = None
         self._obs: Array | None = None
         self._fresh, self._begun = True, True
-        """Whether the next row does not follow the last one; and whether the last one followed none."""
+        """Whether the next row starts a new stretch, and whether the last row did."""
 
     # ---- what a user calls ------------------------------------------------------------------------------------
 
@@ -150,9 +150,10 @@ class Horde:
             A frame of pandas, Polars, PyArrow or any library that Narwhals supports; a dict of columns; a NumPy array;
             a path; an iterator of dicts, arrays or frames.
         chunk
-            Rows held in memory at a time; it does not affect the result.
+            Number of rows held in memory at a time, at least 1; it does not affect the result.
         skip
-            Rows to skip: `horde.learn(path, skip=horde.rows)` continues where a saved Horde stopped.
+            Number of rows to skip, at least 0: `horde.learn(path, skip=horde.rows)` continues where a saved Horde
+            stopped.
         save
             File to save to after every chunk.
         progress
@@ -168,7 +169,7 @@ class Horde:
         self._take(from_row(row, self.rows))
 
     def predict(self, row: Any = None) -> dict[str, Any]:
-        """Return the predictions by name: at the last row, at a possible next row, or at each row of a frame."""
+        """The predictions by name: at the last row, at a possible next row, or at each row of a frame."""
         if row is not None:
             X, one = self._peek(row)
             crew = self._at_work("predict").crew
@@ -178,7 +179,7 @@ class Horde:
         return dict(zip(self.questions, self._at_work("predict").crew.predict(self._here).tolist(), strict=True))
 
     def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """Return, for each question, an interval that contains its return with this probability.
+        """For each question, an interval that contains its return with probability `level`, in [0, 1].
 
         The interval assumes a normal distribution. The variance of the return is learned from the TD errors δ,
         E[Σ γ^2k δ²] (Sherstan et al. 2018). This is correct if the features are a Markov state, and too small if
@@ -186,7 +187,7 @@ class Horde:
         """
         work = self._at_work("interval")
         if work.spread is None:
-            raise ValueError("interval: needs td.Horde(…, variance=True)")
+            raise ValueError("interval: the variance was not learned; use td.Horde(…, variance=True)")
         from scipy.stats import norm
 
         half = float(norm.ppf(0.5 + fraction(level, "level") / 2)) * work.deviation(self._here)
@@ -210,7 +211,7 @@ class Horde:
         return self._at_work("feature_names").front.names
 
     def importance(self) -> dict[str, dict[str, float]]:
-        """Return, for each question, how much one standard deviation of each feature changes the prediction.
+        """For each question, how much one standard deviation of each feature changes the prediction.
 
         Features are sorted by importance, largest first.
         """
@@ -239,7 +240,7 @@ class Horde:
         return self._obs[-1] if self._obs.ndim > 1 else int(self._obs[-1])
 
     def __repr__(self) -> str:
-        """Return a one-line summary."""
+        """A one-line summary."""
         q = len(self.questions)
         size = "" if self._work is None else f"{self._work.front.encoder.size} features, "
         return f"<Horde of {q} question{'s' * (q != 1)}, {size}{self.rows:,} rows>"
@@ -249,10 +250,10 @@ class Horde:
     def _reading(
         self, data: Any, chunk: int, skip: int, progress: bool | None, record: Record | None = None
     ) -> Iterator[int]:
-        """Learn from rows, chunk by chunk; the rows so far."""
+        """Learn from rows, chunk by chunk; yield the number of rows so far."""
         chunk, skip = integer(chunk, "chunk", 1), integer(skip, "skip", 0)
         if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
-            raise TypeError("data: a dict must hold columns; for one row, use update(row)")
+            raise TypeError("data: a dict must contain columns; for one row, use update(row)")
         read, groups = 0, Groups(self._following.by)
         with shown(length(data), progress) as bar:
             for batch in joined(batches(data, chunk, self.rows - skip), 0 if self._work else skip + LOOKED_AT):
@@ -270,12 +271,12 @@ class Horde:
                     yield self.rows
 
     def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:
-        """Learn from the steps to these rows; everything that can fail comes before any change of state."""
+        """Learn from the steps to these rows; everything that can fail comes before the state changes."""
         schema = schema or self._schema.fitted(batch)
         work = self._work or self._ready or self._begin(batch)
         raw = work.front.read(batch)
         rows = batch.after(self._last)
-        new = len(rows) - len(batch)  # the place of the first new row
+        new = len(rows) - len(batch)  # index of the first new row
         fresh, ended = work.following.breaks(rows)
         fresh[new] |= self._fresh
         at = np.flatnonzero(~fresh[1:])
@@ -339,7 +340,7 @@ class Horde:
         name = list(self.questions)[q]
         raise ValueError(
             f"question {name!r}: its cumulant, gamma or rho is missing at row {rows.first + int(at[t]) + 1}; "
-            'missing="hold" or "mask" lets it sleep there, or drop such rows'
+            'use missing="hold" or "mask" to skip such steps, or drop such rows'
         )
 
     def _lose(self, lost: list[int], rows: Batch) -> None:
@@ -350,7 +351,7 @@ class Horde:
         self.alarms = [*self.alarms, *alarms][-1000:] if alarms else self.alarms
 
     def _peek(self, row: Any) -> tuple[Array, bool]:
-        """Return observations of possible next rows, and whether it is a single row; no state changes."""
+        """Observations of possible next rows, and whether there is a single row; the state does not change."""
         front, last, X = self._at_work("predict").front, self._last, []
         one = isinstance(row, Mapping) and all(np.ndim(value) == 0 for value in row.values())
         one = one or (not isinstance(row, Mapping) and np.ndim(row) == 1 and not hasattr(row, "columns"))
@@ -368,7 +369,7 @@ class Horde:
 
     def _at_work(self, what: str) -> Work:
         if self._work is None:
-            raise ValueError(f"{what}: there is no learner before the first row; call update or learn first")
+            raise ValueError(f"{what}: the Horde has not seen a row yet; call learn or update first")
         return self._work
 
 

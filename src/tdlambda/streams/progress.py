@@ -13,7 +13,7 @@ LONG = 100_000
 
 @contextmanager
 def shown(total: int | None, progress: bool | None) -> Iterator[Callable[[int], None]]:
-    """A function to tell how many rows are done; the bar is on standard error."""
+    """Show a bar on standard error; yield a function to call with the number of rows done."""
     if not bar_wanted(progress, total is None or total >= LONG):
         yield lambda rows: None  # noqa: ARG005
         return

@@ -44,11 +44,12 @@ class Question:
         Importance-sampling ratio π(a|s)/b(a|s) ≥ 0 of the action taken at a row: a number, a column, or a function of
         the row.
     target, behavior
-        Instead of ρ: the probabilities π(a|s) and b(a|s) of that action, each a number, a column, or a function.
+        Instead of ρ: the probabilities π(a|s) in [0, 1] and b(a|s) in (0, 1] of that action, each a number, a column,
+        or a function of the row.
     terminal
         Terminal pseudo-reward z, weighted by 1 - γ on entering a row: a number, a column, or a function of the row.
     average
-        Predict Σ (1 - γ) c, the mean over the horizon in the unit of c, instead of the sum.
+        Predict Σ (1 - γ) c, a mean over the horizon in the unit of c, instead of the sum.
 
     Examples
     --------
@@ -75,15 +76,15 @@ class Question:
         if isinstance(self.cumulant, bool) or not (isinstance(self.cumulant, str | int) or callable(self.cumulant)):
             raise TypeError(f"cumulant must be a column or a function of a row and the next row; got {self.cumulant!r}")
         if (self.gamma is None) == (self.horizon is None):
-            raise ValueError(f"give gamma or horizon, one of them; got gamma={self.gamma!r}, horizon={self.horizon!r}")
+            raise ValueError(f"give either gamma or horizon; got gamma={self.gamma!r}, horizon={self.horizon!r}")
         if self.horizon is not None and not (1 <= number(self.horizon, "horizon") < np.inf):
             raise ValueError(f"horizon must be at least 1 step and finite; got {self.horizon}")
         if is_number(self.gamma):
             fraction(self.gamma, "gamma")
         if (self.target is None) != (self.behavior is None):
-            raise ValueError("target and behavior: ρ needs both probabilities")
+            raise ValueError("target and behavior must be given together, because ρ = target / behavior")
         if self.rho is not None and self.target is not None:
-            raise ValueError("rho: give ρ, or target and behavior, not both")
+            raise ValueError("give either rho, or target and behavior; got all of them")
         for name in ("rho", "target", "behavior"):
             if is_number(value := getattr(self, name)):
                 not_negative(value, name)
@@ -106,12 +107,12 @@ class Question:
         return {name: value for name, value in given.items() if value is not None and value is not False}
 
     def __repr__(self) -> str:
-        """Return the call that builds this question."""
+        """The call that builds this question."""
         cumulant, *rest = self.get_params().items()
         return f"Question({', '.join([repr(cumulant[1]), *(f'{name}={value!r}' for name, value in rest)])})"
 
     def ask(self, name: str, rows: Batch, at: Ints) -> Asked:
-        """Return reward, γ and ρ of the transitions from each row in `at` to the row after it."""
+        """Reward, γ and ρ of the transitions from each row in `at` to the row after it."""
         after = at + 1
         read = lambda what, source, where: _read(name, what, source, rows, where)  # noqa: E731
         if callable(self.cumulant):
@@ -146,7 +147,7 @@ def is_number(source: Any) -> bool:
 
 
 def _read(name: str, what: str, source: Any, rows: Batch, at: Ints) -> Floats:
-    """Read a source at some rows."""
+    """The values of a source at some rows."""
     if is_number(source):
         return np.full(at.size, float(source))
     if callable(source):
@@ -155,7 +156,7 @@ def _read(name: str, what: str, source: Any, rows: Batch, at: Ints) -> Floats:
 
 
 def _called(name: str, what: str, function: Callable[[int], Any], rows: Batch, at: Ints) -> Floats:
-    """Call a function at some rows; None means missing."""
+    """The values of a function at some rows; None means missing."""
     found = np.empty(at.size)
     for k, i in enumerate(at):
         try:
@@ -163,14 +164,14 @@ def _called(name: str, what: str, function: Callable[[int], Any], rows: Batch, a
             found[k] = np.nan if value is None else number(value, what)
         except Exception as error:
             raise ValueError(
-                f"question {name!r}: its {what} failed at row {rows.first + int(i)}, {type(error).__name__}: {error}; "
-                "nothing was learned from these rows"
+                f"question {name!r}: its {what} failed at row {rows.first + int(i)} with "
+                f"{type(error).__name__}: {error}; nothing was learned from these rows"
             ) from error
     return found
 
 
 def _within(name: str, what: str, values: Floats, rows: Batch, at: Ints, high: float) -> Floats:
-    """Validate the range of some values; NaN means missing."""
+    """The values, if they are in [0, high]; NaN means missing."""
     bad = (values < 0) | (values > high) | np.isinf(values)
     if bad.any():
         k = int(np.argmax(bad))

@@ -16,15 +16,15 @@ from tdlambda.learners.base import Array
 from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, values
 
 READ = 50_000
-"""Rows of a file in memory at a time."""
+"""Largest number of rows of a file in memory at a time."""
 LOOKED_AT = 1000
-"""Rows of a text file by which its columns are taken for numbers, dates or text."""
+"""Number of first rows of a text file that determine the types of its columns."""
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""What a text file may say for a missing value, in any case."""
+"""Cells of a text file that mean a missing value, in lower case."""
 
 
 def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
-    """Yield the rows of any data source in batches; a table in memory is one batch; `first` numbers its first row."""
+    """Yield the rows of any data source in batches, numbered from `first`; a table in memory is one batch."""
     source = _frames(data, chunk)
     for batch in source:
         batch.first = first
@@ -33,7 +33,7 @@ def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
 
 
 def length(data: Any) -> int | None:
-    """Return the number of rows, if it is known before reading."""
+    """The number of rows, if it is known before reading."""
     if isinstance(data, str | PathLike) and Path(data).suffix.lower() in (".parquet", ".pq"):
         need("Parquet files", "pyarrow")
         import pyarrow.parquet
@@ -63,7 +63,7 @@ def _frames(data: Any, chunk: int) -> Iterator[Batch]:
     elif hasattr(data, "__iter__"):
         yield from _rows(iter(data), chunk)
     else:
-        raise TypeError(f"data must be a data frame, an array, a path, or rows one by one; got {type(data).__name__}")
+        raise TypeError(f"data must be a data frame, an array, a path or an iterator; got {type(data).__name__}")
 
 
 def _matrix(data: Array) -> Batch:
@@ -75,10 +75,10 @@ def _matrix(data: Array) -> Batch:
 
 
 def _table(columns: dict[Any, Array]) -> Batch:
-    """A dict of arrays."""
+    """A batch from a dict of arrays."""
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if not columns or min(sizes.values()) < 0 or len(set(sizes.values())) > 1:
-        raise ValueError(f"data: a dict must hold columns of one length; got {sizes}")
+        raise ValueError(f"data: a dict must contain columns of equal length; got {sizes}")
     found = {str(name): _array(column, str(name)) for name, column in columns.items()}
     return Batch(
         {name: column for name, (column, _) in found.items()}, frozenset(n for n, (_, t) in found.items() if t)
@@ -96,9 +96,9 @@ def _array(column: Array, name: str) -> tuple[Array, bool]:
 
 
 def _frame(data: Any) -> Batch | None:
-    """A data frame of any library that Narwhals knows, or None."""
+    """A batch from a data frame of any library that Narwhals supports; None if it is not a data frame."""
     if missing("frames"):
-        if hasattr(data, "columns"):  # as all of them have
+        if hasattr(data, "columns"):  # as all data frames do
             need("data frames", "frames")
         return None
     import narwhals
@@ -144,7 +144,7 @@ def _column(series: Any, name: str) -> tuple[Array, bool]:
 
 
 def _rows(rows: Iterator[Any], chunk: int) -> Iterator[Batch]:
-    """Dicts or arrays as many at a time as `chunk`; or data frames, one by one."""
+    """Batches of `chunk` dicts or arrays; or one batch per data frame."""
     first = next(rows, None)
     if first is None:
         return
@@ -160,7 +160,7 @@ def _rows(rows: Iterator[Any], chunk: int) -> Iterator[Batch]:
         held: list[Any] = []
         try:
             held.extend(islice(source, chunk))
-        except BaseException:  # what came before a failure, or before Ctrl-C, is not lost
+        except BaseException:  # rows before a failure or Ctrl-C are not lost
             if held:
                 yield from_rows(held, 0)
             raise
@@ -198,7 +198,7 @@ class Text:
         self.kinds: dict[str, str] = {}
 
     def read(self, chunk: int) -> Iterator[Batch]:
-        """The rows, so many at a time."""
+        """Yield the rows in batches of at most `chunk`."""
         first, names, held = 0, self.names(), []
         for cells in self.lines():
             held.append(cells)
@@ -212,12 +212,12 @@ class Text:
 
     @staticmethod
     def cut(batch: Batch, chunk: int) -> Iterator[Batch]:
-        """In pieces of a chunk."""
+        """Split a batch into parts of at most `chunk` rows."""
         for begin in range(0, len(batch), chunk):
             yield batch.part(begin, begin + chunk)
 
     def names(self) -> list[str]:
-        """The header."""
+        """The column names in the header; this also detects the separator."""
         import csv
 
         with open(self.path, newline="", encoding="utf-8-sig") as file:
@@ -225,11 +225,11 @@ class Text:
             self.separator = max(",;\t", key=line.count)
             found = [name.strip() for name in next(csv.reader([line], delimiter=self.separator), [])]
         if not found or len(set(found)) < len(found):
-            raise ValueError(f"{self.path}: the first line must name its columns, each once; got {line.strip()!r}")
+            raise ValueError(f"{self.path}: the first line must contain distinct column names; got {line.strip()!r}")
         return found
 
     def lines(self) -> Iterator[list[str]]:
-        """The cells of each line after the header."""
+        """Yield the cells of each line after the header."""
         import csv
 
         with open(self.path, newline="", encoding="utf-8-sig") as file:
@@ -241,10 +241,10 @@ class Text:
                     yield cells
 
     def batch(self, names: list[str], lines: list[list[str]], first: int) -> Batch:
-        """Lines as columns."""
+        """A batch from lines of cells."""
         for i, cells in enumerate(lines):
             if len(cells) != len(names):
-                raise ValueError(f"{self.path}, row {first + i}: {len(cells)} cells, but {len(names)} columns")
+                raise ValueError(f"{self.path}, row {first + i} must have {len(names)} cells; got {len(cells)}")
         columns: dict[Name, Array] = {}
         for name, column in zip(names, zip(*lines, strict=True), strict=True):
             kind = self.kinds.setdefault(name, _kind(column[:LOOKED_AT]))
@@ -252,7 +252,7 @@ class Text:
         return Batch(columns, frozenset(name for name in names if self.kinds[name] == "date"), first)
 
     def converted(self, name: str, kind: str, cells: tuple[str, ...], first: int) -> Array:
-        """A column's cells as what the column is."""
+        """A column's cells, converted to its kind: "number", "date" or "text"."""
         if kind == "text":
             return np.array([None if cell.strip().lower() in MISSING else cell.strip() for cell in cells], dtype=object)
         convert, found = _number if kind == "number" else _date, np.empty(len(cells))
@@ -264,7 +264,8 @@ class Text:
                 found[i] = convert(cell)
             except ValueError:
                 raise ValueError(
-                    f"{self.path}: column {name!r}, row {first + i}: it must be a {kind}, as before; got {cell!r}"
+                    f"{self.path}: column {name!r}, row {first + i}: the value must be a {kind}, as in other rows; "
+                    f"got {cell!r}"
                 ) from None
         return found
 
@@ -293,7 +294,7 @@ def _date(cell: str) -> float:
 
 
 def _kind(cells: tuple[str, ...]) -> str:
-    """What most of the cells are: "number", "date" or "text"."""
+    """The kind of at least half of the cells: "number", "date" or "text"."""
     said = [cell for cell in cells if cell.strip().lower() not in MISSING]
     for kind, convert in (("number", _number), ("date", _date)):
         good = 0

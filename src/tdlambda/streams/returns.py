@@ -11,11 +11,11 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel
 
 _NONE = -1e9
-"""The logarithm of 0, for sums."""
+"""Stands for log 0 in sums, which must stay finite."""
 
 
 class Realised(NamedTuple):
-    """Of each step: the return; the step after which it is known, or the number of steps; the sum of its discounts."""
+    """For each step: its return, the step after which it is known (n if never), and the sum of its discounts."""
 
     value: Floats
     known_at: Ints
@@ -23,15 +23,15 @@ class Realised(NamedTuple):
 
     @property
     def known(self) -> Bools:
-        """Return which returns are known by this step."""
+        """Whether each return is known by the last step."""
         return self.known_at < self.value.size
 
 
 def realised(reward: Floats, gamma: Floats, ended: Bools, follows: Bools, tolerance: float) -> Realised:
-    """Σ γ…γ r of each step, exact at an episode's end, and elsewhere cut where the discounts' product is < tolerance.
+    """The return Σ γ…γ r of each step, cut off where the product of the discounts falls below `tolerance`.
 
-    `follows` says of each step whether it goes on where the one before it ended; a return across a step that does not
-    is never known, unless it was by then.
+    At the end of an episode the return is exact. `follows` says whether each step starts where the previous one ended.
+    A return that is not complete before a step that does not follow is never known.
     """
     n = reward.size
     value, horizon, left, known_at = np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, n, dtype=np.int64)
@@ -54,7 +54,7 @@ def _returns(reward: Floats, gamma: Floats, follows: Bools, value: Floats, horiz
 
 @kernel
 def _known(logs: Floats, follows: Bools, least: float, known_at: Ints, left: Floats) -> None:
-    first, total = 0, 0.0  # the product of the discounts from step `first` to this one
+    first, total = 0, 0.0  # total: log of the product of discounts, from step `first` to this one
     for j in range(logs.size):
         if not follows[j]:
             first, total = j, 0.0

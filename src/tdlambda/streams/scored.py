@@ -12,7 +12,7 @@ from tdlambda.streams.returns import Realised
 from tdlambda.streams.scoring import Fit, calibration, fit, intervals, rolling
 
 SLACK = 0.05
-"""Largest shortfall of an interval's coverage before it is reported as too narrow."""
+"""Largest shortfall of an interval's coverage that is not reported as too narrow."""
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Scored:
 
     @property
     def repeated(self) -> float:
-        """Share of the late error (G - v)² = (Σ γ^k δ)² that is not Σ γ^2k δ²; 0 if the features are a Markov state."""
+        """Share of the late error (G - v)² = (Σ γ^k δ)² beyond Σ γ^2k δ²; 0 if the features are a Markov state."""
         some = self.known & self._halves()[1]
         error = float(np.mean((self.realised.value - self.prediction)[some] ** 2)) if some.any() else 0.0
         return 1 - float(np.mean(self.squares[some])) / error if error > 0 else 0.0
@@ -115,26 +115,26 @@ class Scored:
         return calibration(self.prediction[some], self.realised.value[some])
 
     def rolling(self, name: str | None = None, windows: int = 60) -> tuple[Ints, Floats]:
-        """Return rows and the RMSE around each, of the predictions or of a baseline."""
+        """The middle rows of at most `windows` windows, and the RMSE of the predictions, or of a baseline, in each."""
         v = self.prediction if name is None else self.baselines[name]
         middle, error = rolling(v, self.realised.value, self.known, windows)
         return self.rows[np.minimum(middle.astype(np.int64), self.rows.size - 1)], error
 
     def remarks(self) -> list[str]:
-        """Return warnings about the scores."""
+        """Warnings about the scores."""
         said = []
         if self.off_policy:
-            said.append("off-policy: returns of the policy asked for were not observed; see the Bellman error")
+            said.append("off-policy: returns of the target policy are not observed; see the Bellman error")
         elif not self.known.any():
             said.append("no return is known yet: the stream is shorter than the horizon")
         elif not np.isfinite(self.interval()["r2"][0]):
-            said.append(f"returns reach {self.overlap} steps: too few independent stretches for an interval")
+            said.append(f"returns span {self.overlap} steps: the stream has too few independent blocks for an interval")
         if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:
-            why = "errors are not normal, or their variance is not learned yet"
+            why = "errors are not normal, or their variance has not been learned yet"
             if self.repeated > 0.2:
-                why = f"TD errors follow each other ({self.repeated:.0%} of the error), so the features are no state"
+                why = f"TD errors are correlated ({self.repeated:.0%} of the error); the features are no Markov state"
             said.append(
-                f"the {self.level:.0%} interval held {self.coverage:.0%} of returns, take it as too narrow: {why}"
+                f"the {self.level:.0%} interval covers {self.coverage:.0%} of the returns, so it is too narrow: {why}"
             )
         if self.baselines and self.late.n:
             best = max(self.rivals, key=lambda name: np.nan_to_num(self.rivals[name].r2, nan=-np.inf))

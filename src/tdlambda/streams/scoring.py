@@ -26,7 +26,7 @@ class Fit(NamedTuple):
 
 
 def fit(v: Floats, G: Floats) -> Fit:
-    """Score predictions v of returns G."""
+    """Scores of predictions v of returns G."""
     if G.size < 2:
         return Fit(np.nan, np.nan, np.nan, np.nan, G.size)
     error, spread = float(np.mean((v - G) ** 2)), float(np.mean((G - G.mean()) ** 2))
@@ -36,17 +36,17 @@ def fit(v: Floats, G: Floats) -> Fit:
 
 
 def intervals(v: Floats, G: Floats, length: int, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Return 95 % intervals of R² and RMSE by a moving-block bootstrap (Künsch 1989) with blocks of this length.
+    """95 % intervals of R² and RMSE by a moving-block bootstrap (Künsch 1989).
 
-    Overlapping returns are correlated, so blocks must be at least as long as a return. With fewer than five blocks the
-    limits are NaN.
+    `length` is the length of a block in steps. Overlapping returns are correlated, so it must be at least that of a
+    return. With fewer than five blocks the limits are NaN.
     """
     n = G.size
     length = max(1, length, round(n ** (1 / 3)))
     blocks = n // length
     if blocks < LEAST:
         return {"r2": (np.nan, np.nan), "rmse": (np.nan, np.nan)}
-    center = G - G.mean()  # so that squares do not cancel
+    center = G - G.mean()  # avoids cancellation in the variance
     sums = np.cumsum(np.column_stack([np.zeros(3), [(v - G) ** 2, center, center**2]]), axis=1)
     starts = np.random.default_rng(seed).integers(n - length + 1, size=(DRAWS, blocks))
     error, total, square = ((row[starts + length] - row[starts]).sum(axis=1) / (blocks * length) for row in sums)
@@ -61,13 +61,13 @@ def _limits(drawn: Floats) -> tuple[float, float]:
 
 
 def calibration(v: Floats, G: Floats, bins: int = 10) -> list[tuple[float, float, int]]:
-    """Return mean prediction, mean return and count, in bins with equally many predictions."""
+    """Mean prediction, mean return and count, in bins with equally many predictions."""
     order = np.array_split(np.argsort(v, kind="stable"), min(bins, max(1, v.size)))
     return [(float(v[some].mean()), float(G[some].mean()), some.size) for some in order if some.size]
 
 
 def rolling(v: Floats, G: Floats, known: Bools, windows: int = 60) -> tuple[Floats, Floats]:
-    """Return the middles of windows with equally many steps, and the RMSE in each; NaN if no return is known."""
+    """The middles of windows with equally many steps, and the RMSE in each; NaN if no return in it is known."""
     edges = np.linspace(0, v.size, min(windows, max(1, v.size)) + 1).astype(np.int64)
     found = np.full(edges.size - 1, np.nan)
     for k, (begin, end) in enumerate(pairwise(edges)):

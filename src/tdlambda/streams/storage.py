@@ -1,8 +1,8 @@
-"""A Horde in a file: a zip of plain arrays with a JSON header, as for learners. Nothing in a file is ever executed.
+"""Storage of a Horde: a zip of plain arrays with a JSON header, as for learners. Loading never executes anything.
 
 header.json            questions, features, rules for rows, the last row, alarms; learners of one kind together
-front.<name>.npy       what the features remember
-crew.<k>.<name>.npy    the arrays of the k-th kind of learner, one above the other
+front.<name>.npy       the state of the features
+crew.<k>.<name>.npy    the arrays of the k-th kind of learner, stacked
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _plain_question(name: str, question: Question) -> dict[str, Any]:
     for argument, value in params.items():
         if callable(value):
             raise TypeError(
-                f"question {name!r}: its {argument} is a function, which cannot be saved; make it a column of the rows"
+                f"question {name!r}: its {argument} is a function, which cannot be saved; use a column instead"
             )
     return {argument: value.item() if isinstance(value, np.generic) else value for argument, value in params.items()}
 
@@ -75,13 +75,13 @@ def _cell(value: Any) -> Any:
 
 
 def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
-    """The header of a crew; its arrays go to the others."""
+    """The header of a crew; its arrays are added to `arrays`."""
     kinds: dict[str, list[int]] = {}
     learners = [crew.learner(q) for q in range(crew.n)]
     for q, one in enumerate(learners):
         name = type(one).__name__
         if LEARNERS.get(name) is not type(one):
-            raise TypeError(f"learner: {name} must be of a registered class, a subclass of Learner with its own name")
+            raise TypeError(f"learner: {name} must be a registered class: a subclass of Learner with a unique name")
         params = {key: storage._plain(key, value) for key, value in one.get_params().items()}
         shapes = [[part, list(array.shape)] for part, array in one._state().items()]
         kinds.setdefault(json.dumps([name, params, shapes], allow_nan=False), []).append(q)
@@ -111,7 +111,7 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
         else storage._part(p["features"]["encoder"], allowance)
     )
     if features.size > allowance:
-        raise ValueError("its features ask for more memory than the file can account for")
+        raise ValueError("its features need far more memory than the size of the file justifies")
     following = Following(**p["following"])
     horde = Horde(
         features, questions, by=following.by, time=following.time, gap=following.gap, terminated=following.terminated,
@@ -129,9 +129,9 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
     columns = {name: _column(value, name in text) for name, value in p["last"]}
     dates = frozenset(name for name, what in p["schema"] if what == "dates")
     horde._last, horde._obs = Batch(columns, dates, horde.rows - 1, bool(p["plain"])), arrays["obs"]
-    front.encoder.encode_batch(arrays["obs"])  # says what is wrong with it
+    front.encoder.encode_batch(arrays["obs"])  # validates it
     if len(arrays["obs"]) != 1 or set(columns) != set(horde._schema.kinds):
-        raise ValueError("its last row does not fit its columns")
+        raise ValueError("its last row does not match its columns")
     return horde
 
 
@@ -150,20 +150,20 @@ def _crew_of(given: dict[str, Any], prefix: str, encoder: Encoder, arrays: dict[
             learner._restore(state)
             storage._require_finite(learner, state)
             if learner.features != encoder:
-                raise ValueError("its learners do not fit its features")
+                raise ValueError("its learners do not match its features")
             learner.features = encoder
             learners[q] = learner
     if any(one is None for one in learners):
-        raise ValueError("it lacks a learner")
+        raise ValueError("a question has no learner")
     teams = [(list(map(int, where)), arrays[f"{prefix}.order.{i}"]) for i, where in enumerate(given["teams"])]
     for where, order in teams:
         if len(set(where)) < len(where) or not all(0 <= q < n for q in where):
             raise ValueError("its lanes are not consistent")
         if len(set(order.tolist())) < order.size or not ((order >= 0) & (order < encoder.size)).all():
             raise ValueError("its list of live features is not consistent")
-    crew = Crew(encoder, learners, teams)  # type: ignore[arg-type]  # there is no None
+    crew = Crew(encoder, learners, teams)  # type: ignore[arg-type]  # None was excluded above
     asleep = arrays[f"{prefix}.asleep"]
     if asleep.shape != (n,) or asleep.dtype != np.bool_:
-        raise ValueError("it does not say which questions sleep")
+        raise ValueError("its flags of skipped questions do not match its questions")
     crew.asleep = asleep
     return crew

@@ -12,13 +12,14 @@ from tdlambda.streams.reading import Text
 
 
 def tail(path: Path, skip: int, every: float) -> Iterator[Batch | None]:
-    """Yield rows of a file after the first `skip` as they are written, for ever; None if nothing is new for a while.
+    """Yield rows of a file after the first `skip`, as they are written, for ever; None if there is nothing new.
 
-    Only complete lines count. A file that becomes shorter raises an error.
+    `every` is the time between two checks, in seconds. Only complete lines count. A file that becomes shorter raises
+    ValueError.
     """
     text = Text(path, finished=True)
     names = text.names()
-    first = next(iter(text.read(1000)), None)  # says what its columns are
+    first = next(iter(text.read(1000)), None)  # determines the types of the columns
     if first is None:
         raise ValueError(f"{path} has no rows")
     with open(path, "rb") as file:
@@ -40,4 +41,4 @@ def tail(path: Path, skip: int, every: float) -> Iterator[Batch | None]:
                 yield None
                 time.sleep(every)
             if path.stat().st_size < file.tell():
-                raise ValueError(f"{path} has become shorter; begin again with the new file")
+                raise ValueError(f"{path} has become shorter; start again with the new file")

@@ -27,14 +27,14 @@ from tdlambda.studies.study import Study
 PATIENCE = 10.0
 """Seconds within which a scheduler must answer."""
 RETRIES = 2
-"""How often a failed unit is retried; a unit whose worker died is always retried."""
+"""How often a failed unit is retried; units whose worker died are retried separately."""
 SAME = ("tdlambda", "numpy", "numba", "scipy", "pyarrow")
-"""Packages that need the same version on all workers, because the numbers and file contents depend on them."""
+"""Packages that must have the same version on all workers, because the results depend on them."""
 MUSTER = 0.5
 """Seconds between two checks of the workers."""
 AT_ONCE = 16
-"""Results fetched at a time, to hide the network latency."""
-GONE = "dask: the scheduler went away; what had arrived is kept, run again to go on"
+"""Number of results fetched concurrently, to hide the network latency."""
+GONE = "dask: lost the connection to the scheduler; results that had arrived are kept, run again to continue"
 
 Unit = tuple[str, int]
 """A method and a seed."""
@@ -42,7 +42,7 @@ Unit = tuple[str, int]
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker must know about a study, sent once: everything that its units share.
+    """Everything that the units of a study share; sent to each worker once.
 
     It includes the truth, so that results do not depend on a worker's processor or number of BLAS threads.
     """
@@ -80,7 +80,7 @@ def run_on_cluster(
             crew.give(todo)
             take()
             stop.wait(0.02)
-        take()  # interrupted: what came at the last moment
+        take()  # results that arrived at the last moment
         while crew.on_the_way:
             take()
             time.sleep(0.02)
@@ -91,16 +91,16 @@ def run_on_cluster(
 class Crew:
     """The workers of a scheduler, each checked when it joins, and the units assigned to each.
 
-    Units are assigned to a worker by name. Dask would give them to any free worker, and a worker that computes
-    something else or fails immediately is always free.
+    Units are assigned to a worker by name. Dask would give them to any free worker, and a worker that runs another
+    program or fails immediately is always free.
     """
 
     def __init__(self, client: Any, order: Order, pool: ThreadPoolExecutor) -> None:
         self.client, self.order, self._pool = client, order, pool
         self.units: dict[Any, tuple[str, Unit]] = {}
-        """By their futures, the worker and what it is to do."""
+        """Worker and unit of each future."""
         self.on_the_way: dict[Any, Future[bytes | None]] = {}
-        """Of those that are done, what is being fetched."""
+        """Finished units whose results are being fetched."""
         self._looks: dict[str, Any] = {}
         self._orders: dict[str, Any] = {}
         self._unfit: dict[str, str] = {}
@@ -109,7 +109,7 @@ class Crew:
         self._next_muster, self._waiting, self._begun = 0.0, False, False
 
     def muster(self) -> list[Unit]:
-        """Check periodically which workers joined or left; return the units to be repeated."""
+        """Check periodically which workers joined or left; return the units to repeat."""
         if self.client.scheduler_comm is None or self.client.scheduler_comm.closed():
             raise ConnectionError(GONE)
         for worker in [worker for worker, look in self._looks.items() if look.done()]:
@@ -141,21 +141,21 @@ class Crew:
                 busy[worker] += 1
 
     def arrived(self) -> Iterator[tuple[Unit, bytes]]:
-        """Return the results that have arrived; finished ones are fetched meanwhile, lost ones are repeated."""
+        """Yield the results that have arrived, and start to fetch those of units finished since."""
         for future in [future for future in self.units if future.done() and future not in self.on_the_way]:
             self.on_the_way[future] = self._pool.submit(_content, future, self.units[future][1])
         for future in [future for future, fetched in self.on_the_way.items() if fetched.done()]:
             content = self.on_the_way.pop(future).result()
             if content is not None:
                 unit = self.units.pop(future)[1]
-                future.release()  # the worker may forget it
+                future.release()  # frees the worker's memory
                 yield unit, content
 
     def _look(self, worker: str) -> Any:
         """Ask a worker for its versions, with a timeout."""
 
         def look(study: dict[str, Any], keys: dict[str, str], source: str) -> dict[str, Any]:
-            # Nested, so that it is sent as code: a worker without our package can run it and say so.
+            # A nested function is sent as code, so that a worker without this package can run it and report that.
             from tdlambda.studies.store import provenance
 
             found = provenance()
@@ -170,17 +170,17 @@ class Crew:
         return self.client.submit(look, order.study, order.keys, source, key=name, workers=[worker])
 
     def _judge(self, worker: str, look: Any) -> None:
-        """Accept a worker, or report once what is wrong with it; raise an error if there is no worker at the start."""
+        """Accept a worker, or report once why not; ValueError if no worker is acceptable at the start."""
         if look.status == "error":
             wrong = f"cannot run tdlambda: {look.exception(timeout=PATIENCE)!r}"
         else:
             try:
                 found = look.result(timeout=PATIENCE)
-            except OSError:  # it has left, or is asked again
+            except OSError:  # the worker has left, or is asked again
                 return
             other = _differences(_versions(found), self.order.versions)
             wrong = f"has {other}" if other else found["misunderstood"]
-        if not wrong:  # a copy for each, so that it lives as long as the worker
+        if not wrong:  # a copy for each worker, which lives as long as the worker
             name = f"study-{self.order.token}-{uuid4().hex}"
             self._orders[worker] = self.client.submit(_told, self.order, key=name, workers=[worker])
             self._begun = True
@@ -188,7 +188,7 @@ class Crew:
         self._unfit[worker] = wrong
         if not self._begun and self._threads.keys() == self._unfit.keys():
             listed = "\n  ".join(sorted(f"{worker} {wrong}" for worker, wrong in self._unfit.items()))
-            raise ValueError(f"dask: workers must be able to do what the client does:\n  {listed}")
+            raise ValueError(f"dask: workers must have the same program as the client:\n  {listed}")
         print(f"worker {worker} gets no units: it {wrong}", file=sys.stderr, flush=True)
 
     def _say_if_nobody_works(self) -> None:
@@ -199,19 +199,19 @@ class Crew:
         self._waiting = nobody
 
     def _lost(self, future: Any) -> Unit:
-        """Handle a unit whose worker has gone; a unit that many workers died with is not retried for ever."""
+        """The unit of a future whose worker left, to be repeated; RuntimeError if too many workers died running it."""
         _, unit = self.units.pop(future)
         self.on_the_way.pop(future, None)
         future.cancel()
         self._deaths[unit] += 1
         if self._deaths[unit] > importlib.import_module("dask.config").get("distributed.scheduler.allowed-failures"):
             method, seed = unit
-            raise RuntimeError(f"methods.{method}, seed {seed}: {self._deaths[unit]} workers died over it")
+            raise RuntimeError(f"methods.{method}, seed {seed}: {self._deaths[unit]} workers died while running it")
         return unit
 
 
 def threads_at(address: str) -> int:
-    """Return the total number of threads of a scheduler's workers."""
+    """The total number of threads of a scheduler's workers."""
     with _connected(address) as client:
         return sum(client.nthreads().values())
 
@@ -221,7 +221,7 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         client = _distributed().Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise ValueError(f"dask: no scheduler answers at {address!r}, which --dask names: {error}") from error
+        raise ValueError(f"dask: no scheduler answers at {address!r}; check the address in --dask: {error}") from error
     try:
         yield client
     finally:
@@ -248,7 +248,7 @@ _STUDIES: dict[str, Study] = {}
 
 
 def _study(order: Order) -> Study:
-    """The study on a worker, which may have come after all others were looked at."""
+    """The study on a worker, checked again because the worker may have joined after the others were checked."""
     if other := _differences(_versions(provenance()), order.versions):
         raise ValueError(f"worker {platform.node()} has {other}")
     if wrong := misunderstood(order.study, order.keys):
@@ -260,7 +260,7 @@ def _study(order: Order) -> Study:
 
 
 def misunderstood(study: dict[str, Any], keys: Mapping[str, str]) -> str:
-    """Return why a study cannot be run here with the same program; empty if it can."""
+    """Why a study cannot be run here with the same program; empty if it can."""
     for module in study["modules"]:
         try:
             imported(module, study["folders"])
@@ -268,11 +268,11 @@ def misunderstood(study: dict[str, Any], keys: Mapping[str, str]) -> str:
             return f"cannot import {module!r}, one of the study's modules: {error.__cause__ or error!r}"
     own = Study.from_dict(study)
     differently = [f"{method} ({own.key(method)}, not {key})" for method, key in keys.items() if own.key(method) != key]
-    return f"understands differently: {', '.join(differently)}" if differently else ""
+    return f"has other code for: {', '.join(differently)}" if differently else ""
 
 
 def _content(future: Any, unit: Unit) -> bytes | None:
-    """What a unit came to; None if it was lost with its worker at the last moment, so that Dask does it again."""
+    """The content of a unit; None if it was lost with its worker at the last moment, so that Dask repeats it."""
     try:
         content: bytes = future.result(timeout=PATIENCE)
     except Exception as error:
@@ -286,12 +286,13 @@ def _content(future: Any, unit: Unit) -> bytes | None:
 
 
 def _versions(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the part of a provenance that must be the same on all workers."""
+    """The part of the provenance that must be the same on all workers."""
     return {**{name: found["versions"][name] for name in SAME}, "the source of tdlambda": found["source"]}
 
 
 def _differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {found[name]} (the client {is_})" for name, is_ in wanted.items() if found[name] != is_)
+    other = {name: is_ for name, is_ in wanted.items() if found[name] != is_}
+    return ", ".join(f"{name} {found[name]} (the client has {is_})" for name, is_ in other.items())
 
 
 def _diverged(content: bytes) -> int:

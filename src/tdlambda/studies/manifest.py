@@ -20,7 +20,7 @@ _MARKS = (b'"format"', b'"study"', b'"keys"')
 class Manifest:
     """A study as it was run: the key of each method's units, and the program that computed them, if known.
 
-    The study is not trusted: modules that it names are not imported to read results.
+    The study is not trusted: reading results does not import the modules that it names.
     """
 
     study: Study
@@ -29,7 +29,7 @@ class Manifest:
 
 
 def content_sum(manifest: Mapping[str, Any]) -> str:
-    """Return a checksum of a manifest's content, independent of its formatting."""
+    """A checksum of a manifest's content, independent of its formatting."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
@@ -40,21 +40,21 @@ def read_manifest(directory: str | Path) -> Manifest:
         found = json.loads(path.read_bytes())
         if found["format"] == FORMAT:
             if found.pop("sum") != content_sum(found):
-                raise ValueError("its content does not add up to its sum")
+                raise ValueError("its content does not match its checksum")
             study = replace(Study.from_dict(found["study"]), trusted=False)
             keys = found["keys"]
             if keys.keys() != study.methods.keys() or not all(isinstance(key, str) for key in keys.values()):
-                raise ValueError("it has not one key for each method")
+                raise ValueError("it does not have one key for each method")
             return Manifest(study, keys, dict(found.get("code", {})))
     except (FileNotFoundError, NotADirectoryError):
-        raise ValueError(f"directory: {directory} holds no results (there is no {path.name} in it)") from None
+        raise ValueError(f"directory: {directory} holds no results (it has no {path.name})") from None
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(f"directory: {path} is damaged, run the study again to renew it: {error}") from error
-    raise ValueError(f"directory: {path} is of format {found['format']}, this version reads {FORMAT}")
+        raise ValueError(f"directory: {path} is damaged; run the study again to rewrite it: {error}") from error
+    raise ValueError(f"directory: {path} has format {found['format']}, but this version reads format {FORMAT}")
 
 
 def refuse_foreign(directory: Path) -> None:
-    """Raise an error if manifest.json does not belong to a study; a damaged manifest of ours may be rewritten."""
+    """Raise ValueError if manifest.json does not belong to a study; a study's damaged manifest may be rewritten."""
     try:
         content = (directory / NAME).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -63,11 +63,11 @@ def refuse_foreign(directory: Path) -> None:
         raise ValueError(f"out: {directory / NAME} cannot be read: {error}") from error
     ours = not content or sum(mark in content for mark in _MARKS) > 1 or any(directory.glob("units/*-*/*.parquet"))
     if not ours:
-        raise ValueError(f"out: {directory / NAME} is not of a study, and is not overwritten; choose another directory")
+        raise ValueError(f"out: {directory / NAME} is not a study's and is not overwritten; choose another directory")
 
 
 def other_program(directory: Path, study: Study, keys: Mapping[str, str]) -> str:
-    """Return a line that names the methods whose results another program computed; empty if there are none."""
+    """A message that names the methods whose results another program computed; empty if there are none."""
     try:
         old = read_manifest(directory)
     except ValueError:
@@ -82,4 +82,4 @@ def other_program(directory: Path, study: Study, keys: Mapping[str, str]) -> str
         return ""
     what = ", ".join(dict.fromkeys(name for names in changed.values() for name in names))
     methods = f"method{'s' * (len(changed) > 1)} {', '.join(changed)}"
-    return f"{what} changed since {methods} ran: to be run again; the old results are kept apart, in units/"
+    return f"{what} changed since {methods} ran, so they run again; the old results are kept separately in units/"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 RECENT = 40
-"""Number of most recent units by which speed is measured."""
+"""Number of most recent units from which the speed is measured."""
 
 
 def gaps(times: Sequence[tuple[float, str]], begun: Sequence[float]) -> list[tuple[str, float]]:
-    """Return the time that each unit took, oldest first: since the previous unit, or since the session began.
+    """The time that each unit took, oldest first: since the previous unit, or since the session began.
 
     >>> gaps([(12.0, "a"), (15.0, "b"), (104.0, "b")], begun=[10.0, 100.0])
     [('a', 2.0), ('b', 3.0), ('b', 4.0)]
@@ -27,7 +27,7 @@ def gaps(times: Sequence[tuple[float, str]], begun: Sequence[float]) -> list[tup
 def speed(
     took: Sequence[tuple[str, float]], work: Mapping[str, int], since: float | None
 ) -> tuple[float, float] | None:
-    """Return units and lane-steps per second; lower if the current unit already takes longer than any other.
+    """Units and lane-steps per second; lower if the current unit has already taken longer than any other.
 
     >>> speed([("a", 2.0), ("a", 2.0)], {"a": 1000}, since=None)
     (0.5, 500.0)
@@ -43,7 +43,7 @@ def speed(
 
 
 def left(took: Sequence[tuple[str, float]], work: Mapping[str, int], units: Mapping[str, int]) -> float | None:
-    """Return the seconds left, from the times of finished units of each method, or else from lane-steps.
+    """The seconds left, from the times of finished units of each method, or else from lane-steps.
 
     >>> left([("a", 2.0), ("a", 4.0)], {"a": 1000, "b": 5000}, {"a": 10, "b": 1})
     45.0

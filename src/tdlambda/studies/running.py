@@ -27,12 +27,12 @@ from tdlambda.studies.study import Study
 CALIBRATION_SEED = 2**32 + 1
 """Seed of the trajectory for speed measurements; no study uses it."""
 KEPT = {"prediction": ("lambdas",), "control": ("lambdas", "policy")}
-"""What a unit stores about its learners besides their errors."""
+"""Parts of a learner that a unit stores besides its errors."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The missing seeds of each method, and the time that a unit of it takes on one core."""
+    """The missing seeds of each method, and the time that one of its units takes on one core."""
 
     study: Study
     directory: Path
@@ -41,7 +41,7 @@ class Plan:
     seconds: dict[str, float]
     workers: int
     elsewhere: bool = False
-    """Whether it runs on machines that may have to compile first; the estimate does not include that."""
+    """Whether units run on other machines, which may have to compile first; the estimate does not include that."""
 
     @property
     def wanted(self) -> dict[str, list[int]]:
@@ -100,7 +100,7 @@ def run_study(
     methods
         Names of the methods to run now; all by default.
     workers
-        Number of threads on this machine; by default one per processor.
+        Number of threads on this machine, at least 1; by default one per processor.
     dask
         Address of a Dask scheduler to run the units on, instead of this machine.
     progress
@@ -159,20 +159,20 @@ def run_study(
         interrupted = True  # raised below, with the outcome
     finally:
         took, done = time.perf_counter() - begun, sum(path.exists() for path in kept)
-        with suppress(OSError):  # a full disk has been told of already
+        with suppress(OSError):  # a full disk was reported above
             session.note(state="interrupted" if interrupted else "finished", done=done, seconds=round(took, 3))
     left = sum(not store.path(method, seed).exists() for method in study.methods for seed in study.numbers)
     outcome = Outcome(store.directory, done, left, lost, interrupted, took)
     if interrupted:
-        raise Interrupted(f"{done} units were done and are kept, {left} are left", outcome)
+        raise Interrupted(f"{done} units were finished and kept, {left} are left", outcome)
     if left:
-        whole.write_manifest()  # for those that are there
-        raise FileNotFoundError(f"out: {left} units were removed from {store.directory} meanwhile; run again to go on")
+        whole.write_manifest()  # for the units that exist
+        raise FileNotFoundError(f"out: {left} units were removed from {store.directory} during the run; run again")
     return outcome
 
 
 def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
-    """Measure the speed of a plan, in about this many seconds; this also compiles the code that units need."""
+    """The plan with measured speeds, in about this many seconds; this also compiles the code that units need."""
     if not plan.wanted or (dask is not None and not seconds):
         return plan
     each = {method: calibrated(plan.study, method, seconds / len(plan.wanted)) for method in plan.wanted}
@@ -181,7 +181,7 @@ def _measured(plan: Plan, dask: str | None, seconds: float) -> Plan:
 
 
 def _cluster() -> Any:
-    """Import the module that needs Dask."""
+    """The module that needs Dask, imported on demand."""
     from tdlambda.studies import cluster
 
     return cluster
@@ -193,7 +193,7 @@ def run_unit(study: Study, method: str, seed: int) -> bytes:
 
 
 def prepared(study: Study, method: str, truth: Truth | None = None) -> tuple[list[Any], Truth]:
-    """Build the learners (or agents) and the truth of a method once per process; a given truth is used as it is."""
+    """The learners (or agents) and the truth of a method, built once per process; a given truth is used as it is."""
     key = study.key(method)
     if key not in _PREPARED or truth is not None:
         if len(_PREPARED) >= 64:
@@ -207,7 +207,7 @@ _PREPARED: dict[str, tuple[list[Any], Truth]] = {}
 
 
 def calibrated(study: Study, method: str, seconds: float) -> float:
-    """Estimate how long a unit takes on one core, from a run of about this many seconds."""
+    """The estimated time of a unit on one core, in seconds, from a run of about this many seconds."""
     length, took = 64, 0.0
     while True:
         n = min(length, study.length)
@@ -247,7 +247,7 @@ def _engine(
 
 
 def _run(study: Study, method: str, seeds: list[int], length: int, **options: Any) -> Result | ControlResult:
-    """Run a method on some seeds, for a number of steps or episodes."""
+    """The result of a method on some seeds, after `length` steps or episodes."""
     learners, truth = prepared(study, method)
     if study.kind == "control":
         return control.run(study.environment, learners, seeds, length, **options)

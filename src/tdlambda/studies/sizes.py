@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SEEDS, STEPS, POINTS, CELLS = 10**6, 10**15, 10**6, 10**5
-"""At most: seeds; steps, which a float still counts one by one; points; cells of a method, each of them a learner."""
+"""Upper limits: seeds; steps, which a float can still count exactly; points; cells of a method (one learner each)."""
 ERRORS = 10**8
 """Largest number of errors of one method on one seed, cells × points: 0.8 GB."""
 _FEATURE = 32
@@ -18,29 +18,29 @@ _COUNTS = ("n", "hash_size", "tilings", "shape")
 
 
 def check_cells(over: Iterable[str], grid: Mapping[str, Sequence[Any]], points: int, where: str) -> None:
-    """Raise an error if a method has too many cells, or too many errors to store."""
+    """Raise ValueError if a method has too many cells, or too many errors to store."""
     lengths = {axis: len(grid[axis]) for axis in over}
     cells = math.prod(lengths.values())
     factors = " × ".join(f"{n:,} of {axis}" for axis, n in lengths.items())
     if cells > CELLS:
-        raise ValueError(f"{where}.over: {factors} are {cells:,} cells; a method may have {CELLS:,}")
+        raise ValueError(f"{where}.over: {factors} are {cells:,} cells; a method may have at most {CELLS:,}")
     if cells * points > ERRORS:
         raise ValueError(
-            f"points: {where} has {cells:,} cells, and {points:,} points of each are {cells * points:,} errors a seed; "
-            f"at most {ERRORS:,} can be kept, so write {ERRORS // cells:,} points or fewer"
+            f"points: {where} has {cells:,} cells × {points:,} points = {cells * points:,} errors per seed; "
+            f"at most {ERRORS:,} can be stored, so use at most {ERRORS // cells:,} points"
         )
 
 
 def check_memory(features: int, cells: int = 1) -> None:
-    """Raise an error if the learners do not fit into this machine's memory."""
+    """Raise ValueError if the learners do not fit into this machine's memory."""
     needed, there = features * cells * _FEATURE, machine_memory()
     if needed > there:
         many = f"{cells:,} cells × {features:,} features need" if cells > 1 else f"{features:,} features need"
-        raise ValueError(f"{many} {needed / 1e9:,.0f} GB of memory at least; this machine has {there / 1e9:,.0f} GB")
+        raise ValueError(f"{many} at least {needed / 1e9:,.0f} GB of memory; this machine has {there / 1e9:,.0f} GB")
 
 
 def check_encoder(options: Mapping[str, Any]) -> None:
-    """Raise an error if an encoder does not fit into memory, before it is built."""
+    """Raise ValueError if an encoder does not fit into memory, before it is built."""
     for name in _COUNTS:
         value = options.get(name, 0)
         for number in value if isinstance(value, list | tuple) else [value]:
@@ -49,7 +49,7 @@ def check_encoder(options: Mapping[str, Any]) -> None:
 
 
 def machine_memory() -> int:
-    """Return the bytes of memory; a terabyte if unknown."""
+    """The machine's memory in bytes; a terabyte if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not POSIX

@@ -1,6 +1,6 @@
 """The code that a study's numbers depend on: the user's modules, this package, and numerical packages.
 
-Only running a study imports modules; a study read from a results directory has `trusted=False`.
+Modules are imported only to run a study; a study read from a results directory has `trusted=False`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def imported(name: str, folders: Sequence[str] = ()) -> ModuleType:
     places = [Path(folder, file) for folder in folders for file in (f"{top}/__init__.py", f"{top}.py")]
     meant, found = next(filter(Path.is_file, places), None), _file(top)
     if meant and found and meant.resolve() != found.resolve():
-        raise ValueError(f"{top} was imported from {found} before, not from {meant}; run it in a process of its own")
+        raise ValueError(f"{top} was already imported from {found}, not from {meant}; run it in a separate process")
     return module
 
 
 def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
-    """Return the versions of packages and digests of sources that results depend on, by name.
+    """The versions of packages and digests of sources that results depend on, by name.
 
     Parameters
     ----------
@@ -80,15 +80,15 @@ def code(modules: Sequence[str], task: str | None = None) -> dict[str, str]:
 
 
 def differences(old: Mapping[str, str] | None, new: Mapping[str, str]) -> list[str]:
-    """Return the names of the parts that differ between two programs."""
+    """The names of the parts that differ between two programs."""
     if old is None:
-        return ["tdlambda"]  # before 0.2 programs were not noted
+        return ["tdlambda"]  # before version 0.2, programs were not recorded
     return [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
 @cache
 def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
-    """Return a digest of this package's computing sources; edits of a report or a command do not change it."""
+    """A digest of this package's computing sources; edits of a report or a command do not change it."""
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root)
@@ -98,7 +98,7 @@ def package_digest(root: Path = Path(tdlambda.__file__).parent) -> str:
 
 
 def _sources(modules: Sequence[str]) -> dict[str, Source]:
-    """Return the named modules and, of all that they import, the user's own."""
+    """The named modules, and the user's own among the modules that they import."""
     packages = {name.partition(".")[0] for name in modules}
     found: dict[str, Source] = {}
     todo = list(modules)
@@ -112,12 +112,12 @@ def _sources(modules: Sequence[str]) -> dict[str, Source]:
             found[name] = _source(name, file)
             todo += found[name].imports
         elif name in modules and not hasattr(sys.modules[name], "__path__"):
-            raise ValueError(f"{name} has no file, so a change of it could not be noticed; write it into one")
+            raise ValueError(f"{name} has no file, so changes of it cannot be detected; write it to a file")
     return found
 
 
 def _source(name: str, file: Path) -> Source:
-    """Return a module's source when it was first seen; it is read again if the module was imported again."""
+    """A module's source as it was first read; it is read again if the module was reloaded."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
     known = _READ.get(name)
     if known is None or spec is None or known.spec is not spec:
@@ -132,10 +132,10 @@ _READ: dict[str, Source] = {}
 
 
 def _imports(content: bytes, package: str) -> Iterator[str]:
-    """Return every module that a source may import anywhere, and their packages."""
+    """Yield every module that a source may import anywhere, and their packages."""
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError):  # machine code
+    except (SyntaxError, ValueError):  # not Python source, such as machine code
         return
     for node in ast.walk(tree):
         names: list[str] = []
@@ -151,7 +151,7 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
 
 
 def _file(name: str) -> Path | None:
-    """Return the file of a module; None if it is not a module or has no file."""
+    """The file of a module; None if it is not a module or has no file."""
     try:
         module = sys.modules.get(name)
         place = getattr(module, "__file__", None) if module else getattr(find_spec(name), "origin", None)
@@ -161,7 +161,7 @@ def _file(name: str) -> Path | None:
 
 
 def _is_installed(top: str) -> bool:
-    """Return whether a package came with Python or was installed."""
+    """Whether a package came with Python or was installed."""
     file = _file(top)
     return top in sys.stdlib_module_names or (file is not None and not _INSTALLED.isdisjoint(file.resolve().parents))
 

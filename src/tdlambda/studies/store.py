@@ -2,11 +2,11 @@
 
     DIR/manifest.json                              the study, versions, machine, time; which units belong to it
     DIR/units/METHOD-KEY/000017.parquet            a row for each cell of the grid, on seed 17
-    DIR/sessions/…json                             who worked on it when, and what was finished
-    DIR/set-aside/…                                files that were found damaged
+    DIR/sessions/…json                             one record per session: time, host, progress
+    DIR/set-aside/…                                damaged files
 
-KEY is a hash of all that the numbers depend on, so results of different parameters or programs never meet. A unit
-carries a sum of all its bytes between its pages and its footer, where readers of Parquet do not look.
+KEY is a hash of everything that the numbers depend on, so results of different parameters or programs never mix. A
+unit has a checksum of all its bytes between its pages and its footer, which Parquet readers ignore.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tdlambda.extras import need
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
 from tdlambda.studies.study import FORMAT, Study
 
-if TYPE_CHECKING:  # they take a while to import, and who only learns needs neither
+if TYPE_CHECKING:  # slow to import, and not needed to learn
     import polars as pl
     import pyarrow as pa
 
@@ -47,15 +47,15 @@ _COLUMNS = {
     "seed": "int64", "diverged_at": "int64", "tail": "double", "area": "double", "final": "double",
     "curve": "list<element: float>", "lambdas": "list<element: float>",
 }  # fmt: skip
-"""Of every unit, beside the grid's."""
+"""Columns of every unit, besides those of the grid."""
 _MOTION = "motion"
-"""Of units that were followed: λ of each cell on the way, [moment · observation], in 255ths."""
+"""Column of units with recorded λ: λ of each cell over time, [moment · observation], in 255ths."""
 _POLICY = "policy"
-"""Of units of control: the greedy action at each observation. Those of earlier programs have none."""
+"""Column of control units: the greedy action at each observation. Units of earlier versions lack it."""
 _UNFINISHED = ".unfinished"
 _SURELY_DEAD = 86_400.0
-"""Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
-machine, which may even have our host name, mean nothing here."""
+"""Age in seconds from which an unfinished file is abandoned. Process ids cannot tell this: those of another container
+or machine, which may even have the same host name, mean nothing here."""
 
 
 class DamagedError(Exception):
@@ -74,11 +74,11 @@ class Store:
         self.keys = {method: study.key(method) for method in study.methods} if keys is None else dict(keys)
 
     def path(self, method: str, seed: int) -> Path:
-        """Return the path of a unit."""
+        """The path of a unit."""
         return self.directory / "units" / f"{method}-{self.keys[method]}" / f"{seed:06d}.parquet"
 
     def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
-        """Return the missing seeds of each method, and the damaged files, which are set aside."""
+        """The missing seeds of each method, and the damaged files, which are set aside."""
         self._tidy()
         damaged: list[Path] = []
         wanted: dict[str, list[int]] = {}
@@ -101,14 +101,14 @@ class Store:
         place = self.directory / "set-aside"
         place.mkdir(parents=True, exist_ok=True)
         new = place / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}"
-        with suppress(FileNotFoundError):  # another process has been faster
+        with suppress(FileNotFoundError):  # another process was faster
             path.replace(new)
         return new
 
     def _tidy(self) -> None:
         """Remove old temporary files of processes that were killed while writing."""
         for path in self.directory.rglob(f"{_UNFINISHED}-*"):
-            with suppress(OSError):  # another process has been faster, or it is not ours to remove
+            with suppress(OSError):  # another process was faster, or we may not remove it
                 if time.time() - path.stat().st_mtime > _SURELY_DEAD:
                     path.unlink()
 
@@ -132,7 +132,7 @@ class Store:
 
 
 def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> bytes:
-    """Return one seed's results as the bytes of a Parquet file, one row per cell."""
+    """One seed's results as the bytes of a Parquet file, one row per cell."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,9 +172,9 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
         table, about = _checked(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise
-    except (OSError, MemoryError) as error:  # too many open files, no rights, no memory: the file may be a good one
-        why = error if isinstance(error, OSError) else "there is not enough memory"
-        raise UnreadableError(f"{path} cannot be read now, and is left as it is: {why}") from error
+    except (OSError, MemoryError) as error:  # too many open files, no permission, no memory: the file may be intact
+        why = error if isinstance(error, OSError) else "not enough memory"
+        raise UnreadableError(f"{path} cannot be read now and is left unchanged: {why}") from error
     except ValueError as error:
         raise DamagedError(f"{path} cannot be read: {error}") from error
     kinds = {name: str(table.schema.field(name).type) for name in _COLUMNS if name in table.column_names}
@@ -182,7 +182,7 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
     axes = [name for name in table.column_names if name not in (*_COLUMNS, _MOTION, _POLICY)]
     good = about == said and kinds == _COLUMNS and not any(table[name].null_count for name in _COLUMNS)
     if not good or (table.select(axes).to_pylist() if axes else [{}] * table.num_rows) != cells:
-        raise DamagedError(f"{path} holds other results than its name says")
+        raise DamagedError(f"{path}: its content does not match its name")
     return table
 
 
@@ -206,18 +206,18 @@ def _checked(content: bytes) -> tuple[pa.Table, Any]:
     begin = footer - len(_SUM) - hashlib.sha256().digest_size
     whole = hashlib.sha256(content[: max(begin, 0)] + content[max(footer, 0) :]).digest()
     if begin < 0 or content[begin:footer] != _SUM + whole:
-        raise ValueError("its bytes do not add up to their sum")
+        raise ValueError("its content does not match its checksum")
     try:
         table = read_table(content)
         return table, json.loads(table.schema.metadata[_ABOUT])
     except MemoryError:
         raise
-    except (OSError, pa.ArrowException, KeyError, TypeError) as error:  # PyArrow's OSError is of these bytes
+    except (OSError, pa.ArrowException, KeyError, TypeError) as error:  # PyArrow's OSError is about the bytes
         raise ValueError(error) from error
 
 
 def _footer(content: bytes) -> int:
-    """Where the footer of a Parquet file begins, by what its end says."""
+    """The position of the footer of a Parquet file, from its length at the end of the file."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
@@ -248,7 +248,7 @@ def load_results(directory: str | Path) -> pl.DataFrame:
     import polars as pl
     import pyarrow as pa
 
-    store = Store(directory, *study_and_keys(directory))  # with the keys of the program that wrote it
+    store = Store(directory, *study_and_keys(directory))  # the keys of the program that wrote it
     study = store.study
     frames = []
     for method, declared in study.methods.items():
@@ -270,7 +270,7 @@ def load_results(directory: str | Path) -> pl.DataFrame:
 def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
     """Load λ over time as recorded during the study: by method, for each cell, [moment, observation].
 
-    It belongs to the study's first seed, at the steps of `Study.moments`. Methods that were not followed are missing.
+    It was recorded on the study's first seed, at the steps of `Study.moments`. Methods without a record are missing.
     """
     store = Store(directory, *study_and_keys(directory))
     found, moments = {}, len(store.study.moments)
@@ -290,7 +290,7 @@ def load_study(directory: str | Path) -> Study:
 
 
 def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
-    """Return the study of a directory, and the key of each method."""
+    """The study of a directory, and the key of each method."""
     found = read_manifest(directory)
     return found.study, found.keys
 
@@ -322,7 +322,7 @@ class Session:
         self.note(state="preparing")
 
     def at_work(self) -> None:
-        """Record that compilation is done and work begins."""
+        """Record that compilation is finished and units begin."""
         self.note(state="running", at_work=_now())
 
     def note(self, **what: Any) -> None:
@@ -332,7 +332,7 @@ class Session:
 
 
 def provenance() -> dict[str, Any]:
-    """Return the versions, the host and the processor."""
+    """The versions, the host and the processor."""
     packages = ("numpy", "numba", "scipy", "pyarrow", "polars")
     own = {"python": platform.python_version(), "tdlambda": tdlambda.__version__}
     return {
@@ -352,10 +352,10 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
         try:
             table = read_unit(store.path(method, seed), store.keys[method], seed, cells)
             yield table.drop_columns([_MOTION]) if _MOTION in table.column_names else table
-        except FileNotFoundError:  # a copy under another name, or set aside at this moment
+        except FileNotFoundError:  # a copy under another name, or a file that was just set aside
             continue
         except DamagedError as error:
-            warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+            warnings.warn(f"left out: {error}; tdlambda run recomputes it", stacklevel=3)
 
 
 def _as_bytes(motion: list[Any]) -> pa.Array:
@@ -366,21 +366,21 @@ def _as_bytes(motion: list[Any]) -> pa.Array:
 
 
 def _by_state(lam: Floats) -> Floats:
-    """λ of each observation: of action values, the mean over actions."""
+    """λ of each observation; for action values, the mean over actions."""
     return lam if lam.ndim == 1 else lam.mean(axis=1)
 
 
 def _rows(table: Any) -> pa.Array:
     import pyarrow as pa
 
-    with np.errstate(over="ignore"):  # an error beyond float32 is as good as infinite
+    with np.errstate(over="ignore"):  # an error beyond float32 becomes infinite
         flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
     return pa.ListArray.from_arrays(table.shape[1] * np.arange(len(table) + 1, dtype=np.int32), flat)
 
 
 @cache
 def _source_hash() -> str:
-    """Of the package's own code: tells two builds of one version apart."""
+    """A digest of the package's own code, which distinguishes builds of the same version."""
     found = hashlib.sha256()
     for file in sorted(Path(tdlambda.__file__).parent.rglob("*.py")):
         found.update(file.read_bytes())

@@ -113,7 +113,7 @@ class State:
 
 @dataclass(frozen=True)
 class _Unit:
-    """What is kept of a file: the final errors of its cells, and which diverged; nothing if it is damaged."""
+    """The part of a file that is kept: the final errors of its cells, and which diverged; nothing if it is damaged."""
 
     mark: _Mark
     tail: Floats | None
@@ -151,7 +151,7 @@ class Watcher:
         self._best: dict[str, tuple[list[_Mark], Best]] = {}
 
     def look(self, seconds: float | None = None) -> State:
-        """Return the current state; reading new files stops after about this many seconds."""
+        """The current state; reading new files stops after about `seconds` ≥ 0 (None: reads all)."""
         declared = self._declaration()
         if declared is None:
             return State(str(self.directory))
@@ -182,7 +182,7 @@ class Watcher:
         )  # fmt: skip
 
     def _declaration(self) -> tuple[Study, dict[str, str]] | None:
-        """The study and its keys; None if there is none yet."""
+        """The study and its keys; None if there is no manifest yet."""
         try:
             mark = _mark((self.directory / "manifest.json").stat())
         except (FileNotFoundError, NotADirectoryError):
@@ -195,31 +195,31 @@ class Watcher:
         return self._manifest[1:]
 
     def _refuse_others(self) -> None:
-        """A directory that is none, or that holds other things than results."""
+        """Raise ValueError if there is no directory, or if it contains something other than results."""
         if not self.directory.is_dir():
             raise ValueError(f"directory: there is no directory {self.directory}")
         others = [entry.name for entry in _entries(self.directory) if entry.name not in _OWN]
         if others:
             inside = [name for name in sorted(others) if (self.directory / name / "manifest.json").is_file()]
             hint = f"; did you mean {self.directory / inside[0]}?" if inside else ""
-            raise ValueError(f"directory: {self.directory} holds no results (there is no manifest.json in it){hint}")
+            raise ValueError(f"directory: {self.directory} holds no results (it has no manifest.json){hint}")
 
     def _files(self, study: Study, method: str, key: str) -> dict[Path, tuple[int, _Mark]]:
-        """The units of a method that are there: their seeds and marks."""
+        """The existing units of a method: their seeds and marks."""
         found = {}
         for entry in _entries(self.directory / "units" / f"{method}-{key}"):
             stem = entry.name.removesuffix(".parquet")
             if stem.isdecimal() and entry.name == f"{int(stem):06d}.parquet" and int(stem) in study.numbers:
                 try:
                     found[Path(entry.path)] = (int(stem), _mark(entry.stat()))
-                except FileNotFoundError:  # set aside at this moment
+                except FileNotFoundError:  # just set aside
                     continue
         return dict(sorted(found.items()))
 
     def _read(
         self, study: Study, files: dict[str, dict[Path, tuple[int, _Mark]]], keys: dict[str, str], end: float | None
     ) -> list[str]:
-        """Read what is new, as long as there is time; forget what is gone. Why some cannot be read now."""
+        """Read new files while there is time, and forget removed ones; return why some cannot be read now."""
         unreadable: list[str] = []
         for path in self._units.keys() - {path for some in files.values() for path in some}:
             del self._units[path]
@@ -237,7 +237,7 @@ class Watcher:
                     self._units[path] = _Unit(mark, table["tail"].to_numpy(), lost)
                 except DamagedError:
                     self._units[path] = _Unit(mark, None, None)
-                except FileNotFoundError:  # set aside at this moment
+                except FileNotFoundError:  # just set aside
                     continue
                 except UnreadableError as error:
                     self._units.pop(path, None)
@@ -248,7 +248,7 @@ class Watcher:
         return path in self._units and self._units[path].tail is None
 
     def _method(self, study: Study, method: str, files: dict[Path, tuple[int, _Mark]]) -> MethodState:
-        """How far a method is."""
+        """The progress of a method."""
         known = [self._units[path] for path in files if path in self._units and not self._damaged(path)]
         marks, cells = [unit.mark for unit in known], study.cells(method)
         if known and (method not in self._best or self._best[method][0] != marks):
@@ -260,7 +260,7 @@ class Watcher:
         return MethodState(method, about, n, there, study.seeds, n * len(known), diverged, best)
 
     def _sessions(self) -> tuple[list[Sitting], list[float]]:
-        """Those at work, and when each of all began."""
+        """The running sessions, and the start times of all sessions."""
         at_work, begun = [], []
         for entry in sorted(_entries(self.directory / "sessions"), key=lambda e: e.name):
             path = Path(entry.path)
@@ -273,7 +273,7 @@ class Watcher:
                 begun.append(_time(since))
                 if note["state"] in ("preparing", "running") and _alive(note["host"], path.stem):
                     at_work.append(Sitting(note["host"], since, int(note["units"]), note["state"] == "preparing"))
-            except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):  # it says nothing
+            except (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):  # not a valid record
                 continue
         return at_work, begun
 
@@ -294,7 +294,7 @@ def _time(text: str) -> float:
 
 
 def _alive(host: str, name: str) -> bool:
-    """Whether a session's process is there; of another machine that cannot be known, and is taken for granted."""
+    """Whether a session's process is running; on another machine this cannot be known and is assumed."""
     pid = name.rpartition("-")[2]
     if host != socket.gethostname() or os.name != "posix" or not pid.isdecimal():
         return True
@@ -308,7 +308,7 @@ def _alive(host: str, name: str) -> bool:
 
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    """What is in a directory, but for hidden files and those that are being written."""
+    """The entries of a directory, without hidden and unfinished files."""
     try:
         with os.scandir(directory) as found:
             return [entry for entry in found if not entry.name.startswith(".")]

@@ -1,4 +1,4 @@
-// The glue: what the reader chose goes to every chart as Vega parameters, and to the words, the tables and the address.
+// Glue: the reader's choices are passed to every chart as Vega parameters, and to the texts, the tables and the address.
 const byId = (id) => document.getElementById(id), all = (css) => [...document.querySelectorAll(css)];
 const system = matchMedia("(prefers-color-scheme: dark)"), CONFIG = JSON.parse(byId("theme-of-charts").textContent);
 const state = { study: 0, group: 0, measure: "tail", alpha: 0, published: true, reference: "", scope: "best", theme: "", hidden: [] };
@@ -21,7 +21,7 @@ function html(tag, attributes = {}, ...children) {
   return node;
 }
 
-// ---- rows: by columns in the file, one by one here
+// ---- rows: stored as columns, expanded here
 const rowsOf = ({ n, same, columns }) => Array.from({ length: n }, (_, k) => {
   const row = { ...same };
   for (const name in columns) row[name] = columns[name][k];
@@ -33,7 +33,7 @@ function opened(one) {
   one.cellRows = Object.entries(one.cells).map(([cell, lists]) => ({ cell: Number(cell), ...lists }));
   return one;
 }
-// What is chosen, by the names that the charts follow it by.
+// The choices, by the names of the charts' parameters.
 function chosen() {
   const shown = group().series.filter((s) => !state.hidden.includes(s.key)), alpha = study().alphas[state.alpha] ?? null;
   return {
@@ -53,7 +53,7 @@ function shownRows(figure) {
   });
 }
 
-// ---- charts: one view a figure, or one a panel; a choice is a change of parameters
+// ---- charts: one view per figure or per panel; a choice changes its parameters
 async function draw(id, host, figure, rows, panel) {
   const height = figure.step ? figure.step * new Set(rows.map((row) => row.series)).size : figure.spec.height, now = { ...chosen(), panel }, place = `${id} ${panel ?? ""}`, known = views[place];
   if (known && known.host.isConnected && known.figure === figure) {
@@ -80,7 +80,7 @@ function panels(id, plot, figure, rows) {
     return draw(id, plot.children[k].lastChild, figure, rows, name);
   });
 }
-// The errors in the thesis' colours: blue for the least, white at the median, red for the largest.
+// The errors in the thesis' colours: blue for the smallest, white for the median, red for the largest.
 function heat(plot, rows) {
   const sorted = rows.map((r) => r.mean).filter((v) => v !== null).sort((a, b) => a - b), n = sorted.length;
   const middle = n % 2 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2, [low, high] = [sorted[0], sorted[n - 1]];
@@ -128,11 +128,11 @@ function set(name, value) {
   if (name === "study") state.group = 0;
   if (name === "study" || name === "group") settle();
   const { name: which } = study();
-  try { history.replaceState(null, "", `#${new URLSearchParams({ ...state, study: which, group: group().name, alpha: study().alphas[state.alpha], hidden: state.hidden.join("|") })}`); } catch { /* a page inside another may not */ }
+  try { history.replaceState(null, "", `#${new URLSearchParams({ ...state, study: which, group: group().name, alpha: study().alphas[state.alpha], hidden: state.hidden.join("|") })}`); } catch { /* not allowed inside a frame */ }
   return render();
 }
 function settle() { Object.assign(state, { hidden: [], alpha: found().alpha, reference: found().reference, published: study().published }); }
-function recall(said) {  // choices live in the address after #, so that a reload or a bookmark keeps them
+function recall(said) {  // the address after # stores the choices, so that reloads and bookmarks keep them
   const place = (list, name) => Math.max(0, list.findIndex((item) => item.name === said.get(name)));
   state.study = place(studies, "study"); state.group = place(study().groups, "group");
   if (said.get("measure") === "area") state.measure = "area";
@@ -201,7 +201,7 @@ for (const section of all("[data-figure]")) {
   section.append(html("div", { class: "tools" }, html("button", { type: "button", class: "csv", click: () => download(section.id) }, "Download CSV"), details));
 }
 
-// ---- what the reader does; and, where the page is served, what has come in meanwhile
+// ---- events: the reader's choices and, if the page is served, new results
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 for (const [id, event, read] of [["study", "change", (n) => Number(n.value)], ["group", "change", (n) => Number(n.value)], ["alpha", "input", (n) => Number(n.value)],
   ["published", "change", (n) => n.checked], ["reference", "change", (n) => n.value], ["scope", "change", (n) => n.value]]) {
