@@ -229,7 +229,7 @@ class Learners:
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
 
     def restored(self, seen: int) -> None:
-        """Recompute what is derived from restored arrays."""
+        """Recompute the state that is derived from restored arrays."""
         self.memory.state["steps"] = seen
 
     def require_sense(self, new: dict[str, Array]) -> None:

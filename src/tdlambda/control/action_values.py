@@ -107,7 +107,7 @@ class ActionValues(ValueState):
         rule = as_rule(lambda_table(lam, features, self.actions))
         if target == "peng" and rule.learns():
             raise ValueError(
-                f'lam must not be learned with form="peng", whose targets depend on λ; give a number; got {rule!r}'
+                f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
             )
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)

@@ -65,8 +65,8 @@ class ActorCritic:
     trace_tolerance
         Threshold in [0, 1) below which the traces of θ are dropped, with more than 128 features: see `Algorithm`.
     bound
-        Positive bound on |θ|, beyond which the policy has diverged: see `Algorithm`. `on_divergence` of the critic
-        applies to both.
+        Positive bound on the absolute value of each parameter in θ, beyond which the policy has diverged. The
+        critic's `on_divergence` applies to both.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class ActorCritic:
         if getattr(self.critic, "diverged_at", None) is not None:
             self._actor.stop()
             return
-        gamma_next, rho = float(gamma), float(rho)  # γ' is not 0 if terminated, but then the trace and I are reset
+        gamma_next, rho = float(gamma), float(rho)  # γ' may be positive on termination: trace and I are reset
         decay_next = gamma_next * lam
         if self.td_error == "after":
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)

@@ -168,7 +168,7 @@ class Actor:
                     f"{state[name].shape}"
                 )
             if name not in ("rows", *MOVING) and state[name] != array:
-                raise ValueError(f"state {name!r} must be {array[0]}, as this agent has it; got {state[name][0]}")
+                raise ValueError(f"state {name!r} must be {array[0]}, the value of this agent; got {state[name][0]}")
         if state["steps"][0] < 0 or state["diverged_at"][0] < -1:
             raise ValueError("state: steps must be at least 0 and diverged_at at least -1")
         self.rows[:] = state["rows"]

@@ -1,6 +1,6 @@
 """Policies derived from action values: ε-greedy and softmax, with a constant or decreasing level.
 
-    ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best share what is left
+    ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best ones share 1 - ε
     softmax      π(a|s) ∝ exp(q(s,a)/τ)
 
 The functions below are plain Python: `control.value_modules` copies their source into generated modules.

@@ -21,7 +21,7 @@ from tdlambda.rules import Fixed, PerState
 from tdlambda.tasks.world import World
 
 MANY = 64
-"""Number of pairs from which it pays to factor out what rows share, the lazy schedule (benchmarks/action_values.py)."""
+"""Number of state-action pairs from which the lazy schedule is faster (benchmarks/action_values.py)."""
 Agent = ActorCritic | ActionValues
 
 

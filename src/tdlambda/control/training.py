@@ -83,7 +83,7 @@ def train(
     curve = LearningCurve() if curve is None else curve
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:
-        raise TypeError("steps or episodes is missing: give steps, the number of transitions, or episodes")
+        raise TypeError("give steps, a number of transitions, or episodes; got neither")
     job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
     world: Any = _make(env) if isinstance(env, str) else env

@@ -12,8 +12,8 @@ At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
 | greedy | 1[b = a*], a* = a' if that is among the best |
 | peng | (1 - λ') 1[b = a*] + λ' 1[b = a'] |
 
-so that δ = r' + γ' w·x' - w·x, and λ' c' in the place of λ' decays the trace: e = γλ c e + x(s, a), w += α δ e for
-TD(λ). z is the x of the next step; λ' is a function of it.
+so that δ = r' + γ' w·x' - w·x. The trace decays by λ' c' instead of λ': for TD(λ), e = γλ c e + x(s, a) and w += α δ e.
+z is the x of the next step; λ' is a function of it.
 
 `a` is the agent's record of numbers; `room` holds the values, probabilities and features of a step.
 """

@@ -73,7 +73,7 @@ class Garnet(TabularTask):
         return np.array([uniform(self._rng) for _ in range(count)])
 
     def _policy(self, n: int, actions: int) -> Floats:
-        """A random policy in which each action has at least a tenth of 1/actions, so that no ratio is extreme."""
+        """A random policy, uniform in [0.1, 1.1) before normalisation, so that no ratio is extreme."""
         p = 0.1 + self._random(n * actions).reshape(n, actions)
         return p / p.sum(axis=1, keepdims=True)
 

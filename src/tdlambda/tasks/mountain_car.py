@@ -177,7 +177,7 @@ class CarSampler:
         self._settings = (car.noise, car.limit or 0, car.target.epsilon, car.behavior.epsilon, *car.start)
         self._arrival = car.arrival
         self._rng = stream(integer(seed, "seed", 0))
-        self._state = np.array([0.0, 0.0, -1.0])  # position, speed, steps so far in this episode (-1: none begun)
+        self._state = np.array([0.0, 0.0, -1.0])  # position, velocity, steps in this episode (-1: no episode)
 
     def take(self, steps: int) -> Transitions:
         """Draw the next `steps` transitions of the stream, a number of at least 0."""
