@@ -16,8 +16,7 @@ BeginWorld = Callable[[Floats, Floats, Any], None]
 MoveWorld = Callable[[Floats, Floats, int, Any], Any]
 
 
-def _itself(x: float, y: float) -> Sequence[float]:
-    """The point (`x`, `y`) itself; both may be any numbers."""
+def _itself(x: Any, y: Any) -> Sequence[float]:
     return x, y
 
 
