@@ -65,8 +65,8 @@ class ActorCritic:
     trace_tolerance
         Threshold in [0, 1) below which the traces of θ are dropped, with more than 128 features: see `Algorithm`.
     bound
-        Positive bound on the absolute value of each parameter in θ, beyond which the policy has diverged. The
-        critic's `on_divergence` applies to both.
+        Bound on the absolute value of each parameter in θ, positive; beyond it the policy has diverged. The critic's
+        `on_divergence` applies to both.
 
     Examples
     --------
