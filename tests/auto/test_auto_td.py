@@ -180,7 +180,7 @@ def test_own_experts_for_readings() -> None:
     [
         (td.TD(td.features.OneHot(3), 0.1), "list of learners"),
         ([0.1], "list of learners"),
-        ([td.TD(td.features.OneHot(4), 0.1)], "features of AutoTD"),
+        ([td.TD(td.features.OneHot(4), 0.1)], "same features as AutoTD"),
     ],
 )
 def test_own_experts_that_cannot_be(experts: Any, message: str) -> None:

@@ -129,7 +129,7 @@ def test_the_example_runs() -> None:
 def test_a_mistake_is_one_line_of_the_process_and_a_traceback_where_one_is_asked_for() -> None:
     short = process(*COMMAND, "solve", "RingWord-v0")
     assert short.returncode == 2
-    assert short.stderr.startswith("error: id: no task is called 'RingWord-v0'")
+    assert short.stderr.startswith("error: id: unknown task 'RingWord-v0'")
     for line in (["--debug", "solve", "RingWord-v0"], ["--debug", "run", "nowhere.toml"]):
         long = run(*line, expect=2).stderr
         assert long.startswith("Traceback")

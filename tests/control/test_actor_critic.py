@@ -111,8 +111,8 @@ def test_bad_transitions_are_refused_and_change_nothing(
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ({"critic": "TD"}, TypeError, "critic must be a learner of values"),
-        ({"critic": td.DirectVTD(td.features.OneHot(5), 0.1)}, TypeError, "critic must be a learner of values"),
+        ({"critic": "TD"}, TypeError, "critic must be a learner of state values"),
+        ({"critic": td.DirectVTD(td.features.OneHot(5), 0.1)}, TypeError, "critic must be a learner of state values"),
         ({"policy": [0.5, 0.5]}, TypeError, "policy must be td.control.Softmax or td.control.Gaussian"),
         (
             {"policy": td.control.Softmax(3, initial=np.zeros((3, 4)))},
@@ -121,7 +121,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
         ),
         ({"eta": 0.0}, ValueError, "eta must be positive"),
         ({"eta": "fast"}, TypeError, "eta must be a number"),
-        ({"eta": td.steps.OneOver("visits")}, ValueError, "eta: a schedule of the actor goes by steps"),
+        ({"eta": td.steps.OneOver("visits")}, ValueError, "eta must be a number or a schedule over steps"),
         ({"lam": 1.5}, ValueError, "lam"),
         ({"lam": "actor"}, ValueError, 'lam must be "fixed", "critic", None'),
         ({"lam": td.rules.Meta()}, ValueError, "a rule that does not learn"),
@@ -152,7 +152,7 @@ def test_bad_arguments_are_named(wrong: dict[str, Any], error: type[Exception], 
         (lambda: td.control.Softmax(2, initial=[0.0, 1.0]), "initial must be a finite number"),
         (lambda: td.control.Softmax(2, initial=np.nan), "initial must be a finite number"),
         (lambda: td.control.Gaussian(1, -1), "low must be below high"),
-        (lambda: td.control.Gaussian([-1, -1], [1]), "low must be below high, one of each"),
+        (lambda: td.control.Gaussian([-1, -1], [1]), "low must be below high in every dimension, with equal shapes"),
         (lambda: td.control.Gaussian(np.nan, 1), "low must not be NaN"),
         (lambda: td.control.Gaussian("a", 1), "low must be a number"),
         (lambda: td.control.Gaussian(-1, 1, sigma=0), "sigma must be positive"),

@@ -377,7 +377,7 @@ def test_observations_that_features_refuse_are_named() -> None:
 @pytest.mark.parametrize(
     ("agents", "what"),
     [
-        ([], "agents: there is none"),
+        ([], "agents must not be empty"),
         ([3], "must be td.Sarsa, td.QLambda or td.ActorCritic"),
         (
             [td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), 0.1), td.control.Softmax(3), 0.1)],

@@ -199,10 +199,10 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         (lambda: sarsa(policy=0.1), "policy must be td.control.EpsilonGreedy"),
         (lambda: sarsa(policy=[0.3, 0.3]), "policy must be 2 probabilities"),
         (lambda: sarsa(target="average"), "target must be"),
-        (lambda: sarsa(correction="vtrace"), 'take "retrace"'),
-        (lambda: sarsa(algorithm="TD"), "algorithm must be a class"),
+        (lambda: sarsa(correction="vtrace"), 'use "retrace"'),
+        (lambda: sarsa(algorithm="TD"), "algorithm must be a learner class"),
         (lambda: td.Sarsa(td.features.OneHot(5), 2, 0.1, [0.1, 0.2]), "lam must have 5 numbers"),
-        (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "λ must not be learned"),
+        (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "lam must not be learned"),
         (lambda: td.Sarsa(td.features.OneHot(5), 0, 0.1), "actions must be"),
     ],
 )
@@ -212,9 +212,9 @@ def test_bad_settings_are_named(make: Any, message: str) -> None:
 
 
 def test_a_box_of_actions_is_refused() -> None:
-    with pytest.raises(TypeError, match="action values need discrete ones"):
+    with pytest.raises(TypeError, match="action values need Discrete actions"):
         td.train(Corridor(gym.spaces.Box(-1, 1, (1,))), sarsa(), steps=10)
-    with pytest.raises(ValueError, match="env has 3 actions, but the agent 2"):
+    with pytest.raises(ValueError, match="env has 3 actions, but the agent has 2"):
         td.train(Corridor(gym.spaces.Discrete(3)), sarsa(), steps=10)
 
 

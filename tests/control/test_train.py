@@ -103,7 +103,7 @@ def test_an_environment_that_raises_loses_nothing() -> None:
 
 def test_an_interrupt_is_passed_on_with_what_there_is() -> None:
     a = agent()
-    with pytest.raises(td.Interrupted, match="149 steps are learned from") as stopped:
+    with pytest.raises(td.Interrupted, match="149 steps were learned from") as stopped:
         td.train(Corridor(at=150, what=KeyboardInterrupt()), a, steps=500, seed=0)
     curve = stopped.value.result
     assert curve.interrupted
@@ -150,9 +150,9 @@ def test_actions_are_handed_over_as_the_environment_wants_them() -> None:
 @pytest.mark.parametrize(
     ("space", "policy", "error", "message"),
     [
-        (gym.spaces.Discrete(3), td.control.Softmax(2), ValueError, "env has 3 actions, but the policy 2"),
-        (gym.spaces.Box(-1, 1, (1,)), td.control.Softmax(2), TypeError, "a softmax policy has discrete ones"),
-        (gym.spaces.Discrete(2), td.control.Gaussian(-1, 1), TypeError, "a Gaussian policy has those of a box"),
+        (gym.spaces.Discrete(3), td.control.Softmax(2), ValueError, "env has 3 actions, but the policy has 2"),
+        (gym.spaces.Box(-1, 1, (1,)), td.control.Softmax(2), TypeError, "a softmax policy needs Discrete actions"),
+        (gym.spaces.Discrete(2), td.control.Gaussian(-1, 1), TypeError, "a Gaussian policy needs a Box"),
         (gym.spaces.Box(-1, 1, (3,)), td.control.Gaussian(-1, 1), ValueError, "env has actions of 3 dimensions"),
         (gym.spaces.MultiDiscrete([2, 2]), td.control.Softmax(2), TypeError, r"its actions are MultiDiscrete"),
     ],

@@ -186,7 +186,7 @@ def test_a_world_from_a_script_runs_everywhere() -> None:
 def test_agents_that_do_not_fit_are_named() -> None:
     ring = td.make("RingWorld-v0")
     for agent, message in [
-        (td.Sarsa(ring.features, 3, 0.1), "has 3 actions, but the world 2"),
+        (td.Sarsa(ring.features, 3, 0.1), "has 3 actions, but the world has 2"),
         (td.Sarsa(ring.features, 2, 0.1, policy=[0.5, 0.5]), "policy and behavior must be"),
         (td.Sarsa(CART, 2, 0.1), "features must encode states"),
     ]:

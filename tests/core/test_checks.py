@@ -118,7 +118,7 @@ def test_others_pass_too() -> None:
         (GammaOfTheWrongStep, "gamma", "gamma: "),
         (LambdaOfTheWrongStep, "lambda", "lambda: "),
         (RhoTwice, "rho", "ρ is applied twice"),
-        (WithoutRho, "rho", "with ρ = 0 the step counts for nothing"),
+        (WithoutRho, "rho", "a step with ρ = 0 must change nothing"),
         (TraceSurvives, "reset", "A trace survives the end of an episode"),
         (CreditLost, "credit", "the reward of the last step did not reach"),
     ],

@@ -105,7 +105,7 @@ def test_commands_can_be_typed(page: str, line: str) -> None:  # noqa: ARG001, t
 
 @pytest.mark.parametrize("line", ["runn x", "run walk.toml --sedes 3", "run no-such-study", "solve NoTask-v0"])
 def test_commands_that_cannot_be_typed_are_noticed(line: str) -> None:
-    with pytest.raises((AssertionError, Exception), match=r"no command|[Nn]o such option|no bundled|no task"):
+    with pytest.raises((AssertionError, Exception), match=r"no command|[Nn]o such option|no bundled|unknown task"):
         check(line)
 
 

@@ -197,7 +197,7 @@ def test_bad_configuration_is_refused_before_any_work(case: str, monkeypatch: py
 def test_a_diverged_learner_is_refused() -> None:
     learner = td.TD(td.features.OneHot(11), 1.0, bound=1e-3, on_divergence="flag")
     learner.update_many([0, 0], [1.0, 1.0], [0, 0], gamma=1.0)
-    with pytest.raises(ValueError, match="diverged already"):
+    with pytest.raises(ValueError, match="has already diverged"):
         td.engine.run("RingWorld-v0", [learner], 1, 100)
 
 

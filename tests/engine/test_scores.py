@@ -126,7 +126,7 @@ def test_a_lane_that_diverges_in_an_episode_is_infinite_from_there() -> None:
         ({"steps": 9, "score": "mse"}, 'score must be one of "value"'),
         ({"steps": 9, "average": "during"}, 'average must be "before" or "after"'),
         ({"steps": 9, "score": "rmspbe", "weights": 1.0}, "weights: .*rmsve"),
-        ({"episodes": 3, "points": 4}, "points must be at most episodes, 3; got 4"),
+        ({"episodes": 3, "points": 4}, "points must be at most the number of episodes, 3; got 4"),
         ({"episodes": 0}, "episodes must be"),
     ],
 )
@@ -139,10 +139,10 @@ def test_wrong_arguments_are_refused(options: dict[str, Any], message: str) -> N
 def test_steps_or_episodes_but_not_both_nor_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     task, car = td.make("RandomWalk-v0"), td.make("MountainCar-v0")
     for options in ({}, {"steps": 5, "episodes": 5}):
-        with pytest.raises(TypeError, match="how many steps, or how many episodes"):
+        with pytest.raises(TypeError, match="give either steps or episodes; got steps="):
             td.engine.run(task, [td.TD(task.features, 0.1)], 1, **options)  # type: ignore[arg-type]
     for score in ("rms", "rmspbe"):
-        with pytest.raises(ValueError, match="finitely many states; MountainCar-v0"):
+        with pytest.raises(ValueError, match="finitely many states; for MountainCar-v0"):
             td.engine.run(car, [td.TD(car.features, 0.1)], 1, 10, score=score)
     monkeypatch.setattr("tdlambda.engine.episodes.ENDLESS", 1000)
     baird = td.make("Baird-v0")

@@ -148,7 +148,7 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         (lambda: td.rules.Meta(warm_up=5, length=100), "warm_up"),
         (lambda: td.rules.Greedy(variance="x"), "variance"),
         (lambda: td.rules.Counting(patience=0), "patience"),
-        (lambda: td.DirectVTD(td.features.OneHot(2), 0.1, td.rules.Meta()), "lam: DirectVTD needs a fixed λ"),
+        (lambda: td.DirectVTD(td.features.OneHot(2), 0.1, td.rules.Meta()), "lam of DirectVTD must be fixed"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(build: Any, message: str) -> None:

@@ -278,10 +278,13 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
         ),
         (
             lambda: td.PGTD2(td.features.OneHot(3), steps.AdaGrad()),
-            "AdaGrad is defined for equations that are linear in α",
+            "AdaGrad needs an algorithm whose updates are linear in α",
         ),
-        (lambda: td.DifferentialTD(td.features.OneHot(3), steps.AdaGrad()), "linear in α, .* not for DifferentialTD"),
-        (lambda: td.TrueOnlineTD(td.features.OneHot(3), steps.AdaGrad()), "without α in traces, not for TrueOnlineTD"),
+        (lambda: td.DifferentialTD(td.features.OneHot(3), steps.AdaGrad()), "linear in α .* got DifferentialTD"),
+        (
+            lambda: td.TrueOnlineTD(td.features.OneHot(3), steps.AdaGrad()),
+            "do not contain α, .* got TrueOnlineTD",
+        ),
         (lambda: steps.Swift(0.2), "alpha must be from eta_min = 1e-10 to eta = 0.1; got 0.2"),
         (lambda: steps.TIDBD(gradient="full"), 'gradient must be "ordinary" or "semi"'),
         (lambda: steps.Intentional(1.5), "alpha must be in"),

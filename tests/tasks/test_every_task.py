@@ -178,7 +178,7 @@ def test_make_says_what_is_wrong() -> None:
         td.make("Ringworld-v0")
     with pytest.raises(ValueError, match=r"no preset '0\.5/0\.5'; it has '0\.4/0\.35'"):
         td.make("RingWorld-v0", preset="0.5/0.5")
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match="already registered"):
         td.tasks.register("RingWorld-v0")(td.tasks.TASKS["RingWorld-v0"].build)
 
 

@@ -61,7 +61,7 @@ class DifferentialTD(Algorithm):
 
     @staticmethod
     def step(v, v_next, decay, mean, eta, alpha, reward, gamma_next, rho, lam_next):
-        """Coefficients of the update; the reward comes centred."""
+        """Coefficients of the update; the reward is already centred, r' - r̄."""
         delta = reward + gamma_next * v_next - v
         along, keep = alpha * delta, rho * decay
         mean, decay = mean + eta * alpha * rho * delta, gamma_next * lam_next
@@ -92,7 +92,7 @@ class MeanRewardTD(declare.Algorithm):
 
     @staticmethod
     def step(v, v_next, decay, mean, eta, alpha, reward, gamma_next, rho, lam_next):
-        """Coefficients of the update; the reward comes centred."""
+        """Coefficients of the update; the reward is already centred, r' - r̄."""
         along, keep = alpha * (reward + gamma_next * v_next - v), rho * decay
         mean, decay = mean + eta * alpha * reward, gamma_next * lam_next
         return keep, along, decay, mean

@@ -94,7 +94,7 @@ class ETD(Emphatic):
         features, which must not be negative.
     beta_f
         Decay of the follow-on trace F, in [0, 1]; γ by default. 0 gives TD(λ); values between 0 and γ trade
-        variance for bias. Where γ = 0, F starts again regardless.
+        variance for bias. At a state with γ = 0, F restarts in any case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What gradient methods share: second weights h and their step size β."""
+"""Base classes of gradient methods, which have second weights h with the step size β."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SecondWeights(Algorithm, base=True):
     features, alpha, lam, options
         See `Algorithm`.
     beta
-        Step size β of the second weights; α by default. If α is a schedule or an adaptive step size, β is a
+        Step size β > 0 of the second weights; α by default. If α is a schedule or an adaptive step size, β is a
         factor on α.
     """
 

@@ -8,7 +8,7 @@ V; and its variance (direct VTD, Sherstan et al. 2018) or second moment (VTD, Wh
     J:     reward Ḡ,                       discount γ'λ'
     Var:   reward δᴶ²,                     discount (γ'λ')²           "target": as under the target policy
            reward (ρ δᴶ + (ρ-1) J(x))²,    discount (ρ γ'λ')²         "corrected": of ρ (r' + γ' [...]), the return
-                                                                      that is really used as a target
+                                                                      that learners use as a target
     E[G²]: reward Ḡ² + 2 γ'λ' Ḡ J(x'),     discount (γ'λ')²           "target"; "corrected": ρ² times both
 
 The "target" form is corrected by ρ like any value. The "corrected" form is an expectation under the behaviour policy
@@ -41,7 +41,7 @@ class VarianceLearner(Algorithm):
     features, alpha
         See `Algorithm`; all three estimates share them.
     lam
-        λ of the λ-return and of the learner of V; 1 for the full return.
+        λ in [0, 1] of the λ-return and of the learner of V, which must not be learned; 1 for the full return.
     of
         "target": the variance of the λ-return under the target policy. "corrected": the variance of the return with
         importance-sampling ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), which an off-policy learner uses as target.
@@ -66,7 +66,7 @@ class VarianceLearner(Algorithm):
         self._moments = Moments(self.form, self.of, self.trace_lam)
         super().__init__(features, alpha, lam, **options)
         if self.rule.learns():
-            raise ValueError(f"lam: {type(self).__name__} needs a fixed λ, such as 0.9; got {self.rule!r}")
+            raise ValueError(f"lam of {type(self).__name__} must be fixed, such as 0.9; got {self.rule!r}")
 
     @property
     def _declared(self) -> type[declare.Algorithm]:

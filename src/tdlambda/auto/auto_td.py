@@ -93,12 +93,12 @@ class AutoTD(BatchLearner):
     # ---- predictions ------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
-        """Return V(obs)."""
+        """V(obs), the predicted value of an observation."""
         index, value = self.features.encode(obs)
         return float(self._experts.predict(index, value, self._own_at(obs)))
 
     def predict_many(self, observations: Any) -> Floats:
-        """Return V of each observation."""
+        """The predicted value V of each observation."""
         index, value = self.features.encode_batch(observations)
         own = np.zeros((len(index), len(self.experts)))
         for i, e in enumerate(self.experts):
@@ -107,12 +107,12 @@ class AutoTD(BatchLearner):
         return found
 
     def _own_at(self, obs: Any) -> Floats:
-        """Return the predictions of the user's own experts."""
+        """The predictions of the user's own experts."""
         return np.array([e.predict(obs) for e in self.experts], dtype=np.float64) if self.experts else _NONE
 
     @property
     def weights(self) -> Array:
-        """The weights Σ p w of the mixture; predictions are w·x wherever none was clipped.
+        """The weights Σ p w of the mixture; predictions are w·x unless an expert's prediction was clipped.
 
         For vectors of readings: the slope of the prediction in each reading, within the range seen so far.
         """
@@ -123,27 +123,27 @@ class AutoTD(BatchLearner):
         return found
 
     def lambda_at(self, obs: Any) -> float:
-        """Return the weighted mean λ of the experts; it is the same for every observation."""
+        """The weighted mean λ of the experts; it is the same for every observation."""
         return float(self.lambdas([obs])[0])
 
     def lambdas(self, observations: Any) -> Floats:
-        """Return `lambda_at` for each observation."""
+        """`lambda_at` for each observation."""
         return np.full(len(observations), min(1.0, self._experts.lam))
 
-    # ---- what it believes -------------------------------------------------------------------------------------
+    # ---- the mixture ------------------------------------------------------------------------------------------
 
     def expert_weights(self) -> dict[str, float]:
-        """Return each expert's weight p in the prediction, by name, largest first; the weights sum to 1."""
+        """Each expert's weight p in the prediction, by name, largest first; the weights sum to 1."""
         return {e.name: e.weight for e in self._experts.experts()}
 
     def explain(self) -> Explanation:
-        """Explain which experts have the weight now, how certain that is, and how large the errors are."""
+        """An explanation of the mixture: the experts with the most weight, how certain that is, and the errors."""
         return self._experts.explain(self.steps)
 
     def interval(
         self, obs: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> tuple[float, float]:  # fmt: skip
-        """Return an interval for v(obs), or for the return from obs.
+        """An interval for v(obs), or for the return from obs.
 
         Parameters
         ----------
@@ -162,7 +162,17 @@ class AutoTD(BatchLearner):
     def interval_many(
         self, observations: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> Floats:  # fmt: skip
-        """Return `interval` for each observation, [observation, (low, high)]."""
+        """An interval for each observation [observation, (low, high)].
+
+        Parameters
+        ----------
+        observations
+            Observations, one per row.
+        coverage
+            Nominal coverage, in (0, 1): see `interval`.
+        of
+            "value" or "return": see `interval`.
+        """
         choice(of, "of", "value", "return")
         if not 0 < fraction(coverage, "coverage") < 1:
             raise ValueError(f"coverage must be in (0, 1), such as 0.9; got {coverage}")
@@ -173,13 +183,13 @@ class AutoTD(BatchLearner):
             deviation = self._experts.return_error
             if deviation is None:
                 raise ValueError(
-                    "of: there is no interval for the return before the first update, nor off-policy, where returns "
-                    "are those of another policy; use of='value'"
+                    'of="return" is not available off-policy, before the first updates, or while every discount so far '
+                    'is 1; use of="value"'
                 )
         half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
         return np.column_stack([middle - half, middle + half])
 
-    # ---- the contract of a learner ----------------------------------------------------------------------------
+    # ---- the interface of a learner ---------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Discard the current episode; keep what was learned."""
@@ -189,7 +199,7 @@ class AutoTD(BatchLearner):
                 e.reset()
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments; the algorithm by name, unless it is the default."""
+        """The constructor's arguments; the algorithm by name, unless it is the default."""
         params: dict[str, Any] = {"features": self.features}
         own = self.algorithm
         if own is not None and (own is not TrueOnlineTD or isinstance(self.features, Dense)):
@@ -211,7 +221,22 @@ class AutoTD(BatchLearner):
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """Learn from one transition: see `Learner.update`."""
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        obs, next_obs
+            Observations s_t and s_{t+1}.
+        reward
+            R_{t+1}, any finite number.
+        gamma
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`; taken as 0 when `terminated`.
+        rho
+            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0 of the action taken; 1 on-policy.
+        terminated, truncated
+            As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
+            Either way the traces are then reset.
+        """
         if self.experts:
             self._experts.own[:] = self._own_at(obs), self._own_at(next_obs)
         elif (
@@ -225,7 +250,7 @@ class AutoTD(BatchLearner):
                     return
         super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # raises the error for invalid input
         for e in self.experts:
-            with suppress(Diverged):  # its predictions stay as they were, and it loses its weight
+            with suppress(Diverged):  # its predictions no longer change, so it loses its weight
                 e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
 
     def _learn_many(self, c: Transitions) -> None:
@@ -293,18 +318,18 @@ def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...
         raise TypeError(f"experts must be a list of learners, such as [td.LSTD(features, 0.9)]; got {experts!r}")
     for e in experts:
         if e.features != features:
-            raise ValueError(f"experts must have the features of AutoTD, {features!r}; got {e!r}")
+            raise ValueError(f"experts must have the same features as AutoTD, {features!r}; got {e!r}")
     return tuple(e.clone() for e in experts)
 
 
 def _known() -> dict[str, type[declare.Algorithm]]:
-    """Return the declared algorithms by name."""
+    """The declared algorithms by name."""
     kinds: dict[str, Any] = {name: kind for name, kind in LEARNERS.items() if hasattr(kind, "step")}
     return {name: kind for name, kind in kinds.items() if issubclass(kind, declare.Algorithm)}
 
 
 def _declared(algorithm: Any) -> type[declare.Algorithm]:
-    """Return the declaration that `algorithm` refers to."""
+    """The declaration that `algorithm` refers to."""
     if isinstance(algorithm, str) and algorithm not in _known():
         raise ValueError(f"algorithm must be one of {', '.join(_known())}, or a class; got {algorithm!r}")
     found = _known()[algorithm] if isinstance(algorithm, str) else algorithm
@@ -312,5 +337,7 @@ def _declared(algorithm: Any) -> type[declare.Algorithm]:
         raise TypeError(f"algorithm must be a class such as td.TrueOnlineTD, declared by equations; got {algorithm!r}")
     for name in words(found.parameters):
         if getattr(found, name, None) is None:
-            raise TypeError(f"algorithm: {found.__name__} needs a default of {name}, a class attribute {name} = …")
+            raise TypeError(
+                f"algorithm: {found.__name__} needs a default of {name}; set the class attribute {name} = …"
+            )
     return found

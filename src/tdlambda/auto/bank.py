@@ -14,8 +14,8 @@ In place of z_t the bank uses ẑ(s_t) = E[z_t | s_t], learned on the features b
 ("expected eligibility traces", van Hasselt et al. 2021). For a table this has the same mean, and its variance contains
 no products of ρ.
 
-The learners' λ' is divided by ρ where ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
-products of ratios. λ may depend on the step taken: what a table converges to stays v.
+The learners' λ' is divided by ρ if ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
+products of ratios. λ may depend on the step taken: a table still converges to v.
 
 These are plain functions. `auto.modules` puts them into a generated module with the learners' own `learn` and `clear`,
 the numbers that depend on the algorithm, and the runtime. `m` is `layout.Memory`, `s` its record of the bank.
@@ -32,15 +32,16 @@ from tdlambda.auto.mixing import averaged, sync, update_weights, weigh
 from tdlambda.auto.systems import ERROR, NORM, VALUE, note_moment
 from tdlambda.features.base import first_misfit
 
-if TYPE_CHECKING:  # what the generated module has besides
+if TYPE_CHECKING:  # other names in the generated module
     given: Any = None
     add_scaled = dot_lanes = fill = horizon = set_scaled = squared = given  # see `core.runtime`
     learn_systems = solve_some = forget = given  # see `systems`
-    learn = clear = given  # of the learners: one transition, how many have left their bounds; the end of an episode
-    advance_ = given  # `advance` of a transition that is checked
-    # How many rows, from the first: step sizes in N, all of the learner's own in N, weights in F
+    # `learn` performs one transition of all learners and returns how many left their bounds; `clear` ends an episode
+    learn = clear = given
+    advance_ = given  # `advance` of a validated transition
+    # Numbers of leading rows: step sizes in N, all of the learner's own rows in N, weights in F
     SIZES = NUMBERS = WEIGHTS = 1
-    # The rows of N that bound weights and traces (-1: there is none); whether weights of x' change too
+    # The rows of N with bounds on weights and traces (-1: no such row); whether weights of x' change too
     WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = 1, 1, True
 
 _Function = TypeVar("_Function")
@@ -56,13 +57,13 @@ def lanewise(function: _Function) -> _Function:
 
 
 def largest_value(s: Any) -> float:
-    """Return the largest value that the rewards and discounts so far allow."""
+    """The largest value that the rewards and discounts so far allow."""
     return s.most_reward * horizon(s.most_gamma, s.longest)
 
 
 @lanewise
 def mix(value: Floats, weight: Floats, limit: float) -> float:
-    """Return Σ p V, with each V clipped to ±limit (NaN to 0)."""
+    """Σ p V, with each V clipped to ±limit (NaN to 0)."""
     u = 0.0
     for l in range(value.size):
         v = value[l]
@@ -116,7 +117,7 @@ def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats, own:
 
 @lanewise
 def add_signal(gain: Floats, noise: Floats, z: Floats, delta: float) -> None:
-    """Σ δẑ and Σ (δẑ)²."""
+    """Add to the sums Σ δẑ and Σ (δẑ)²."""
     for l in range(gain.size):
         signal = delta * z[l]
         gain[l] += signal
@@ -125,7 +126,7 @@ def add_signal(gain: Floats, noise: Floats, z: Floats, delta: float) -> None:
 
 @lanewise
 def add_distance(energy: Floats, value: Floats, z: Floats, u: float, keep: float) -> None:
-    """Replace V by c = V - u and ẑ by z = keep ẑ + c; add up Σ c²."""
+    """Replace V by c = V - u and ẑ by z = keep ẑ + c; add to the sum Σ c²."""
     for l in range(energy.size):
         c = value[l] - u
         energy[l] += c * c
@@ -135,13 +136,13 @@ def add_distance(energy: Floats, value: Floats, z: Floats, u: float, keep: float
 
 @lanewise
 def subtract_from(row: Floats, total: Floats) -> None:
-    """Row = total - row."""
+    """Replace the row by total - row."""
     for l in range(row.size):
         row[l] = total[l] - row[l]
 
 
 def expect(m: Any, x: Ints, xv: Floats, norm: float) -> None:
-    """Move ẑ(x) towards z, and replace z by it."""
+    """Update ẑ(x) towards z, and replace z by ẑ(x)."""
     n, error = len(x), m.value
     if norm == 0.0:
         fill(m.z, 0.0)
@@ -169,12 +170,12 @@ def close(m: Any, s: Any, u_next: float) -> None:
 
 
 def larger(a: float, b: float) -> float:
-    """The larger; NaN if one is."""
+    """The larger of two numbers; NaN if either is NaN."""
     return b if b > a or b != b else a
 
 
 def take_tops(m: Any, lane: int) -> float:
-    """Set the bounds on a learner's weights and traces to the largest of each; return that of the weights."""
+    """Set the bounds on a learner's weights and traces to the largest |weight| and |trace|; return the former."""
     weight, trace = 0.0, 0.0
     for f in range(m.F.shape[0]):
         for row in range(m.F.shape[1]):
@@ -211,7 +212,7 @@ def drop(m: Any) -> int:
 
 
 def is_left(m: Any, s: Any) -> bool:
-    """Return whether any expert is left."""
+    """Whether any expert is left."""
     return s.drops < s.age.size or m.systems.b.shape[0] > 0
 
 

@@ -6,8 +6,8 @@ For each reading v, with m its running mean, M the largest deviation so far and 
 
 An outlier is clipped to 1.5 times the largest deviation so far. If several follow closely, M grows by 1.5 with each: a
 real change of scale is accepted after a few repetitions, one outlier in a hundred never is. A coordinate is
-(m + e - c)/s, and 0 for a reading that has never changed. c and s change only at t = 8, 16, 32, …; what was learned is
-then carried over exactly, since the features contain a constant.
+(m + e - c)/s, and 0 for a reading that has never changed. c and s change only at t = 8, 16, 32, …; everything learned
+so far is then converted exactly, since the features contain a constant.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tdlambda.arrays import Floats
 from tdlambda.compiled import part
 
 CLIP = 1.5
-"""Largest allowed reading, relative to the largest deviation so far."""
+"""Largest allowed deviation, relative to the largest deviation so far."""
 STREAK_KEPT, REPEATED = 0.8, 2.0
-"""Readings beyond that are counted, the count fading by the first at every other reading; above the second, the largest
-deviation grows."""
+"""Readings beyond CLIP are counted; each reading within it multiplies the count by STREAK_KEPT. If the count exceeds
+REPEATED, the largest deviation grows."""
 LEAST_RATE = 1e-3
-"""Least step size of the running moments."""
+"""Smallest step size of the running moments."""
 MEAN, LARGEST, SQUARE, CENTER, SCALE, STREAK, ROWS = range(7)
 """Rows of the array `front`; its columns are the readings, the reward last."""
 TINY = 1e-12
-"""A deviation below this share of the reading does not count as a change."""
+"""A deviation below this fraction of the reading does not count as a change."""
 
 
 @part
 def clipped(front: Floats, i: int, v: float) -> float:
-    """Return a reading, clipped to the range seen so far."""
+    """A reading, clipped to the range seen so far."""
     m, most = front[MEAN, i], CLIP * front[LARGEST, i]
     return min(max(v, m - most), m + most) if most > 0.0 else v
 
@@ -41,7 +41,7 @@ def clipped(front: Floats, i: int, v: float) -> float:
 def observe(front: Floats, i: int, v: float, t: float) -> float:
     """Update the moments with a reading; return it after clipping."""
     deviation, most, seen = v - front[MEAN, i], front[LARGEST, i], v
-    if front[SCALE, i] == 0.0 and abs(deviation) > TINY * abs(v):  # it moves: a first scale
+    if front[SCALE, i] == 0.0 and abs(deviation) > TINY * abs(v):  # the first change gives a first scale
         front[CENTER, i], front[SCALE, i] = front[MEAN, i], abs(deviation)
     if most > 0.0:
         beyond = abs(deviation) > CLIP * most
@@ -63,7 +63,7 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
 
 @part
 def place(front: Floats, x: Floats, out: Floats) -> None:
-    """Compute the coordinates of an observation; the last is the constant 1."""
+    """Write the coordinates of an observation into `out`; the last is the constant 1."""
     d = x.size
     for i in range(d):
         scale = front[SCALE, i]
@@ -73,7 +73,10 @@ def place(front: Floats, x: Floats, out: Floats) -> None:
 
 @part
 def moved(front: Floats, i: int) -> tuple[float, float]:
-    """Return the change of a coordinate to its current mean and deviation, new = factor old + shift; factor 0: none."""
+    """Move a coordinate to its current mean and deviation; return (factor, shift) of new = factor old + shift.
+
+    A factor of 0 means that the coordinate did not move.
+    """
     center, scale = front[MEAN, i], math.sqrt(front[SQUARE, i])
     if not (front[SCALE, i] > 0.0 and scale > TINY * abs(center)):
         return 0.0, 0.0

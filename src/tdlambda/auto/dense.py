@@ -19,23 +19,25 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 
 FEW, MANY = 64, 256
-"""Up to FEW features, least squares with every λ and window; up to MANY, one of them, and gradients; beyond, those."""
+"""Up to FEW features, least squares with every λ and window; up to MANY, one least-squares expert and gradient experts;
+with more, gradient experts only."""
 LAMBDAS, WINDOWS = (0.0, 0.8, 1.0), (np.inf, 100.0, 20.0)
-"""Of least squares; windows in steps for each feature."""
+"""λ and windows of least squares; windows in steps per feature."""
 MEANS = (np.inf, 1000.0, 100.0, 10.0, 1.0, 0.0)
-"""Windows of running means; 0 is the prediction 0."""
+"""Windows of running means, in steps; 0 stands for the constant prediction 0."""
 PACES = tuple((alpha, lam) for alpha in (0.3, 0.1, 0.03, 0.01, 0.003) for lam in (0.0, 0.8, 0.95))
-"""α, of E|x|² = 1, and λ of gradients."""
+"""α for E|x|² = 1, and λ, of gradient experts."""
 OF_LAMBDA, OF_WINDOW, OF_MEAN, OF_ALL, OF_ZERO, OF_GRADIENT, OF_PACE = {1.0: 2.0}, 1.2, 1.0, 0.5, 0.5, 2.0, 2.0
-"""Prior penalties: for λ = 1; for each factor e in t/window; for a mean; for each factor e in t where it is of all
-steps; for 0, beyond a mean's; for a gradient beside least squares; for a difference of 1 from λ = .8 of a gradient."""
+"""Prior penalties: for λ = 1; for each factor e in t/window; for a mean; for each factor e in t, for the mean of all
+steps and for 0; for 0, in addition to a mean's; for a gradient expert if there is least squares; for a difference of 1
+from λ = 0.8, for a gradient expert."""
 _ANY = np.zeros((2, 2))[:, 0]
-"""A vector of any stride, to compile for."""
+"""An example of a vector of any stride, to compile for."""
 _CONSTANT = ("lam", "window", "mean_window", "pace", "prior", "room", "value", "own", "number")
 
 
 def memory(d: int, own: int = 0) -> Memory:
-    """Return the arrays of untrained experts."""
+    """The arrays of untrained experts."""
     D, every = d + 1, d <= FEW
     lam = LAMBDAS if every else (0.8,) if d <= MANY else ()
     window = [w * D for w in (WINDOWS if every else WINDOWS[:1])] if lam else []
@@ -79,7 +81,7 @@ class Squares:
         return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
 
     def predict(self, index: Ints, value: Floats, own: Floats) -> float:  # noqa: ARG002, all features are active
-        """Return the mixture's prediction at an observation, where the user's own experts predict `own`."""
+        """The mixture's prediction at an observation at which the user's own experts predict `own`."""
         return self._predict_row(value, np.empty(self.memory.room.shape[1]), np.empty(self.memory.weight.size), own)
 
     @cached_property
@@ -88,11 +90,11 @@ class Squares:
         return partial(entry(squares.predict_row, self.memory, *given), self.memory)
 
     def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:  # noqa: ARG002
-        """Return the mixture's prediction at each observation."""
+        """The mixture's prediction at each observation."""
         return self.each(value, own)[0]
 
     def each(self, X: Floats, own: Floats) -> tuple[Floats, Floats]:
-        """Return the predictions of the mixture and of every expert [observation, expert]."""
+        """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.zeros(len(X)), np.zeros((len(X), self.memory.weight.size))
         squares.predict_rows(self.memory, np.ascontiguousarray(X), np.empty(self.memory.room.shape[1]), out, each, own)
         return out, each
@@ -108,20 +110,20 @@ class Squares:
         return np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0)
 
     def variance(self, index: Ints, value: Floats) -> Floats:  # noqa: ARG002
-        """Return the variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
+        """The variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
         out, each = self.each(value, np.tile(self.own[:1], (len(value), 1)))
         found: Floats = ((each - out[:, None]) ** 2) @ self.memory.weight
         return found + self._left_open(np.array([self._place(row) for row in value]))
 
     def _place(self, row: Floats) -> Floats:
-        """Return the coordinates of an observation."""
+        """The coordinates of an observation."""
         f = self.memory.front[:, :-1]
         limit = np.where(f[LARGEST] > 0, CLIP * f[LARGEST], np.inf)
         moved = np.clip(row, f[MEAN] - limit, f[MEAN] + limit) - f[CENTER]
         return np.append(np.divide(moved, f[SCALE], out=np.zeros(len(row)), where=f[SCALE] > 0), 1.0)
 
     def _left_open(self, X: Floats) -> Floats:
-        """Return the variance of w·x in these coordinates, from LSTD with the middle λ."""
+        """The variance of w·x in these coordinates, from LSTD with the middle λ."""
         m, middle = self.memory, self.memory.lam.size // 2
         if not m.number[0]["ready"] or not m.lam.size:
             return np.zeros(len(X))
@@ -146,11 +148,11 @@ class Squares:
 
     @property
     def lam(self) -> float:
-        """Weighted mean λ."""
+        """The weighted mean λ of the experts."""
         return mean_lam(self.experts())
 
     def experts(self) -> tuple[Expert, ...]:
-        """Return all experts, sorted by weight."""
+        """All experts, sorted by weight."""
         m, s = self.memory, self.memory.number[0]
         kinds: list[Any] = [{"lam": float(lam), "kind": "LSTD", "window": float(w)} for lam in m.lam for w in m.window]
         kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in m.mean_window]
@@ -164,7 +166,7 @@ class Squares:
         return tuple(sorted(found, key=lambda e: -e.weight))
 
     def explain(self, steps: int) -> Explanation:
-        """Return an explanation of the current weights."""
+        """An explanation of the current weights."""
         return Explanation(
             self.experts(), steps, steps, 0, 0, 0, clipped=int(self.memory.number[0]["clips"]),
             value_error=self.value_error, return_error=self.return_error,
@@ -192,7 +194,7 @@ class Squares:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Return the arrays of the state."""
+        """The arrays of the state."""
         kept = {name: getattr(self.memory, name) for name in Memory._fields if name not in _CONSTANT}
         return kept | {"number": self.memory.number.view(np.float64)}
 
@@ -205,4 +207,4 @@ class Squares:
         good = s["held"] == min(HELD, seen) and s["steps"] == (seen if seen >= HELD else 0)
         shares = bool((new["weight"] >= 0).all()) and abs(new["weight"].sum() - 1) < 1e-6
         if not (good and shares and 0 <= s["most_gamma"] <= 1 and s["rebase"] >= 8):
-            raise ValueError("state does not fit this learner: its numbers cannot have come about")
+            raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")

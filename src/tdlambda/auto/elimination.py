@@ -8,7 +8,7 @@ from tdlambda.compiled import part
 
 @part
 def eliminate(L: Floats, w: Floats) -> bool:
-    """Replace w by L⁻¹ w, by elimination with pivoting; return whether it exists. L is overwritten."""
+    """Replace w by L⁻¹ w, by elimination with pivoting; return whether L⁻¹ exists. L is overwritten."""
     n = w.size
     for k in range(n):
         pivot = k
@@ -39,6 +39,6 @@ def eliminate(L: Floats, w: Floats) -> bool:
 
 @part
 def subtract(row: Floats, other: Floats, factor: float, first: int) -> None:
-    """Row -= factor · other, from a column on."""
+    """Compute row -= factor · other, from column `first` on."""
     for j in range(first, row.size):
         row[j] -= factor * other[j]

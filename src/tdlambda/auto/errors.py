@@ -5,7 +5,7 @@ On-policy, the return error is D_t = G_t - u_t = Σ_k γ…γ δ_{t+k}. From D_t
     E[D²] (1 - E[γ'²]) = E[δ²] + 2 E[δ_t e_t],        e_{t+1} = γ' (e_t + δ_t)
 
 where e sums the earlier TD errors. If the features are a Markov state, TD errors are uncorrelated and the last term is
-small; otherwise it is not, and E[D²] includes it.
+small. Otherwise it is not small, and E[D²] includes it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from tdlambda.compiled import part
 from tdlambda.learners.base import Array
 
 TRACE, SQUARES, PRODUCTS, DISCOUNTS, COUNT, OFF_POLICY, ROWS = range(7)
-"""Of the array `errors`: e; means of δ², δ e and γ'², in which step s weighs in proportion to s; steps; off-policy?"""
+"""Entries of the array `errors`: e; means of δ², δe and γ'², in which step s has a weight proportional to s; number of
+steps; whether the data are off-policy."""
 LEAST_RATE = 1e-4
 """Smallest step size of the means; the memory is about 10⁴ steps."""
 RECENT, SKIPPED = 64, 10
-"""Observations that are kept, one of every ten."""
+"""Number of recent observations kept, and the interval between them in steps."""
 
 
 @part
@@ -36,7 +37,7 @@ def note_error(errors: Floats, error: float, gamma: float, rho: float) -> None:
 
 
 def return_error(errors: Array) -> float | None:
-    """Return √E[(G - u)²] of recent predictions; None at the start and off-policy."""
+    """√E[(G - u)²] of recent predictions; None at the start and off-policy."""
     if errors[OFF_POLICY] > 0 or errors[COUNT] < 2 or not errors[DISCOUNTS] < 1:
         return None
     square = (errors[SQUARES] + 2 * errors[PRODUCTS]) / (1 - errors[DISCOUNTS])

@@ -18,20 +18,20 @@ class Expert:
     standard_error: float
     """Standard error of `error`."""
     lam: float = math.nan
-    """λ; NaN where it is unknown."""
+    """λ in [0, 1]; NaN if it is unknown."""
     alpha: float | None = None
     """Step size for |x|² = 1; None if the expert has none."""
     averaged: bool = False
     kind: str = "TD"
     """"TD", "LSTD", "mean", "zero", or the name of your own expert."""
     window: float = math.inf
-    """Length of its memory, in steps."""
+    """Length of its memory, in steps; ∞ for all steps."""
     ridge: float = 1.0
     """κ, the regularisation relative to the estimated one; 1 means as estimated."""
 
     @property
     def name(self) -> str:
-        """The expert's name in words."""
+        """The expert's name, as in `AutoTD.expert_weights`."""
         last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
         return {
             "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
@@ -42,30 +42,30 @@ class Expert:
 
 
 def mean_lam(experts: Sequence[Expert]) -> float:
-    """Return the weighted mean λ of the experts."""
+    """The weighted mean λ of the experts."""
     known = [e for e in experts if not math.isnan(e.lam)]
     return sum(e.weight * e.lam for e in known) / max(sum(e.weight for e in known), 1e-300)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The α and λ that have the weight now, and how certain that is.
+    """The experts with the most weight, their α and λ, and how certain that is.
 
-    It prints as a table of the experts with the largest weights.
+    It prints as a table of the experts with the largest weights, followed by remarks.
     """
 
     experts: tuple[Expert, ...]
     """Experts that have not diverged, sorted by weight, largest first."""
     steps: int
     window: int
-    """Steps since the last detected change; all steps if there was none."""
+    """Number of steps since the last detected change; all steps if there was none."""
     changes: int
     restarts: int
-    """Averaged copies that restarted because their learner was significantly better, and least-squares resets."""
+    """Number of restarts of averaged copies whose learner was significantly better, and of least-squares systems."""
     diverged: int
     """Number of learners that diverged and were dropped."""
     moves: int = 0
-    """How often the range of step sizes moved, because most of the weight was at one end."""
+    """Number of times that the range of step sizes moved, because most of the weight was at one end."""
     clipped: int = 0
     """Number of readings and rewards clipped to 1.5 times the largest deviation so far."""
     value_error: float | None = None
@@ -80,17 +80,17 @@ class Explanation:
 
     @property
     def averaged(self) -> float:
-        """Total weight of the averaged copies; it is small where the target changes over time."""
+        """Total weight of the averaged copies; it is small if the target changes over time."""
         return sum(e.weight for e in self.experts if e.averaged)
 
     @property
     def lam(self) -> float:
-        """Weighted mean λ."""
+        """The weighted mean λ of the experts."""
         return mean_lam(self.experts)
 
     @property
     def thin(self) -> bool:
-        """Whether the evidence is thin: fewer than half of the experts are worse than the mixture by 2 errors."""
+        """Whether fewer than half of the experts are worse than the mixture by 2 standard errors."""
         worse = [e for e in self.experts if e.error > 2 * e.standard_error]
         return 2 * len(worse) < len(self.experts)
 
@@ -104,12 +104,12 @@ class Explanation:
         return "smallest" if leader == min(sizes) else "largest" if leader == max(sizes) else ""
 
     def __str__(self) -> str:
-        """Return the table, followed by remarks."""
-        of_one_kind = f", the last {self.window:,} of one kind" if self.window < self.steps else ""
+        """The table, followed by remarks."""
+        since = f", {self.window:,} since the last change" if self.window < self.steps else ""
         shown = [e for e in self.experts if e.weight > 0.01]
         width = max((len(e.name) for e in shown), default=0)
         lines = [
-            f"{self.steps:,} steps{of_one_kind}; {self.effective:.1f} experts share the weight",
+            f"{self.steps:,} steps{since}; effective number of experts {self.effective:.1f}",
             f"{'':{width}}  weight  error - mixture's",
         ]
         lines += [f"{e.name:{width}}  {e.weight:6.3f}  {e.error:+.1e} ± {e.standard_error:.0e}" for e in shown]
@@ -119,18 +119,19 @@ class Explanation:
     def _words(self) -> list[str]:
         lines = []
         if self.return_error is not None:
-            lines.append(f"what follows differs from a prediction by {self.return_error:.2g}, root mean square")
+            lines.append(f"returns differ from predictions by {self.return_error:.2g} (root mean square)")
         if self.value_error is not None:
-            lines.append(f"values differ from predictions by about {self.value_error:.2g}, as far as the features go")
+            about = f"values differ from predictions by about {self.value_error:.2g}"
+            lines.append(f"{about}, without the approximation error of the features")
         if self.experts:
             leads = f"{self.experts[0].name} leads with {self.experts[0].weight:.0%} of the weight"
             lines.append(leads + (f"; no step size is {self.edge[:-3]}er" if self.edge else ""))
         if self.thin:
-            lines.append("evidence is thin: few experts are surely worse than the mixture, so that weights are prior")
+            lines.append("evidence is thin: few experts are significantly worse than the mixture, so the prior decides")
         if self.clipped:
             lines.append(f"{self.clipped} readings beyond 1.5 × the largest deviation so far were clipped")
         if self.changes or self.restarts or self.diverged:
-            lines.append(f"{self.changes} changes, {self.restarts} experts begun anew, {self.diverged} diverged")
+            lines.append(f"{self.changes} changes, {self.restarts} restarts of experts, {self.diverged} diverged")
         if self.moves:
-            lines.append(f"step sizes moved on {self.moves} times")
+            lines.append(f"the range of step sizes moved {self.moves} times")
         return lines

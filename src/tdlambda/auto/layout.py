@@ -1,7 +1,7 @@
 """The constants of the bank (docs/how-we-chose.md), and the names of its state.
 
-A *lane* is one learner of the bank. Each has an *averaged copy*, its weights averaged over time. Both are *experts*: in
-rows of experts all learners come first, then all copies.
+A *lane* is one learner of the bank. Each has an *averaged copy*, its weights averaged over time. Both are *experts*; in
+rows of experts, all learners come first, then all copies.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tdlambda.learners.base import Array
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """Step sizes for |x|² = 1."""
 BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
-"""The grid moves by this factor, within these."""
+"""The factor by which the grid of step sizes moves, and the smallest and largest step size."""
 LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05
-"""It moves when one end has more than LEADING of the learners' weight, the other less than IDLE, and all of them more
-than SERIOUS of the weight."""
+"""The grid moves if one end has more than LEADING of the learners' weight, the other end less than IDLE, and all
+learners together more than SERIOUS of the total weight."""
 LAMBDAS = (0.0, 0.4, 0.8, 0.95)
 PAIRS = tuple((alpha, lam) for alpha in ALPHAS for lam in LAMBDAS)
 """(α, λ) of each lane."""
@@ -33,13 +33,13 @@ WINDOW = 4.0
 SURE = 6.0
 """Standard errors at which an averaged copy restarts, or a short window replaces the long one."""
 SCALES = 6
-"""Short windows beside the long one; all end now."""
+"""Number of short windows beside the long one; all windows end at the current step."""
 FIRST_SCALE, SCALE_RATIO = 5, 4
 """Lengths of the short windows in weight updates: 5, 20, 80, …"""
 LEAST_STEP = 0.1
 """Smallest step size of the regression of z on the features."""
 BEST_LAMBDA, BEST_ALPHA, PACE = 0.4, 0.1, 2.0
-"""Preferred, other things equal: an averaged copy, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
+"""The prior prefers averaged copies, this λ, and α = PACE / √(steps/features), at most BEST_ALPHA."""
 RAW, FAR_ALPHA, FAR_LAMBDA = 2.0, 2.0, 8.0
 """Prior penalties: for experts that are not averaged; for each factor e in α; for a difference of 1 in λ."""
 BOUND = 1e100
@@ -61,18 +61,18 @@ STATE = np.dtype(
         *((name, "i8") for name in ("updates", "restarts", "changes", "drops", "moves")),
     ]
 )  # fmt: skip
-"""What the bank remembers besides what it has for each feature and expert."""
+"""The state of the bank that belongs to no single feature or expert."""
 DERIVED = ("lam", "lam_next")
-"""Names of `STATE` that are made from the rest at each step, or are constant."""
+"""Names of `STATE` that are computed from the rest at each step, or are constant."""
 
 
 def record(kind: np.dtype[Any]) -> Array:
-    """Zeros with names, in an array of one. `s = array[0]; s.name += 1` is for compiled code, and compilation off."""
+    """A structured array of one record of zeros, on which `s = array[0]; s.name += 1` works compiled and uncompiled."""
     return np.zeros(1, np.dtype((np.record, kind)) if numba.config.DISABLE_JIT else kind)
 
 
 class Systems(NamedTuple):
-    """The arrays of experts by least squares, see `systems`: L λ, R ridges, n features; L and R may be 0."""
+    """The arrays of the least-squares experts, see `systems`: L values of λ, R ridges, n features; L and R may be 0."""
 
     lam: Floats
     """[L]"""
@@ -83,7 +83,7 @@ class Systems(NamedTuple):
     due: Floats
     """The step at which to solve next [L]."""
     age: Floats
-    """Steps that it has seen [L]."""
+    """Number of steps that each system remembers [L]."""
     moments: Floats
     """[3]"""
     ratio: Floats
@@ -91,7 +91,7 @@ class Systems(NamedTuple):
     trace: Floats
     """[L, n]"""
     A: Floats
-    """Σ ρ (x - γ'x') zᵀ, transposed so that what a step changes is contiguous, [L, n, n]."""
+    """Σ ρ (x - γ'x') zᵀ [L, n, n], the transpose of A, so that the entries that a step changes are contiguous."""
     b: Floats
     """Σ ρ z r [L, n]"""
     C: Floats
@@ -99,11 +99,11 @@ class Systems(NamedTuple):
     solved: Floats
     """Weights [n, 1, L R]."""
     room: Floats
-    """To solve in [3 n + 2, n]."""
+    """Buffer of the solver [3 n + 2, n]."""
 
 
 class Memory(NamedTuple):
-    """All arrays of a bank. Up to `state` they are those of the learners' lanes: see `core.schedules.lanes`."""
+    """All arrays of a bank. Those up to `state` belong to the learners' lanes: see `core.schedules.lanes`."""
 
     F: Floats
     N: Floats
@@ -116,7 +116,7 @@ class Memory(NamedTuple):
     expected: Floats
     """Weights of the expected trace ẑ(s) = E[z | s], [feature, 1, expert]."""
     visits: Floats
-    """Visits of each feature, in shares of |x|²."""
+    """Number of visits of each feature, each weighted by the feature's share of |x|²."""
     synced: Ints
     """The weight update up to which each feature's copies are averaged."""
     weight: Floats
@@ -126,23 +126,23 @@ class Memory(NamedTuple):
     z: Floats
     """ẑ(x) of each expert."""
     score: Floats
-    """-log of p, but for a constant."""
+    """-log p up to a constant."""
     since: Floats
     """Sums since the last weight update, [3, expert]."""
     long: Floats
-    """Over the long window."""
+    """Sums over the long window, [3, expert]."""
     short: Floats
-    """Over each of the short ones, [window, 3, expert]."""
+    """Sums over each short window, [window, 3, expert]."""
     own: Floats
-    """Predictions of the user's own experts at x and, where an episode is cut, at x' [2, own]."""
+    """Predictions of the user's own experts at x and, if the episode is truncated, at x' [2, own]."""
     errors: Floats
     """See `errors`."""
     recent: Ints
-    """Some of the last observations, the indices of their features [RECENT, active]."""
+    """Feature indices of some recent observations [RECENT, active]."""
     recent_value: Floats
-    """And their values."""
+    """Feature values of these observations [RECENT, active]."""
     systems: Systems
-    """The experts by least squares."""
+    """The least-squares experts."""
     bank: Array
     """One record of `STATE`."""
     counts: Array

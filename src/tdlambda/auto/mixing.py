@@ -1,4 +1,4 @@
-"""A weight update of the mixture: new observations are added to the windows, which determine the weights.
+"""The weight update of the mixture: new observations are added to the windows, which determine the weights.
 
 These are plain functions; `auto.modules` puts them into generated modules. `m` is `layout.Memory`, `s` its record.
 """
@@ -34,7 +34,7 @@ from tdlambda.auto.layout import (
 )
 from tdlambda.auto.systems import FADED
 
-if TYPE_CHECKING:  # what the generated module has besides
+if TYPE_CHECKING:  # other names in the generated module
     fade: Any = None  # see `systems`
 
 
@@ -52,12 +52,12 @@ def inherit(sums: Floats, to: int, of: Floats, l: int) -> None:
 
 
 def loss(sums: Floats, l: int) -> float:
-    """Return Σ c² - 2 Σ δẑ, an estimate of an expert's squared error minus that of the mixture."""
+    """Σ c² - 2 Σ δẑ, an estimate of an expert's squared error minus that of the mixture."""
     return sums[ENERGY, l] - 2 * sums[GAIN, l]
 
 
 def takes_part(s: Any, l: int) -> bool:
-    """Return whether an expert is still in use."""
+    """Whether an expert takes part: its learner has not been dropped."""
     return l >= 2 * s.age.size or s.dropped[l % s.age.size] == 0
 
 
@@ -85,7 +85,8 @@ def gather(m: Any, s: Any) -> None:
 def notice_change(m: Any, s: Any) -> None:
     """Replace the long window by the shortest one in which some expert significantly beats the mixture.
 
-    Without a change the mixture is about the best; if it is significantly beaten, old observations mislead.
+    Without a change, the mixture is about as good as the best expert. If it is significantly worse, the old
+    observations are misleading.
     """
     for i in range(SCALES):
         beaten = False
@@ -102,7 +103,7 @@ def notice_change(m: Any, s: Any) -> None:
 
 
 def surely_worse(m: Any, s: Any, l: int, other: int, age: float) -> bool:
-    """Return whether an expert is significantly worse than another in some window shorter than `age`."""
+    """Whether an expert is significantly worse than another in some window shorter than `age`."""
     worse = False
     for i in range(SCALES):
         now = m.short[i]
@@ -186,7 +187,7 @@ def restart_systems(m: Any, s: Any) -> None:
 
 
 def averaged(w: float, copy: float, age: float, behind: int) -> float:
-    """Bring an averaged weight up to date that is `behind` weight updates late, during which w did not change.
+    """The averaged weight after `behind` further weight updates, during which w did not change.
 
     At its i-th weight update a copy applies w̄ += min(1, 2/i) (w - w̄), so that the w of update i has a weight
     proportional to i. The product of 1 - 2/i over the last updates is a(a-1) / (i(i-1)) with a = i - behind, and 0 if
@@ -214,7 +215,7 @@ def sync_all(m: Any) -> None:
 
 
 def prior(alpha: float, lam: float, is_copy: bool, steps: float, features: int) -> float:
-    """Return the prior penalty of an expert, -log of its prior weight."""
+    """The prior penalty of an expert, -log of its prior weight."""
     best = min(BEST_ALPHA, PACE / math.sqrt(max(1.0, steps / features)))
     return FAR_ALPHA * abs(math.log(alpha / best)) + FAR_LAMBDA * abs(lam - BEST_LAMBDA) + (0.0 if is_copy else RAW)
 

@@ -33,13 +33,13 @@ _APART = ("learn_row", "learn_rows", "predict_row", "predict_rows", "end", "sync
 
 @cache
 def lanes_type(algorithm: type[declare.Algorithm]) -> Any:
-    """Names and types of what the lanes count."""
+    """Names and types of the lanes' counters."""
     return lanes.state_type(Model(algorithm))
 
 
 @cache
 def module_of(algorithm: type[declare.Algorithm]) -> ModuleType:
-    """Return the generated module for a bank of this algorithm."""
+    """The generated module for a bank of this algorithm."""
     model = Model(algorithm)
     learners = load(f"lanes_{model.name}", lanes.generate(model, one_hot=False, bounded=False))
     tops = [learners.NAMES.index(name) if name in learners.NAMES else -1 for name in ("V_weight_top", "V_trace_top")]
@@ -47,7 +47,7 @@ def module_of(algorithm: type[declare.Algorithm]) -> ModuleType:
     moves_next = algorithm.feature is None and first in algorithm.equations().at_next
     numbers = (len(words(algorithm.sizes)), len(words(algorithm.weight_rows)), *tops, moves_next)
     done: dict[str, str] = {}
-    # Compiling takes time for each level of functions that hold this one: so `learn_row` is `advance` itself.
+    # Each level of nested calls adds compile time, so `learn_row` is a copy of `advance` and not a call of it.
     embed(bank.advance, "learn_row", done, {"checked": False})
     embed(bank.advance, "advance_", done, {"checked": True})
     for function in (bank.learn_rows, bank.predict_rows, bank.end, mixing.sync_all):

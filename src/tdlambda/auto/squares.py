@@ -38,19 +38,19 @@ from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
 
 HELD = 32
-"""Transitions that are held back at first, until the medians of their readings are known."""
+"""Number of initial transitions held back until the medians of their readings are known."""
 RIDGE = 3.0
-"""In observations; the constant has none."""
+"""Regularisation, in observations; the constant is not regularised."""
 SOLVE_EVERY = 64.0
 """A system of n observations is solved every 1 + n/64 + features/4 steps."""
 SETTLED, FAR = 200.0, 4.0
-"""After so many changes of the reward their size is the unit of evidence; if it falls by e^FAR, the unit falls too."""
+"""After SETTLED changes of the reward, their size is the unit of evidence; if it falls by e^FAR, so does the unit."""
 SIZE_RATE, SIZE_STEP = 0.02, 4.0
-"""Least step size of ln size, and the most that a step may ask of it."""
+"""Smallest step size of the running mean of ln size, and the largest error that it takes into account."""
 ROUNDING = 1e-12
-"""A distance from the mixture below this share of it is none."""
+"""A distance from the mixture below this fraction of its prediction counts as 0."""
 KEPT = 2.0
-"""What was observed at step s weighs (s/t)^KEPT at step t."""
+"""At step t, an observation of step s has the weight (s/t)^KEPT."""
 
 NUMBERS = np.dtype([(name, "f8") for name in (
     "steps", "held", "under_way", "rebase", "ready",
@@ -63,13 +63,13 @@ NUMBERS = np.dtype([(name, "f8") for name in (
 
 
 class Memory(NamedTuple):
-    """All arrays; D = features + 1, K experts."""
+    """All arrays of the experts; D = features + 1, K experts."""
 
     front: Floats
     """See `coordinates`."""
     lam: Floats
     window: Floats
-    """Steps; ∞ for all."""
+    """Length in steps; ∞ for all steps."""
     z: Floats
     """[λ, D]"""
     A: Floats
@@ -79,11 +79,11 @@ class Memory(NamedTuple):
     w: Floats
     """[λ, window, D]"""
     S: Floats
-    """Σ (ρ δ)² z zᵀ of the λ in the middle [D, D], of the TD errors δ at its weights of all steps."""
+    """Σ (ρ δ)² z zᵀ [D, D] for the middle λ, with the TD errors δ of its weights with the infinite window."""
     errors: Floats
     """See `errors`."""
     recent: Floats
-    """Some of the last observations [RECENT, D]."""
+    """Some recent observations [RECENT, D]."""
     due: Floats
     """The step at which to solve next [λ, window]."""
     pace: Floats
@@ -94,7 +94,7 @@ class Memory(NamedTuple):
     """Predictions of the user's own experts at x and x' [2, own]."""
     mean_window: Floats
     means: Floats
-    """Numerator, denominator, value [3, mean]; a window of 0 is the prediction 0."""
+    """Numerator, denominator, value [3, mean]; a window of 0 stands for the prediction 0."""
     value: Floats
     """Predictions [K], then c."""
     trace: Floats
@@ -104,12 +104,12 @@ class Memory(NamedTuple):
     weight: Floats
     """p [K]"""
     prior: Floats
-    """a, b, unit [3, K]: -log of the prior is a + b log(1 + t/unit)."""
+    """a, b, unit [3, K]: -log of the prior weight is a + b log(1 + t/unit)."""
     held: Floats
-    """The first transitions [HELD, 2 d + 6 + 2 own]: x, x', r, γ', ρ, how it ended, room, whether to forget after it,
-    `own`."""
+    """The first transitions [HELD, 2 d + 6 + 2 own]: x, x', r, γ', ρ, how it ended, scratch space, whether the episode
+    was reset after it, `own`."""
     room: Floats
-    """Rows of D: x, x', x - γ'x', ridge; then a matrix [D, D]."""
+    """Buffers: rows of length D for x, x', x - γ'x' and the ridge; then a matrix [D, D]."""
     number: Array
 
 
@@ -118,7 +118,7 @@ class Memory(NamedTuple):
 
 @part
 def solved(A: Floats, b: Floats, ridge: Floats, w: Floats, L: Floats) -> bool:
-    """W = (A + diag ridge)⁻¹ b; whether there is such a w."""
+    """Compute w = (A + diag ridge)⁻¹ b; return whether it exists. L is a buffer."""
     n = b.size
     for i in range(n):
         for j in range(n):
@@ -139,7 +139,7 @@ def solve(m: Any, l: int, f: int) -> None:
 
 @part
 def take_ridge(m: Any) -> None:
-    """The ridge, in the present coordinates."""
+    """Compute the ridge in the current coordinates."""
     ridge, d = m.room[3], m.z.shape[1] - 1
     for i in range(d):
         scale = m.front[SCALE, i]
@@ -149,7 +149,7 @@ def take_ridge(m: Any) -> None:
 
 @part
 def limits(s: Any) -> tuple[float, float]:
-    """Return the smallest and the largest value that the rewards and discounts so far allow."""
+    """The smallest and the largest value that the rewards and discounts so far allow."""
     horizon = 10.0 * s.longest
     if s.most_gamma < 1.0:
         whole = 1.0 / (1.0 - s.most_gamma)
@@ -188,7 +188,7 @@ def expert_values(m: Any, x: Floats, out: Floats, low: float, high: float, own: 
 
 @part
 def product(w: Floats, x: Floats) -> float:
-    """w·x"""
+    """The inner product w·x."""
     total = 0.0
     for i in range(x.size):
         total += w[i] * x[i]
@@ -211,7 +211,7 @@ def predict_row(m: Any, X: Floats, x: Floats, each: Floats, own: Floats) -> floa
 
 @kernel
 def predict_rows(m: Any, X: Floats, x: Floats, out: Floats, each: Floats, own: Floats) -> None:
-    """The same at each observation."""
+    """Predict at each observation."""
     for t in range(X.shape[0]):
         out[t] = predict_row(m, X[t], x, each[t], own[t])
 
@@ -265,7 +265,7 @@ def weigh(m: Any, t: float) -> None:
 
 @part
 def note(s: Any, reward: float, gamma_next: float, rho: float) -> None:
-    """What limits the values."""
+    """Update the statistics that limit the values."""
     first = s.steps == 1.0
     s.low_reward = reward if first else min(s.low_reward, reward)
     s.high_reward = reward if first else max(s.high_reward, reward)
@@ -284,7 +284,7 @@ def note(s: Any, reward: float, gamma_next: float, rho: float) -> None:
 
 @part
 def note_size(s: Any, change: float) -> None:
-    """How much rewards change from step to step, as the running mean of ln (r - r⁻)²."""
+    """Update the running mean of ln (r - r⁻)², the size of the changes of the reward from step to step."""
     if change != 0.0:
         size = math.log(change * change)
         s.moves += 1.0
@@ -297,7 +297,7 @@ def note_size(s: Any, change: float) -> None:
 
 @part
 def change_coordinates(m: Any) -> None:
-    """Change to the current means and deviations, carrying over what was learned: A, b and z are linear in x."""
+    """Change to the current means and deviations, and convert A, b and z, which are linear in x."""
     d = m.z.shape[1] - 1
     for i in range(d):
         factor, shift = moved(m.front, i)
@@ -317,7 +317,7 @@ def change_coordinates(m: Any) -> None:
                     m.S[j, i] = factor * m.S[j, i] + shift * m.S[j, d]
             for j in range(m.gradient.shape[1]):
                 m.gradient[1, j, i] = factor * m.gradient[1, j, i] + shift * m.gradient[1, j, d]
-                for row in (0, 2):  # w·x stays what it is
+                for row in (0, 2):  # w·x does not change
                     m.gradient[row, j, i] /= factor
                     m.gradient[row, j, d] -= shift * m.gradient[row, j, i]
 
@@ -353,7 +353,7 @@ def learn_squares(
 
 @part
 def learn_gradients(m: Any, x: Floats, reward: float, gamma: float, rho: float) -> None:
-    """TD(λ) with normalised steps; `difference` is that of `learn_squares`."""
+    """Update the gradient experts: TD(λ) with normalised steps. `learn_squares` has computed `difference`."""
     s, difference = m.number[0], m.room[2]
     if m.gradient.shape[1] == 0 or s.ready == 0.0:
         return
@@ -374,7 +374,7 @@ def learn_gradients(m: Any, x: Floats, reward: float, gamma: float, rho: float) 
 
 @part
 def learn_means(m: Any, reward: float, gamma: float, rho: float) -> None:
-    """Running means: LSTD(1) on the constant."""
+    """Update the running means: LSTD(1) on the constant."""
     s = m.number[0]
     s.constant += 1.0
     for j in range(m.mean_window.size):
@@ -396,7 +396,7 @@ def advance(m: Any, h: Floats) -> None:
     s.steps += 1.0
     t, fresh = s.steps, s.under_way == 0.0
     gamma = 0.0 if terminated else gamma
-    low, high = limits(s)  # of what was seen before this transition
+    low, high = limits(s)  # from the transitions before this one
     clips = 0.0
     for i in range(d):
         clips += observe(m.front, i, X[i], t) != X[i]
@@ -464,7 +464,7 @@ def advance(m: Any, h: Floats) -> None:
 
 @part
 def forget(m: Any) -> None:
-    """The end of an episode: every trace is 0."""
+    """End the episode: set every trace to 0."""
     s = m.number[0]
     m.z[:, :] = 0.0
     m.gradient[1, :, :] = 0.0
@@ -475,7 +475,7 @@ def forget(m: Any) -> None:
 
 @kernel
 def end(m: Any) -> None:
-    """Forget the episode under way."""
+    """Discard the current episode."""
     s, d = m.number[0], m.front.shape[1] - 1
     if s.held == HELD:
         forget(m)
@@ -485,7 +485,7 @@ def end(m: Any) -> None:
 
 @part
 def median(values: Floats) -> float:
-    """Return the median, after sorting in place."""
+    """The median, after sorting in place."""
     for i in range(1, values.size):
         v, j = values[i], i
         while j > 0 and values[j - 1] > v:
@@ -497,7 +497,7 @@ def median(values: Floats) -> float:
 
 @part
 def take_medians(m: Any) -> None:
-    """The first readings are there: their medians, and how far they are from them."""
+    """Set means and largest deviations from the medians of the transitions held back."""
     d = m.front.shape[1] - 1
     some = m.held[:, 2 * d + 4]
     for i in range(d + 1):
@@ -515,7 +515,7 @@ def take_medians(m: Any) -> None:
 def take(
     m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
 ) -> None:  # fmt: skip
-    """Take one transition: the first ones are held back, later ones are learned from."""
+    """Hold back one of the first transitions, or learn from a later one."""
     s, d = m.number[0], X.size
     held = int(s.held)
     h = m.held[held if held < HELD else 0]
@@ -565,7 +565,7 @@ def learn_rows(
 
 @part
 def finite(x: Floats) -> bool:
-    """Whether |x|² is."""
+    """Whether |x|² is finite."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * x[i]

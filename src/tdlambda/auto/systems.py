@@ -8,7 +8,7 @@ the weights have the prior variance τ², the most probable weights are
     (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b
 
 with κ = 1; there are also experts with other κ. σ² is the mean of the mixture's δ²; τ² maximises the evidence (MacKay
-1992, "Bayesian interpolation"), but is not much less than the mixture's own E[u²]/E|x|².
+1992, "Bayesian interpolation"), but is at least E[u²]/E|x|² of the mixture divided by MOST.
 
 Systems are solved often at first and rarely later. The cost of a step is proportional to the active features times all
 features.
@@ -32,23 +32,23 @@ from tdlambda.engine.block import aligned
 MANY = 256
 """Largest number of features with systems."""
 LAMBDAS, RIDGES = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0)
-"""λ and κ."""
+"""Values of λ and of κ."""
 FADED = 0.05
-"""What a system remembers of the window that contradicted it."""
+"""Memory of a system after a reset, as a fraction of the window that contradicted it."""
 OF_LAMBDA, OF_RIDGE = (-1.5, -0.5, 1.5), (2.0, 1.0, 0.0, 1.0)
-"""Prior penalties, of each λ and of each κ."""
+"""Prior penalties of each λ and of each κ."""
 SOLVE_EVERY, CHEAP = 64.0, 2000.0
 """A system that remembers t steps and n features is solved every 1 + t/64 + n³/CHEAP steps."""
 MOST = 3.0
-"""τ² is at least the mixture's E[u²]/E|x|² over this."""
+"""τ² is at least E[u²]/E|x|² of the mixture, divided by this."""
 LEAST_KNOWN = 1e-3
-"""Weights that are known at least."""
+"""Lower bound on the effective number of weights that the data determine."""
 ERROR, VALUE, NORM = range(3)
-"""Rows of `moments`: the means of δ², u² and |x|², in which step s weighs in proportion to s²."""
+"""Entries of `moments`: the means of δ², u² and |x|², in which step s has a weight proportional to s²."""
 
 
 def first_systems(n: int) -> Systems:
-    """Return empty systems."""
+    """Empty systems."""
     lams, ridges = (LAMBDAS, RIDGES) if n <= MANY else ((), ())
     L, R, size, n = len(lams), len(ridges), n, n if lams else 0
     return Systems(
@@ -83,7 +83,7 @@ def learn_systems(
 
 @part
 def note_moment(q: Any, row: int, value: float, seen: int) -> None:
-    """Let one more value count in a mean."""
+    """Add a value to a running mean."""
     q.moments[row] += max(3.0 / (seen + 2.0), 1e-4) * (value - q.moments[row])
 
 
@@ -99,7 +99,7 @@ def solve_some(q: Any, steps: int) -> None:
 
 @part
 def solve(q: Any, l: int) -> None:
-    """The weights of the experts with this λ, and a new estimate of σ²/τ²."""
+    """Compute the weights of the experts with this λ, and a new estimate of σ²/τ²."""
     n = q.b.shape[1]
     G, M, T = q.room[:n], q.room[n : 2 * n], q.room[2 * n : 3 * n]
     h, w = q.room[3 * n], q.room[3 * n + 1]
@@ -125,7 +125,7 @@ def solve(q: Any, l: int) -> None:
 
 @part
 def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: Floats) -> None:
-    """G = Aᵀ C⁻¹ A, its upper half, and h = Aᵀ C⁻¹ b; A is given transposed, T is room."""
+    """Compute the upper triangle of G = Aᵀ C⁻¹ A, and h = Aᵀ C⁻¹ b; A is given transposed, T is a buffer."""
     n = b.size
     for i in range(n):
         for j in range(n):
@@ -142,7 +142,10 @@ def normal_equations(A: Floats, b: Floats, C: Floats, G: Floats, h: Floats, T: F
 
 @part
 def eliminated(M: Floats, w: Floats) -> bool:
-    """Put M⁻¹ w in w's place, M symmetric, its upper half given, and Gauss's factor in M's. Whether it can be."""
+    """Replace w by M⁻¹ w and M by its triangular factor; return whether M is positive definite.
+
+    M is symmetric; only its upper triangle is read.
+    """
     n = w.size
     for k in range(n):
         if not 0.0 < M[k, k] < math.inf:
@@ -160,7 +163,7 @@ def eliminated(M: Floats, w: Floats) -> bool:
 
 @part
 def trace_of_inverse(M: Floats, X: Floats) -> float:
-    """The trace of the inverse of what `eliminated` was given; X is room."""
+    """The trace of M⁻¹, from the factor that `eliminated` left in M; X is a buffer."""
     n, total = M.shape[0], 0.0
     for i in range(n):
         fill(X[i], 0.0)
@@ -176,7 +179,10 @@ def trace_of_inverse(M: Floats, X: Floats) -> float:
 
 @part
 def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
-    """σ²/τ², where so many weights are known from the data: MacKay's step towards the largest evidence, within 10."""
+    """MacKay's update of σ²/τ² towards the largest evidence, by a factor of at most 10.
+
+    `known` is the effective number of weights that the data determine.
+    """
     size = 0.0
     for i in range(w.size):
         size += w[i] * w[i]
@@ -186,7 +192,7 @@ def estimate(ratio: float, error: float, known: float, w: Floats) -> float:
 
 @kernel
 def fade(q: Any, l: int, steps: float) -> None:
-    """Reduce the weight of all earlier observations to that of a number of steps."""
+    """Reduce the total weight of all earlier observations to that of `steps` steps."""
     keep = min(1.0, steps / q.age[l]) if q.age[l] > 0.0 else 1.0
     q.age[l] *= keep
     q.due[l] = 0.0
@@ -199,6 +205,6 @@ def fade(q: Any, l: int, steps: float) -> None:
 
 @kernel
 def forget(q: Any) -> None:
-    """The end of an episode."""
+    """End the episode: set the traces to 0."""
     for l in range(q.lam.size):
         fill(q.trace[l], 0.0)

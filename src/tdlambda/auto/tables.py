@@ -23,9 +23,9 @@ from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 
 _TOLERANCE = 1e-8
-"""Traces that are smaller, times α, are dropped."""
+"""Traces smaller than this, times α, are dropped."""
 _COUNTERS = ("under_way", "n_live")
-"""What the lanes count, as far as a file must hold it."""
+"""Counters of the lanes that a file must hold."""
 
 
 class Learners:
@@ -33,7 +33,7 @@ class Learners:
 
     def __init__(self, features: Encoder, algorithm: Any, counts: Array, own: Sequence[str] = ()) -> None:
         self.size, self.module, self.own_names = features.size, module_of(algorithm), own
-        # No prediction of a learner counts as divergence: the mixture gives it no weight, and limits what it predicts.
+        # A large prediction does not count as divergence: the mixture clips it and gives the learner no weight.
         numbers = {"tolerance": _TOLERANCE, "bound": layout.BOUND, "allowed": np.inf, "allowed_square": np.inf}
         numbers |= {name: float(getattr(algorithm, name)) for name in words(algorithm.parameters)}
         size, rows, n = features.size, len(algorithm.row_names()), layout.LANES
@@ -85,7 +85,7 @@ class Learners:
         return self.memory.weight[self.memory.weight.size - len(self.own_names) :]
 
     def predict(self, index: Ints, value: Floats, own: Floats) -> float:
-        """Return the mixture's prediction at an observation, where the user's own experts predict `own`."""
+        """The mixture's prediction at an observation at which the user's own experts predict `own`."""
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
         return self._predict_row(np.empty(self.memory.weight.size), x, xv, own)
 
@@ -95,7 +95,7 @@ class Learners:
         return partial(entry(self.module.predict_row, self.memory, *given), self.memory)
 
     def predict_many(self, index: Ints, value: Floats, own: Floats) -> Floats:
-        """Return the mixture's prediction at each observation."""
+        """The mixture's prediction at each observation."""
         out, scratch = np.empty(len(index)), np.empty(self.memory.weight.size)
         x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
         self._predict_rows(out, scratch, x, xv, own)
@@ -118,7 +118,7 @@ class Learners:
         return np.hstack([m.F[:, 0], m.copies[:, 0], m.systems.solved[:, 0]])
 
     def variance(self, index: Ints, value: Floats) -> Floats:
-        """Return the variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
+        """The variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
         m, q = self.memory, self.memory.systems
         W, p = self.weights(), m.weight[: m.weight.size - len(self.own_names)]
         V = np.einsum("tj,tjk->tk", value, W[index])
@@ -126,7 +126,7 @@ class Learners:
         if q.lam.size:
             X = np.zeros((len(index), self.size + 1))
             np.add.at(X, (np.arange(len(index))[:, None], index), value)
-            X[:, -1] = X[:, :-1].sum(axis=1)  # a common level of all weights, of which nothing is known a priori
+            X[:, -1] = X[:, :-1].sum(axis=1)  # a common level of all weights, with a flat prior
             l = int(np.argmax(p[layout.EXPERTS :].reshape(q.lam.size, -1).sum(axis=1)))
             inverse = np.divide(1.0, q.C[l], out=np.zeros(self.size), where=q.C[l] > 0)
             A = np.vstack([q.A[l], q.A[l].sum(axis=0)])
@@ -149,14 +149,14 @@ class Learners:
 
     @property
     def lam(self) -> float:
-        """Weighted mean λ."""
+        """The weighted mean λ of the experts."""
         return mean_lam(self.experts())
 
     def experts(self) -> tuple[Expert, ...]:
-        """Return all experts that were not dropped, sorted by weight."""
+        """All experts that were not dropped, sorted by weight."""
         m, bank, n = self.memory, self.bank, layout.LANES
         count = max(1.0, float(bank["count"]))
-        # Σ of squares is kept with the window's own weights; the variance of a weighted sum has their squares
+        # Σ (δẑ)² is kept with the window's weights, but the variance of a weighted sum needs their squares.
         shorter = (layout.WINDOW + 1) / (2 * layout.WINDOW + 1)
         loss = (m.long[layout.ENERGY] - 2 * m.long[layout.GAIN]) / count
         error = 2 * np.sqrt(shorter * m.long[layout.NOISE]) / count
@@ -169,7 +169,7 @@ class Learners:
         return tuple(sorted(left, key=lambda e: -e.weight))
 
     def explain(self, steps: int) -> Explanation:
-        """Return an explanation of the current weights."""
+        """An explanation of the current weights."""
         window = min(steps, round(float(self.bank["window"])) + steps % layout.EVERY)
         changes, restarts, drops, moves = (int(self.bank[k]) for k in ("changes", "restarts", "drops", "moves"))
         return Explanation(
@@ -189,7 +189,7 @@ class Learners:
 
     @cached_property
     def _learn_row(self) -> Callable[..., int]:
-        """Machine code with the memory bound to it; looking it up would cost more than an update."""
+        """Machine code with the memory bound to it; to look it up at each call would cost more than an update."""
         given = (np.zeros(1, np.int64), np.zeros(1)) * 2
         return partial(entry(self.module.learn_row, self.memory, *given, 0.0, 0.0, 0.0, False, False), self.memory)
 
@@ -200,7 +200,7 @@ class Learners:
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        """Return the arrays of the state."""
+        """The arrays of the state."""
         m = self.memory
         arrays = (
             "F",
@@ -229,7 +229,7 @@ class Learners:
         return found | {name: array for name, array in _leaves(m.bank) if name not in layout.DERIVED}
 
     def restored(self, seen: int) -> None:
-        """Recompute what is derived from restored arrays."""
+        """Recompute the state that is derived from restored arrays."""
         self.memory.state["steps"] = seen
 
     def require_sense(self, new: dict[str, Array]) -> None:
@@ -240,7 +240,7 @@ class Learners:
         if good:
             listed[live] = 1
         if not good or listed.sum() != n or not np.array_equal(listed, new["listed"]):
-            raise ValueError("state: the list of live traces is not consistent")
+            raise ValueError("state: the list of live features is not consistent")
         largest = ("most_reward", "most_norm", "length", "longest", "window", "count", "short_count")
         counts = ("under_way", "synced", "updates", "restarts", "changes", "drops")
         if not (
@@ -251,19 +251,19 @@ class Learners:
             and (new["weight"] <= 1 + 1e-9).all()
             and 0 <= new["gamma"][0] <= new["most_gamma"][0] <= 1
         ):
-            raise ValueError("state does not fit this learner: its numbers cannot have come about")
+            raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")
 
 
 @cache
 def _first_state() -> Array:
-    """Return the record of an untrained bank."""
+    """The record of an untrained bank."""
     state = layout.record(layout.STATE)
     state["alpha"], state["lam"] = np.transpose(layout.PAIRS)
     return state
 
 
 def _leaves(array: Array, name: str = "") -> Iterator[tuple[str, Array]]:
-    """The parts of a structured array that are plain, by name: "long.energy"."""
+    """Yield the plain parts of a structured array with their names, such as "long.energy"."""
     if array.dtype.names is None:
         yield name, array
     for inner in array.dtype.names or ():

@@ -50,7 +50,7 @@ class ActionValues(ValueState):
     features
         Encoder of observations.
     actions
-        Number of actions; actions are the integers 0, 1, ….
+        Number of actions, at least 1; actions are the integers 0, 1, ….
     alpha
         Step size α > 0: a number, a schedule, or an adaptive step size from `td.steps`. None derives one from |x|²: see
         `control.defaults`.
@@ -87,14 +87,14 @@ class ActionValues(ValueState):
             algorithm, VarianceLearner
         ):
             raise TypeError(
-                f"algorithm must be a class of learners with traces, td.TrueOnlineTD, say; got {algorithm!r}"
+                f"algorithm must be a learner class with traces, such as td.TrueOnlineTD; got {algorithm!r}"
             )
         pairs = Pairs(features, self.actions)
         self.features, self.algorithm, self._options = features, algorithm, dict(options)
         self.policy, self.behavior = policy, behavior
         self.correction = TraceCorrection.named(correction)
         if self.correction.name == "vtrace":
-            raise ValueError('correction: "vtrace" is for state values; take "retrace"')
+            raise ValueError('correction must not be "vtrace", which corrects state values; use "retrace"')
         if {"correction", "features"} & set(options):
             raise TypeError("correction and features are arguments of the agent, not of its algorithm")
         self._pi, self._b = policy_from(policy, self.actions, "policy"), None
@@ -106,7 +106,9 @@ class ActionValues(ValueState):
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
         rule = as_rule(lambda_table(lam, features, self.actions))
         if target == "peng" and rule.learns():
-            raise ValueError(f"lam: Peng's form mixes targets by λ itself, so λ must not be learned; got {rule!r}")
+            raise ValueError(
+                f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
+            )
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
@@ -144,12 +146,12 @@ class ActionValues(ValueState):
         c = self.correction
         if c.psi_0 is None or c.psi_max is None:
             raise ValueError(
-                'correction: "abtd" needs psi_0 and psi_max, td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…)'
+                'correction "abtd" needs psi_0 and psi_max: write td.mdp.TraceCorrection("abtd", psi_0=…, psi_max=…)'
             )
         return abtd_psi(c.zeta, c.psi_0, c.psi_max)
 
     def _bind(self) -> None:
-        """Allocate buffers for a step; machine code is looked up at the first call."""
+        """Allocate the buffers of a step. Machine code is looked up at the first call."""
         n, k = self.features.active, self.actions
         numbers = np.zeros(0) if self._kernel is None else self._kernel.numbers
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
@@ -171,7 +173,7 @@ class ActionValues(ValueState):
         return value_module(self.form, self.learner._sparse, None if self._kernel is None else self._kernel.encode)
 
     def _door(self, name: str, *examples: Any) -> Callable[..., Any]:
-        """Return machine code with the agent's arrays bound to it."""
+        """Machine code with the agent's arrays bound to it."""
         if name not in self._doors:
             learner = self.learner
             memory = learner._memory if name.startswith("learn") else (learner._record, learner._rows)
@@ -200,28 +202,36 @@ class ActionValues(ValueState):
             return self._door("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
         if action < 0:
             self.features.encode(obs)  # raises the specific error
-            raise ValueError(f"obs: the features refuse {obs!r}")
+            raise ValueError(f"obs must be an observation that the features can encode; got {obs!r}")
         return action
 
     def greedy(self, obs: Any) -> int:
-        """Return the action with the largest value; the first one if there are ties."""
+        """The action with the largest value; the first one if there are ties."""
         return int(np.argmax(self.q(obs)))
 
     def q(self, obs: Any) -> Floats:
-        """Return the values of all actions at an observation."""
+        """The values of all actions at an observation."""
         self._door("values_at", *_X)(*self._encoded(obs))
         return self._room[: self.actions].copy()
 
     def predict(self, obs: Any, action: int) -> float:
-        """Return q(obs, action)."""
+        """q(obs, action), the estimated value of one action.
+
+        Parameters
+        ----------
+        obs
+            Observation.
+        action
+            Action, at least 0 and below the number of actions.
+        """
         return float(self.q(obs)[integer(action, "action", 0, self.actions - 1)])
 
     def policy_at(self, obs: Any) -> Floats:
-        """Return π(·|obs), the target policy's action probabilities."""
+        """π(·|obs), the target policy's action probabilities."""
         return self._probabilities(self._pi, obs)
 
     def behavior_at(self, obs: Any) -> Floats:
-        """Return b(·|obs), the behaviour policy's action probabilities."""
+        """b(·|obs), the behaviour policy's action probabilities."""
         return self._probabilities(self._b or self._pi, obs)
 
     def _probabilities(self, policy: Any, obs: Any) -> Floats:
@@ -230,12 +240,20 @@ class ActionValues(ValueState):
         return np.asarray(policy(obs), dtype=np.float64)
 
     def lambda_at(self, obs: Any, action: int) -> float:
-        """Return the λ in use at an observation and an action."""
+        """The λ in use at an observation and an action.
+
+        Parameters
+        ----------
+        obs
+            Observation.
+        action
+            Action, at least 0 and below the number of actions.
+        """
         rule = self.learner.rule
         return self.learner.lambda_at((obs, action)) if rule.learns() else self._lam_of(obs, action)
 
     def lambdas(self, observations: Any) -> Floats:
-        """Return the λ in use, [observation, action]."""
+        """The λ in use at each observation and action [observation, action]."""
         pairs = [(obs, action) for obs in np.asarray(observations).tolist() for action in range(self.actions)]
         found = [self.lambda_at(*pair) for pair in pairs] if not self.learner.rule.learns() else []
         table = np.array(found) if found or not pairs else self.learner.lambdas(pairs)
@@ -268,12 +286,17 @@ class ActionValues(ValueState):
 
         Parameters
         ----------
-        obs, action, reward, next_obs
-            s_t, a_t, R_{t+1}, s_{t+1}.
+        obs, next_obs
+            Observations s_t and s_{t+1}.
+        action
+            a_t, at least 0 and below the number of actions.
+        reward
+            R_{t+1}, any finite number.
         next_action
-            a_{t+1}, which `act` chose before this update and which will be taken next. Not needed when `terminated`.
+            a_{t+1}, at least 0 and below the number of actions: the action that `act` chose before this update and
+            that will be taken next. Not needed when `terminated`.
         gamma
-            γ_{t+1}, the discount on entering `next_obs`. Not needed when `terminated`.
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`. Not needed when `terminated`.
         terminated, truncated
             As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
             Either way the traces are then reset.
@@ -300,7 +323,7 @@ class ActionValues(ValueState):
         if type(obs) is int is type(next_obs) and self._one_hot:
             status = self._learn_index(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         elif self._kernel is not None:
-            # compiled code reads exactly these, of any stride, and checks the length
+            # Compiled code accepts exactly this type, with any stride; it checks the length itself.
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                 obs = as_vector(obs, self._kernel.dimensions)
             if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
@@ -326,15 +349,15 @@ class ActionValues(ValueState):
         missed = (pi > 0) & (b == 0)
         if missed.any():
             raise ValueError(
-                f"behavior never takes action {int(np.argmax(missed))} at observation {next_obs!r}, but policy does: "
-                "what it would bring cannot be learned. Give it some probability"
+                f"behavior never takes action {int(np.argmax(missed))} at observation {next_obs!r}, but policy does; "
+                "give that action a positive probability, or its value cannot be learned"
             )
         if not b[next_action] > 0:
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
         self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
 
     def _encoded(self, obs: Any) -> Any:
-        """Return the features of an observation, with indices validated for compiled code."""
+        """The features of an observation, with indices validated for compiled code."""
         x, xv = self.features.encode(obs)
         size = self.features.size
         if not ((x >= 0) & (x < size)).all() or not np.isfinite(xv @ xv):
@@ -360,7 +383,7 @@ class ActionValues(ValueState):
                 raise Diverged(self.learner.steps)
             return
         if status in (runtime.OBS, runtime.OBS_VALUES, runtime.NEXT_OBS, runtime.NEXT_OBS_VALUES):
-            self._encoded(obs), self._encoded(next_obs)  # says what is wrong
+            self._encoded(obs), self._encoded(next_obs)  # raises the specific error
         self.learner._refuse(status, obs, reward, next_obs, gamma, 1.0)
 
     def reset(self) -> None:

@@ -7,8 +7,8 @@ One step, from x = x_t by action a = a_t to x' = x_{t+1}, with δ from the criti
     I'  = I γ'
 
 γ and λ belong to x, ρ = π(a|x)/b(a|x). z = 0 and I = 1 at an episode's start. Without a trace (λ = 0) it is the
-one-step method, θ += η δ ρ I ∇ log π. With θ and V held, the steps of an episode sum to the policy gradient by its
-forward view, in which a λ-return takes the place of q:
+one-step method, θ += η δ ρ I ∇ log π. If θ and V are held fixed, the updates of an episode sum to the forward view of
+the policy gradient, in which a λ-return takes the place of q:
 
     Σ_t I_t ρ_t (G_t - V(x_t)) ∇ log π(a_t|x_t),    G_t - V(x_t) = δ_t + γ_{t+1} λ_{t+1} ρ_{t+1} (G_{t+1} - V(x_{t+1}))
 
@@ -91,7 +91,7 @@ def climb(
         eta = 0.0
     for row in range(n):
         largest += abs(out[row] * rho * s.emphasis) * (1 + abs(eta * delta))
-    if not largest < np.inf:  # θ stays a number, so that the policy can still act
+    if not largest < np.inf:  # keep θ finite, so that the policy can still act
         s.diverged_at = s.steps
         return False
     for row in range(n if traced or eta > 0.0 else 0):
@@ -120,7 +120,7 @@ def climb(
 
 
 def prune(traces: Floats, order: Ints, listed: Ints, n_live: int, tolerance: float) -> int:
-    """Drop the features whose traces are all within the tolerance; return how many are left."""
+    """Drop the features whose traces are all within the tolerance; return the number of live features left."""
     i = 0
     while i < n_live:
         f, largest = order[i], 0.0

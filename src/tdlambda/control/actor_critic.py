@@ -48,22 +48,25 @@ class ActorCritic:
         η > 0, the actor's step size: a number, or a schedule over steps.
     lam
         λ of the actor's trace, in [0, 1]. "fixed", the default, is the critic's λ if that is a number or one for each
-        state, and 0.9 if the critic learns λ or has none. "critic" is the λ the critic has just used, learned or not; a
-        learned λ suits the values and may be too small for the policy. Also: a number, one for each state, a rule that
+        state, and 0.9 if the critic learns λ or has none. "critic" is the λ that the critic has just used, learned or
+        not; a λ learned for the values may be too small for the policy. Also: a number, one for each state, a rule that
         does not learn, or None for the one-step method without a trace.
     weighting
         Emphasis I of a visit: "discounted", "corrected", "emphatic" or "plain"; see `control.actor`.
     entropy
         τ ≥ 0, the weight of the entropy bonus.
     warm_up
-        Number of initial updates in which only the critic learns and the policy is frozen (η = 0).
+        Number of initial updates in which only the critic learns and the policy is frozen (η = 0); at least 0.
     behavior
         Behaviour policy, if it differs from π: for a softmax, the action probabilities (a row, a table [state, action],
         or a function of the observation); for a Gaussian, a mean and a σ (or a function that returns both).
     td_error
         Which TD error drives the actor: the one "before" the critic's update, or "after" it, as in Zhao (2020).
-    trace_tolerance, bound
-        For the policy's parameters: see `Algorithm`. The critic decides what happens on divergence.
+    trace_tolerance
+        Threshold in [0, 1) below which the traces of θ are dropped, with more than 128 features: see `Algorithm`.
+    bound
+        Bound on the absolute value of each parameter in θ, positive; beyond it the policy has diverged. The critic's
+        `on_divergence` applies to both.
 
     Examples
     --------
@@ -94,7 +97,7 @@ class ActorCritic:
         bound: float = 1e12,
     ) -> None:
         if not isinstance(critic, Learner) or isinstance(critic, VarianceLearner):
-            raise TypeError(f"critic must be a learner of values, such as td.TrueOnlineTD; got {critic!r}")
+            raise TypeError(f"critic must be a learner of state values, such as td.TrueOnlineTD; got {critic!r}")
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be td.control.Softmax or td.control.Gaussian; got {policy!r}")
         choice(td_error, "td_error", "before", "after")
@@ -118,8 +121,8 @@ class ActorCritic:
         self.lam: Rule | str | None = lam if shared else rule
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
         if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
-            raise ValueError('td_error="after" needs a critic whose rewards are not centred; take "before"')
-        # Where λ' comes from: what a learner with traces has just used, or a rule.
+            raise ValueError('td_error="after" needs a critic whose rewards are not centred; use td_error="before"')
+        # λ' is either the one that a critic with traces has just used, or comes from a rule.
         self._shares_decay, self._rule = shared and self._trace_critic is not None, rule
         self._predicts = self._trace_critic is None or td_error == "after"
 
@@ -129,9 +132,20 @@ class ActorCritic:
     ) -> Self:
         """Build an agent whose policy fits the action space: a softmax for discrete actions, a Gaussian for a box.
 
-        Given features instead of a critic, the critic is true online TD(0.9). Step sizes that are not given are derived
-        from |x|²: see `control.defaults`.
+        Parameters
+        ----------
+        env
+            Environment with a `Discrete` or `Box` action space.
+        critic
+            The critic; or an encoder of observations, for which the critic is true online TD(0.9) with a step size
+            derived from |x|²: see `control.defaults`.
+        eta
+            Step size of the actor, positive; None derives it from |x|².
+        options
+            Further arguments of `ActorCritic`.
 
+        Examples
+        --------
         >>> import gymnasium as gym, tdlambda as td
         >>> critic = td.TrueOnlineTD(td.features.TileCoder([-1, -1, -8], [1, 1, 8]), alpha=0.01)
         >>> td.ActorCritic.for_env(gym.make("Pendulum-v1"), critic, eta=0.01).policy.low
@@ -146,10 +160,10 @@ class ActorCritic:
             return cls(critic, Softmax(int(space.n)), eta, **options)
         if isinstance(space, gym.spaces.Box):
             return cls(critic, Gaussian(space.low.ravel(), space.high.ravel()), eta, **options)
-        raise TypeError(f"env: its actions are {space}; an actor needs Discrete actions or a Box")
+        raise TypeError(f"env: its actions are {space}, but an actor needs a Discrete or Box action space")
 
     def for_space(self, space: gym.Space[Any]) -> Any:
-        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
+        """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""
         return self.policy.for_space(space)
 
     # ---- acting ----------------------------------------------------------------------------------------------
@@ -163,22 +177,22 @@ class ActorCritic:
         return self.policy.draw(self._actor.distribution(obs), rng)
 
     def greedy(self, obs: Any) -> Any:
-        """Return the policy's most probable action."""
+        """The policy's most probable action."""
         return self.policy.mode(self._actor.distribution(obs))
 
     def plot(self, env: Any) -> Any:
-        """Return an Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
+        """An Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
         need("charts", "charts")
-        from tdlambda.control.drawing import policy_map  # Altair is slow to import: not before it is needed
+        from tdlambda.control.drawing import policy_map  # Altair is slow to import
 
         return policy_map(self, env)
 
     def policy_at(self, obs: Any) -> Any:
-        """Return π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
+        """π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
         return self._actor.distribution(obs)
 
     def rho(self, obs: Any, action: Any) -> float:
-        """Return the importance-sampling ratio π(a|s)/b(a|s) of an action; 1 on-policy."""
+        """The importance-sampling ratio π(a|s)/b(a|s) of an action; 1 on-policy."""
         if self._behavior is None:
             return 1.0
         log_b = self.policy.log_density(self._behavior(obs), action)
@@ -202,12 +216,16 @@ class ActorCritic:
 
         Parameters
         ----------
-        obs, action, reward, next_obs
-            x_t, a_t as `act` gave it, R_{t+1}, x_{t+1}.
+        obs, next_obs
+            Observations s_t and s_{t+1}.
+        action
+            a_t, as `act` returned it.
+        reward
+            R_{t+1}, any finite number.
         gamma
-            γ_{t+1}, the discount on entering `next_obs`; taken as 0 when `terminated`.
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`; taken as 0 when `terminated`.
         rho
-            π(a|s)/b(a|s); by default the agent's own `rho(obs, action)`.
+            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0; by default the agent's own `rho(obs, action)`.
         terminated, truncated
             As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
             Either way the traces are then reset.
@@ -236,7 +254,7 @@ class ActorCritic:
         if getattr(self.critic, "diverged_at", None) is not None:
             self._actor.stop()
             return
-        gamma_next, rho = float(gamma), float(rho)  # a terminal step ends the trace and I
+        gamma_next, rho = float(gamma), float(rho)  # γ' may be positive on termination: trace and I are reset
         decay_next = gamma_next * lam
         if self.td_error == "after":
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
@@ -248,11 +266,11 @@ class ActorCritic:
         diverged = self._actor.learn(x, xv, number, point, delta, rho, gamma_next, decay_next, ended)
         if diverged and getattr(self.critic, "on_divergence", "raise") == "raise":
             error = Diverged(self.steps)
-            error.add_note("It is the policy that diverged: take a smaller eta, or a smaller lam for the actor.")
+            error.add_note("The policy diverged, not the critic: use a smaller eta, or a smaller lam of the actor.")
             raise error
 
     def _error(self, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: bool) -> float:
-        """Return δ under the critic's current weights."""
+        """δ under the critic's current weights."""
         reward, gamma, _ = check_numbers(reward, gamma, rho)
         return reward + (0.0 if terminated else gamma * self.critic.predict(next_obs)) - self.critic.predict(obs)
 
@@ -262,7 +280,7 @@ class ActorCritic:
             self.critic.reset()
             self._actor.begin()
 
-    # ---- what there is to see --------------------------------------------------------------------------------
+    # ---- inspection ------------------------------------------------------------------------------------------
 
     @property
     def theta(self) -> Floats:
@@ -276,7 +294,7 @@ class ActorCritic:
 
     @property
     def emphasis(self) -> float:
-        """I, the emphasis of the next state; on-policy, the accumulated discount of the episode."""
+        """The emphasis I of the next state; on-policy, the accumulated discount of the episode."""
         return float(self._actor.record["emphasis"][0])
 
     @property
@@ -290,17 +308,17 @@ class ActorCritic:
         return self._actor.diverged_at
 
     def get_params(self) -> dict[str, Any]:
-        """Return the constructor's arguments, with an untrained critic."""
+        """The constructor's arguments, with an untrained critic."""
         critic = type(self.critic)(**self.critic.get_params())
         names = "policy eta lam weighting entropy warm_up behavior td_error trace_tolerance bound"
         return {"critic": critic} | {name: getattr(self, name) for name in names.split()}
 
     def __repr__(self) -> str:
-        """Return the call that builds this agent."""
+        """The call that builds this agent."""
         return call(self, self.get_params())
 
     def clone(self) -> Self:
-        """Return a copy in the same state that shares nothing with this agent."""
+        """A copy in the same state that shares nothing with this agent."""
         return _in_state(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -317,7 +335,7 @@ class ActorCritic:
 
 
 def _has_fixed_lambda(critic: Learner) -> bool:
-    """Return whether the critic has a λ given by the user; AutoTD, MonteCarlo and NStepTD have none."""
+    """Whether the critic has a λ given by the user; AutoTD, MonteCarlo and NStepTD have none."""
     return "lam" in critic.get_params() and not critic.rule.learns()
 
 

@@ -19,12 +19,12 @@ from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
 
 MOVING = {"emphasis": "f8", "decay": "f8", "delta": "f8", "steps": "i8", "diverged_at": "i8"}
-"""Numbers that an update changes: I of x_t, γλ of x_t, δ, updates so far, the one at which it diverged (-1: none)."""
+"""Numbers that an update changes: I and γλ of x_t, δ, updates so far, the update at which it diverged (-1: none)."""
 FIXED = {
     "eta": "f8", "offset": "f8", "power": "f8", "tau": "f8", "tolerance": "f8", "bound": "f8",
     "warm_up": "i8", "size": "i8", "n_live": "i8",
 }  # fmt: skip
-"""Numbers that it does not change, and the length of the list of live features, which follows from the traces."""
+"""Numbers that an update does not change, and the number of live features, which follows from the traces."""
 
 
 _X = (np.zeros(1, np.int64), np.zeros(1))
@@ -46,7 +46,7 @@ class Actor:
         entropy: float, warm_up: int, trace_tolerance: float, bound: float,
     ) -> None:  # fmt: skip
         if isinstance(eta, OneOver) and eta.by != "steps":
-            raise ValueError('eta: a schedule of the actor goes by steps, td.steps.OneOver("steps")')
+            raise ValueError(f'eta must be a number or a schedule over steps, td.steps.OneOver("steps"); got {eta!r}')
         choice(weighting, "weighting", *actor.WEIGHTINGS)
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
@@ -56,7 +56,7 @@ class Actor:
         if policy.initial.shape not in ((), (rows, size)):
             shape = policy.initial.shape
             raise ValueError(f"policy: initial must be one number or of shape ({rows}, {size}); got shape {shape}")
-        width = size + ((64 - size) % 512 if self.sparse else -size % 4)  # as learners have it
+        width = size + ((64 - size) % 512 if self.sparse else -size % 4)  # the same padding as learners
         self.rows: Floats = np.zeros((2 * rows if traced else rows, width))
         self.rows[:rows, :size] = policy.initial
         self.live: Ints = np.zeros((2, width if self.sparse else 0), dtype=np.int64)
@@ -75,7 +75,7 @@ class Actor:
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """Arrays that compiled code works on."""
+        """The arrays that compiled code works on."""
         return self.record, self.rows, self.live, self.out
 
     @cached_property
@@ -104,14 +104,14 @@ class Actor:
         return self._door("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
-        """Return x of an observation, with indices validated for compiled code."""
+        """The features x of an observation, with indices validated for compiled code."""
         x, xv = self.features.encode(obs)
         if self._check(x, xv) != OK:
             raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
         return x, xv
 
     def choose(self, obs: Any, u: float) -> int:
-        """Choose a discrete action from a uniform number."""
+        """The discrete action that a uniform random number u selects."""
         return self._choose(*self.encode(obs), u)
 
     def distribution(self, obs: Any) -> Any:
@@ -127,18 +127,18 @@ class Actor:
         return self._learn(x, xv, action, point, delta, rho, gamma_next, decay_next, ended) == DIVERGED
 
     def begin(self) -> None:
-        """A new episode."""
+        """Begin a new episode."""
         self._door("begin")()
 
     def view(self, first: int) -> Floats:
-        """Return the policy's rows from this one on, as a read-only view."""
+        """The policy's rows from row `first` on, as a read-only view."""
         view = self.rows[first : first + self.policy.rows, : self.features.size]
         view.flags.writeable = False
         return view
 
     @property
     def steps(self) -> int:
-        """Updates so far."""
+        """Number of updates so far."""
         return int(self.record["steps"][0])
 
     @property
@@ -148,26 +148,29 @@ class Actor:
         return None if step < 0 else step
 
     def stop(self) -> None:
-        """Stop learning: the critic has diverged at the current step."""
+        """Stop learning, because the critic has diverged at the current step."""
         self.record["diverged_at"] = self.steps + 1
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return copies of rows and numbers, by name; the list of live features follows from the traces."""
+        """Copies of rows and numbers, by name; the list of live features follows from the traces."""
         names = [name for name in self.record.dtype.names or () if name != "n_live"]
         return {"rows": self.rows.copy()} | {name: self.record[name].copy() for name in names}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Restore such arrays; raise an error if they do not fit."""
+        """Restore the arrays of `state`; raise ValueError if they do not fit."""
         own = self.state()
         if set(state) != set(own):
             raise ValueError(f"state must have the parts {sorted(own)}; got {sorted(state)}")
         for name, array in own.items():
             if state[name].shape != array.shape or state[name].dtype != array.dtype:
-                raise ValueError(f"state {name!r} does not fit this agent")
+                raise ValueError(
+                    f"state {name!r} must be {array.dtype} of shape {array.shape}; got {state[name].dtype} of shape "
+                    f"{state[name].shape}"
+                )
             if name not in ("rows", *MOVING) and state[name] != array:
-                raise ValueError(f"state does not fit this agent: its {name} is another")
+                raise ValueError(f"state {name!r} must be {array[0]}, the value of this agent; got {state[name][0]}")
         if state["steps"][0] < 0 or state["diverged_at"][0] < -1:
-            raise ValueError("state: a count is negative")
+            raise ValueError("state: steps must be at least 0 and diverged_at at least -1")
         self.rows[:] = state["rows"]
         for name in MOVING:
             self.record[name] = state[name]

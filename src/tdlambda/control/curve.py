@@ -79,12 +79,30 @@ class LearningCurve:
         return np.array(self._evaluated, dtype=np.float64).reshape(-1, 4)
 
     def mean(self, last: int = 100) -> float:
-        """Return the mean return of the last episodes; NaN if there are none."""
+        """The mean undiscounted return of the last episodes; NaN if there are none.
+
+        Parameters
+        ----------
+        last
+            Number of episodes to average over, at least 1.
+        """
         recent = self._rows[-integer(last, "last", 1) :]
         return sum(row[0] for row in recent) / len(recent) if recent else float("nan")
 
     def add(self, reward: float, gamma_next: float, ended: bool, truncated: bool = False, env: int = 0) -> None:
-        """Add one step of one environment."""
+        """Add one step of one environment.
+
+        Parameters
+        ----------
+        reward
+            R_{t+1}, any finite number.
+        gamma_next
+            γ_{t+1} in [0, 1], the discount on entering the next state.
+        ended, truncated
+            Whether the episode ended with this step, and whether it was truncated.
+        env
+            Index of the environment, if there are several.
+        """
         now = self._current.setdefault(env, [0.0, 0.0, 1.0, 0.0])  # return, discounted, discount, length
         self.steps += 1
         now[0], now[1], now[3] = now[0] + reward, now[1] + now[2] * reward, now[3] + 1
@@ -94,15 +112,27 @@ class LearningCurve:
             del self._current[env]
 
     def evaluated(self, returns: list[float]) -> None:
-        """Add an evaluation at the current step."""
+        """Add an evaluation at the current step.
+
+        Parameters
+        ----------
+        returns
+            Undiscounted returns of the evaluation episodes, at least 1.
+        """
         self._evaluated.append((self.steps, float(np.mean(returns)), float(np.std(returns)), len(returns)))
 
     def begin(self) -> None:
-        """Begin a new episode; an unfinished one is dropped."""
+        """Drop unfinished episodes and begin new ones."""
         self._current = {}
 
     def plot(self, window: int = 20) -> Any:
-        """Return an Altair chart of the returns, their running mean over `window` episodes, and the evaluations."""
+        """An Altair chart of the returns, their running mean, and the evaluations.
+
+        Parameters
+        ----------
+        window
+            Number of episodes of the running mean, at least 1.
+        """
         need("charts", "charts")
         draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
         return draw(self, integer(window, "window", 1))
@@ -118,7 +148,10 @@ class LearningCurve:
         """Read a curve that `save` wrote."""
         rows, evaluations = arrays["episodes"], arrays["evaluations"]
         if rows.ndim != 2 or rows.shape[1] != _COLUMNS or evaluations.ndim != 2 or evaluations.shape[1] != 4:
-            raise ValueError("its arrays have other shapes")
+            raise ValueError(
+                f"its arrays must have shapes (episodes, {_COLUMNS}) and (evaluations, 4); got {rows.shape} and "
+                f"{evaluations.shape}"
+            )
         curve = cls()
         curve.steps = integer(header["params"]["steps"], "steps", 0)
         curve._rows = [(float(g), float(d), int(n), int(end), int(cut)) for g, d, n, end, cut in rows]
@@ -126,10 +159,10 @@ class LearningCurve:
         return curve
 
     def __len__(self) -> int:
-        """Return the number of finished episodes."""
+        """The number of finished episodes."""
         return len(self._rows)
 
     def __repr__(self) -> str:
-        """Return a one-line summary."""
+        """A one-line summary."""
         end = ", interrupted" if self.interrupted else ""
         return f"<LearningCurve: {self.steps} steps, {len(self)} episodes, last 100 return {self.mean():.4g}{end}>"

@@ -7,7 +7,7 @@ number of visits n. Tables must average out noise; shared features must follow a
     other features   α = 0.5/|x|² (1000 / (1000 + n))^0.7
 
 The numbers were chosen on seeds 100 to 107 of CartPole, Acrobot, MountainCar and FrozenLake, and the power 0.7 with
-Sarsa's ε on seeds 100 to 131 (`experiments/control/settings.py`); docs/control.md has what they give on other seeds.
+Sarsa's ε on seeds 100 to 131 (`experiments/control/settings.py`); docs/control.md has the results on other seeds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tdlambda.learners import OneOver
 SHARE = 0.5
 """Fraction of an error that the first update removes."""
 CRITIC, ACTOR = 0.2, 0.1
-"""The same for a critic, and the actor's step size in that unit; both are constant."""
+"""The same fraction for a critic, and the actor's step size in units of 1/|x|²; both are constant."""
 
 
 def squared_norm(features: Encoder, name: str = "alpha") -> float:
-    """Return the typical |x|² of features; raise an error that asks for a step size if it is unknown.
+    """The typical |x|² of features; ValueError that asks for a step size if it is unknown.
 
     >>> import tdlambda as td
     >>> squared_norm(td.features.OneHot(5)), squared_norm(td.features.Fourier([0, 0], [1, 1], order=3))
@@ -34,13 +34,12 @@ def squared_norm(features: Encoder, name: str = "alpha") -> float:
     if isinstance(features, Fourier):
         return features.size / 2
     raise ValueError(
-        f"{name} must be given for {features!r}: how large such features are is not known. Take about 0.5 over the "
-        "mean of |x|²"
+        f"{name} must be given for {features!r}, because their typical |x|² is unknown; a good start is 0.5 / mean |x|²"
     )
 
 
 def step_size(features: Encoder) -> OneOver:
-    """Return the default step size of action values."""
+    """The default step size of action values."""
     norm = squared_norm(features)
     offset, power = (10.0, 0.8) if features.active == 1 and features.states is not None else (1000.0, 0.7)
     return OneOver("visits", SHARE / norm * offset**power, offset, power)

@@ -10,11 +10,11 @@ from tdlambda.charts.control_policy import on_map, policy_states, policy_tiles
 from tdlambda.control.worlds import action_names, plane_of
 
 SIZE = 40
-"""Points along each of two dimensions."""
+"""Number of points along each of two dimensions."""
 
 
 def policy_map(agent: Any, env: Any) -> Any:
-    """Return a chart of an agent's greedy policy in an environment.
+    """A chart of an agent's greedy policy in an environment.
 
     A gridworld (a task with `rows`) is drawn as its map, darker for larger values; two dimensions as a map of actions;
     other states side by side.
@@ -34,8 +34,8 @@ def policy_map(agent: Any, env: Any) -> Any:
         return policy_states([{"state": s, **at(s)} for s in range(int(env.observation_space.n))], names)
     if plane is None:
         raise ValueError(
-            "env: a policy can be drawn over states, a gridworld or two bounded dimensions; got "
-            f"{env.observation_space}. A td.tasks.World of more dimensions has a `plane`"
+            "env must have states, a gridworld or two bounded dimensions for its policy to be drawn; got "
+            f"{env.observation_space}. For more dimensions, give td.tasks.World a `plane`"
         )
     (x, y), (w, h) = plane.low, [(b - a) / SIZE for a, b in zip(plane.low, plane.high, strict=True)]
     rows = []

@@ -1,6 +1,6 @@
 """The compiled entry points of an actor, as plain functions: `control.modules` puts them into a generated module.
 
-The actor's arrays come first: a record of numbers, rows, the list of live features, and room for the policy.
+The actor's arrays come first: a record of numbers, rows, the list of live features, and a buffer for the policy.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def check(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> int:
-    """Return whether the features are valid for the actor; for the user's own encoders."""
+    """The status of the features of a user's own encoder: OK if they are valid for the actor."""
     return check_features(x, xv, state[0].size, OBS, OBS_VALUES)
 
 
 def distribution(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> None:
-    """π(·|x) into `out`."""
+    """Write π(·|x) into `out`."""
     distribution_(state[0], rows, x, xv, out)
 
 
 def choose(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, u: float) -> int:
-    """Choose a discrete action from a uniform number."""
+    """The discrete action that a uniform random number u selects."""
     distribution_(state[0], rows, x, xv, out)
     return choose_(out, u)
 
@@ -38,7 +38,7 @@ def learn(
     state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, action: int, point: Floats,
     delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
 ) -> int:  # fmt: skip
-    """Perform one step of the actor; the critic has validated its numbers. A diverged actor does not change."""
+    """Perform one step of the actor; the critic has validated the numbers. A diverged actor does not change."""
     s = state[0]
     if s.diverged_at >= 0:
         return OK
@@ -50,5 +50,5 @@ def learn(
 
 
 def begin(state: Any, rows: Floats, live: Ints, out: Floats) -> None:
-    """A new episode."""
+    """Begin a new episode."""
     begin_episode_(state[0], rows[out.size // 2 :], live)

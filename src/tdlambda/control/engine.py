@@ -48,7 +48,7 @@ def run(
     """Train many agents on each seed, each from its current state; the agents passed in do not change.
 
     The result is the same as with `act` and `update` and the same random numbers, and does not depend on the number of
-    threads. For a given seed, all agents meet the same starts of episodes and the same noise.
+    threads. For a given seed, all agents have the same initial states and the same noise.
 
     Parameters
     ----------
@@ -63,19 +63,21 @@ def run(
         for both. λ is a number or learned; features need a compiled form: `td.features.TileCoder`,
         `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
-        Number of seeds, from `seed` on; or a sequence of seeds.
+        Number of seeds, at least 1, counted from `seed`; or a sequence of different seeds, each at least 0.
     steps
-        Number of steps of each agent on each seed, over all its episodes.
+        Number of steps of each agent on each seed, over all its episodes; at least 1.
     points
-        Number of points at which the returns are read, evenly spaced up to the last step (100 by default), or the steps
-        themselves.
+        Number of points at which the returns are recorded, evenly spaced up to the last step (100 by default); or a
+        sequence of the steps themselves.
+    seed
+        First seed if `seeds` is a number; at least 0.
     keep
         Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     follow
         Seeds for which the critics' λ is recorded over time, at up to 48 of the points: `ControlResult.motion`. Not
         available in processes.
     threads
-        Number of threads; by default one per processor.
+        Number of threads, at least 1; by default one per processor.
     progress
         Show a progress bar; by default if standard error is a terminal. Or a bar shared by several runs.
     on_seed
@@ -109,10 +111,10 @@ def run(
         finally:
             workers = list(pool._processes.values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for worker in workers:  # at work for nobody, if the run was stopped
+            for worker in workers:  # if the run was stopped, nobody waits for their results
                 worker.terminate()
     for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
-        Lane(agent, job.world, 0, job.points)  # compiles, or loads
+        Lane(agent, job.world, 0, job.points)  # compile, or load from the cache, before the threads start
     return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
@@ -121,7 +123,7 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
     world = in_processes(task) or world_of(task)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
-        raise ValueError("agents: there is none")
+        raise ValueError("agents must not be empty")
     for name, agent in named.items():
         if not isinstance(agent, Agent):
             raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
@@ -158,7 +160,7 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
             if end in moments:
                 agent: Any = lane.snapshot()
                 lam = getattr(agent, "critic", agent).lambdas(job.observations)
-                motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # of action values, the mean over actions
+                motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # for action values, the mean over actions
         bar.advance(0, int(lane.diverged_at >= 0))
         kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
         found[place] = Found(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)

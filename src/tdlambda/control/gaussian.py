@@ -8,8 +8,8 @@ With u the action in units of the box (its middle is 0, its edges are -1 and 1),
     ∇_{θ_σ} H(π(·|s))  = (1 - tanh²(θ_σ·x / B)) x
 
 B = ∞ is the book's σ = σ₀ exp(θ_σ·x); a finite B keeps σ within a factor e^B of σ₀, since ∇ log π grows without bound
-as σ shrinks. What the environment does with an action outside its box (`td.train` clips it) is part of the environment:
-the density is that of the action drawn.
+as σ shrinks. An action outside the box is handled by the environment (`td.train` clips it); the density is that of the
+action drawn, before clipping.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MeanAndSigma: TypeAlias = tuple[Floats, Floats]
 
 
 def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """μ of each dimension, then σ of each."""
+    """Write μ of each dimension into `out`, then σ of each."""
     n = out.size // 4
     for i in range(n):
         u = dot(rows[n + i], x, xv, len(x))
@@ -40,7 +40,7 @@ def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None
 
 
 def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
-    """The factors of x in ∇ log π(point|s), for θ_μ and θ_σ, and in ∇H, from μ and σ."""
+    """Replace μ and σ in `out` by the factors of x in ∇ log π(point|s), for θ_μ and θ_σ, and in ∇H."""
     n = out.size // 4
     for i in range(n):
         away, slope = (point[i] - out[i]) / out[n + i], 1.0
@@ -64,7 +64,7 @@ class Gaussian(Policy):
     sigma
         σ₀ > 0, the standard deviation at θ = 0, in units of half the box.
     within
-        Largest factor e^B between σ and σ₀; None for no limit.
+        Largest factor e^B > 1 between σ and σ₀; None for no limit.
     features, initial
         See `Policy`.
 
@@ -94,7 +94,7 @@ class Gaussian(Policy):
         super().__init__(features, initial)
         self.low, self.high = _bounds(low, "low", -np.inf), _bounds(high, "high", np.inf)
         if self.low.ndim != 1 or self.low.shape != self.high.shape or not (self.low < self.high).all():
-            raise ValueError(f"low must be below high, one of each for each dimension; got {low} and {high}")
+            raise ValueError(f"low must be below high in every dimension, with equal shapes; got {low} and {high}")
         self.sigma, self.within = positive(sigma, "sigma"), None if within is None else positive(within, "within")
         if self.within is not None and self.within <= 1:
             raise ValueError(f"within must be above 1, or None; got {within}")
@@ -104,7 +104,7 @@ class Gaussian(Policy):
         self.unit = np.where(bounded, self.high - self.middle, 1.0)
 
     def numbers(self) -> dict[str, float]:
-        """Log σ₀, and B (0 for infinite)."""
+        """The numbers log σ₀ and B (0 for infinite)."""
         return {"log_sigma": math.log(self.sigma), "reach": 0.0 if self.within is None else math.log(self.within)}
 
     def given(self, action: Any) -> tuple[int, Floats]:
@@ -115,7 +115,7 @@ class Gaussian(Policy):
         return 0, (point.reshape(-1) - self.middle) / self.unit
 
     def distribution(self, out: Floats) -> MeanAndSigma:
-        """Return mean and standard deviation of each dimension."""
+        """Mean and standard deviation of each dimension."""
         n = self.dimensions
         return self.middle + self.unit * out[:n], self.unit * out[n : 2 * n]
 
@@ -125,11 +125,11 @@ class Gaussian(Policy):
         return mean + sigma * rng.standard_normal(self.dimensions)
 
     def mode(self, distribution: MeanAndSigma) -> Floats:
-        """Return the mean."""
+        """The mean."""
         return distribution[0]
 
     def log_density(self, distribution: MeanAndSigma, action: Any) -> float:
-        """Return the log density of the action, in the box's own units."""
+        """The log density of the action, in the box's own units."""
         mean, sigma = distribution
         away = (self.middle + self.unit * self.given(action)[1] - mean) / sigma
         return float(-(away**2 / 2 + np.log(sigma)).sum() - self.dimensions * math.log(2 * math.pi) / 2)
@@ -155,11 +155,12 @@ class Gaussian(Policy):
         """Convert actions to a `Box` of the same number of dimensions, by clipping."""
         if not isinstance(space, gym.spaces.Box):
             raise TypeError(
-                f"env: its actions are {space}, but a Gaussian policy has those of a box; see td.control.Softmax"
+                f"env: its actions are {space}, but a Gaussian policy needs a Box; for Discrete actions, use "
+                "td.control.Softmax"
             )
         size = int(np.prod(space.shape))
         if size != self.dimensions:
-            raise ValueError(f"env has actions of {size} dimensions, but the policy {self.dimensions}")
+            raise ValueError(f"env has actions of {size} dimensions, but the policy has {self.dimensions}")
         low, high, shape, dtype = space.low, space.high, space.shape, space.dtype
         return lambda action: np.clip(np.reshape(action, shape), low, high).astype(dtype)
 
@@ -171,7 +172,7 @@ class Gaussian(Policy):
 
 
 def _bounds(given: Any, name: str, missing: float) -> Floats:
-    """One end of the box, infinite where there is none."""
+    """One end of the box, infinite where it is not bounded."""
     try:
         ends = np.array([missing if end is None else end for end in np.atleast_1d(given).tolist()], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
 """Policies derived from action values: ε-greedy and softmax, with a constant or decreasing level.
 
-    ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best share what is left
+    ε-greedy     π(a|s) = ε/n + (1 - ε) 1[a is best]/#best        n actions; the best ones share 1 - ε
     softmax      π(a|s) ∝ exp(q(s,a)/τ)
 
 The functions below are plain Python: `control.value_modules` copies their source into generated modules.
@@ -17,11 +17,11 @@ import numpy as np
 from tdlambda.arrays import Floats, choice, fraction, integer, positive
 
 LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i8"}
-"""Numbers of a level that falls, as compiled code reads them."""
+"""Numbers of a decreasing level, as compiled code reads them."""
 
 
 def level(start: float, end: float, after: int, over: int, n: int) -> float:
-    """Return the level after n steps or episodes: `start` up to `after`, then linear to `end`."""
+    """The level after n steps or episodes: `start` up to `after`, then linear to `end`."""
     if n < after:
         return start
     if n >= after + over:
@@ -30,7 +30,7 @@ def level(start: float, end: float, after: int, over: int, n: int) -> float:
 
 
 def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
-    """Return the probability of each action."""
+    """Write the probability of each action into `out`; `epsilon` is in [0, 1]."""
     best, count = q[0], 0
     for a in range(q.size):
         best = max(best, q[a])
@@ -46,7 +46,10 @@ def epsilon_greedy(q: Floats, epsilon: float, out: Floats) -> None:
 
 
 def softmax(q: Floats, temperature: float, out: Floats) -> None:
-    """Return the probability of each action; the largest value is subtracted, so that nothing overflows."""
+    """Write the probability of each action into `out`; `temperature` is positive.
+
+    The largest value is subtracted to avoid overflow.
+    """
     best, total = q[0], 0.0
     for a in range(q.size):
         best = max(best, q[a])
@@ -63,13 +66,13 @@ class Falling:
     Parameters
     ----------
     start, end
-        Initial and final level.
+        Initial and final level: in [0, 1] for ε, positive for a temperature.
     over
-        Duration of the decrease, in steps or episodes; with 0 it is immediate.
+        Duration of the decrease in units of `by`, at least 0; with 0 it is immediate.
     by
         Unit of time: "steps" or "episodes".
     after
-        How long the level stays at `start` first.
+        Time for which the level first stays at `start`, in units of `by`, at least 0.
 
     Examples
     --------
@@ -90,25 +93,31 @@ class Falling:
         return {"start": self.start, "end": self.end, "over": self.over, "by": self.by, "after": self.after}
 
     def at(self, steps: int, episodes: int = 0) -> float:
-        """The level after so many steps and episodes."""
+        """The level at this time.
+
+        Parameters
+        ----------
+        steps, episodes
+            Number of updates and of finished episodes so far, at least 0.
+        """
         return level(self.start, self.end, self.after, self.over, episodes if self.by == "episodes" else steps)
 
     def __eq__(self, other: object) -> bool:
-        """Same parameters."""
+        """Whether the parameters are equal."""
         return isinstance(other, Falling) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Equal ones hash alike."""
+        """Equal levels have equal hashes."""
         return hash(tuple(self.get_params().values()))
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds this level."""
         more = f", by={self.by!r}" * (self.by != "steps") + f", after={self.after}" * (self.after > 0)
         return f"Falling({self.start:g}, {self.end:g}, over={self.over}{more})"
 
 
 Level: TypeAlias = float | Falling
-"""A number, or one that falls."""
+"""A constant level, or one that decreases."""
 
 
 class GreedyPolicy:
@@ -132,11 +141,11 @@ class GreedyPolicy:
         return found | {"episodes": one.by == "episodes"}
 
     def at(self, steps: int, episodes: int = 0) -> float:
-        """The level after so many steps and episodes."""
+        """The level at this time: see `Falling.at`."""
         return self.level.at(steps, episodes) if isinstance(self.level, Falling) else self.level
 
     def probabilities(self, q: Floats, steps: int = 0, episodes: int = 0) -> Floats:
-        """Return π(·|s) from the action values."""
+        """π(·|s) from the action values."""
         values, out = np.ascontiguousarray(q, dtype=np.float64), np.empty(len(q))
         type(self).kernel(values, self.at(steps, episodes), out)
         return out
@@ -146,15 +155,15 @@ class GreedyPolicy:
         return {self.name: self.level}
 
     def __eq__(self, other: object) -> bool:
-        """Same kind, same level."""
+        """Whether class and level are equal."""
         return type(self) is type(other) and self.get_params() == other.get_params()
 
     def __hash__(self) -> int:
-        """Equal policies hash alike."""
+        """Equal policies have equal hashes."""
         return hash((type(self), self.level))
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds this policy."""
         return f"{type(self).__name__}({self.level!r})"
 
 

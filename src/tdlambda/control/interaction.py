@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tdlambda.tasks.mountain_car import _begin as begin_
 
     def learn(*arguments: Any) -> int:
-        """One transition of the critic."""
+        """Learn from one transition, as the critic."""
 
     def value_(*arguments: Any) -> float:
         """V(x)."""
@@ -41,17 +41,18 @@ ACCOUNT = np.dtype([
     ("action", "i8"),
     ("lam", "f8"), ("actor_lam", "f8"), ("gained", "f8"), ("gain", "f8"), ("sum", "f8"), ("last", "f8"),
 ])  # fmt: skip
-"""Of the episode under way its length (-1: there is none), the return so far and the discount since it began; points of
-the curve passed, episodes ended, those since the last point and the sum of their returns, the value at the last point;
-whether an observation was refused; the action to be taken, of agents with action values; the limit of an episode (0:
-none); the critic's λ and the actor's, where fixed."""
+"""Bookkeeping of a lane. Of the current episode: `length` (-1: no episode), the return so far (`gained`) and the
+accumulated discount (`gain`). Of the curve: points passed (`point`), episodes ended, those since the last point
+(`counted`) and the `sum` of their returns, the value at the `last` point. `refused`: whether the features could not
+encode an observation. `action`: the next action of agents with action values. `limit`: the step limit of an episode
+(0: none). `lam` and `actor_lam`: the critic's λ and the actor's, if fixed."""
 
 
 def interact(
     first: int, end: int, critic: Any, actor: Any, world: Any, features: Any, account: Any,
     points: Ints, curve: Floats, log: Floats, shared: bool, after: bool, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Run the steps from first to end (excluded); return how many were made, and the number of logged episodes.
+    """Run the steps from first to end (excluded); return the number of steps made and of episodes logged.
 
     Fewer steps are made if the agent diverges. `features` are the encoder's numbers and two feature vectors; x is kept
     between calls. Fixed when code is generated: whether the actor's trace decays by the critic's γλ (`shared`), whether
@@ -107,7 +108,7 @@ def interact(
 def told(
     a: Any, reward: float, gamma: float, over: bool, t: int, points: Ints, curve: Floats, log: Floats, logged: int
 ) -> int:
-    """Record a step; return how many episodes are in the log."""
+    """Record a step; return the number of episodes in the log."""
     a.gained += a.gain * reward
     a.gain *= gamma
     if over:
@@ -126,7 +127,7 @@ def interact_values(
     first: int, end: int, learner: Any, agent: Any, room: Any, world: Any, constants: Floats, lam: Floats,
     account: Any, points: Ints, curve: Floats, log: Floats, actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Run an agent with action values. λ' belongs to the next pair if there is one λ for each pair.
+    """Run an agent with action values, as `interact` does. If there is a λ for each pair, λ' is that of the next pair.
 
     The next action is chosen before the update, with the values at that time.
     """
@@ -182,18 +183,21 @@ def interact_values(
 
 
 def has(array: Any, size: int) -> bool:
-    """Return whether an array has this size; it always has, but this lets the compiler unroll loops."""
+    """Whether an array has this size. It always has; the test tells the compiler, which can then unroll loops."""
     return array.size == size and len(array) == size
 
 
 def same(numbers: Floats, state: Floats, out: Floats) -> None:
-    """The observation is the state."""
+    """Copy the state to the observation, for worlds whose observation is the state."""
     for i in range(out.size):
         out[i] = state[i]
 
 
 def mark(a: Any, curve: Floats) -> None:
-    """Write a point of the curve: the mean return since the last point, else its value, else the return so far."""
+    """Write a point of the curve: the mean return of the episodes that ended since the last point.
+
+    If none did, it is the value at the last point; before the first episode ends, the return so far.
+    """
     if a.counted > 0:
         a.last = a.sum / a.counted
     elif a.ended == 0:
@@ -204,5 +208,5 @@ def mark(a: Any, curve: Floats) -> None:
 
 
 def value(state: Any, rows: Floats, x: Ints, xv: Floats) -> float:
-    """V(x) of a critic whose rows lie as `core.schedules.one` has them."""
+    """V(x) of a critic with the row layout of `core.schedules.one`."""
     return dot(rows[0], x, xv, len(x))

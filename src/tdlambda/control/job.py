@@ -22,10 +22,10 @@ class Job:
     keep: tuple[str, ...]
     observations: Any
     follow: tuple[int, ...] = ()
-    """Seeds of which λ is kept on the way."""
+    """Seeds for which λ is recorded over time."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def total(self) -> int:
-        """Steps of all seeds."""
+        """Number of steps of one agent over all seeds."""
         return self.steps * len(self.seeds)

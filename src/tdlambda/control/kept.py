@@ -1,4 +1,4 @@
-"""What a run returns of an agent."""
+"""The parts of an agent that a run returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
 
 
 def kept_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:
-    """Return the requested parts of an agent's final state."""
+    """The requested parts of an agent's final state."""
     pairs = isinstance(agent, ActionValues)
     makers: dict[str, Callable[[], Any]] = {
         "weights": lambda: np.array(agent.weights if pairs else agent.critic.weights),

@@ -21,56 +21,65 @@ from tdlambda.rules import Fixed, PerState
 from tdlambda.tasks.world import World
 
 MANY = 64
-"""From so many pairs on, what rows have in common is taken out (benchmarks/action_values.py)."""
+"""Number of state-action pairs from which the lazy schedule is faster (benchmarks/action_values.py)."""
 Agent = ActorCritic | ActionValues
 
 
 def check_agent(agent: Agent, world: World, name: str) -> None:
-    """Raise an error if an agent has no compiled form; it names the part."""
+    """Raise ValueError if an agent has no compiled form; the message names the part."""
     if isinstance(agent, ActionValues):
         check_values(agent, world, name)
     else:
         check_actor(agent, world, name)
     if agent.diverged_at is not None:
-        raise ValueError(f"agents: {name!r} has diverged already")
+        raise ValueError(f"agents: {name!r} has already diverged; pass an agent that has not")
 
 
 def check_features(features: Encoder, world: World, name: str) -> None:
-    """Raise an error if compiled code cannot encode the features."""
+    """Raise ValueError if compiled code cannot encode the features."""
     if features.loop_kernel is None or features.loop_kernel.dimensions != world.width:
         what = "states" if world.discrete else f"vectors of {world.width} numbers"
         such = "td.features.OneHot" if world.discrete else "td.features.TileCoder"
         raise ValueError(
-            f"agents: {name!r}: features must encode {what} by compiled code, such as {such}; got {features!r}"
+            f"agents: {name!r}: features must encode {what} in compiled code, as {such} does; got {features!r}"
         )
 
 
 def check_values(agent: ActionValues, world: World, name: str) -> None:
-    """Raise an error if an agent with action values has no compiled form."""
+    """Raise ValueError if an agent with action values has no compiled form."""
     if agent.actions != world.actions:
-        raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world {world.actions}")
+        raise ValueError(f"agents: {name!r} has {agent.actions} actions, but the world has {world.actions}")
     if agent.form.given:
         raise ValueError(
-            f"agents: {name!r}: policy and behavior must be td.control.EpsilonGreedy or td.control.Boltzmann"
+            f"agents: {name!r}: policy and behavior must be td.control.EpsilonGreedy or td.control.Boltzmann; "
+            f"got {agent.policy!r} and {agent.behavior!r}"
         )
     check_features(agent.features, world, name)
     if agent.learner.dtype != "float64" or agent.form.own_lam:
-        raise ValueError(f"agents: {name!r} must have weights of float64 and a λ without features of its own")
+        raise ValueError(f'agents: {name!r} must have dtype="float64" and a rule for λ without its own features')
     if agent._lam is None and not isinstance(agent.learner.rule, PerState):
-        raise ValueError(f"agents: {name!r}: lam must be a number, one for each state, or a rule that learns")
+        raise ValueError(
+            f"agents: {name!r}: lam must be a number, one for each state, or a rule that learns; "
+            f"got {agent.learner.rule!r}"
+        )
 
 
 def check_actor(agent: ActorCritic, world: World, name: str) -> None:
-    """Raise an error if an actor-critic has no compiled form."""
+    """Raise ValueError if an actor-critic has no compiled form."""
     critic, features = agent.critic, agent.critic.features
     if not isinstance(critic, Algorithm) or critic.dtype != "float64":
-        raise ValueError(f"agents: {name!r}: critic must be a learner with traces, of float64; got {critic!r}")
+        raise ValueError(
+            f'agents: {name!r}: critic must be a learner with traces and dtype="float64", such as td.TrueOnlineTD; '
+            f"got {critic!r}"
+        )
     if critic._lam is None:
-        raise ValueError(f"agents: {name!r}: λ of the critic must be a number or a rule that learns")
+        raise ValueError(
+            f"agents: {name!r}: lam of the critic must be a number or a rule that learns; got {critic.rule!r}"
+        )
     if not isinstance(agent.policy, Softmax) or agent.policy.actions != world.actions:
         raise ValueError(f"agents: {name!r}: policy must be td.control.Softmax({world.actions}); got {agent.policy!r}")
     if agent._behavior is not None:
-        raise ValueError(f"agents: {name!r}: the policy itself must act, without a behavior")
+        raise ValueError(f"agents: {name!r} must act on-policy, without a behavior; got {agent.behavior!r}")
     check_features(features, world, name)
     if agent.features != features or critic._lam_features != features:
         raise ValueError(f"agents: {name!r}: critic, λ and policy must have the same features")
@@ -79,22 +88,22 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
 
 
 def streams(seed: int) -> NDArray[np.uint64]:
-    """Return two random streams of a seed: for the starts of episodes, and for everything else."""
+    """Two random streams of a seed: for the starts of episodes, and for everything else."""
     return np.asarray(np.random.SeedSequence(seed).generate_state(8, np.uint64), dtype=np.uint64).reshape(2, 4)
 
 
 def learner_of(agent: Agent) -> Any:
-    """Return an agent's learner with traces."""
+    """An agent's learner with traces."""
     return agent.learner if isinstance(agent, ActionValues) else agent.critic
 
 
 def form_of(agent: Agent, world: World) -> Form | WorldForm:
-    """Return the settings that are fixed when code for this agent is generated."""
+    """The settings that are fixed when code for this agent is generated."""
     learner = learner_of(agent)
     features, encoder = learner.features, agent.features.loop_kernel
     assert encoder is not None
     schedule, clears = "sparse" if learner._sparse else "dense", isinstance(agent, ActionValues) and agent.form.clears
-    # It pays where a step reads few of the features and there may be many live ones.
+    # The lazy schedule pays if a step reads few of the features and many of them may be live.
     many = learner._sparse or (isinstance(agent, ActionValues) and features.size >= MANY)
     if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
@@ -136,7 +145,7 @@ class Lane:
         self._interact = machine_code(module, name, 0, 0, *self.arguments, np.zeros((1, 3)))
 
     def _of_actor(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What `interact` takes."""
+        """The arguments of `interact`."""
         agent: Any = self.agent
         self.account["lam"] = agent.critic._lam
         self.account["actor_lam"] = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
@@ -145,7 +154,7 @@ class Lane:
         return self.memory, agent._actor.memory, place, (encoder.numbers, *x, *y)
 
     def _of_values(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What `interact_values` takes."""
+        """The arguments of `interact_values`."""
         agent: Any = self.agent
         n, k, encoder = agent.features.active, agent.actions, agent.features.loop_kernel
         floats = [np.zeros(size) for size in (k, k, k, n, n, n * k)]
@@ -169,15 +178,15 @@ class Lane:
             self.episodes.append(log[:logged].copy())
         if self.account["refused"][0]:
             obs: Any = int(self.seen[0]) if self.agent.features.states is not None else self.seen
-            self.agent.features.encode(obs)  # says what is wrong with it
-            raise ValueError(f"features refuse the observation {self.seen}")
+            self.agent.features.encode(obs)  # raises the specific error
+            raise ValueError(f"features must be able to encode every observation of the task; got {self.seen}")
 
     def close(self) -> Agent:
-        """Return the agent, which can continue on its own."""
+        """The agent, which can continue on its own."""
         return self._closed(self.agent)
 
     def snapshot(self) -> Agent:
-        """Return a copy of the agent in its current state; the lane does not change."""
+        """A copy of the agent in its current state; the lane does not change."""
         return self._closed(self.agent.clone())
 
     def _closed(self, agent: Agent) -> Agent:
@@ -189,5 +198,5 @@ class Lane:
         return agent
 
     def finished_episodes(self) -> Floats:
-        """Return the return, length and final step of each episode [episode, 3]."""
+        """The return, length and final step of each episode [episode, 3]."""
         return np.concatenate([np.zeros((0, 3)), *self.episodes])

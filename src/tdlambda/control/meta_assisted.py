@@ -1,13 +1,13 @@
-"""The "META-assisted online actor-critic" of Zhao (2020), chapter 4, as its MountainCar experiment has it (chapter 5).
+"""The "META-assisted online actor-critic" of Zhao (2020), chapter 4, as used in its MountainCar experiment (chapter 5).
 
-At each step, with ρ_acc, all traces and I begun anew in each episode:
+At each step, with ρ_acc, all traces and I reset at the start of each episode:
 
     a ~ π(·|x),  observe r', γ', x'                      on-policy: ρ = 1
     learn E[G], E[G^λ], Var[G^λ] at 2α;  λ' -= κ γ'² [ λ' ((V-L)² + S) - (V-L)(V-M) ]
     δ = r' + γ' V(x') - V(x);  learn V by true online GTD(λ), β = α
-    θ += η I δ ∇ log π(a|x; θ);  I' = I γ'               not in the first half of the steps, nor does λ move there
+    θ += η I δ ∇ log π(a|x; θ);  I' = I γ'               θ and λ are frozen in the first half of the steps
 
-The printed pseudocode leaves out the last line, I, the reset of ρ_acc, and the first half; and prints one sign wrong:
+The printed pseudocode omits the last line, I, the reset of ρ_acc and the freeze, and has one wrong sign:
 docs/actor-critic.md has the list.
 """
 
@@ -31,16 +31,18 @@ def meta_actor_critic(
 
     Parameters
     ----------
-    features, actions
-        Encoder of critic and policy, and number of actions.
+    features
+        Encoder of critic and policy.
+    actions
+        Number of actions, at least 1.
     alpha
-        α of the critic and β of its secondary weights; the auxiliary learners use 2α.
+        α > 0 of the critic and β of its secondary weights; the auxiliary learners use 2α.
     kappa
-        κ, the step size of λ.
+        κ > 0, the step size of λ.
     steps
-        Total number of updates; during the first half λ = 1 and the policy is frozen.
+        Total number of updates, at least 0; during the first half λ = 1 and the policy is frozen.
     eta
-        η, the step size of the policy itself, not a factor on α: 1 in the thesis, "intentionally high".
+        η > 0, the step size of the policy itself, not a factor on α: 1 in the thesis, "intentionally high".
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Generated modules of control: an actor alone, and an agent with its critic and its world in one.
+"""Generated modules of control: an actor alone, or an agent with its critic and its world.
 
-Each holds the source of everything it calls, as `core.source` has it. Names that end with _ belong to the module.
+Each contains the source of every function it calls (`core.source`). Names that end with _ belong to the module.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tdlambda.core.runtime import brief, inlined, kernel, lanewise
 
 MOVED = '''@inlined
 def moved_(theta, trace, {inputs}, x_, xv_, bound_, order_, n_live_):
-    """The update of one row of θ and of its trace; whether θ is within its bound."""
+    """Update one row of θ and its trace; return whether θ is within its bound."""
     {results} = actor_step_({given})
     return actor_apply({applied})
 '''
 
 
 class Parts:
-    """The text of a module: a first part that is there, and functions copied with all that they use."""
+    """The text of a module: a given first part, then functions copied with everything they use."""
 
     def __init__(self, first: str, *doors: str) -> None:
         self.first = first
         names = re.findall(r"^def (\w+)|^(\w+) = |^from .* import ([^(\n]+)|^    ([\w, ]+),$", first, re.MULTILINE)
         taken = {name for found in names for part in found for name in re.findall(r"\w+", part)}
-        # What a copied function uses must have none of these names: `embed` then gives it another.
+        # Names that are taken: `embed` renames a function that a copied one uses if it has one of these.
         self.done: dict[str, str] = dict.fromkeys([*taken, *doors], "")
 
     def copy(self, function: Any, name: str, constants: Mapping[str, Any] | None = None, how: str = "inlined") -> None:
-        """Copy a function under this name, compiled as `how` says."""
+        """Copy a function under this name; `how` is the decorator that compiles it."""
         embed(function, name, self.done, constants)
         self.done[name] = self.done[name].replace("@inlined", f"@{how}", 1)
 
@@ -55,12 +55,12 @@ class Parts:
         self.done[name] = text
 
     def load(self, name: str) -> ModuleType:
-        """The module."""
+        """The loaded module."""
         return load(name, "\n\n\n".join(part.rstrip() for part in [self.first, *self.done.values()] if part) + "\n")
 
 
 class ActorForm(NamedTuple):
-    """What of an actor is decided when code is generated."""
+    """The settings of an actor that are fixed when code is generated."""
 
     policy: PolicyKernel
     weighting: str
@@ -69,7 +69,7 @@ class ActorForm(NamedTuple):
     by_steps: bool
 
     def write(self, parts: Parts) -> None:
-        """The policy's functions, and the actor's."""
+        """Write the policy's functions and the actor's."""
         names = {"distribution_": self.policy.distribution, "score_": self.policy.score, "choose_": self.policy.choose}
         for name, function in names.items():
             if function is not None:
@@ -81,7 +81,7 @@ class ActorForm(NamedTuple):
         parts.copy(actor.begin, "begin_episode_")
 
     def _write_update(self, parts: Parts) -> None:
-        """The step and the equations of the actor, applied to one row."""
+        """Write the step and the equations of the actor, applied to one row."""
         declared: Any = PolicyGradient if self.traced else OneStep
         equations, place = declared.equations(), ["x_", "xv_", "len(x_)", "x_", "xv_", "0", "bound_"]
         place += ["order_", "n_live_"] if self.sparse else []
@@ -98,7 +98,7 @@ class ActorForm(NamedTuple):
 
 @cache
 def actor_module(form: ActorForm) -> ModuleType:
-    """The doors of `driver` for an actor of this form."""
+    """The module with the entry points of `driver` for an actor of this form."""
     words = [form.policy.name, form.weighting, "with a trace" if form.traced else "one step"]
     words += ["with a list of live features"] if form.sparse else []
     doors: list[Any] = [driver.check, driver.distribution, driver.learn, driver.begin]
@@ -111,7 +111,7 @@ def actor_module(form: ActorForm) -> ModuleType:
 
 
 class Sizes(NamedTuple):
-    """Sizes that are decided when code is generated: short loops of known length are unrolled."""
+    """Sizes that are fixed when code is generated, so that the compiler unrolls short loops."""
 
     actions: int
     active: int
@@ -119,10 +119,10 @@ class Sizes(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What of an agent in its world is decided when code is generated.
+    """The settings of an agent in its world that are fixed when code is generated.
 
-    `schedule` of the critic is "dense" or "sparse" (`core.schedules.one`), "lazy", or "binary": lazy, and each active
-    feature is 1 and occurs once. `shared` and `after`: see `interaction.interact`.
+    `schedule` of the critic is "dense" or "sparse" (`core.schedules.one`), "lazy", or "binary": lazy, with active
+    features that are 1 and occur once. `shared` and `after`: see `interaction.interact`.
     """
 
     model: Model
@@ -139,7 +139,7 @@ class Form(NamedTuple):
 
 @cache
 def interaction_module(form: Form) -> ModuleType:
-    """`interact` for agents of this form."""
+    """The module with `interact` for agents of this form."""
     if form.schedule in ("lazy", "binary"):
         parts = Parts(lazy.generate(form.model, form.schedule == "binary"), "interact")
     else:
@@ -153,7 +153,7 @@ def interaction_module(form: Form) -> ModuleType:
 
 
 def write_world(parts: Parts, begin: Any, move: Any, observe: Any, encode: Any) -> None:
-    """The functions of a world and of the features."""
+    """Write the functions of a world and of the features."""
     functions = {"begin_": begin, "move_": move, "observe_": observe or interaction.same, "encode_": encode}
     for name, function in functions.items():
         parts.copy(function, name)
@@ -163,9 +163,9 @@ _entries: dict[tuple[ModuleType, str], Any] = {}
 
 
 def machine_code(module: ModuleType, name: str, *examples: Any) -> Any:
-    """A function of a module for arguments of these types, which are the same at each call for this name.
+    """The machine code of a function for arguments of these types, which must be the same at each call for this name.
 
-    Records of NumPy are slow to recognise, so it is done once for a module and not once for a call.
+    Numba is slow to recognise the types of NumPy records, so this is done once per module, not once per call.
     """
     if (module, name) not in _entries:
         _entries[module, name] = entry(getattr(module, name), *examples)

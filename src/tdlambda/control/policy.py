@@ -23,14 +23,14 @@ class PolicyKernel:
     Attributes
     ----------
     name
-        For files.
+        Name used in the file names of generated modules.
     distribution
-        ``distribution(s, rows, x, xv, out)`` leaves π(·|x) in the first half of `out`, a number for each row of θ.
+        ``distribution(s, rows, x, xv, out)`` writes π(·|x) into the first half of `out`, a number for each row of θ.
     score
-        ``score(s, rows, x, xv, action, point, out)`` turns that into the factors of x, for each row of θ: those of
-        ∇ log π, then those of ∇H. The action is a number, or a point.
+        ``score(s, rows, x, xv, action, point, out)`` replaces it by the factors of x for each row of θ: those of
+        ∇ log π, then those of ∇H. A discrete action is in `action`, a continuous one in `point`.
     choose
-        ``choose(out, u)`` draws a numbered action by a uniform number; None where actions are points.
+        ``choose(out, u)`` draws a discrete action with a uniform random number; None if actions are continuous.
     """
 
     name: str
@@ -60,10 +60,12 @@ class Policy(ABC):
         self.features = features
         self.initial: Floats = np.asarray(initial, dtype=np.float64)
         if self.initial.ndim not in (0, 2) or not np.isfinite(self.initial).all():
-            raise ValueError(f"initial must be a finite number, or [row, feature]; got shape {self.initial.shape}")
+            raise ValueError(
+                f"initial must be a finite number, or an array [row, feature] of them; got shape {self.initial.shape}"
+            )
 
     def numbers(self) -> dict[str, float]:
-        """Return the parameters that the kernel's functions read from the actor's record, by name."""
+        """The parameters that the kernel's functions read from the actor's record, by name."""
         return {}
 
     @abstractmethod
@@ -72,7 +74,7 @@ class Policy(ABC):
 
     @abstractmethod
     def distribution(self, out: Floats) -> Any:
-        """Return the distribution over actions from the kernel's output."""
+        """The distribution over actions from the kernel's output."""
 
     @abstractmethod
     def draw(self, distribution: Any, rng: np.random.Generator) -> Any:
@@ -80,11 +82,11 @@ class Policy(ABC):
 
     @abstractmethod
     def mode(self, distribution: Any) -> Any:
-        """Return the most probable action."""
+        """The most probable action."""
 
     @abstractmethod
     def log_density(self, distribution: Any, action: Any) -> float:
-        """Return the logarithm of an action's probability or density."""
+        """The logarithm of an action's probability or density."""
 
     @abstractmethod
     def behavior(self, given: Any) -> Callable[[Any], Any]:
@@ -92,20 +94,20 @@ class Policy(ABC):
 
     @abstractmethod
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
+        """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""
 
     @abstractmethod
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
 
     def __eq__(self, other: object) -> bool:
-        """Same kind, same parameters."""
+        """Whether class and parameters are equal."""
         return isinstance(other, Policy) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        """Equal policies hash alike."""
+        """Equal policies have equal hashes."""
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        """How to build it."""
+        """The call that builds this policy."""
         return call(self, self.get_params())

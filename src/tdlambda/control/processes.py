@@ -59,7 +59,7 @@ def learn_in_env(
 
 
 def returns_at(curve: LearningCurve, points: Ints, diverged_at: int) -> Floats:
-    """Return the mean return of the episodes since the previous point; see `ControlResult.returns`."""
+    """The mean return of the episodes since the previous point; see `ControlResult.returns`."""
     out, before, last = np.full(points.size, -np.inf), 0, 0.0
     for i, point in enumerate(points.tolist()):
         some = curve.discounted[(curve.ends > before) & (curve.ends <= point)]
@@ -70,5 +70,5 @@ def returns_at(curve: LearningCurve, points: Ints, diverged_at: int) -> Floats:
 
 
 def pool_of(workers: int) -> ProcessPoolExecutor:
-    """Return a pool of spawned processes; a fork of a process with threads may hang."""
+    """A pool of spawned processes; a fork of a process with threads may hang."""
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))

@@ -4,15 +4,15 @@
     e  = γλ c e + x(s, a),    c = 1 if a is greedy, else 0      form="watkins"
     w += α δ e
 
-Watkins's traces are cut *before* x(s, a) is added, where this step's action is not greedy: earlier pairs learn nothing
-from what follows an exploratory action, and that action's own pair does. Any action of the greatest value is greedy.
+Watkins's traces are cut *before* x(s, a) is added, if this step's action is not greedy: earlier pairs do not learn from
+what follows an exploratory action, but that action's own pair does. Any action with the largest value is greedy.
 
 Peng's form never cuts. Its λ-return is G = r' + γ' [(1 - λ') max_b q(s', b) + λ' G'], that is
 
     δ  = r' + γ' [(1 - λ') max_b q(s', b) + λ' q(s', a')] - q(s, a),    e = γλ e + x(s, a)
 
-with the weights held, the same as the two errors of the paper; online, q(s', a') - max q(s', ·) is read a step before.
-What it learns is neither q of the behaviour policy nor q* unless λ = 0 or all actions are greedy.
+With fixed weights this equals the two errors of the paper; online, q(s', a') - max q(s', ·) is computed one step
+earlier. The form learns neither q of the behaviour policy nor q*, unless λ = 0 or all actions are greedy.
 """
 
 from __future__ import annotations

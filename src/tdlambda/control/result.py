@@ -68,27 +68,45 @@ class ControlResult:
         return -self.returns
 
     def tail(self, share: float = 0.1) -> Floats:
-        """Return the mean return over the last `share` of the points [agent, seed]."""
+        """The mean return over the last points [agent, seed].
+
+        Parameters
+        ----------
+        share
+            Fraction of the points to average over, in (0, 1].
+        """
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1]; got {share}")
         return self.returns[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
 
     def area(self, after: int = 0) -> Floats:
-        """Return the mean return over all points after this many steps [agent, seed]."""
+        """The mean return over all points after some steps [agent, seed].
+
+        Parameters
+        ----------
+        after
+            Number of initial steps to leave out, at least 0 and below the last point.
+        """
         return self.returns[:, :, self.points > after].mean(axis=2)
 
     def best(self, share: float = 0.1) -> str:
-        """Return the name of the agent with the largest final mean return."""
+        """The name of the agent with the largest final mean return.
+
+        Parameters
+        ----------
+        share
+            Fraction of the points to average over, in (0, 1]: see `tail`.
+        """
         return self.names[int(np.argmax(self.tail(share).mean(axis=1)))]
 
     def plot(self) -> Any:
-        """Return an Altair chart of the returns over steps: mean over seeds and 95 % interval."""
-        from tdlambda.charts import runs  # Altair is slow to import: not before it is needed
+        """An Altair chart of the returns over steps: mean over seeds and 95 % interval."""
+        from tdlambda.charts import runs  # Altair is slow to import
 
         return runs(self.names, self.points, self.returns, "return", log=False)
 
     def __repr__(self) -> str:
-        """Return a one-line summary."""
+        """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
         return (
             f"<{len(self.names)} agents × {len(self.seeds)} seeds × {self.points[-1]:,} steps, "

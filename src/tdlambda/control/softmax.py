@@ -25,7 +25,7 @@ from tdlambda.learners.learning import _as_function
 
 
 def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """Compute π(·|s); the largest preference is subtracted, so that nothing overflows."""
+    """Write π(·|s) into `out`; the largest preference is subtracted to avoid overflow."""
     n, top, total = out.size // 2, -np.inf, 0.0
     for a in range(n):
         out[a] = dot(rows[a], x, xv, len(x))
@@ -38,7 +38,7 @@ def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None
 
 
 def choose(out: Floats, u: float) -> int:
-    """The action whose share of [0, 1) holds u; never one of probability 0."""
+    """The action whose interval of [0, 1) contains u; never one of probability 0."""
     total, last = 0.0, 0
     for a in range(out.size // 2):
         total += out[a]
@@ -50,7 +50,7 @@ def choose(out: Floats, u: float) -> int:
 
 
 def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
-    """The factors of x in ∇ log π(action|s) and in ∇H, from π(·|s); the latter are 0 where they do not count."""
+    """Replace π(·|s) in `out` by the factors of x in ∇ log π(action|s) and in ∇H; the latter are 0 if τ = 0."""
     n, entropy = out.size // 2, 0.0
     for b in range(n):
         out[n + b] = 0.0
@@ -69,9 +69,9 @@ class Softmax(Policy):
     Parameters
     ----------
     actions
-        Number of actions; actions are the integers 0, 1, ….
+        Number of actions, at least 1; actions are the integers 0, 1, ….
     features, initial
-        See `Policy`. Equal θ give the uniform policy.
+        See `Policy`. Equal rows of θ give the uniform policy.
 
     Examples
     --------
@@ -92,26 +92,26 @@ class Softmax(Policy):
         self._no_point = np.zeros(0)
 
     def given(self, action: Any) -> tuple[int, Floats]:
-        """The action's number."""
+        """The action as an integer, validated."""
         if type(action) is not int or not 0 <= action < self.actions:
             action = integer(action, "action", 0, self.actions - 1)
         return action, self._no_point
 
     def distribution(self, out: Floats) -> Floats:
-        """Return the probability of each action."""
+        """The probability of each action."""
         return out[: self.actions].copy()
 
     def draw(self, distribution: Floats, rng: np.random.Generator) -> int:
-        """An action's number."""
+        """Draw an action."""
         sums = np.cumsum(distribution)
         return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
 
     def mode(self, distribution: Floats) -> int:
-        """Return the most probable action; the first one if there are ties."""
+        """The most probable action; the first one if there are ties."""
         return int(np.argmax(distribution))
 
     def log_density(self, distribution: Floats, action: Any) -> float:
-        """Return log π(action|s)."""
+        """Log π(action|s)."""
         with np.errstate(divide="ignore"):
             return float(np.log(distribution[self.given(action)[0]]))
 
@@ -124,7 +124,7 @@ class Softmax(Policy):
             if not row.all():
                 raise ValueError(
                     f"behavior never takes action {int(np.argmin(row))} at observation {obs!r}, but a softmax policy "
-                    "does: what it would bring cannot be learned. Give it some probability"
+                    "does; give that action a positive probability, or its value cannot be learned"
                 )
             return row
 
@@ -134,10 +134,13 @@ class Softmax(Policy):
         """Convert actions to a `Discrete` space of the same size."""
         if not isinstance(space, gym.spaces.Discrete):
             raise TypeError(
-                f"env: its actions are {space}, but a softmax policy has discrete ones; see td.control.Gaussian"
+                f"env: its actions are {space}, but a softmax policy needs Discrete actions; for a Box, use "
+                "td.control.Gaussian"
             )
         if space.n != self.actions:
-            raise ValueError(f"env has {space.n} actions, but the policy {self.actions}: td.control.Softmax({space.n})")
+            raise ValueError(
+                f"env has {space.n} actions, but the policy has {self.actions}; use td.control.Softmax({space.n})"
+            )
         first = int(space.start)
         return lambda action: action + first
 

@@ -2,7 +2,7 @@
 
 header.json          format, version of tdlambda, parameters; the critic's and the policy's within them
 critic.<name>.npy    the arrays of the critic's state
-actor.<name>.npy     those of the actor's
+actor.<name>.npy     the arrays of the actor's state
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     if LEARNERS.get(type(critic).__name__) is not type(critic) or type(policy) not in _POLICIES.values():
         raise TypeError(f"critic and policy must be of known classes to be saved; got {critic!r} and {policy!r}")
     if callable(agent.behavior):
-        raise TypeError("behavior: a function cannot be saved, it is code and not plain data; give a table instead")
+        raise TypeError("behavior: a function cannot be saved, because files hold no code; give a table instead")
     own = {name: value for name, value in agent.get_params().items() if name not in ("critic", "policy")}
     params = {name: _plain(name, value) for name, value in own.items()}
     params["critic"] = {"learner": type(critic).__name__, "params": _all_plain(critic.get_params())}
@@ -52,7 +52,7 @@ def save(agent: ActorCritic, path: str | Path) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON can hold it; a table as its rows."""
+    """A parameter in a form that JSON can hold; a table becomes a list of rows."""
     return storage._plain(name, np.asarray(value).tolist() if name == "behavior" and value is not None else value)
 
 
@@ -64,7 +64,7 @@ def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
     """Build the agent that a header and arrays describe, if the sizes in the header match the arrays."""
     parts = {part: _under(f"{part}.", state) for part in ("critic", "actor")}
     if len(state) > sum(map(len, parts.values())):
-        raise ValueError("it has arrays that an agent does not know")
+        raise ValueError("it has arrays other than critic.* and actor.*")
     params = dict(header["params"])
     critic = storage._build(params.pop("critic"), parts["critic"])
     critic._restore({name: array.copy() for name, array in parts["critic"].items()})
@@ -73,7 +73,7 @@ def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
     arguments = {name: storage._part(value, allowance) for name, value in given["params"].items()}
     policy = _POLICIES[given["type"]](**arguments)
     if 8 * policy.rows * (policy.features or critic.features).size > held:
-        raise ValueError(f"its policy asks for more parameters than its arrays have, {held} bytes in all")
+        raise ValueError(f"its policy asks for more parameters than its arrays hold, {held} bytes in total")
     agent = ActorCritic(critic, policy, **{name: storage._part(value, allowance) for name, value in params.items()})
     agent._actor.restore(parts["actor"])
     whose: dict[str, Any] = {"critic": critic, "actor": agent}
@@ -83,5 +83,5 @@ def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
 
 
 def _under(prefix: str, state: dict[str, Array]) -> dict[str, Array]:
-    """The arrays whose names begin so, without that."""
+    """The arrays whose names begin with the prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Train an agent in an environment."""
+"""Training of an agent in an environment."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def train(
     agent
         `td.Sarsa`, `td.QLambda` or `td.ActorCritic`.
     steps
-        Number of transitions to learn from.
+        Number of transitions to learn from, at least 0.
     seed
-        Seed of the environment and of the actions; None for a random one.
+        Seed of the environment and of the actions, at least 0; None for a random one.
     gamma
         Discount γ in [0, 1]. None uses `info["discount"]` of each step, or 0.99 if the environment does not report one.
     progress
@@ -64,10 +64,12 @@ def train(
     curve
         A curve to continue. It also keeps the episodes that were finished before an error.
     episodes
-        Number of episodes, instead of `steps`. With both, training stops at whichever comes first.
+        Number of episodes, at least 0, instead of `steps`. With both, training stops at whichever comes first.
     evaluate_every
-        Interval in steps between evaluations: `evaluation_episodes` are played in a separate copy of the environment,
-        without exploration and without learning; see `curve.evaluations`.
+        Interval between evaluations, in steps, at least 1. Evaluation episodes run in a separate copy of the
+        environment, without exploration and without learning; see `curve.evaluations`.
+    evaluation_episodes
+        Number of episodes of each evaluation, at least 1.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def train(
     curve = LearningCurve() if curve is None else curve
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:
-        raise TypeError("give steps, the transitions to learn from, or episodes")
+        raise TypeError("give steps, a number of transitions, or episodes; got neither")
     job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
     world: Any = _make(env) if isinstance(env, str) else env
@@ -104,9 +106,9 @@ def train(
                 _run(world, job, hand)
     except KeyboardInterrupt as error:
         job.curve.interrupted = True
-        raise Interrupted(f"{job.curve.steps} steps are learned from", job.curve) from error
+        raise Interrupted(f"{job.curve.steps} steps were learned from", job.curve) from error
     finally:
-        agent.reset()  # the next episode is not this one's
+        agent.reset()  # traces must not carry over to another episode
         job.curve.begin()
         for made in [world] * own + [job.other] * (job.other is not None):
             made.close()
@@ -133,19 +135,19 @@ class _Job:
     bar: Progress | None = None
 
     def __post_init__(self) -> None:
-        # Gymnasium seeds an environment with this very seed: without `spawn`, actions and world would be drawn by the
-        # same random numbers.
+        # Gymnasium seeds the environment with the same seed. Without `spawn`, the actions and the environment would
+        # draw the same random numbers.
         self.rng, self.rng_other = map(np.random.default_rng, np.random.SeedSequence(self.seed).spawn(2))
         self.first_step, self.first_episode, self.evaluated = self.curve.steps, len(self.curve), 0
 
     @property
     def done(self) -> bool:
-        """Return whether all steps or all episodes are done."""
+        """Whether all steps or all episodes are done."""
         made = self.curve.steps - self.first_step
         return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
 
     def discount(self, info: dict[str, Any]) -> float:
-        """Return γ' of this step."""
+        """γ' of this step."""
         return float(info.get("discount", GAMMA)) if self.gamma is None else self.gamma
 
     def reward(self, given: Any) -> float:
@@ -168,7 +170,7 @@ class _Job:
 
 
 def evaluation(env: Any, agent: Any, episodes: int, hand: Any, rng: np.random.Generator) -> list[float]:
-    """The returns of episodes that are played greedily and not learned from."""
+    """The undiscounted returns of episodes with greedy actions, which are not learned from."""
     returns = []
     for _ in range(episodes):
         obs, total, over = _held(_begun(env.reset(seed=int(rng.integers(2**31))))), 0.0, False
@@ -193,7 +195,7 @@ def _run(env: Any, job: _Job, hand: Any) -> None:
         next_obs, reward, gamma_next = _held(raw), job.reward(reward), job.discount(info)
         ended = bool(terminated or truncated)
         next_action = None
-        if ahead:  # Sarsa chooses it with the values before the update
+        if ahead:  # Sarsa chooses the next action with the values before the update
             next_action = None if terminated else agent.act(next_obs, rng)
             agent.update(obs, action, reward, next_obs, next_action, gamma_next, terminated, truncated)
         else:
@@ -207,7 +209,7 @@ def _run(env: Any, job: _Job, hand: Any) -> None:
 
 
 def _begun(found: Any) -> Any:
-    """Return the observation after a reset."""
+    """The observation after a reset."""
     if not isinstance(found, tuple) or len(found) != 2:
         raise TypeError(f"env: reset must return (observation, info), as in Gymnasium; got {found!r}")
     return found[0]
@@ -223,7 +225,9 @@ def _another(env: Any, world: Any) -> Any:
     if spec is not None:
         return gym.make(spec.id, **{name: value for name, value in spec.kwargs.items() if name not in _OF_VECTORS})
     if not hasattr(world, "envs"):
-        raise ValueError(f"evaluate_every: one of {world} cannot be made anew; make the vector by gym.make_vec")
+        raise ValueError(
+            f"evaluate_every needs a second environment, which cannot be made from {world}; use gym.make_vec"
+        )
     return copy.deepcopy(world.envs[0])
 
 

@@ -1,4 +1,4 @@
-"""Generated modules of agents with action values: the learner, the policies and the step of an agent in one."""
+"""Generated modules of agents with action values: the learner, the policies and the agent's step in one module."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def room_of(a_, room_, index_):
         index_[:n_], index_[n_ : 2 * n_], index_[2 * n_ : 3 * n_], index_[3 * n_ : 4 * n_], index_[4 * n_ :],
     )
 '''
-"""How the two arrays that hold a step are divided."""
+"""The layout of the two buffers of a step."""
 
 DOORS = '''@brief
 def values_at(state_, rows_, agent_, room_, index_, x_, xv_):
-    """Q of the features x of one observation, into the first numbers of the room."""
+    """Write q(s, ·) at the features x of one observation to the start of the buffer."""
     values(state_, rows_, x_, xv_, room_[: agent_[0].actions])
 
 
 @brief
 def act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_):
-    """An action of the behaviour policy at the features x, by a uniform number."""
+    """An action drawn from the behaviour policy at the features x with a uniform random number."""
     a_ = agent_[0]
     q_, b_ = room_[: a_.actions], room_[2 * a_.actions : 3 * a_.actions]
     values(state_, rows_, x_, xv_, q_)
@@ -47,7 +47,7 @@ def act_at(state_, rows_, agent_, room_, index_, x_, xv_, u_):
 def learn_at(
     {given}, agent_, room_, index_, x_, xv_, y_, yv_, z_, zv_, action_, taken_, reward, gamma, lam, ended_
 ):
-    """One transition between the features of two observations."""
+    """Learn from one transition between the features of two observations."""
     a_, s_ = agent_[0], state_[0]
     q_, pi_, b_, _, _, pyv_, _, _, _, px_, pz_, py_ = room_of(a_, room_, index_)
     size_ = s_.size // a_.actions
@@ -73,7 +73,7 @@ INDICES = '''from tdlambda.core.runtime import called
 
 @brief
 def act_index(rows_, agent_, room_, s_, function_, random_):
-    """An action in a one-hot state, by the next number of a generator (`randomness.Drawing`); -1 if there is none."""
+    """An action in a one-hot state, drawn with the next number of a generator (`randomness.Drawing`); -1: no state."""
     a_ = agent_[0]
     if not 0 <= s_ < a_.size:
         return -1
@@ -88,7 +88,7 @@ def act_index(rows_, agent_, room_, s_, function_, random_):
 def learn_index(
     {given}, agent_, room_, index_, s_, next_, action_, taken_, reward, gamma, lam, ended_
 ):
-    """One transition between one-hot states."""
+    """Learn from one transition between one-hot states."""
     a_ = agent_[0]
     _, _, _, xv_, yv_, _, _, x_, y_, _, pz_, _ = room_of(a_, room_, index_)
     x_[0], y_[0], xv_[0], yv_[0] = s_, next_, 1.0, 1.0
@@ -99,7 +99,7 @@ def learn_index(
 
 VECTORS = '''@brief
 def act_vector(rows_, agent_, room_, index_, obs_, u_):
-    """An action at an observation that is a vector; -1 if it has to be refused."""
+    """An action at an observation that is a vector; -1 if the observation is invalid."""
     a_ = agent_[0]
     q_, _, b_, xv_, _, _, numbers_, x_, _, _, _, _ = room_of(a_, room_, index_)
     if obs_.size != a_.dimensions or encode(obs_, numbers_, x_, xv_) != 0:
@@ -113,7 +113,7 @@ def act_vector(rows_, agent_, room_, index_, obs_, u_):
 def learn_vector(
     {given}, agent_, room_, index_, obs_, next_obs_, action_, taken_, reward, gamma, lam, ended_
 ):
-    """One transition between observations that are vectors."""
+    """Learn from one transition between observations that are vectors."""
     _, _, _, xv_, yv_, _, numbers_, x_, y_, _, pz_, _ = room_of(agent_[0], room_, index_)
     if obs_.size != agent_[0].dimensions or encode(obs_, numbers_, x_, xv_) != 0:
         return OBS_VALUES
@@ -136,7 +136,7 @@ def clear_others_(rows_, x_, action_, actions_):
 
 
 class ValueForm(NamedTuple):
-    """What of an agent with action values is decided when code is generated: see `value_steps.transition`."""
+    """The settings of an agent with action values that are fixed when code is generated: `value_steps.transition`."""
 
     model: Model
     aim: Callable[..., None]
@@ -150,12 +150,12 @@ class ValueForm(NamedTuple):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Arguments of `transition` that are decided."""
+        """The arguments of `transition` that are fixed."""
         names = ("target", "given", "on_policy", "own_lam", "clears")
         return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
 
     def write(self, parts: Parts, known: bool = False) -> None:
-        """The agent's functions, beside the learner's and `weight_`."""
+        """Write the agent's functions, after the learner's and `weight_`."""
         parts.write("NEVER", f"NEVER, NO_ACTION = {value_steps.NEVER}, {value_steps.NO_ACTION}")
         parts.copy(self.aim, "aim_")
         parts.copy(self.behave, "behave_")
@@ -173,7 +173,7 @@ class ValueForm(NamedTuple):
 
 @cache
 def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
-    """`act` and `update` of agents of this form, for one agent."""
+    """The module with the entry points of `act` and `update` for agents of this form."""
     model = form.model
     given = ["state_", "rows_", *one.memory(model, sparse)]
     passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
@@ -191,7 +191,7 @@ def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
 
 
 class WorldForm(NamedTuple):
-    """What of an agent in its world is decided when code is generated; `schedule` as `control.modules.Form` has it."""
+    """The settings of an agent in its world that are fixed when code is generated; `schedule` as in `modules.Form`."""
 
     agent: ValueForm
     schedule: str
@@ -204,7 +204,7 @@ class WorldForm(NamedTuple):
 
 @cache
 def value_world_module(form: WorldForm) -> ModuleType:
-    """`interact_values` for agents of this form."""
+    """The module with `interact_values` for agents of this form."""
     model = form.agent.model
     if form.schedule in ("lazy", "binary"):
         parts = Parts(lazy.generate(model, form.schedule == "binary"), "interact_values")

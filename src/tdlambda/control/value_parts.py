@@ -14,7 +14,7 @@ from tdlambda.rules import PerState
 
 
 def policy_from(given: Any, actions: int, name: str) -> Any:
-    """Return a policy derived from action values, or a function that returns validated probabilities."""
+    """A policy derived from action values, or a function that returns validated probabilities."""
     if isinstance(given, GreedyPolicy):
         return given
     if isinstance(given, int | float | str) or given is None:
@@ -26,20 +26,20 @@ def policy_from(given: Any, actions: int, name: str) -> Any:
 
 
 def same_policy(policy: Any, behavior: Any) -> bool:
-    """Return whether two policies, as given, are known to be the same."""
+    """Whether two policies, as given, are known to be the same."""
     if isinstance(policy, GreedyPolicy) or isinstance(behavior, GreedyPolicy) or callable(policy) or callable(behavior):
         return bool(policy is behavior or (isinstance(policy, GreedyPolicy) and policy == behavior))
     return np.array_equal(policy, behavior)
 
 
 def drawn(probabilities: Floats, u: float) -> int:
-    """Return the action whose probability interval contains u; never one of probability 0."""
+    """The action whose probability interval contains u; never one of probability 0."""
     sums = np.cumsum(probabilities)
     return int(np.searchsorted(sums, u * sums[-1], side="right"))
 
 
 def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
-    """Return λ for a learner of pairs: one for each state becomes a table [state, action]."""
+    """λ for a learner of pairs: one for each state becomes a table [state, action]."""
     given = lam.lam if isinstance(lam, PerState) else lam
     if isinstance(given, str) or np.ndim(given) == 0:
         return lam
@@ -47,7 +47,8 @@ def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
     states = features.states
     if states is None:
         raise ValueError(
-            f"lam: a λ for each state needs features of states, such as td.features.OneHot(11); got {features!r}"
+            f"lam: a λ for each state needs features of discrete states, such as td.features.OneHot(11); "
+            f"got {features!r}"
         )
     if table.shape == (states,):
         table = np.repeat(table, actions)

@@ -28,7 +28,7 @@ NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c
 RECORD = named(
     list((COUNTED | NUMBERS).items()) + [(f"{who}_{name}", kind) for who in ("pi", "b") for name, kind in LEVEL.items()]
 )
-"""An agent's numbers: transitions and episodes so far; sizes, options of the correction; levels of both policies."""
+"""An agent's numbers: updates and episodes so far; sizes; options of the correction; levels of both policies."""
 
 
 class ValueState:
@@ -47,7 +47,7 @@ class ValueState:
     _guard: Guard
 
     def _bind(self) -> None:
-        """Forget the machine code that is bound to arrays of before."""
+        """Drop machine code that is bound to previous arrays."""
         raise NotImplementedError
 
     @property
@@ -72,7 +72,7 @@ class ValueState:
 
     @property
     def td_error(self) -> float:
-        """δ of the last update."""
+        """The TD error δ of the last update."""
         return self.learner.td_error
 
     @property
@@ -81,17 +81,19 @@ class ValueState:
         return self.learner.diverged_at
 
     def plot(self, env: Any) -> Any:
-        """Return an Altair chart of the greedy policy: on a map, over two dimensions, or over states."""
+        """An Altair chart of the greedy policy: on a map, over two dimensions, or over states."""
         need("charts", "charts")
         draw: Any = import_module("tdlambda.control.drawing").policy_map
         return draw(self, env)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
-        """Return a function that converts actions for this action space; raise an error if the space does not fit."""
+        """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""
         if not isinstance(space, gym.spaces.Discrete):
-            raise TypeError(f"env: its actions are {space}, but action values need discrete ones; see td.ActorCritic")
+            raise TypeError(
+                f"env: its actions are {space}, but action values need Discrete actions; for a Box, use td.ActorCritic"
+            )
         if space.n != self.actions:
-            raise ValueError(f"env has {space.n} actions, but the agent {self.actions}: give actions={space.n}")
+            raise ValueError(f"env has {space.n} actions, but the agent has {self.actions}; give actions={space.n}")
         first = int(space.start)
         return lambda action: action + first
 
@@ -107,7 +109,7 @@ class ValueState:
         return own | {"correction": self.correction} | self._options
 
     def __repr__(self) -> str:
-        """Return the call that builds this agent."""
+        """The call that builds this agent."""
         return call(self, readable(self.get_params()))
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -117,14 +119,14 @@ class ValueState:
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         counts = state.get("agent")
         if counts is None or counts.shape != (len(COUNTED),) or counts.dtype != np.int64 or (counts < 0).any():
-            raise ValueError("state 'agent' does not fit this agent")
+            raise ValueError(f"state 'agent' must be {len(COUNTED)} integers of at least 0; got {counts!r}")
         self.learner._restore({name: array.copy() for name, array in state.items() if name != "agent"})
         for name, count in zip(COUNTED, counts, strict=True):
             self._record[name] = count
         self._bind()
 
     def clone(self) -> Self:
-        """Return a copy in the same state that shares nothing with this agent."""
+        """A copy in the same state that shares nothing with this agent."""
         return _in_state(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,7 +144,7 @@ class ValueState:
 
 
 AGENTS: dict[str, type[Any]] = {}
-"""Agents that may be loaded, by name."""
+"""Agents that `td.load` accepts, by name."""
 
 
 def _in_state(kind: type[Any], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> Any:

@@ -1,4 +1,4 @@
-"""One step of an agent with action values, as plain functions; `control.value_modules` copies their source.
+"""One step of an agent with action values, as plain functions, whose source `control.value_modules` copies.
 
 At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
 
@@ -12,8 +12,8 @@ At a step from (s, a) to (s', a') the learner is given x = x(s, a) and
 | greedy | 1[b = a*], a* = a' if that is among the best |
 | peng | (1 - λ') 1[b = a*] + λ' 1[b = a'] |
 
-so that δ = r' + γ' w·x' - w·x, and λ' c' in the place of λ' decays the trace: e = γλ c e + x(s, a), w += α δ e for
-TD(λ). z is what x will be at the next step, and what λ' is a function of.
+so that δ = r' + γ' w·x' - w·x. The trace decays by λ' c' instead of λ': for TD(λ), e = γλ c e + x(s, a) and w += α δ e.
+z is the x of the next step; λ' is a function of it.
 
 `a` is the agent's record of numbers; `room` holds the values, probabilities and features of a step.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tdlambda.mdp.corrections import retrace as coefficients_
 
     def learn(*arguments: Any) -> int:
-        """One transition of the learner."""
+        """Learn from one transition."""
 
     def clear_others_(*arguments: Any) -> None:
         """Set the traces of other actions to 0 at the features of s."""
@@ -41,17 +41,16 @@ if TYPE_CHECKING:
 
 
 NEVER, NO_ACTION = 100, 101
-"""The status of a transition whose next action has probability 0 under the behaviour policy; or with an action that the
-agent does not have."""
+"""Status of a transition whose next action has probability 0 under the behaviour policy, or with an invalid action."""
 
 
 def weight(state: Any, rows: Floats, f: int) -> float:
-    """The weight of a feature, for a learner whose rows lie as `core.schedules.one` has them."""
+    """The weight of a feature, for a learner with the row layout of `core.schedules.one`."""
     return rows[0, f]
 
 
 def values(state: Any, rows: Floats, x: Ints, xv: Floats, q: Floats) -> None:
-    """q(s, ·)."""
+    """Write q(s, ·) into `q`."""
     for k in range(q.size):
         q[k] = 0.0
     for j in range(x.size):
@@ -60,19 +59,19 @@ def values(state: Any, rows: Floats, x: Ints, xv: Floats, q: Floats) -> None:
 
 
 def aimed(a: Any, q: Floats, out: Floats) -> None:
-    """π(·|s), the target policy."""
+    """Write π(·|s), the target policy, into `out`."""
     n = a.episodes if a.pi_episodes else a.steps
     aim_(q, level(a.pi_start, a.pi_end, a.pi_after, a.pi_over, n), out)
 
 
 def behaved(a: Any, q: Floats, out: Floats) -> None:
-    """b(·|s), the behaviour policy."""
+    """Write b(·|s), the behaviour policy, into `out`."""
     n = a.episodes if a.b_episodes else a.steps
     behave_(q, level(a.b_start, a.b_end, a.b_after, a.b_over, n), out)
 
 
 def draw(probabilities: Floats, u: float) -> int:
-    """Return the action whose interval of [0, 1) contains u; never one of probability 0."""
+    """The action whose interval of [0, 1) contains u; never one of probability 0."""
     total, last = 0.0, 0
     for k in range(probabilities.size):
         if probabilities[k] > 0:
@@ -84,7 +83,7 @@ def draw(probabilities: Floats, u: float) -> int:
 
 
 def best(q: Floats, first: int) -> int:
-    """Return the action with the largest value: `first` if it is among the ties, else the first of them."""
+    """The action with the largest value: `first` if it is among the ties, else the first of them."""
     found = first
     for k in range(q.size):
         if q[k] > q[found]:
@@ -93,13 +92,13 @@ def best(q: Floats, first: int) -> int:
 
 
 def pair(x: Ints, actions: int, action: int, out: Ints) -> None:
-    """The indices of x(s, action)."""
+    """Write the indices of x(s, action) into `out`."""
     for j in range(x.size):
         out[j] = x[j] * actions + action
 
 
 def mixed(y: Ints, yv: Floats, m: Floats, index: Ints, value: Floats) -> int:
-    """Compute Σ_b m(b) x(s', b) as indices and values; return how many there are."""
+    """Write Σ_b m(b) x(s', b) as indices and values; return their number."""
     n = 0
     for j in range(y.size):
         for k in range(m.size):

@@ -35,14 +35,14 @@ def read(header: dict[str, Any], state: dict[str, Any]) -> ValueState:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON can hold it."""
+    """A parameter in a form that JSON can hold."""
     if name == "algorithm":
         return value.__name__
     if type(value) in _POLICIES.values():
         return {"type": type(value).__name__, "params": {k: _plain(k, v) for k, v in value.get_params().items()}}
     if name in ("policy", "behavior"):
         if callable(value):
-            raise TypeError(f"{name}: a function cannot be saved, it is code and not plain data; give a table instead")
+            raise TypeError(f"{name}: a function cannot be saved, because files hold no code; give a table instead")
         value = None if value is None else np.asarray(value).tolist()
     return storage._plain(name, value)
 
@@ -63,10 +63,10 @@ def _build(header: dict[str, Any], state: dict[str, Any]) -> Any:
     name = given.pop("algorithm")
     getattr(tdlambda, name) if isinstance(name, str) and name in tdlambda.__all__ else None  # imports it, if it is ours
     if name not in LEARNERS:
-        raise ValueError(f"no algorithm is called {name!r}; if it is your own, import its module first")
+        raise ValueError(f"unknown algorithm {name!r}; if it is your own, import its module first")
     params = {key: _part(value, allowance) for key, value in given.items()}
     if 4 * params["features"].size * params["actions"] > held or params["features"].active > allowance:
-        raise ValueError(f"its parameters ask for more features than its arrays have, {held} bytes in all")
+        raise ValueError(f"its parameters ask for more features than its arrays hold, {held} bytes in total")
     agent = kind(algorithm=LEARNERS[name], **params)
     agent._restore(state)
     return agent

@@ -16,8 +16,8 @@ from tdlambda.learners.learning import _held
 class Traces:
     """The episode state of a learner, saved and restored when environments alternate.
 
-    True online algorithms keep w⁻·x, a prediction with the weights of one step ago. Changes that other environments
-    made in between must not count as changes by this one's own step, so it is stored as w·x minus its own change.
+    True online algorithms keep w⁻·x, a prediction with the weights before the last step. Weight changes that other
+    environments make in between must not count as this environment's own, so it is stored relative to the current w·x.
     """
 
     def __init__(self, learner: Algorithm) -> None:
@@ -35,12 +35,12 @@ class Traces:
         }
 
     def _now(self, at: Any) -> dict[str, float]:
-        """Return the predictions at an observation (or a pair) with the current weights."""
+        """The predictions at an observation (or a pair) with the current weights."""
         index, value = self.learner.features.encode(at)
         return {name: float(value @ self.learner._rows[row, index]) for name, row in self.predictions.items()}
 
     def taken(self, at: Any) -> tuple[Any, ...]:
-        """A copy, in an episode that is at this observation or pair."""
+        """A copy of the episode state, in an episode that is at this observation or pair."""
         one = self.learner
         numbers = {name: one._record[name][0] for name in self.numbers}
         if self.predictions:
@@ -48,7 +48,7 @@ class Traces:
         return one._rows[self.rows], one._own[self.own], numbers
 
     def put(self, kept: tuple[Any, ...], at: Any) -> None:
-        """Go on with this one."""
+        """Restore a copy and continue its episode."""
         one, (rows, own, numbers) = self.learner, kept
         one._rows[self.rows], one._own[self.own] = rows, own
         if self.predictions:
@@ -60,21 +60,21 @@ class Traces:
 
 
 class ActorTraces:
-    """The same for an actor with its critic."""
+    """The episode state of an actor and its critic."""
 
     def __init__(self, agent: ActorCritic) -> None:
         if not isinstance(agent.critic, Algorithm):
-            raise TypeError(f"agent: in several environments its critic must have traces; got {agent.critic!r}")
+            raise TypeError(f"agent: in a vector environment, its critic must have traces; got {agent.critic!r}")
         self.critic, self.actor = Traces(agent.critic), agent._actor
 
     def taken(self, at: Any) -> tuple[Any, ...]:
-        """A copy."""
+        """A copy of the episode state."""
         a = self.actor
         numbers = {name: a.record[name][0] for name in ("emphasis", "decay")}
         return self.critic.taken(at), a.rows[a.policy.rows :].copy(), numbers
 
     def put(self, kept: tuple[Any, ...], at: Any) -> None:
-        """Go on with this one."""
+        """Restore a copy and continue its episode."""
         a, (critic, rows, numbers) = self.actor, kept
         self.critic.put(critic, at)
         a.restore(a.state() | {name: np.array([value]) for name, value in numbers.items()} | {
@@ -98,7 +98,7 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
     actions = [agent.act(one, rng) for one in now]
 
     def place(obs: Any, action: Any) -> Any:
-        """What the learner's features are of."""
+        """The input of the learner's features: the observation, or the pair."""
         return (obs, action or 0) if ahead else obs
 
     kept = [episodes.taken(place(one, action)) for one, action in zip(now, actions, strict=True)]
@@ -127,7 +127,7 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
             curve.add(reward, gamma, ended, cut, i)
             job.count()
             if ended:
-                fresh[i] = not same_step and not disabled  # then the action of the next step is not looked at
+                fresh[i] = not same_step and not disabled  # the environment then ignores the next action
                 if same_step:
                     now[i] = _held(raw[i])
                     actions[i] = agent.act(now[i], rng)

@@ -29,7 +29,7 @@ class EnvTask(gym.Env[Any, Any]):
 
 
 def in_processes(task: Any) -> EnvTask | None:
-    """Return the Gymnasium environment that must run step by step; None if there is a compiled world."""
+    """The Gymnasium environment, if the task must run step by step; None if it has a compiled world."""
     if isinstance(task, EnvTask):
         return task
     known = isinstance(task, str) and (task.removeprefix("tdlambda/") in TASKS or task in WORLDS)
@@ -37,11 +37,11 @@ def in_processes(task: Any) -> EnvTask | None:
 
 
 GRID = 8
-"""Two dimensions are looked at on a grid of so many values along each; more dimensions, with fewer."""
+"""Number of grid points along each of two dimensions; with more dimensions, there are fewer along each."""
 
 
 def world_of(task: Any) -> World:
-    """Return the compiled world of a task, an id, or a world itself; raise an error if there is none.
+    """The compiled world of a task, an id, or a world itself; ValueError or TypeError if there is none.
 
     >>> import tdlambda as td
     >>> world_of(td.make("MountainCar-v0", limit=500)).limit, world_of("CartPole-v1").actions
@@ -58,13 +58,13 @@ def world_of(task: Any) -> World:
     if not isinstance(task, gym.Env):
         raise TypeError(f"task must be a task, a td.tasks.World or the id of one; got {task!r}")
     if not hasattr(task, "world"):
-        raise ValueError(f"task: {task!r} has no compiled world; td.train runs it step by step")
+        raise ValueError(f"task: {task!r} has no compiled world; use td.train, which runs it step by step")
     found: World = task.world()
     return found
 
 
 def plane_of(world: Any) -> Plane | None:
-    """Return the two dimensions over which λ and the policy are shown: the world's own, or a bounded 2-D box."""
+    """The two dimensions over which λ and the policy are shown: the world's own, or a bounded 2-D box."""
     space: Any = world.space if isinstance(world, World) else world.observation_space
     own: Plane | None = getattr(world, "plane", None)
     flat = isinstance(space, gym.spaces.Box) and space.shape == (2,) and np.isfinite([space.low, space.high]).all()
@@ -72,14 +72,14 @@ def plane_of(world: Any) -> Plane | None:
 
 
 def action_names(env: Any) -> list[str]:
-    """Return the names of an environment's actions; by default their numbers."""
+    """The names of an environment's actions; by default their numbers."""
     return list(getattr(env, "action_names", ())) or [str(action) for action in range(int(env.action_space.n))]
 
 
 def observation_grid(world: World | gym.Env[Any, Any]) -> Any:
-    """Return the observations at which λ and the policy are read: all states, or a grid in C order.
+    """The observations at which λ and the policy are read: all states, or a grid in C order.
 
-    A space with neither a plane nor bounds has none.
+    A space with neither a plane nor bounds has no such observations.
     """
     space: Any = world.space if isinstance(world, World) else world.observation_space
     if isinstance(space, gym.spaces.Discrete):

@@ -1,4 +1,4 @@
-"""A block of lanes at work on one stream: its memory with names, divergence, and the way back to learners."""
+"""A block of lanes that learns from one stream: its memory by name, divergence, and conversion back to learners."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tdlambda.learners.base import Array
 
 
 def aligned(array: Floats) -> Floats:
-    """A copy that begins where a line of the cache does: vectors across two lines are slow."""
+    """A copy aligned to a cache line, because vector loads across two lines are slow."""
     room = np.empty(array.size + LINE)
     begin = -(room.ctypes.data // 8) % LINE
     copy = room[begin : begin + array.size].reshape(array.shape)
@@ -35,7 +35,7 @@ class Block:
     """The lanes of a group, learning from one stream.
 
     An estimate that is the same in several lanes, such as META's E[G] in lanes that differ only in κ, is learned once,
-    in a lane of its own (`apart`), and its predictions are shared.
+    in its own lane (`apart`), and its predictions are shared.
 
     `per_lane` lists which of "reward", "gamma_next" and "rho" are columns [step, lane], for many predictions on one
     stream.
@@ -47,7 +47,7 @@ class Block:
     one_hot: bool
     one_z: bool
     places: list[int]
-    """Which rows of a learner it has."""
+    """Indices of the learner's rows that the block has."""
     F: Floats
     U: Floats
     N: Floats
@@ -81,7 +81,7 @@ class Block:
 
     @staticmethod
     def _start(group: Group, share: bool, per_lane: tuple[str, ...]) -> dict[str, Any]:
-        """What every block of a group begins with, by attribute."""
+        """The initial attributes of every block of a group, by name."""
         first, size = group.learners[0], group.features.size
         shared = sharing.found(group) if share and not per_lane else None
         model = first.model if shared is None else shared.model
@@ -97,19 +97,19 @@ class Block:
         }  # fmt: skip
 
     def advance(self, *stretch: Any) -> int:
-        """Learn from a stretch of a stream; where to go on: at its end, or after a step that left the bounds."""
+        """Learn from a stretch of a stream; return where to continue: its end, or after a step that left the bounds."""
         if self.apart is None or self.shared is None:
             return int(self._advance(*self.memory, *stretch))
         return int(self._advance(*self.memory, *self.apart.memory, self.shared.where, self.shared.lam, *stretch))
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """What the generated module works on."""
+        """The arrays that the generated module works on."""
         return self.F, self.N, self.U, self.order, self.listed, self.state, self.visits
 
     @property
     def steps(self) -> int:
-        """Transitions so far."""
+        """Number of transitions so far."""
         return int(self.state["steps"][0])
 
     def number(self, name: str) -> Floats:
@@ -121,11 +121,11 @@ class Block:
         return self.F[:, self.model.rows.index(name)]
 
     def reset(self) -> None:
-        """Forget the episode under way: every trace is 0."""
+        """Discard the current episode: set every trace to 0."""
         self.module.end(*self.memory[:-1])
 
     def take_tops(self) -> None:
-        """Set the bounds on traces and weights to the largest of each."""
+        """Set the bounds on traces and weights to the largest |trace| and |weight|."""
         algorithm = self.model.algorithm
         for k in self.model.estimates:
             for what, rows in (("trace", words(algorithm.trace_rows)), ("weight", words(algorithm.weight_rows))):
@@ -134,7 +134,7 @@ class Block:
                     self.number(f"{k}_{what}_top")[:] = most
 
     def beyond(self) -> Bools:
-        """Lanes whose bound on the weights has passed what it may be, or whose rule has made what is no number."""
+        """The lanes whose weights may be out of bounds, or whose rule has computed a number that is not finite."""
         tops = [self.number(f"{k}_weight_top") for k in self.model.estimates]
         within = (np.array(tops) <= self.number("bound")).all(axis=0)
         names = [] if self.model.rule is None else [*self.model.rule.keeps, *self.model.results]
@@ -155,8 +155,8 @@ class Block:
         return bool(self.number("out").any()) or (self.apart is not None and self.apart.stopped)
 
     def diverged(self) -> Bools:
-        """Lanes of which a weight is out of bounds, or a prediction of the last step."""
-        self.F[:, :, list(self.frozen)] = 0.0  # what goes on there may in time leave all bounds, to nobody's harm
+        """The lanes with a weight, or a prediction of the last step, that is out of bounds."""
+        self.F[:, :, list(self.frozen)] = 0.0  # frozen lanes keep computing; zeros keep them within bounds
         self.take_tops()
         found = self.beyond() | ((self.number("out") > 0) & (self.number("bound") < np.inf))
         self.number("out")[:] = 0.0
@@ -165,7 +165,7 @@ class Block:
         return found
 
     def freeze(self, lane: int) -> None:
-        """Keep a lane as it is, and let what goes on in its place be 0 and harmless."""
+        """Save a lane's state and set the lane to 0, so that the updates it still receives do no harm."""
         largest = self.number("bound")[lane]
         np.nan_to_num(self.F[:, :, lane], copy=False, nan=0.0, posinf=largest, neginf=-largest)
         self.frozen[lane] = (self.F[:, :, lane].copy(), self.U[:, :, lane].copy(), self.N[:, lane].copy(), self.steps)
@@ -179,7 +179,7 @@ class Block:
         self.take_tops()
 
     def learner(self, lane: int) -> Algorithm:
-        """A learner in this lane's state, which can go on by itself."""
+        """A learner in this lane's state, which can continue on its own."""
         twin, size = self.group.learners[lane].clone(), self.group.features.size
         F, U, N, steps = self.frozen.get(lane, (self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane], -1))
         twin._rows[self.places, :size], twin._own[:] = F.T, U.T
@@ -202,7 +202,7 @@ class Block:
 
 
 def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:
-    """What lanes begin with: one number each, or one for all."""
+    """The initial values of a number: one for each lane, or one for all."""
     model, known = learners[0].model, learners[0]._record.dtype.names or ()
     if name in known and (name not in model.results or name in model.held):
         return [one._record[name].item() for one in learners]

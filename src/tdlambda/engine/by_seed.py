@@ -1,4 +1,4 @@
-"""Run many seeds in pieces, on threads; a seed is reported when its last piece is done, and a stop loses nothing."""
+"""Run many seeds in pieces, on threads. A seed is reported when its last piece is done; a stop keeps finished seeds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tdlambda.interruption import Interrupted, interruptible
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 Done = dict[int, dict[int, Found]]
-"""By seed, what was found in each place."""
+"""Results by seed and by place, the index of a learner or agent."""
 
 AHEAD = 4
-"""Pieces that wait for each thread."""
+"""Number of pieces queued for each thread."""
 
 
 class Job(Protocol):
-    """What every run provides."""
+    """The attributes that every run provides."""
 
     @property
     def seeds(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -92,7 +92,7 @@ def by_seed(
         finally:
             job.stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-        for future, number in waiting.items():  # interrupted: what was finished at the last moment
+        for future, number in waiting.items():  # after an interruption, some pieces may still have finished
             if not future.cancelled():
                 take(number, future)
     order = tuple(number for number in job.seeds if len(done[number]) == places)
@@ -103,5 +103,5 @@ def by_seed(
 
 
 def processors() -> int:
-    """Return the number of processors that this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -46,7 +46,7 @@ def check_algorithm(
     skip
         Conventions that the algorithm intentionally does not follow: "reset", "gamma", "lambda", "rho", "credit".
     seed
-        Seed of the random streams.
+        Seed of the random streams, at least 0.
     numbers
         Step sizes and parameters; α is 0.05 by default.
 
@@ -83,7 +83,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
     algorithm
         The algorithm to run the rule with.
     seed
-        Seed of the random streams.
+        Seed of the random streams, at least 0.
     numbers
         Step sizes and parameters of the algorithm; α is 0.02 by default.
 
@@ -93,7 +93,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
     >>> td.check_rule(td.rules.Meta(kappa=0.01))
     """
     if not isinstance(rule, Rule) or not rule.learns():
-        raise TypeError(f"rule must be an instance of a td.Rule with a step; got {rule!r}")
+        raise TypeError(f"rule must be an instance of a subclass of td.Rule with a step; got {rule!r}")
     given = {"alpha": 0.02} | numbers
     make = lambda features: algorithm(features, lam=rule, on_divergence="flag", **given)  # noqa: E731
     _check_schedules(make, seed)
@@ -114,7 +114,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
 
 
 def _stream(seed: int, steps: int) -> Transitions:
-    """Return transitions among `STATES` states; γ and ρ differ at every step; episodes terminate or are truncated."""
+    """Transitions among `STATES` states; γ and ρ differ at every step; episodes terminate or are truncated."""
     rng = np.random.default_rng(seed)
     states = rng.integers(STATES, size=steps + 1)
     states[5::17] = states[4::17][: len(states[5::17])]  # a state may follow itself
@@ -127,7 +127,7 @@ def _stream(seed: int, steps: int) -> Transitions:
 
 
 def _features(seed: int) -> dict[str, Encoder]:
-    """Return encoders for each schedule: one-hot, several active features (some repeated), and a sparse one."""
+    """Encoders for each schedule: one-hot, several active features (some repeated), and a sparse one."""
     rng = np.random.default_rng(seed + 1)
     few = rng.normal(size=(STATES, 7)) * (rng.random((STATES, 7)) < 0.6) / 2
     many = np.zeros((STATES, 150))
@@ -143,7 +143,7 @@ def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
         lam = learner._lam_many(c.next_obs, len(c)) if learner._lam is None else np.full(len(c), learner._lam)
         truth = _interpreted(learner, X, c, lam)
         learner.update_many(c)
-        _require(learner.diverged_at is None, "the learner diverged on a mild stream: give a smaller alpha")
+        _require(learner.diverged_at is None, "the learner diverged on the test stream; give a smaller alpha")
         _compare(learner, truth, f"one learner, {name} features")
         single = make(features)
         for t in range(60):
@@ -168,7 +168,7 @@ def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: in
 
 
 def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
-    """Return the learner after it has run as a lane."""
+    """The learner after it has run as a lane."""
     block = Block(Group((learner,), (0,)))
     x = contiguous(learner.features, np.arange(STATES))
     z = x if learner._lam_features is learner.features else contiguous(learner._lam_features, np.arange(STATES))
@@ -185,18 +185,18 @@ def _compare(learner: Algorithm, truth: Interpreter, what: str) -> None:
     for name, (ours, theirs) in rows.items():
         gap = np.abs(ours - theirs).max() / max(1.0, float(np.abs(theirs).max()))
         _require(gap < _TOLERANCE, f"{what}: row {name} differs from the interpreter's by {gap:.2g}")
-    _require(not np.isnan(truth.td_error), f"{what}: δ is not a number")
+    _require(not np.isnan(truth.td_error), f"{what}: δ is NaN")
 
 
 # ---- conventions ---------------------------------------------------------------------------------------------------
-# Small cases in a table of states, by the interpreter. Constant γ, λ and ρ would hide all of these mistakes.
+# Small tabular cases, run by the interpreter. Constant γ, λ and ρ would hide all of these mistakes.
 
 Step = tuple[int, float, int, float, float]
 """s, r, s', γ', ρ."""
 
 
 def _weights(learner: Algorithm, *steps: Step, lam: Any = (1.0,) * 6, end: int = -1) -> list[Any]:
-    """Return the weights after each transition; the one at `end` terminates."""
+    """The weights after each transition; the transition with index `end` terminates."""
     numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
     plain, found, X = Interpreter(learner.model, 6, numbers), [], np.eye(6)
     for t, (s, reward, after, gamma, rho) in enumerate(steps):
@@ -209,8 +209,8 @@ def _reset(learner: Algorithm) -> None:
     first, _, last = _weights(learner, (0, 1.0, 1, 1.0, 1.0), (2, 1.0, 3, 1.0, 1.0), (3, 1.0, 4, 1.0, 1.0), end=0)
     _require(
         np.array_equal(first[:2], last[:2]),
-        "reset: weights change at states that this episode has not met. A trace survives the end of an episode: is it "
-        "among weight_rows instead of trace_rows?",
+        "reset: weights changed at states that this episode did not visit. A trace survives the end of an episode: is "
+        "it in weight_rows instead of trace_rows?",
     )
 
 
@@ -218,14 +218,14 @@ def _gamma(learner: Algorithm) -> None:
     cut, after = _weights(learner, (0, 0.0, 1, 0.0, 1.0), (1, 1.0, 2, 1.0, 1.0))
     _require(
         np.isclose(cut[0], after[0]),
-        "gamma: entering state 1 had γ' = 0, and yet its reward changed the value of state 0. The trace must decay by "
-        "the γ of the state it leaves: keep decay = gamma_next * lam_next for the next step",
+        "gamma: γ' was 0 on entering state 1, but the reward after state 1 changed the value of state 0. The trace "
+        "must decay by the γ of the current state: keep decay = gamma_next * lam_next for the next step",
     )
     whole, half = (_weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, gamma, 1.0))[1][0] for gamma in (1.0, 0.5))
     _require(
         np.isclose(whole, half),
-        "gamma: what state 0 learns from the reward after state 1 depends on the γ' of entering state 2. The trace "
-        "decays by gamma_next of this step, where the one of the step before belongs",
+        "gamma: the change of state 0 by the reward after state 1 depends on γ' on entering state 2. The trace decays "
+        "by gamma_next of this step; it must decay by that of the previous step",
     )
 
 
@@ -234,28 +234,27 @@ def _lambda(learner: Algorithm) -> None:
     cut, after = _weights(learner, *steps, lam=(1, 0, 1, 1, 1, 1))
     _require(
         np.isclose(cut[0], after[0]),
-        "lambda: λ of state 1 is 0, and yet its reward changed the value of state 0. The trace must decay by the λ of "
-        "the state it leaves: keep decay = gamma_next * lam_next for the next step",
+        "lambda: λ of state 1 was 0, but the reward after state 1 changed the value of state 0. The trace must decay "
+        "by the λ of the current state: keep decay = gamma_next * lam_next for the next step",
     )
     whole, half = (_weights(learner, *steps, lam=(1, 1, lam, 1, 1, 1))[1][0] for lam in (1.0, 0.5))
     _require(
         np.isclose(whole, half),
-        "lambda: what state 0 learns from the reward after state 1 depends on the λ of state 2. The trace decays by "
-        "lam_next of this step, where the one of the step before belongs",
+        "lambda: the change of state 0 by the reward after state 1 depends on λ of state 2. The trace decays by "
+        "lam_next of this step; it must decay by that of the previous step",
     )
 
 
 def _rho(learner: Algorithm) -> None:
     once, twice, none = (_weights(learner, (0, 1.0, 1, 0.5, rho))[0][0] for rho in (0.5, 1.0, 0.0))
-    _require(
-        np.isclose(none, 0.0), "rho: with ρ = 0 the step counts for nothing, and yet the value of its state changed"
-    )
+    _require(np.isclose(none, 0.0), "rho: a step with ρ = 0 must change nothing, but it changed the value of its state")
     ratio = twice / once if once else np.inf
     found = (
         "ρ is applied twice" if np.isclose(ratio, 4) else "ρ is not applied" if np.isclose(ratio, 1) else "it is not"
     )
     _require(
-        np.isclose(ratio, 2.0), f"rho: a step's change must be in proportion to its ρ; {found} (ratio {ratio:.3g})"
+        np.isclose(ratio, 2.0),
+        f"rho: a step's change must be proportional to its ρ; {found} (doubling ρ multiplied it by {ratio:.3g}, not 2)",
     )
     before, after = _weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 0.0))
     _require(np.isclose(before[0], after[0]), "rho: a step with ρ = 0 changed the value of the state before it")
@@ -265,8 +264,8 @@ def _credit(learner: Algorithm) -> None:
     before, after = _weights(learner, (0, 0.0, 1, 1.0, 1.0), (1, 1.0, 2, 1.0, 1.0), end=1)
     _require(
         not np.isclose(before[0], after[0]),
-        "credit: the reward of the last step did not reach the state before it. Traces are cleared after the update of "
-        "a terminal step, not before; and gamma_next = 0 there says nothing about this step's trace",
+        "credit: the reward of the last step did not reach the previous state. Clear the traces after the update of a "
+        "terminal step, not before; and do not decay this step's trace by its gamma_next = 0",
     )
 
 

@@ -15,7 +15,7 @@ ENDLESS = 10_000_000
 
 
 def episode_ends(task: Task[Any], seed: int, episodes: int) -> Ints:
-    """Return the steps after which the first episodes of a seed's trajectory end.
+    """The steps after which the first episodes of a seed's trajectory end.
 
     The trajectory does not depend on the learner, so one pass over it finds them; it is generated again when learners
     run on it. Truncation also ends an episode.

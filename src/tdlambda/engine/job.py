@@ -24,7 +24,7 @@ MOMENTS = 48
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that workers need; read-only."""
+    """A validated run, with everything that workers need; read-only."""
 
     task: Task[Any]
     names: tuple[str, ...]
@@ -37,29 +37,29 @@ class Job:
     observations: Any
     width: int
     average: str | None = None
-    """Whether a point is the mean over the steps since the last one, of the error "before" or "after" each update."""
+    """If a point is the mean over the steps since the last point: of the error "before" or "after" each update."""
     ends: dict[int, Ints] | None = None
-    """Of a run in episodes: the steps after which episodes of each seed end. `points` are then numbers of episodes."""
+    """In a run measured in episodes: the steps after which episodes of each seed end; `points` are then episodes."""
     follow: tuple[int, ...] = ()
-    """Seeds of which λ is kept on the way."""
+    """Seeds for which λ is recorded over time."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def moments(self) -> Ints:
-        """Places in `points` at which λ is followed."""
+        """Indices of the points at which λ is recorded."""
         return moments_of(self.points)
 
     def points_of(self, seed: int) -> Ints:
-        """The steps of one seed after which the error is read."""
+        """The steps of one seed after which the error is recorded."""
         return self.points if self.ends is None else self.ends[seed][self.points - 1]
 
     def steps_of(self, seed: int) -> int:
-        """Transitions of one seed."""
+        """Number of transitions of one seed."""
         return self.steps if self.ends is None else int(self.ends[seed][-1])
 
     @property
     def total(self) -> int:
-        """Transitions of all seeds."""
+        """Number of transitions of all seeds."""
         return sum(self.steps_of(seed) for seed in self.seeds)
 
 
@@ -74,14 +74,14 @@ def checked(
         raise TypeError(f"task must be a task or the id of one; got {task!r}")
     named = dict(learners) if isinstance(learners, Mapping) else {str(k): v for k, v in enumerate(learners)}
     if not named:
-        raise ValueError("learners: there is none")
+        raise ValueError("learners must not be empty")
     for name, learner in named.items():
         if not isinstance(learner, Learner):
             raise TypeError(f"learners: {name!r} must be a learner; got {learner!r}")
         if getattr(learner, "diverged_at", None) is not None:
-            raise ValueError(f"learners: {name!r} has diverged already")
+            raise ValueError(f"learners: {name!r} has already diverged; pass a learner that has not")
     if (steps is None) == (episodes is None):
-        raise TypeError(f"steps: give how many steps, or how many episodes; got steps={steps!r}, episodes={episodes!r}")
+        raise TypeError(f"give either steps or episodes; got steps={steps!r} and episodes={episodes!r}")
     unit = "steps" if episodes is None else "episodes"
     length = integer(steps if episodes is None else episodes, unit, 1)
     numbers, at, kept = seed_numbers(seeds, seed), points_at(points, length, unit), chosen(keep, KEEP)
@@ -110,13 +110,13 @@ def checked(
 
 
 def moments_of(points: Ints) -> Ints:
-    """Return the indices of the points at which λ is recorded: evenly spaced, including the last."""
+    """The indices of the points at which λ is recorded: evenly spaced, including the last."""
     n = min(MOMENTS, points.size)
     return np.unique(np.round(np.linspace(points.size / n, points.size, n)).astype(np.int64) - 1)
 
 
 def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:
-    """Return the seeds, from their number or as given."""
+    """The seeds, from their number or as given."""
     if np.ndim(seeds) == 0:
         numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
     else:
@@ -135,15 +135,15 @@ def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def points_at(points: Any, steps: int, unit: str = "steps") -> Ints:
-    """Return the steps (or episodes) after which to read: evenly spaced, or as given."""
+    """The steps (or episodes) after which to record the error: evenly spaced, or as given."""
     if points is None:
         points = min(100, steps)
     if np.ndim(points) == 0:
         n = integer(points, "points", 1)
         if n > steps:
-            raise ValueError(f"points must be at most {unit}, {steps}; got {n}")
+            raise ValueError(f"points must be at most the number of {unit}, {steps}; got {n}")
         return np.unique(np.round(np.linspace(steps / n, steps, n)).astype(np.int64))
     at = np.array([integer(point, "points", 1, steps) for point in points], dtype=np.int64)
     if at.size == 0 or (np.diff(at) <= 0).any():
-        raise ValueError(f"points must be increasing {unit}, at least one; got {points!r}")
+        raise ValueError(f"points must be a number of points or strictly increasing {unit}; got {points!r}")
     return at

@@ -22,10 +22,10 @@ from tdlambda.mdp import Transitions
 from tdlambda.rules import Fixed, PerState
 
 WIDTH = 96
-"""Lanes in a block, at most. Few lanes leave the overhead of a step visible, many leave the first-level cache, and
-power-of-two widths cause cache-set conflicts."""
+"""Largest number of lanes in a block. With few lanes the overhead of a step dominates, many lanes do not fit the
+first-level cache, and power-of-two widths cause cache-set conflicts."""
 LINE = 8 if IS_COMPILED else 1
-"""Numbers in a line of the cache; uncompiled, lanes that only fill one would cost as much as the others."""
+"""Numbers in a cache line; 1 if uncompiled, because padding lanes would then cost as much as the others."""
 COUNTERS = ("steps", "since", "length", "longest")
 """Counters that lanes and learners exchange."""
 
@@ -42,34 +42,34 @@ class Group:
 
     learners: tuple[Algorithm, ...]
     where: tuple[int, ...]
-    """Their places among all learners."""
+    """Their indices among all learners."""
     starts: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What blocks begin with: every seed begins with the same."""
+    """Initial attributes of blocks, which are the same for every seed."""
 
     @cached_property
     def lanes(self) -> list[Algorithm]:
-        """The learners; the last again and again until a line of the cache is full."""
+        """The learners, padded with copies of the last to a multiple of a cache line."""
         return [*self.learners, *self.learners[-1:] * (-len(self.learners) % LINE)]
 
     @property
     def features(self) -> Encoder:
-        """The encoder of all of them."""
+        """The encoder that all learners share."""
         return self.learners[0].features
 
     @property
     def lam_features(self) -> Encoder:
-        """The encoder that λ is a function of."""
+        """The encoder of the features on which λ depends."""
         return self.learners[0]._lam_features
 
     def columns(self, c: Transitions) -> tuple[Any, ...]:
-        """What lanes learn from beside observations: ratios as their correction has them, and cuts of λ'."""
+        """The columns that lanes learn from besides observations; a correction changes ρ and adds factors on λ'."""
         if not self.learners[0].model.corrected:
             return c.reward, c.gamma, c.rho, c.terminated, c.truncated
         rho, cut = self.learners[0].correction.factors(c.rho, c.behavior)
         return c.reward, c.gamma, rho, cut, c.terminated, c.truncated
 
     def lam_table(self, observations: Any) -> Floats:
-        """λ [observation, lane] where it does not learn; one row if it is the same everywhere."""
+        """λ [observation, lane] of rules that do not learn; a single row if λ is the same at all observations."""
         rules = [learner.rule for learner in self.learners]
         table = np.zeros((1, len(self.lanes)))
         if all(isinstance(rule, Fixed) or rule.learns() for rule in rules):
@@ -82,7 +82,7 @@ class Group:
 
 
 def plan(learners: list[Learner], width: int = WIDTH) -> tuple[list[Group], list[int]]:
-    """Return groups of at most `width` lanes, of similar size, and the indices of learners that run individually."""
+    """Groups of at most `width` lanes, of similar size, and the indices of learners that run individually."""
     kinds: dict[Any, list[int]] = {}
     alone = []
     encoders: list[Encoder] = []
@@ -110,7 +110,7 @@ def _has_lanes(learner: Learner) -> bool:
 
 
 def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
-    """What lanes of one block share: the model, the encoders, counters, and the largest numbers so far."""
+    """A key of everything that the lanes of a block share: model, encoders, counters, and largest numbers so far."""
     record, rule = learner._record[0], learner._beside
     shared = [*COUNTERS, *lanes.SHARED_FLOATS, "warm_up", *(words(rule.shared) if rule is not None else [])]
     visits = learner._rows[-1].tobytes() if learner.model.sizes_by == "visits" else b""
@@ -122,7 +122,7 @@ def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
 
 
 def _place(encoder: Encoder, encoders: list[Encoder]) -> int:
-    """Equal encoders have one number."""
+    """The index of an encoder among the known ones; equal encoders have the same index."""
     for k, known in enumerate(encoders):
         if known is encoder or known == encoder:
             return k

@@ -23,13 +23,13 @@ class Progress:
         self._steps = self.diverged = 0
 
     def advance(self, lane_steps: int, diverged: int) -> None:
-        """Count."""
+        """Count more steps and diverged lanes."""
         with self._lock:
             self._steps += lane_steps
             self.diverged += diverged
 
     def refresh(self) -> None:
-        """Draw."""
+        """Redraw the bar."""
         if self._bar is not None:
             (task,) = self._bar.tasks
             said = f"{task.speed:,.0f} lane-steps/s" if task.speed else "…"
@@ -38,13 +38,13 @@ class Progress:
             self._bar.refresh()
 
     def __enter__(self) -> Self:
-        """Show it."""
+        """Show the bar."""
         if self._bar is not None:
             self._bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Take it away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -63,7 +63,7 @@ def _bar(total: int) -> Bar:
 
 @contextmanager
 def shown(total: int, progress: bool | Progress | None) -> Iterator[Progress]:
-    """A new bar; or somebody's that goes on, as it is."""
+    """A new bar, shown for the duration of the context; or the given bar, unchanged."""
     if isinstance(progress, Progress):
         yield progress
         return

@@ -11,7 +11,7 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.engine.truth import Truth
 
 WORDS = {"value": "value error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
-"""What the scores are called."""
+"""Short names of the scores, for axes."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Result:
     seeds
         Finished seeds, in the order of the second axis.
     points
-        Steps or episodes after which the error was read.
+        Steps or episodes after which the error was recorded.
     error
         The error that `score` names [learner, seed, point]; by default Σ d(s) (V(s) - v(s))². Infinite from the point
         at which a learner diverged.
@@ -72,24 +72,36 @@ class Result:
     unit: str = "steps"
 
     def tail(self, share: float = 0.1) -> Floats:
-        """Return the mean error over the last `share` of the points [learner, seed]."""
+        """The mean error over the last points [learner, seed].
+
+        Parameters
+        ----------
+        share
+            Fraction of the points to average over, in (0, 1].
+        """
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1]; got {share}")
         return self.error[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
 
     def area(self) -> Floats:
-        """Return the mean error over all points, the normalised area under the curve [learner, seed].
+        """The mean error over all points, the normalised area under the curve [learner, seed].
 
         If points are means over steps (`average`), this is the mean over all steps.
         """
         return mean_over(self.error, self.points, self.average if self.unit == "steps" else None)
 
     def best(self, share: float = 0.1) -> str:
-        """Return the name of the learner with the smallest mean tail error."""
+        """The name of the learner with the smallest mean tail error.
+
+        Parameters
+        ----------
+        share
+            Fraction of the points to average over, in (0, 1]: see `tail`.
+        """
         return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
 
     def plot(self) -> Any:
-        """Return an Altair chart of the learning curves: mean over seeds and 95 % interval.
+        """An Altair chart of the learning curves: mean over seeds and 95 % interval.
 
         Examples
         --------
@@ -98,12 +110,12 @@ class Result:
         >>> found = td.engine.run(ring, {"λ = 0.9": td.TrueOnlineTD(ring.features, 0.01, 0.9)}, seeds=4, steps=1000)
         >>> chart = found.plot()                # shows itself in a notebook; chart.save("curves.svg") writes a file
         """
-        from tdlambda.charts import runs  # Altair is slow to import: not before it is needed
+        from tdlambda.charts import runs  # Altair is slow to import
 
         return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
 
     def __repr__(self) -> str:
-        """Return a one-line summary."""
+        """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
         return (
             f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} {self.unit}, "
@@ -112,7 +124,7 @@ class Result:
 
 
 def mean_over(error: Floats, points: Ints, average: str | None) -> Floats:
-    """Return the mean over points (last axis); points that are means over steps are weighted by their steps."""
+    """The mean over points (last axis); points that are means over steps are weighted by their steps."""
     if average is None:
         return np.asarray(error.mean(axis=-1))
     return np.asarray(np.average(error, axis=-1, weights=np.diff(points, prepend=0)))

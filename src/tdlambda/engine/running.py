@@ -58,20 +58,25 @@ def run(
     learners
         Learners by name; learners in a sequence are named by their index.
     seeds
-        Number of trajectories, with seeds from `seed` on; or a sequence of seeds.
+        Number of trajectories, at least 1, with seeds counted from `seed`; or a sequence of different seeds, each at
+        least 0.
     steps, episodes
-        Length of each trajectory, in transitions or in episodes.
+        Length of each trajectory, in transitions or in episodes, at least 1; give one of the two.
     points
-        Number of points at which the error is read, evenly spaced up to the last step (100 by default), or the steps
-        themselves. In a run measured in episodes, points are episodes (by default every episode, at most 100).
+        Number of points at which the error is recorded, evenly spaced up to the last step (100 by default); or a
+        sequence of the steps themselves. In a run measured in episodes, points are episodes (by default every episode,
+        at most 100).
+    seed
+        First seed if `seeds` is a number; at least 0.
     score
         Error measure: "value", "rmsve", "rms" (over states) or "rmspbe" (root mean squared projected Bellman error).
     average
         "before" or "after": each point is the mean error over all steps since the last point, before or after each
         update. By default it is the error at that step.
     weights
-        State weights of the error in a finite task. Default: d without terminal states; for "value" d of the target
-        policy, as in Zhao (2020); for "rmsve" d of the behaviour policy, normalised to sum to 1.
+        State weights of the error in a finite task, at least 0: a number or one for each state. Default: d without
+        terminal states; for "value" d of the target policy, as in Zhao (2020); for "rmsve" d of the behaviour policy,
+        normalised to sum to 1.
     truth
         True values to measure against. Default: the exact values, or Monte-Carlo estimates if there is no model.
     keep
@@ -79,9 +84,9 @@ def run(
     follow
         Seeds for which λ is recorded over time, at up to 48 of the points: `Result.motion`.
     threads
-        Number of threads; by default one per processor.
+        Number of threads, at least 1; by default one per processor.
     width
-        Largest number of lanes in a block.
+        Largest number of lanes in a block, at least 1.
     progress
         Show a progress bar; by default if standard error is a terminal. Or a bar shared by several runs.
     on_seed
@@ -135,7 +140,8 @@ def _compile(job: Job, groups: list[Group]) -> None:
     """Compile or load the machine code before the threads start."""
     chunk = Stream(job.task, 0).take(1)
     for model, group in {group.learners[0].model: group for group in groups}.items():
-        some = group if model.independent() else Group(group.learners[:1], (0,))  # all of them say what they share
+        # Which estimates can be shared depends on all learners of a group.
+        some = group if model.independent() else Group(group.learners[:1], (0,))
         Lanes(job, some, Encoded(), np.array([1])).feed(chunk)
 
 

@@ -1,12 +1,12 @@
 """Error measures: a weighted sum of squares that are linear in the weights, or its root.
 
     "value"     Σ d(s) (V(s) - v(s))², the value error; d as in the thesis (see `FiniteMDP.error_weights`)
-    "rmsve"     √Σ d(s) (V(s) - v(s))², d the share of time that the behaviour spends in each non-terminal state
+    "rmsve"     √Σ d(s) (V(s) - v(s))², d(s) the fraction of time that the behaviour policy spends in s, non-terminal
     "rms"       √[1/n Σ (V(s) - v(s))²] over the n non-terminal states, as in Sutton & Barto's figures
     "rmspbe"    √[(b - A w)ᵀ C⁺ (b - A w)], the projected Bellman error at λ = 0 (Sutton & Barto 2018, section 11.7)
 
-All are ‖M w - c‖² with weights, so one kernel reads them: for the first three M has the features of a state in each row
-and c the true values; for the last M = C^{-½} A and c = C^{-½} b. They are the same rows for every lane of a block.
+All are weighted forms of ‖M w - c‖², so one kernel computes them. For the first three, M has the features of a state in
+each row, and c has the true values; for the last, M = C^{-½} A and c = C^{-½} b. All lanes of a block have the same M.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Score:
     truth: Truth
 
     def rows(self, encoder: Encoder) -> tuple[Ints, Floats, Floats, Floats]:
-        """Return features (index and value), target and weight of each square: Σ weight (row·w - target)²."""
+        """Features (index and value), target and weight of each term of Σ weight (row·w - target)²."""
         if self.name != "rmspbe":
             return *contiguous(encoder, self.truth.observations), self.truth.values, self.truth.weights
         M, c = self._projected(encoder)
@@ -51,7 +51,7 @@ class Score:
         return np.ascontiguousarray(every), np.ascontiguousarray(M), c, np.ones(len(M))
 
     def reader(self, learner: Learner) -> Callable[[], float]:
-        """Return a function that reads the current error of this learner."""
+        """A function that computes the current error of this learner."""
         if self.name != "rmspbe":
             truth = self.truth
             return lambda: self.of(truth.weights @ (learner.predict_many(truth.observations) - truth.values) ** 2)
@@ -59,7 +59,7 @@ class Score:
         return lambda: self.of(np.square(M @ learner.weights - c).sum())
 
     def of(self, square: Any) -> Any:
-        """Return the error from the sum of squares."""
+        """The error from the sum of squares."""
         return square if self.name == "value" else np.sqrt(square)
 
     def _projected(self, encoder: Encoder) -> tuple[Floats, Floats]:
@@ -68,26 +68,28 @@ class Score:
 
 
 def score_of(task: Task[Any], score: Any, weights: ArrayLike | None = None, truth: Truth | None = None) -> Score:
-    """Return a score by name; raise an error if the arguments do not fit it or the task."""
+    """A score by name; ValueError if the arguments do not fit it or the task."""
     if isinstance(score, Score):
         score = score.name
     choice(score, "score", *SCORES)
     if truth is not None and weights is not None:
-        raise ValueError("weights: a truth has weights of its own; give one or the other")
+        raise ValueError("weights and truth must not both be given, because a truth has its own weights")
     if task.mdp is None and weights is not None:
-        raise ValueError(f"weights: {task.id} has no finite states to weigh")
+        raise ValueError(f"weights: {task.id} does not have finitely many states to weight; leave weights out")
     if task.mdp is None and score in ("rms", "rmspbe"):
-        raise ValueError(f'score: "{score}" needs a task with finitely many states; {task.id} has "value" and "rmsve"')
+        raise ValueError(
+            f'score "{score}" needs a task with finitely many states; for {task.id}, use "value" or "rmsve"'
+        )
     if score in ("rms", "rmspbe") and (weights is not None or truth is not None):
         given = "weights" if truth is None else "truth"
-        raise ValueError(f'{given}: "{score}" has weights and a truth of its own; leave it out, or take "rmsve"')
+        raise ValueError(f'{given}: score "{score}" has its own weights and truth; leave {given} out, or use "rmsve"')
     if truth is None:
         truth = sampled_truth(task) if task.mdp is None else exact_truth(task, _weights(task, score, weights))
     return Score(score, task, truth)
 
 
 def _weights(task: Task[Any], score: str, weights: ArrayLike | None) -> ArrayLike | None:
-    """Of the states, by default."""
+    """The weights of the states, if given, or their default."""
     if weights is not None or score == "value":
         return weights
     d = ~task.mdp.terminal if score == "rms" else task.mdp.under(task.behavior).error_weights()

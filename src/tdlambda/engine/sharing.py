@@ -1,8 +1,8 @@
 """Estimates that are the same in many lanes of a block are learned once.
 
-META's E[G] depends on α and its own λ, not on κ, so that lanes that differ only in κ can share it. It is a plain
-learner with a given λ; it runs in a block of such learners, in step with the others, and its predictions are copied to
-the lanes that need them.
+META's E[G] depends on α and its own λ, not on κ, so lanes that differ only in κ can share it. It is a plain learner
+with a given λ. It runs in a separate block of such learners, step by step with the main block, and its predictions are
+copied to the lanes that need them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def advance(
     index_, value_, z_index_, z_value_, lam_,
     at_, next_at_, rewards_, gammas_, rhos_, terminated_, truncated_, begin_, end_,
 ):
-    """As `advance` of either module, both in step."""
+    """Advance both blocks together, one transition at a time; see `advance` of either module."""
     state_[0].summed = state2_[0].summed = 0
     for t_ in range(begin_, end_):
 {given}        beyond_ = learn_main(
@@ -58,28 +58,28 @@ def advance(
 
 @dataclass
 class Sharing:
-    """One estimate of a group's learners, learned apart."""
+    """One estimate of a group's learners, learned in a separate block."""
 
     estimate: str
     model: Model
-    """The learners' model without it."""
+    """The learners' model without the estimate."""
     group: Group
-    """Plain learners in its place, each different one once."""
+    """The distinct plain learners of the estimate."""
     where: Ints
-    """Which of them each lane uses."""
+    """Index of the plain learner that each lane uses."""
     lam: Floats
-    """Their λ."""
+    """λ of each plain learner."""
     kept: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
-    """What lanes that were frozen leave of it."""
+    """The estimate of each frozen lane, at the time when it was frozen."""
 
     def keep(self, lane: int, apart: Any) -> None:
-        """Remember the estimate of a lane as it is now."""
+        """Save the current estimate of a lane."""
         place = self.where[lane]
         frozen = apart.frozen.get(place)
         self.kept[lane] = (apart.F[:, :, place].copy(), apart.N[:, place].copy()) if frozen is None else frozen[::2]
 
     def restore(self, lane: int, apart: Any, learner: Algorithm) -> None:
-        """Put the estimate into a learner in this lane's state."""
+        """Copy a lane's estimate into a learner."""
         F, N = self.kept.get(lane, (apart.F[:, :, self.where[lane]], apart.N[:, self.where[lane]]))
         numbers = dict(zip(apart.module.NAMES, N, strict=True))
         for i, row in enumerate(self.model.algorithm.row_names()):
@@ -89,7 +89,7 @@ class Sharing:
 
 
 def found(group: Group) -> Sharing | None:
-    """Return an estimate that a group can share: one with at most half as many distinct learners as lanes."""
+    """An estimate that a group can share: one with at most half as many distinct learners as lanes."""
     first = group.learners[0]
     model, rule = first.model, first.model.rule
     if rule is None or model.corrected or model.sizes_by != "constant" or first.features.size > DENSE_SIZE:
@@ -120,7 +120,7 @@ def _without(model: Model, name: str) -> Model:
 
 
 def _alone(learner: Algorithm, name: str) -> Algorithm:
-    """A plain learner of one of a learner's estimates, in its state."""
+    """A plain learner of one of a learner's estimates, in the state of that estimate."""
     given, record = learner.model.estimates[name], learner._record[0]
     numbers: dict[str, float] = {"one": 1.0} | {
         name: float(record[name]) for name in (given.lam, given.pace) if name != "one"
@@ -142,7 +142,7 @@ def _alone(learner: Algorithm, name: str) -> Algorithm:
 
 @cache
 def module_of_both(main: ModuleType, other: ModuleType, model: Model, one_hot: bool, one_z: bool) -> ModuleType:
-    """The generated module that runs both in step."""
+    """The generated module that advances both blocks together."""
     assert model.rule is not None
     form = (lambda at: f"index_[{at}, 0], 1.0") if one_hot else lambda at: f"index_[{at}], value_[{at}]"
     z = "z_index_[next_at_[t_], 0], 1.0" if one_z else "z_index_[next_at_[t_]], z_value_[next_at_[t_]]"

@@ -19,7 +19,7 @@ CHUNK = 16384
 
 @dataclass(frozen=True)
 class Chunk:
-    """Transitions, with observations as rows of a table of those that occur."""
+    """Transitions whose observations are given by their rows in a table of observations."""
 
     transitions: Transitions
     observations: Any
@@ -28,7 +28,7 @@ class Chunk:
 
 
 class Stream:
-    """Chunks of one seed's trajectory. Of a finite task the table of observations is that of its states."""
+    """Chunks of one seed's trajectory. For a finite task, the table of observations is the list of its states."""
 
     def __init__(self, task: Task[Any], seed: int) -> None:
         self.sampler = task.sampler(seed)
@@ -45,13 +45,14 @@ class Stream:
 
 
 def contiguous(encoder: Encoder, observations: Any) -> tuple[Ints, Floats]:
-    """Return indices and values [observation, active], contiguous and with validated indices."""
+    """Indices and values [observation, active], contiguous and with validated indices."""
     index, value = encoder.encode_batch(observations)
     index, value = plain(index, np.int64), plain(value, np.float64)
     row = first_misfit(index, value, encoder.size)
     if row >= 0:
         raise ValueError(
-            f"features: {encoder!r} gives indices or values that no learner can follow, {index[row]} and {value[row]}"
+            f"features: {encoder!r} must give indices from 0 to {encoder.size - 1} and values with a finite |x|²; got "
+            f"{index[row]} and {value[row]}"
         )
     return index, value
 

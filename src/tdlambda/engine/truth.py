@@ -34,7 +34,15 @@ class Truth:
 
 
 def exact_truth(task: Task[Any], weights: ArrayLike | None = None) -> Truth:
-    """Return the exact values of a finite task at its non-terminal states; default weights as in Zhao (2020)."""
+    """The exact values of a finite task at its non-terminal states.
+
+    Parameters
+    ----------
+    task
+        A task with finitely many states.
+    weights
+        Weight of each state, at least 0: a number or one for each state. None gives the weights of Zhao (2020).
+    """
     mdp = task.mdp
     if weights is None:
         d = mdp.under(task.target).error_weights()
@@ -45,7 +53,7 @@ def exact_truth(task: Task[Any], weights: ArrayLike | None = None) -> Truth:
 
 
 def sampled_truth(task: Task[Any], observations: int = 200, steps: int = 1_000_000, seed: int = 2**32) -> Truth:
-    """Return Monte-Carlo values of a task without a model, at observations drawn from its stream.
+    """Monte-Carlo values of a task without a model, at observations drawn from its stream.
 
     The value at an observation is the mean return of all visits with the same features, the best that any function of
     the features can do. Returns use per-decision importance sampling. Weights are relative visit frequencies.
@@ -56,18 +64,21 @@ def sampled_truth(task: Task[Any], observations: int = 200, steps: int = 1_000_0
     task
         The task; its features define which observations are the same.
     observations
-        Number of observations to draw, evenly spaced along the stream.
+        Number of observations to draw, at least 1, evenly spaced along the stream.
     steps
-        Number of transitions to average over.
+        Number of transitions to average over, at least `observations`.
     seed
-        Seed of the stream; no learner should use it.
+        Seed of the stream, at least 0; no learner should use the same one.
     """
     n = integer(observations, "observations", 1)
     c = task.sampler(seed).take(integer(steps, "steps", n))
     returns, whole = discounted_returns(c.reward, c.gamma, c.rho, c.terminated, c.truncated)
     known = np.flatnonzero(whole)
     if known.size < n:
-        raise ValueError(f"steps: {steps} hold only {known.size} transitions of finished episodes; give more")
+        raise ValueError(
+            f"steps must include at least {n} transitions of terminated episodes; got {known.size} in {steps} steps. "
+            "Give more steps"
+        )
     index, _ = task.features.encode_batch(c.obs[known])
     rows = np.ascontiguousarray(index).view(np.dtype((np.void, index.dtype.itemsize * index.shape[1]))).ravel()
     _, first, home = np.unique(rows, return_index=True, return_inverse=True)
@@ -83,7 +94,7 @@ def sampled_truth(task: Task[Any], observations: int = 200, steps: int = 1_000_0
 def discounted_returns(
     reward: Floats, gamma: Floats, rho: Floats, terminated: Bools, truncated: Bools
 ) -> tuple[Floats, Bools]:
-    """Return G_t = ρ (r' + γ' G_{t+1}) of each transition, and whether its episode terminated."""
+    """G_t = ρ (r' + γ' G_{t+1}) of each transition, and whether its episode terminated."""
     returns, known = np.empty_like(reward), np.empty(reward.size, dtype=np.bool_)
     after, whole = 0.0, False
     for t in range(reward.size - 1, -1, -1):

@@ -34,14 +34,14 @@ class Worker(Protocol):
     n: int
 
     def feed(self, chunk: Chunk) -> int:
-        """Learn from a chunk; how many learners diverged in it."""
+        """Learn from a chunk; return the number of learners that diverged in it."""
 
     def result(self) -> dict[int, Lane]:
-        """What each learner leaves, by its place."""
+        """The result of each learner, by its index."""
 
 
 class RunningMean:
-    """The mean of an error over all steps since it was last taken, read before or after each update."""
+    """The mean of an error over all steps since the last `take`, computed before or after each update."""
 
     def __init__(self, before: bool, lanes: int, read: Callable[[], Any]) -> None:
         self.before, self.read = before, read
@@ -56,13 +56,13 @@ class RunningMean:
         self.last, self.count = now, self.count + 1
 
     def take(self) -> Floats:
-        """Return the mean and start again."""
+        """Start a new mean; return the last one."""
         mean, self.sum, self.count = self.sum / self.count, np.zeros_like(self.sum), 0
         return mean
 
 
 class Lanes:
-    """A block at work."""
+    """A block of lanes that learns from the stream."""
 
     def __init__(self, job: Job, group: Group, encoded: Encoded, points: Ints, followed: bool = False) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
@@ -77,7 +77,7 @@ class Lanes:
         self.lam = group.lam_table(job.observations)
 
     def feed(self, chunk: Chunk) -> int:
-        """Learn from a chunk; how many lanes diverged in it."""
+        """Learn from a chunk; return the number of lanes that diverged in it."""
         block, c = self.block, chunk.transitions
         group, begin, lost = block.group, 0, 0
         x = self.encoded(group.features, chunk.observations)
@@ -103,14 +103,14 @@ class Lanes:
         return lost
 
     def read(self) -> Floats:
-        """The error of each lane now."""
+        """The current error of each lane."""
         square = np.empty(self.errors.shape[1])
         read_errors(square, self.block.F, self.block.number("largest"), *self.rows)
         error: Floats = self.job.score.of(square)
         return error
 
     def result(self) -> dict[int, Lane]:
-        """What each lane leaves."""
+        """The result of each lane, by the index of its learner."""
         found = {}
         for lane, place in enumerate(self.block.group.where):
             step = self.block.frozen[lane][-1] if lane in self.block.frozen else -1
@@ -140,7 +140,7 @@ class Itself:
         self.before = int(getattr(self.learner, "steps", 0))
 
     def feed(self, chunk: Chunk) -> int:
-        """Learn from a chunk; 1 if it diverged in it."""
+        """Learn from a chunk; return 1 if the learner diverged in it."""
         if self.diverged_at >= 0:
             return 0
         begin, c = self.step, chunk.transitions
@@ -168,15 +168,15 @@ class Itself:
         return 0
 
     def result(self) -> dict[int, Lane]:
-        """What it leaves."""
-        while len(self.motion) < len(self.moments):  # diverged: as it was then
+        """The result of the learner, by its index."""
+        while len(self.motion) < len(self.moments):  # after divergence, λ is that at divergence
             self.motion.append(_lambdas(self.job, self.learner))
         motion = np.array(self.motion) if self.moments else None
         return {self.place: Lane(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
 
 
 def _kept(job: Job, learner: Any) -> dict[str, Any]:
-    """What was asked for of a learner's final state."""
+    """The requested parts of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:
         what["weights"] = np.array(learner.weights)

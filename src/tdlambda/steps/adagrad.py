@@ -47,8 +47,8 @@ class AdaGrad(StepSize):
         """The declaration of the algorithm with AdaGrad; TypeError unless its update is an equation linear in α."""
         if algorithm.feature is not None or algorithm.trace_scale or not _linear(algorithm):  # type: ignore[arg-type]
             raise TypeError(
-                f"alpha: AdaGrad is defined for equations that are linear in α, without α in traces, "
-                f"not for {algorithm.__name__}"
+                "alpha: AdaGrad needs an algorithm whose updates are linear in α and whose traces do not contain α, "
+                f"such as td.TD; got {algorithm.__name__}"
             )
         return _with_adagrad(algorithm)  # type: ignore[arg-type]
 

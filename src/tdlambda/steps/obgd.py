@@ -51,7 +51,7 @@ class ObGD(StepSize):
     Parameters
     ----------
     alpha
-        Step size α > 0 where the bound is not active.
+        Step size α > 0 of updates that the bound does not limit.
     kappa
         κ > 1; a larger κ gives smaller steps.
 

@@ -36,7 +36,7 @@ class SwiftTD(declare.Algorithm):
 
     @staticmethod
     def before(a, x, alpha):
-        """The feature's share of Τ, the step that the step sizes would take."""
+        """The feature's share of τ, the total step without the bound, as a fraction of the error."""
         tau = alpha * a * x * x
         return tau
 

@@ -20,9 +20,9 @@ class Baird(TabularTask):
     Parameters
     ----------
     discount
-        Discount γ.
+        Discount γ in [0, 1].
     start
-        Initial state; uniform over the seven by default.
+        Initial state, 0 to 6; uniform over the seven states by default.
 
     Examples
     --------

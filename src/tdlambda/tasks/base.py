@@ -21,7 +21,7 @@ class Sampler(Protocol):
     """A stream of transitions, drawn in chunks."""
 
     def take(self, steps: int) -> Transitions:
-        """The next `steps` transitions."""
+        """Draw the next `steps` transitions, a number of at least 0."""
 
 
 class Task(gym.Env[Obs, Any]):
@@ -57,7 +57,13 @@ class Task(gym.Env[Obs, Any]):
 
     @abstractmethod
     def sampler(self, seed: int = 0) -> Sampler:
-        """A compiled stream of transitions under the behaviour policy, the same on every machine for a given seed."""
+        """A compiled stream of transitions under the behaviour policy, the same on every machine for a given seed.
+
+        Parameters
+        ----------
+        seed
+            Seed of the stream, at least 0.
+        """
 
     def __str__(self) -> str:
         """The id and the sizes."""
@@ -116,13 +122,27 @@ class TabularTask(Task[int]):
         self._state = -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Start an episode in a state drawn from d₀."""
+        """Start an episode in a state drawn from d₀.
+
+        Parameters
+        ----------
+        seed
+            Seed of the environment, at least 0; None continues its random numbers.
+        options
+            Ignored.
+        """
         super().reset(seed=seed, options=options)
         self._state = pick(self._start_sums, 0, self.mdp.n_states, self.np_random.random())
         return self._state, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Draw (s', r) from p(·|s, a)."""
+        """Take one step: draw (s', r) from p(·|s, a).
+
+        Parameters
+        ----------
+        action
+            Action, at least 0 and below the number of actions.
+        """
         if self._state < 0:
             raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
         mdp, o = self.mdp, self.mdp.outcomes
@@ -138,5 +158,11 @@ class TabularTask(Task[int]):
         return table_world(self.mdp)
 
     def sampler(self, seed: int = 0) -> TableSampler:
-        """A compiled stream of transitions under the behaviour policy."""
+        """A compiled stream of transitions under the behaviour policy.
+
+        Parameters
+        ----------
+        seed
+            Seed of the stream, at least 0.
+        """
         return self.exact.sampler(seed)

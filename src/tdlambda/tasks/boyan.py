@@ -25,7 +25,7 @@ class BoyanChain(TabularTask):
     Parameters
     ----------
     n
-        Number of states; n - 1 must be a multiple of 4. State 0 is terminal.
+        Number of states, at least 5; n - 1 must be a multiple of 4. State 0 is terminal.
     last_jump
         Whether state 2 may jump over state 1.
 
@@ -38,7 +38,7 @@ class BoyanChain(TabularTask):
 
     def __init__(self, n: int = 13, last_jump: bool = True) -> None:
         if integer(n, "n", 5) % 4 != 1:
-            raise ValueError(f"n must be one more than a multiple of 4; got {n}")
+            raise ValueError(f"n must be one more than a multiple of 4, such as 13; got {n}")
         rows = [(s, 0, s - k, -3, 0.5) for s in range(3, n) for k in (1, 2)] + [(1, 0, 0, -2, 1)]
         rows += [(2, 0, 1, -3, 0.5), (2, 0, 0 if last_jump else 1, -3, 0.5)]
         mdp = FiniteMDP.from_rows(rows, terminal=[0], start=n - 1)

@@ -21,6 +21,15 @@ PI = math.pi
 def cart_pole(limit: int = 500, discount: float = 1.0) -> World:
     """CartPole-v1: reward 1 per step until the pole falls or the cart leaves the track.
 
+    Parameters
+    ----------
+    limit
+        Number of steps after which an episode is truncated; 0 for no limit.
+    discount
+        Discount γ in [0, 1].
+
+    Examples
+    --------
     >>> cart_pole().env().reset(seed=0)[0].shape
     (4,)
     """
@@ -45,13 +54,13 @@ def balancing(angle: float, speed: float) -> tuple[float, float, float, float]:
 
 
 def begin_cart(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:  # noqa: ARG001
-    """All four numbers uniform in [-0.05, 0.05]."""
+    """Start an episode with all four numbers uniform in [-0.05, 0.05]."""
     for i in range(4):
         state[i] = 0.1 * uniform(random) - 0.05
 
 
 def move_cart(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:  # noqa: ARG001
-    """One step of Euler's method."""
+    """Take one step of Euler's method."""
     gravity, pole, total, length, force, tau = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
     push = force if action == 1 else -force
     x, v, theta, omega = state[0], state[1], state[2], state[3]
@@ -67,6 +76,15 @@ def move_cart(numbers: Floats, state: Floats, action: int, random: NDArray[np.ui
 def acrobot(limit: int = 500, discount: float = 1.0) -> World:
     """Acrobot-v1: reward -1 per step until the tip is above the line.
 
+    Parameters
+    ----------
+    limit
+        Number of steps after which an episode is truncated; 0 for no limit.
+    discount
+        Discount γ in [0, 1].
+
+    Examples
+    --------
     >>> acrobot().env().reset(seed=0)[0].shape
     (6,)
     """
@@ -83,13 +101,13 @@ def swinging(angle: float, speed: float) -> tuple[float, float, float, float, fl
 
 
 def begin_acrobot(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:  # noqa: ARG001
-    """Both angles and both speeds uniform in [-0.1, 0.1]."""
+    """Start an episode with both angles and both speeds uniform in [-0.1, 0.1]."""
     for i in range(4):
         state[i] = 0.2 * uniform(random) - 0.1
 
 
 def observe_acrobot(numbers: Floats, state: Floats, out: Floats) -> None:  # noqa: ARG001
-    """Cosine and sine of both angles, and both speeds."""
+    """Write the observation: cosine and sine of both angles, and both speeds."""
     out[0], out[1], out[2], out[3] = math.cos(state[0]), math.sin(state[0]), math.cos(state[1]), math.sin(state[1])
     out[4], out[5] = state[2], state[3]
 
@@ -105,7 +123,7 @@ def accelerations(gravity: float, a: float, b: float, va: float, vb: float, torq
 
 
 def move_acrobot(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:  # noqa: ARG001
-    """One step of the Runge-Kutta method; angles wrap around, speeds are bounded."""
+    """Take one step of the Runge-Kutta method; angles wrap around, speeds are bounded."""
     g, h, torque = numbers[0], numbers[1], action - 1.0
     a, b, va, vb = state[0], state[1], state[2], state[3]
     ka1, kb1 = accelerations(g, a, b, va, vb, torque)

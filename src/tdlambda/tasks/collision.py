@@ -28,7 +28,7 @@ class Collision(TabularTask):
     Parameters
     ----------
     features_seed
-        Seed of the features, which are the same on every machine. The paper draws new features for each run.
+        Seed of the features, at least 0; they are the same on every machine. The paper draws new features for each run.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Collision(TabularTask):
 
 
 def drawn_features(seed: int) -> Floats:
-    """For each of the eight states, three ones in six places."""
+    """The features of each of the eight states: three ones in six places."""
     rng = stream(integer(seed, "features_seed", 0))
     X = np.zeros((STATES, FEATURES))
     for row in X:

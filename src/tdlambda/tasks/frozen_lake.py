@@ -13,7 +13,7 @@ from tdlambda.tasks.base import TabularTask
 from tdlambda.tasks.registry import register
 
 TARGET = (0.2, 0.3, 0.3, 0.2)
-"""Left, down, right, up."""
+"""Probabilities of left, down, right and up."""
 
 
 @register(
@@ -35,7 +35,7 @@ class FrozenLake(TabularTask):
     slippery
         Whether a move slips to either side with probability 1/3 each.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
     target, behavior
         Target and behaviour policy: probabilities of left, down, right and up.
     features
@@ -58,7 +58,7 @@ class FrozenLake(TabularTask):
 
     def __init__(
         self,
-        map: str | Sequence[str] = "4x4",  # noqa: A002, what Gymnasium calls it
+        map: str | Sequence[str] = "4x4",  # noqa: A002, Gymnasium's own name for it
         slippery: bool = True,
         discount: float = 0.95,
         target: Policy = TARGET,
@@ -92,5 +92,5 @@ def _checked(rows: Sequence[str]) -> list[str]:
     rows = [str(row) for row in rows]
     letters = "".join(rows)
     if len(letters) < 2 or len({len(row) for row in rows}) != 1 or set(letters) - set("SFHG") or "S" not in letters:
-        raise ValueError(f"map must be rows of equal length of the letters S, F, H, G with an S; got {rows}")
+        raise ValueError(f"map must be rows of equal length of the letters S, F, H, G, with at least one S; got {rows}")
     return rows

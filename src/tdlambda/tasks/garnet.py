@@ -19,15 +19,19 @@ class Garnet(TabularTask):
     Parameters
     ----------
     seed
-        Seed of the MDP, which is the same on every machine.
-    n, actions, branching
-        Number of states, of actions, and of successors of each state-action pair.
+        Seed of the MDP, at least 0; the MDP is the same on every machine.
+    n
+        Number of states, at least 2.
+    actions
+        Number of actions, at least 1.
+    branching
+        Number of successors of each state-action pair, from 1 to n.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
     terminal
-        Number of terminal states (the last ones); 0 for a continuing task.
+        Number of terminal states (the last ones), from 0 to n - 1; 0 for a continuing task.
     features
-        Number of random binary features, about half of them active in each state; one-hot by default.
+        Number of random binary features, at least 2, about half of them active in each state; one-hot by default.
     on_policy
         Whether the behaviour policy is the target policy.
 
@@ -69,7 +73,7 @@ class Garnet(TabularTask):
         return np.array([uniform(self._rng) for _ in range(count)])
 
     def _policy(self, n: int, actions: int) -> Floats:
-        """A random policy in which each action has at least a tenth of 1/actions, so that no ratio is extreme."""
+        """A random policy, uniform in [0.1, 1.1) before normalisation, so that no ratio is extreme."""
         p = 0.1 + self._random(n * actions).reshape(n, actions)
         return p / p.sum(axis=1, keepdims=True)
 

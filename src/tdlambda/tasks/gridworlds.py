@@ -57,7 +57,7 @@ class CliffWalking(Gridworld):
     Parameters
     ----------
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------
@@ -83,7 +83,7 @@ class WindyGridworld(Gridworld):
     Parameters
     ----------
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Bifurcation(Gridworld):
     grid
         Number of the gridworld, 1 to 4.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Bifurcation(Gridworld):
     def __init__(self, grid: int = 1, discount: float = 0.9) -> None:
         rows = _GRIDS[integer(grid, "grid", 1, len(_GRIDS))].split()
         height, width = len(rows), len(rows[0])
-        rows = [*rows, "E" + "#" * (width - 1)]  # where an episode ends
+        rows = [*rows, "E" + "#" * (width - 1)]  # one more row holds the terminal state
 
         def step(row: int, column: int, action: int) -> tuple[int, float]:
             if rows[row][column] == "G":

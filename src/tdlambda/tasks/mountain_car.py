@@ -22,6 +22,13 @@ _FORCE, _GRAVITY = 0.001, 0.0025
 class PumpPolicy:
     """A policy that pushes in the direction of motion, or with probability `epsilon` at random; it reaches the goal.
 
+    Parameters
+    ----------
+    epsilon
+        Probability of a random action, in [0, 1].
+
+    Examples
+    --------
     >>> PumpPolicy(0.3)(np.array([-0.5, 0.01]))
     array([0.1, 0.1, 0.8])
     """
@@ -50,7 +57,7 @@ class PumpPolicy:
     },
 )
 class MountainCar(Task[Floats]):
-    """Noisy MountainCar: a weak car in a valley, with random actions at times; reward -1 per step, 0 for the last.
+    """Noisy MountainCar: a weak car in a valley, with some random actions; reward -1 per step, 0 for the last.
 
     Episodes start at rest anywhere on the slope, and γ = 1. They have no step limit unless one is given; reaching the
     limit truncates the episode. The preset "gymnasium" is Gymnasium's MountainCar-v0. Environment and sampler run the
@@ -59,15 +66,15 @@ class MountainCar(Task[Floats]):
     Parameters
     ----------
     noise
-        Probability that the action is replaced by a uniformly random one.
+        Probability that the action is replaced by a uniformly random one, in [0, 1].
     limit
-        Number of steps after which an episode is truncated, or None.
+        Number of steps after which an episode is truncated, at least 1; None for no limit.
     target_epsilon, behavior_epsilon
-        `epsilon` of the target and the behaviour `PumpPolicy`; equal by default.
+        `epsilon` of the target and the behaviour `PumpPolicy`, in [0, 1]; equal by default.
     start
-        Lower and upper end of the uniform distribution of initial positions.
+        Lower and upper end of the uniform distribution of initial positions, in [-1.2, 0.6].
     arrival
-        Reward of the step that reaches the goal.
+        Reward of the step that reaches the goal, any number.
 
     Examples
     --------
@@ -100,7 +107,10 @@ class MountainCar(Task[Floats]):
         self.target = PumpPolicy(target_epsilon)
         self.behavior = self.target if behavior_epsilon is None else PumpPolicy(behavior_epsilon)
         if self.behavior.epsilon == 0 < self.target.epsilon:
-            raise ValueError("behavior_epsilon is 0: it never takes some actions that the target policy takes")
+            raise ValueError(
+                "behavior_epsilon must be positive if target_epsilon is, or the behaviour policy never takes some "
+                f"actions of the target policy; got {behavior_epsilon} and target_epsilon = {target_epsilon}"
+            )
         self.features = TileCoder([LOW, -MAX_SPEED], [HIGH, MAX_SPEED], tilings=8, tiles=8)
         low, high = np.array([LOW, -MAX_SPEED]), np.array([HIGH, MAX_SPEED])
         self.observation_space = gym.spaces.Box(low, high, dtype=np.float64)
@@ -109,13 +119,27 @@ class MountainCar(Task[Floats]):
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Start an episode at rest, at a random position."""
+        """Start an episode at rest, at a random position.
+
+        Parameters
+        ----------
+        seed
+            Seed of the environment, at least 0; None continues its random numbers.
+        options
+            Ignored.
+        """
         super().reset(seed=seed, options=options)
         self._car, self._steps = np.array([start(*self.start, self.np_random.random()), 0.0]), 0
         return self._car.copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Take one step with this action, or with a random one by the noise."""
+        """Take one step with this action, or with probability `noise` a random one.
+
+        Parameters
+        ----------
+        action
+            0 for left, 1 for no push, 2 for right.
+        """
         if self._car is None:
             raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
         action = integer(action, "action", 0, 2)
@@ -130,7 +154,13 @@ class MountainCar(Task[Floats]):
         return obs.copy(), reward, terminated, truncated, {"discount": 0.0 if terminated else 1.0}
 
     def sampler(self, seed: int = 0) -> "CarSampler":
-        """A compiled stream of transitions under the behaviour policy."""
+        """A compiled stream of transitions under the behaviour policy.
+
+        Parameters
+        ----------
+        seed
+            Seed of the stream, at least 0.
+        """
         return CarSampler(self, seed)
 
     def world(self) -> World:
@@ -147,10 +177,10 @@ class CarSampler:
         self._settings = (car.noise, car.limit or 0, car.target.epsilon, car.behavior.epsilon, *car.start)
         self._arrival = car.arrival
         self._rng = stream(integer(seed, "seed", 0))
-        self._state = np.array([0.0, 0.0, -1.0])  # position, speed, steps so far in this episode (-1: none begun)
+        self._state = np.array([0.0, 0.0, -1.0])  # position, velocity, steps in this episode (-1: no episode)
 
     def take(self, steps: int) -> Transitions:
-        """The next `steps` transitions of the stream."""
+        """Draw the next `steps` transitions of the stream, a number of at least 0."""
         n = integer(steps, "steps", 0)
         obs, next_obs = np.empty((n, 2)), np.empty((n, 2))
         action, rho = np.empty(n, dtype=np.int64), np.empty(n)
@@ -185,12 +215,12 @@ def move(position: float, velocity: float, action: int) -> tuple[float, float]:
 
 
 def _begin(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:
-    """A new episode: see `World`."""
+    """Start a new episode: see `World`."""
     state[0], state[1] = start(numbers[1], numbers[2], uniform(random)), 0.0
 
 
 def _act(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:
-    """One step: see `World`."""
+    """Take one step: see `World`."""
     chance, other = uniform(random), uniform(random)
     state[0], state[1] = move(state[0], state[1], perturbed(action, numbers[0], chance, other))
     over = state[0] >= GOAL

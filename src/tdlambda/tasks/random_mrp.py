@@ -37,18 +37,20 @@ class RandomMRP(TabularTask):
     Parameters
     ----------
     seed
-        Seed of the process; the paper uses 1000.
-    n, branching
-        Number of states, and of successors of each.
+        Seed of the process, from 0 to 2³² - 1; the paper uses 1000.
+    n
+        Number of states, at least 2.
+    branching
+        Number of successors of each state, from 1 to n.
     noise
-        Standard deviation of the noise added to each reward. A finite MDP has finitely many rewards, so the noise is
-        ± `noise` with probability ½ each, in place of the paper's normal noise: mean and variance are the same.
+        Standard deviation ≥ 0 of the noise added to each reward. A finite MDP has finitely many rewards, so the noise
+        is ± `noise` with probability ½ each, in place of the paper's normal noise: mean and variance are the same.
     features
         "one-hot"; "binary", the digits of s + 1; or "normal", `size` standard normal numbers. Rows have norm 1.
     size
-        Number of normal features.
+        Number of normal features, at least 1.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------
@@ -70,7 +72,7 @@ class RandomMRP(TabularTask):
         integer(n, "n", 2), integer(branching, "branching", 1, n), integer(size, "size", 1)
         choice(features, "features", "one-hot", "binary", "normal")
         if not 0 <= noise < np.inf:
-            raise ValueError(f"noise must be a finite standard deviation, 0 or more; got {noise}")
+            raise ValueError(f"noise must be finite and not negative; got {noise}")
         draw = np.random.RandomState(integer(seed, "seed", 0, 2**32 - 1))
         draw.uniform(size=n * n)
         P = np.zeros((n, n))

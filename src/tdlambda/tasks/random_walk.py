@@ -32,11 +32,11 @@ class RandomWalk(TabularTask):
     Parameters
     ----------
     n
-        Number of non-terminal states, odd; the terminal states are 0 and n + 1.
+        Number of non-terminal states, odd and at least 1; the terminal states are 0 and n + 1.
     left_reward, right_reward
-        Rewards on reaching either end.
+        Rewards on reaching either end, any finite numbers.
     target_left, behavior_left
-        Probability of going left under the target and the behaviour policy; equal by default.
+        Probability in [0, 1] of going left under the target and the behaviour policy; equal by default.
     features
         "one-hot"; "inverted", ½ for every state but its own; or "dependent", (n + 1)/2 features, of which neighbours
         share all but one: for n = 5 (1,0,0), (1,1,0), (1,1,1), (0,1,1), (0,0,1), each divided by its norm.

@@ -57,10 +57,10 @@ def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) 
 
     def add(build: _AnyTask) -> _AnyTask:
         if name in TASKS:
-            raise ValueError(f"name: a task {name!r} is registered already")
+            raise ValueError(f"name: a task {name!r} is already registered; choose another name or version")
         build.id = name
         TASKS[name] = TaskEntry(name, build, dict(presets or {}))
-        if f"{NAMESPACE}/{name}" not in gym.registry:  # those of tdlambda already are, before import
+        if f"{NAMESPACE}/{name}" not in gym.registry:  # tdlambda's own tasks are registered before they are imported
             gym.register(f"{NAMESPACE}/{name}", entry_point=partial(make, name))
         return build
 
@@ -68,8 +68,19 @@ def register(name: str, presets: Mapping[str, Mapping[str, Any]] | None = None) 
 
 
 def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # noqa: A002, Gymnasium's own name for it
-    """Build a task, by default with its first preset; `options` override the preset.
+    """Build a task, by default with its first preset.
 
+    Parameters
+    ----------
+    id
+        Versioned id, such as "RingWorld-v0"; `td.tasks.TASKS` has all of them.
+    preset
+        Name of a preset; None for the first one.
+    options
+        Arguments of the task's constructor, which override the preset.
+
+    Examples
+    --------
     >>> import tdlambda as td
     >>> ring = td.make("RingWorld-v0", preset="0.3/0.25")
     >>> ring.target(5), ring.behavior(5)
@@ -80,8 +91,8 @@ def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # no
     name = id.removeprefix(f"{NAMESPACE}/")
     if name not in TASKS:
         near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(TASKS)}"
-        raise ValueError(f"id: no task is called {id!r}; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(TASKS)}"
+        raise ValueError(f"id: unknown task {id!r}; {hint}")
     entry = TASKS[name]
     if preset is not None and preset not in entry.presets:
         known = ", ".join(repr(p) for p in entry.presets) or "none"

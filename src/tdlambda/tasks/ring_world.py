@@ -24,11 +24,11 @@ class RingWorld(TabularTask):
     Parameters
     ----------
     n
-        Number of states, both ends included; odd.
+        Number of states, both ends included; odd and at least 3.
     target_left, behavior_left
-        Probability of going left under the target and the behaviour policy.
+        Probability in [0, 1] of going left under the target and the behaviour policy; equal by default.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------
@@ -49,7 +49,7 @@ class RingWorld(TabularTask):
 
 
 def chain(n: int, left: float, right: float, discount: float) -> FiniteMDP:
-    """States 0 to n-1, actions left and right, both ends terminal with their rewards, start in the middle."""
+    """A chain of states 0 to n-1 with actions left and right, from the middle to two terminal ends with rewards."""
     inner = np.arange(1, n - 1)
     nothing = np.zeros(n - 2)
     to_left = np.column_stack((inner, nothing, inner - 1, np.where(inner == 1, left, 0.0), nothing + 1))

@@ -19,6 +19,15 @@ HEAD = 8
 def table_world(mdp: FiniteMDP, limit: int = 0) -> World:
     """The compiled world of a finite MDP; observations are states.
 
+    Parameters
+    ----------
+    mdp
+        The model.
+    limit
+        Number of steps after which an episode is truncated; 0 for no limit.
+
+    Examples
+    --------
     >>> import tdlambda as td
     >>> table_world(td.make("RingWorld-v0").mdp).env().reset(seed=0)[0]
     5
@@ -40,7 +49,7 @@ def begin(numbers: Floats, state: Floats, random: NDArray[np.uint64]) -> None:
 
 
 def move(numbers: Floats, state: Floats, action: int, random: NDArray[np.uint64]) -> tuple[float, float, bool]:
-    """Draw (s', r) from p(·|s, a)."""
+    """Take one step: draw (s', r) from p(·|s, a)."""
     sums, rows, to = int(numbers[1]), int(numbers[2]), int(numbers[3])
     reward, discount, terminal = int(numbers[4]), int(numbers[5]), int(numbers[6])
     pair = rows + int(state[0]) * int(numbers[0]) + action

@@ -18,7 +18,7 @@ class TwoChoice(TabularTask):
     Parameters
     ----------
     discount
-        Discount γ < 1 of the discounted values.
+        Discount γ in [0, 1] of the discounted values, which exist only for γ < 1.
 
     Examples
     --------

@@ -15,9 +15,9 @@ class TwoState(TabularTask):
     Parameters
     ----------
     end, behavior_end
-        Probability of action 1 under the target and the behaviour policy.
+        Probability in [0, 1] of action 1 under the target and the behaviour policy; equal by default.
     discount
-        Discount γ.
+        Discount γ in [0, 1].
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Environments that compiled code can act in."""
+"""Environments that compiled code can step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BeginWorld = Callable[[Floats, Floats, Any], None]
 MoveWorld = Callable[[Floats, Floats, int, Any], Any]
 
 
-def _itself(x: float, y: float) -> Sequence[float]:
+def _itself(x: Any, y: Any) -> Sequence[float]:
     return x, y
 
 
@@ -45,12 +45,24 @@ class Plane:
     observation: Callable[[float, float], Sequence[float]] = _itself
 
     def points(self, n: int) -> Floats:
-        """The points [point, 2] of a grid with n values along each dimension; the second dimension varies fastest."""
+        """The points of a grid over the plane [point, 2]; the second dimension varies fastest.
+
+        Parameters
+        ----------
+        n
+            Number of points along each dimension, at least 1.
+        """
         axes = [np.linspace(low, high, n) for low, high in zip(self.low, self.high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def observations(self, n: int) -> Floats:
-        """The observation of each of these points."""
+        """The observation of each point of `points(n)`.
+
+        Parameters
+        ----------
+        n
+            Number of points along each dimension, at least 1.
+        """
         return np.array([self.observation(*point) for point in self.points(n)], dtype=np.float64)
 
 
@@ -73,9 +85,9 @@ class World:
     numbers
         Constants of the dynamics.
     size
-        Length of the state.
+        Length of the state, at least 1.
     actions
-        Number of actions.
+        Number of actions, at least 1.
     limit
         Number of steps after which an episode is truncated; 0 for no limit.
     observe
@@ -113,7 +125,7 @@ class World:
     action_names: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Validate what compiled code will rely on."""
+        """Validate the attributes that compiled code relies on."""
         for name in ("begin", "move"):
             if not callable(getattr(self, name)):
                 raise TypeError(f"{name} must be a plain function (def …); got {getattr(self, name)!r}")
@@ -152,7 +164,15 @@ class WorldEnv(gym.Env[Any, Any]):
         self._state, self._random, self._steps = np.zeros(world.size), stream(0), -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a new episode."""
+        """Start a new episode.
+
+        Parameters
+        ----------
+        seed
+            Seed of the environment, at least 0; None continues its random numbers.
+        options
+            Ignored.
+        """
         super().reset(seed=seed, options=options)
         if seed is not None or self._steps < 0:
             self._random = stream(int(self.np_random.integers(2**63)))
@@ -161,7 +181,13 @@ class WorldEnv(gym.Env[Any, Any]):
         return self._seen(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take one step."""
+        """Take one step.
+
+        Parameters
+        ----------
+        action
+            Action, at least 0 and below the number of actions.
+        """
         if self._steps < 0:
             raise RuntimeError("step before reset: the episode has ended or has not begun; call reset() first")
         w, action = self.world, integer(action, "action", 0, self.world.actions - 1)
@@ -184,6 +210,13 @@ class WorldEnv(gym.Env[Any, Any]):
 def states(n: int) -> Any:
     """The space of integer observations from 0 to n - 1.
 
+    Parameters
+    ----------
+    n
+        Number of observations, at least 1.
+
+    Examples
+    --------
     >>> states(3)
     Discrete(3)
     """
