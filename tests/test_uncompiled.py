@@ -26,17 +26,17 @@ def agents() -> None:
     """One update of Sarsa and of an actor-critic, by hand."""
     sarsa = td.Sarsa(td.features.OneHot(3), 2, alpha=0.5, lam=0.5)
     sarsa.update(0, 1, 1.0, 1, 0, 0.5)
-    np.testing.assert_allclose(sarsa.weights, [[0, 0, 0], [0.5, 0, 0]])
+    np.testing.assert_allclose(sarsa.weights, [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]])
     agent = td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), 0.1), td.control.Softmax(2), eta=0.1)
     agent.update(0, 1, 1.0, 1, gamma=1.0)
-    np.testing.assert_allclose(agent.theta, [[-0.05, 0, 0], [0.05, 0, 0]])  # η δ (1 - π(a|x)) for the action taken
+    np.testing.assert_allclose(agent.theta[:, 0], [-0.05, 0.05])  # η δ (1 - π(a|x)) for the action taken
 
 
 def worlds() -> None:
     """Agents of every kind in a world of their own; the lazy schedule gives the weights of the ordinary one."""
     car = td.make("MountainCar-v0", limit=60)
     features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=4, tiles=8)
-    agents = {
+    agents: dict[str, lane.Agent] = {
         "Sarsa": td.Sarsa(features, 3, alpha=0.05, lam=0.9),
         "Q(λ)": td.QLambda(features, 3, alpha=0.05, lam=0.9),
         "actor-critic": td.ActorCritic(td.TrueOnlineTD(features, 0.05, 0.9), td.control.Softmax(3), eta=0.01),

@@ -81,7 +81,7 @@ def cart(path: Path) -> None:
 
 def main() -> None:
     """Draw all."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[2] / "docs" / "figures")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
