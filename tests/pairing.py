@@ -10,5 +10,5 @@ import pytest
 def pairs(first: Iterable[Any], second: Iterable[Any], quick: Callable[[Any, Any], bool]) -> list[Any]:
     """All pairs, for `pytest.mark.parametrize`; those that are not quick are slow, unless nothing is compiled."""
     all_of_second, interpreted = list(second), os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-    marks = lambda a, b: [] if interpreted or quick(a, b) else [pytest.mark.slow]  # noqa: E731
-    return [pytest.param(a, b, marks=marks(a, b)) for a in first for b in all_of_second]
+    every = [(a, b) for a in first for b in all_of_second]
+    return [pytest.param(a, b, marks=[] if interpreted or quick(a, b) else [pytest.mark.slow]) for a, b in every]
