@@ -7,7 +7,7 @@ Times are of the processor, on one core. A step is: choose, move, learn. The loo
 compiled inside, and the `step` of Gymnasium's environment, or of the task where there is none.
 """
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -95,7 +95,9 @@ def by_hand(features: Any, obs: Any, after: Any, times: int) -> tuple[float, flo
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer steps and repetitions")
+    quick = parser.parse_args().quick
     steps, few, times = (20_000, 1_000, 2) if quick else (200_000, 5_000, 5)
     print(f"{'world':16s} {'λ':8s} {'loop µs':>9s} {'engine ns':>10s} {'ratio':>7s}")
     for name, (place, make, own) in PLACES.items():

@@ -6,7 +6,7 @@ Times are of the processor, on one core, for a whole step: act, move the car, le
 `update`, which are compiled inside.
 """
 
-import sys
+import argparse
 import time
 from typing import Any
 
@@ -56,7 +56,9 @@ def engine(agent: td.ActorCritic, steps: int, seed: int) -> float:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer steps and repetitions")
+    quick = parser.parse_args().quick
     steps, few, times = (5_000, 1_000, 2) if quick else (50_000, 4_000, 5)
     some = agents(steps)
     for agent in some.values():  # compile

@@ -7,8 +7,8 @@ Every ratio is of two processor times measured in this run, alternating, the bes
 machine the wall clock would count other programs too.
 """
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -332,12 +332,16 @@ def show_steps(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    if "--steps" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--steps", action="store_true", help="only the step sizes that adapt")
+    given = parser.parse_args()
+    if given.steps:
         show_steps(measure_steps())
         return
     rows = [measure(kind) for kind in KINDS]
     features, sizes, rules, steps = measure_features(), measure_sizes(), measure_rules(), measure_steps()
-    if "--json" in sys.argv:
+    if given.json:
         print(
             json.dumps({"update": rows, "features": features, "sizes": sizes, "rules": rules, "steps": steps}, indent=2)
         )

@@ -24,8 +24,7 @@ import tdlambda as td
 try:
     import swifttd
 except ImportError:
-    sys.exit('needs the authors\' package: pip install "scikit-build-core<0.8" "pyproject-metadata<0.8" pybind11 cmake '
-             "ninja, then pip install --no-build-isolation swifttd")  # fmt: skip
+    swifttd = None
 
 LAM, ALPHA, ETA, EPSILON, THETA, GAMMA = 0.95, 1e-3, 0.1, 0.999, 1e-3, 0.9
 
@@ -64,6 +63,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--json", action="store_true")
     given, steps, found = parser.parse_args(), 5000, {}
+    if swifttd is None:
+        sys.exit('needs the authors\' package: pip install "scikit-build-core<0.8" "pyproject-metadata<0.8" pybind11 '
+                 "cmake ninja, then pip install --no-build-isolation swifttd")  # fmt: skip
     for name, (features, obs) in cases(steps).items():
         some = ways(features, obs, np.random.default_rng(1).normal(size=steps))
         best: dict[str, float] = {}

@@ -5,6 +5,7 @@
 A command's table stands between `<!-- command: name -->` and `<!-- end -->`.
 """
 
+import argparse
 import inspect
 import re
 from pathlib import Path
@@ -54,4 +55,5 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -7,6 +7,7 @@ They stand between `<!-- equations: TrueOnlineTD -->` and `<!-- end -->`. What i
 default settings or, as `rules.moments`, a module of functions that rules call.
 """
 
+import argparse
 import ast
 import inspect
 import re
@@ -106,8 +107,11 @@ def pages() -> dict[Path, str]:
 
 def main() -> None:
     """Renew the pages, or name those that differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a page differs")
+    given = parser.parse_args()
     differ = [page for page, text in pages().items() if page.read_text(encoding="utf-8") != text]
-    if "--check" in sys.argv:
+    if given.check:
         sys.exit("\n".join(f"{page.relative_to(DOCS)} differs: run docs/equations.py" for page in differ) or 0)
     for page in differ:
         page.write_text(pages()[page], encoding="utf-8")

@@ -3,6 +3,7 @@
 python experiments > experiments/README.md
 """
 
+import argparse
 import ast
 import re
 from pathlib import Path
@@ -60,4 +61,6 @@ def index() -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     print(index())

@@ -9,6 +9,7 @@ small cases by hand, and that compare generated schedules with the interpreter o
 them is an error (exit 1). With words, only the mutants whose line has all of them are run.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -77,9 +78,12 @@ def tests_of(place: str) -> list[str]:
 
 def main() -> None:
     """Run the mutants whose line has all the words given."""
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    chosen = [m for m in MUTANTS if all(word in " ".join(m) for word in words)]
-    if "--list" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="WORD", help="run only the mutants whose line has all of these")
+    parser.add_argument("--list", action="store_true", help="print the mutants, and run none")
+    given = parser.parse_args()
+    chosen = [m for m in MUTANTS if all(word in " ".join(m) for word in given.words)]
+    if given.list:
         print("\n".join(f"{place}: {old!r} -> {new!r}" for place, old, new in chosen))
         return
     with tempfile.TemporaryDirectory() as folder:  # the tree may be edited meanwhile

@@ -3,6 +3,7 @@
 python tools/notebooks.py            writes examples/*.ipynb
 """
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -35,5 +36,7 @@ def written(name: str) -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     for name in NAMES:
         (EXAMPLES / f"{name}.ipynb").write_text(written(name), encoding="utf-8")

@@ -6,9 +6,9 @@ WHAT is a page, or a directory of a study's results (or several studies'); OUT g
 default.
 """
 
+import argparse
 import base64
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +113,8 @@ def main(what: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) == 3 else "out/screenshots"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", metavar="WHAT", type=Path, help="a page, or a directory of results")
+    parser.add_argument("out", metavar="OUT", nargs="?", type=Path, default=Path("out/screenshots"))
+    given = parser.parse_args()
+    main(given.what, given.out)

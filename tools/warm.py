@@ -5,6 +5,7 @@
 Without it each worker of the tests would compile them for itself. What is compiled already is only loaded.
 """
 
+import argparse
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -81,6 +82,8 @@ def timed(job: Job) -> tuple[str, float]:
 
 def main() -> None:
     """Compile them all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         for name, seconds in pool.map(timed, JOBS):
             if seconds > 1:

@@ -3,7 +3,7 @@
 python experiments/auto_td/change.py "detect=1" ...
 """
 
-import sys
+import argparse
 
 import numpy as np
 from bank import ALPHAS, LAMBDAS, NAMES, OPTIONS, run
@@ -45,11 +45,14 @@ def fixed(seeds: list[int]) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("variants", nargs="*", default=[""], help="options of the bank, each variant one argument")
+    given = parser.parse_args()
     seeds = list(range(1000, 1006))
     best = fixed(seeds).mean(axis=2).min(axis=(0, 1))
     print("steps after the change", AFTER, "best fixed", best)
     pairs = np.array([(a, z) for a in ALPHAS for z in LAMBDAS])
-    for variant in sys.argv[1:] or [""]:
+    for variant in given.variants:
         chosen = OPTIONS | {k: float(v) for k, v in (pair.split("=") for pair in variant.split())}
         o, found = np.array([chosen[k] for k in NAMES]), []
         for seed in seeds:

@@ -3,7 +3,7 @@
 python experiments/auto_td/lstd.py walk ring4 garnet0
 """
 
-import sys
+import argparse
 
 import numpy as np
 from baselines import fixed, points, tasks
@@ -21,8 +21,11 @@ def final_error(task: td.tasks.Task, lam: float, seed: int, steps: int) -> float
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="+", metavar="TASK")
+    given = parser.parse_args()
     at = points(10**6)
-    for name in sys.argv[1:]:
+    for name in given.tasks:
         task, base = tasks()[name], fixed(name, SEEDS, 10**6)
         for steps in (10**4, 10**5):
             near = (at > 0.9 * steps) & (at <= steps)

@@ -6,7 +6,7 @@ For each task, steps and λ: the error over that of the best of AutoTD's learner
 (A + κ)⁻¹ b, and for (Aᵀ C⁻¹ A + κ σ²/τ²)⁻¹ Aᵀ C⁻¹ b with σ² and τ² of the true values.
 """
 
-import sys
+import argparse
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,13 @@ def systems(task: Any, c: Any, lam: float) -> dict[int, tuple[Any, Any, Any]]:
 
 def main() -> None:
     """Print a line for each task, number of steps and λ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="all by default")
+    given = parser.parse_args()
     np.set_printoptions(linewidth=160, precision=2, suppress=True)
     print("(A + κ)⁻¹ b, κ =", *PLAIN, "| most probable weights, κ =", *PROBABLE)
     for name, task in tasks().items():
-        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        if given.tasks and name not in given.tasks:
             continue
         truth = td.engine.exact_truth(task)
         P, share = task.features.matrix(truth.observations), truth.weights / truth.weights.sum()

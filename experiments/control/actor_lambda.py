@@ -64,7 +64,7 @@ def cell(found: list[tuple[float, bool]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--first", type=int, default=100)
     given = parser.parse_args()

@@ -9,10 +9,11 @@ optimum.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
-import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -53,7 +54,11 @@ def lake(seed: int, steps: int) -> float:
 
 def main() -> None:
     """Print the table, and write it as JSON if asked for."""
-    quick = "--quick" in sys.argv
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two seeds, a tenth of the steps")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to a file")
+    given = parser.parse_args()
+    quick = given.quick
     seeds, found = range(2 if quick else 10), {}
     for name, (id_, make, steps, level) in CASES.items():
         begun, reached = time.perf_counter(), []
@@ -70,9 +75,8 @@ def main() -> None:
     found["FrozenLake-v1 8x8, Q(λ)"] = {"gaps": gaps, "reached": sum(g <= 0.02 for g in gaps)}
     print(f"FrozenLake-v1 8x8, Q(λ): below the optimum by {np.mean(gaps):.4f}, at most {max(gaps):.4f}; "
           f"{sum(g <= 0.02 for g in gaps)} of {len(gaps)} seeds within 0.02 in 1000000 steps")  # fmt: skip
-    if "--json" in sys.argv:
-        with open(sys.argv[sys.argv.index("--json") + 1], "w", encoding="utf-8") as file:
-            json.dump(found, file, indent=1)
+    if given.json is not None:
+        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ Mean length of the last 100 episodes, as a return; γ = 0.99. `levels.py` report
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-import sys
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,9 @@ def agent(features: Any, actions: int, epsilon: float, over: int, lam: float, sh
 
 def main() -> None:
     """Print a row for each task and setting."""
-    seeds = range(100, 104 if "--quick" in sys.argv else 132)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="four seeds")
+    seeds = range(100, 104 if parser.parse_args().quick else 132)
     for name, (world, features, steps, sign, level) in TASKS.items():
         agents = {str(other): agent(features, world.actions, **(CHOSEN | other)) for other in OTHERS}
         found = td.control.run(world, agents, list(seeds), steps, points=1, keep=("episodes",))

@@ -13,7 +13,7 @@ FIGURES = Path(__file__).resolve().parents[2] / "docs" / "results" / "figures"
 
 def options(about: str | None) -> argparse.Namespace:
     """--quick (the default) or --full, --json, --figures, --seeds."""
-    parser = argparse.ArgumentParser(description=about)
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="few seeds, the default")
     size.add_argument("--full", action="store_true", help="as many seeds as the numbers it is compared with")

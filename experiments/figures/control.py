@@ -2,6 +2,7 @@
 
     .venv/bin/python experiments/figures/control.py             a minute
     .venv/bin/python experiments/figures/control.py --out DIR
+    .venv/bin/python experiments/figures/control.py --quick --out DIR        few steps, to see that it runs
 
 The same seeds give the same files.
 """
@@ -17,6 +18,8 @@ import tdlambda as td
 from tdlambda import charts
 from tdlambda.charts.style import finished
 
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "figures"
+
 
 def together(parts: dict[str, Any], across: bool) -> Any:
     """Charts under their names."""
@@ -26,7 +29,7 @@ def together(parts: dict[str, Any], across: bool) -> Any:
     return finished((alt.hconcat if across else alt.vconcat)(*named).resolve_scale(color="independent"))
 
 
-def cliff(path: Path) -> None:
+def cliff(path: Path, steps: int) -> None:
     """Sarsa and Q(λ) beside the cliff: the first stays away from it while it explores, the second walks along it."""
     task = td.make("CliffWalking-v0")
     explores = td.control.EpsilonGreedy(0.1)
@@ -35,15 +38,15 @@ def cliff(path: Path) -> None:
         "Q(λ)": td.QLambda(task.features, 4, 0.1, 0.8, behavior=explores),
     }
     for agent in agents.values():
-        td.train(task, agent, steps=100_000, seed=0)
+        td.train(task, agent, steps=steps, seed=0)
     charts.save(together({f"{name}: the greedy policy": a.plot(task) for name, a in agents.items()}, False), path)
 
 
-def car(path: Path) -> None:
+def car(path: Path, steps: int) -> None:
     """Mountain Car: the greedy action and the cost to go."""
     task = td.make("MountainCar-v0", "gymnasium")
     features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=16, tiles=8, offsets="asymmetric")
-    found = td.control.run(task, [td.Sarsa(features, 3)], seeds=[0], steps=100_000, keep=("agents",))
+    found = td.control.run(task, [td.Sarsa(features, 3)], seeds=[0], steps=steps, keep=("agents",))
     agent = found.agents[0][0]
     x, v = np.linspace(-1.2, 0.5, 50), np.linspace(-0.07, 0.07, 50)
     rows = [{"x": float(a), "y": float(b), "cost": -float(agent.q([a, b]).max())} for a in x for b in v]
@@ -57,7 +60,7 @@ def car(path: Path) -> None:
     charts.save(together({"greedy action": greedy, "cost to go, −max q": cost}, True), path)
 
 
-def cart(path: Path) -> None:
+def cart(path: Path, steps: int) -> None:
     """CartPole: length of episodes over steps, ten seeds of Sarsa(λ) with Fourier and with tile features."""
     box = [-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3]
     agents = {
@@ -65,8 +68,8 @@ def cart(path: Path) -> None:
         "tiles, 8 × 4⁴": td.Sarsa(td.features.TileCoder(*box, 8, 4, offsets="asymmetric"), 2, on_divergence="flag"),
     }
     world = td.tasks.classic.cart_pole(discount=0.99)
-    found = td.control.run(world, agents, seeds=10, steps=100_000, keep=("episodes",))
-    grid, curves = np.linspace(1000, 100_000, 100), []
+    found = td.control.run(world, agents, seeds=10, steps=steps, keep=("episodes",))
+    grid, curves = np.linspace(steps // 100, steps, 100), []
     for name, rows in zip(agents, found.episodes, strict=True):
         # the length of the episode that was under way at each of these steps
         each = np.array([row[np.minimum(np.searchsorted(row[:, 2], grid), len(row) - 1), 1] for row in rows])
@@ -81,13 +84,17 @@ def cart(path: Path) -> None:
 
 def main() -> None:
     """Draw all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[2] / "docs" / "figures")
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
-    cliff(out / "control-cliff.svg")
-    car(out / "control-mountain-car.svg")
-    cart(out / "control-cart-pole.svg")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=DOCS)
+    parser.add_argument("--quick", action="store_true", help="few steps, to see that it runs; needs --out")
+    given = parser.parse_args()
+    if given.quick and given.out == DOCS:
+        parser.error("--quick needs --out: its pictures are not those of the page")
+    given.out.mkdir(parents=True, exist_ok=True)
+    steps = 2_000 if given.quick else 100_000
+    cliff(given.out / "control-cliff.svg", steps)
+    car(given.out / "control-mountain-car.svg", steps)
+    cart(given.out / "control-cart-pole.svg", steps)
 
 
 if __name__ == "__main__":

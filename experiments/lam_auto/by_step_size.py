@@ -38,7 +38,7 @@ def ratio(task: td.tasks.Task, features: td.Encoder, step_size: float, seeds: in
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=100_000)
     given = parser.parse_args()

@@ -20,7 +20,7 @@ TASKS: dict[str, tuple[str, dict[str, Any], Any]] = {
 
 def main() -> None:
     """Print final error / area over those of the best fixed λ at the same α; development seeds."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="+", choices=TASKS)
     for name in parser.parse_args().tasks:
         task_id, options, learner = TASKS[name]

@@ -482,7 +482,7 @@ def fixed(name, seed, steps):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", default=["ring.4", "ring.2", "lake", "walk"])
     parser.add_argument("--variants", nargs="+", default=["proto", "gn"])
     parser.add_argument("--seeds", nargs=2, type=int, default=[1000, 4])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 
 EXTRAS = {
@@ -39,12 +38,3 @@ def need(what: str, *names: str) -> None:
     if absent := missing(*names):
         command = f'pip install "tdlambda[{",".join(dict.fromkeys(absent.values()))}]"'
         raise MissingExtraError(f"{what} need {' and '.join(absent)}: {command}", name=next(iter(absent)))
-
-
-def bar_wanted(progress: bool | None, long: bool = True) -> bool:
-    """Whether to show a progress bar; by default for `long` work, in a terminal, if Rich is installed."""
-    if progress is None:
-        return long and sys.stderr.isatty() and not missing("rich")
-    if progress:
-        need("progress bars", "rich")
-    return progress

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda import progress as bars
 
 
 class Corridor(gym.Env[int, Any]):
@@ -207,17 +208,19 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
         def isatty(self) -> bool:
             return self.terminal
 
-    for terminal, progress, shown in (
-        (True, None, True),
-        (False, None, False),
-        (True, False, False),
-        (False, True, True),
+    for terminal, progress, long, shown in (
+        (True, None, 0.0, True),
+        (True, None, 1000.0, False),  # the work is not long
+        (False, None, 0.0, False),
+        (True, False, 0.0, False),
+        (False, True, 1000.0, True),
     ):
+        monkeypatch.setattr(bars, "LONG", long)
         stream = Terminal()
         stream.terminal = terminal
         monkeypatch.setattr(sys, "stderr", stream)
         td.train(Corridor(), agent(), steps=300, seed=0, progress=progress)
-        assert bool(stream.getvalue()) == shown, (terminal, progress)
+        assert bool(stream.getvalue()) == shown, (terminal, progress, long)
         if shown:
-            assert "300/300" in stream.getvalue()
+            assert "300/300 steps" in stream.getvalue()
             assert "episodes" in stream.getvalue()

@@ -106,6 +106,7 @@ def all_that_is_right() -> None:
     td.check_algorithm(RhoTwice, skip=["rho"])
     for rule in (td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Counting(5.0), td.rules.ValueErrorGreedy(stretch=30)):
         td.check_rule(rule)
+    td.check_rule(td.rules.ValueErrorGreedy(), td.TD)  # a trace that falls below 1e-8 on the way
 
 
 def test_others_pass_too() -> None:

@@ -15,6 +15,7 @@ from tdlambda.core import declare
 from tdlambda.core.equations import parse
 from tdlambda.core.linear import Linear
 from tdlambda.core.model import Model
+from tdlambda.core.records import named
 from tdlambda.core.runtime import DIVERGED, OK
 from tdlambda.core.schedules import lazy, lazy_arrays, one
 from tdlambda.core.source import load
@@ -118,7 +119,7 @@ def enter(state, rows, own, live, x, xv, y, yv, z, zv, reward, gamma, rho, lam, 
 
 
 def learner(model: Model, **numbers: float) -> tuple[Any, Any]:
-    state = np.zeros(1, one.state_type(model))
+    state = np.zeros(1, named(one.state_type(model)))
     for name, value in (NUMBERS | numbers).items():
         if name in state.dtype.names:
             state[name] = value

@@ -14,6 +14,7 @@ from tdlambda.arrays import Floats, Ints, choice, integer, not_negative, number,
 from tdlambda.control import actor
 from tdlambda.control.modules import ActorForm, actor_module, machine_code
 from tdlambda.control.policy import Policy
+from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE, DIVERGED, OK
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
@@ -69,7 +70,7 @@ class Actor:
         else:
             given["eta"] = positive(eta, "eta")
         kinds = MOVING | FIXED | dict.fromkeys(policy.numbers(), "f8")
-        self.record: NDArray[Any] = np.zeros(1, dtype=list(kinds.items()))
+        self.record: NDArray[Any] = np.zeros(1, named(list(kinds.items())))
         for name, value in (given | policy.numbers()).items():
             self.record[name] = value
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tdlambda.arrays import Floats, Ints
+from tdlambda.core.records import named
 from tdlambda.core.runtime import OK, dot
 from tdlambda.randomness import uniform
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
         """V(x)."""
 
 
-ACCOUNT = np.dtype([
+ACCOUNT = named([
     ("length", "i8"), ("limit", "i8"), ("point", "i8"), ("ended", "i8"), ("counted", "i8"), ("refused", "i8"),
     ("action", "i8"),
     ("lam", "f8"), ("actor_lam", "f8"), ("gained", "f8"), ("gain", "f8"), ("sum", "f8"), ("last", "f8"),

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
-from tdlambda.extras import bar_wanted
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.learning import _held, _make
+from tdlambda.learners.learning import SHOW_EVERY, _held, _make
+from tdlambda.progress import Bar
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-_SHOW_EVERY = 256
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
 """Options of a vector environment that its single environments do not have."""
 GAMMA = 0.99
@@ -60,7 +54,7 @@ def train(
     gamma
         Discount γ in [0, 1]. None uses `info["discount"]` of each step, or 0.99 if the environment does not report one.
     progress
-        Show a progress bar; None shows it if standard error is a terminal.
+        Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
     curve
         A curve to continue. It also keeps the episodes that were finished before an error.
     episodes
@@ -96,8 +90,7 @@ def train(
             job.evaluate_every = integer(evaluate_every, "evaluate_every", 1)
             job.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
             job.other = _another(env, world)
-        with _bar(job, progress) as bar:
-            job.bar = bar
+        with job.shown(progress) as job.bar:
             if vector:
                 from tdlambda.control.vectors import run_vector
 
@@ -132,13 +125,18 @@ class _Job:
     evaluate_every: int = sys.maxsize
     evaluation_episodes: int = 0
     other: Any = None
-    bar: Progress | None = None
+    bar: Bar | None = None
 
     def __post_init__(self) -> None:
         # Gymnasium seeds the environment with the same seed. Without `spawn`, the actions and the environment would
         # draw the same random numbers.
         self.rng, self.rng_other = map(np.random.default_rng, np.random.SeedSequence(self.seed).spawn(2))
         self.first_step, self.first_episode, self.evaluated = self.curve.steps, len(self.curve), 0
+
+    def shown(self, progress: bool | None) -> Bar:
+        """A progress bar of its steps, or of its episodes if only these are limited."""
+        by_steps = self.steps < sys.maxsize
+        return Bar(self.steps if by_steps else self.episodes, progress, "steps" if by_steps else "episodes")
 
     @property
     def done(self) -> bool:
@@ -160,9 +158,9 @@ class _Job:
     def count(self) -> None:
         """Update the progress bar after a step, and evaluate if it is due."""
         made = self.curve.steps - self.first_step
-        if self.bar is not None and (made % _SHOW_EVERY == 0 or self.done):
+        if self.bar is not None and (made % SHOW_EVERY == 0 or self.done):
             done = made if self.steps < sys.maxsize else len(self.curve) - self.first_episode
-            self.bar.update(self.bar.task_ids[0], completed=done, episodes=len(self.curve), mean=self.curve.mean())
+            self.bar.update(done, lambda: f"{len(self.curve)} episodes, return {self.curve.mean():.4g}")
         if made // self.evaluate_every > self.evaluated:
             self.evaluated = made // self.evaluate_every
             hand = self.agent.for_space(self.other.action_space)
@@ -229,24 +227,3 @@ def _another(env: Any, world: Any) -> Any:
             f"evaluate_every needs a second environment, which cannot be made from {world}; use gym.make_vec"
         )
     return copy.deepcopy(world.envs[0])
-
-
-@contextmanager
-def _bar(job: _Job, show: bool | None) -> Iterator[Progress | None]:
-    """Show steps, speed, episodes and their mean return, if a progress bar is wanted."""
-    if not bar_wanted(show):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from tdlambda.learners.progress import Speed
-
-    text = TextColumn("{task.fields[episodes]} episodes, return {task.fields[mean]:.4g}")
-    total = job.steps if job.steps < sys.maxsize else job.episodes
-    with Progress(
-        BarColumn(), MofNCompleteColumn(), Speed(), text, TimeRemainingColumn(),
-        console=Console(stderr=True, force_terminal=True), transient=True,
-    ) as bar:  # fmt: skip
-        bar.add_task("train", total=total, episodes=0, mean=float("nan"))
-        yield bar

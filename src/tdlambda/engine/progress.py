@@ -6,19 +6,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from tdlambda.extras import bar_wanted
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+from tdlambda.progress import Bar
 
 
 class Progress:
     """A progress bar with lane-steps, speed, time left and diverged lanes; any thread may update it."""
 
     def __init__(self, total: int, show: bool | None) -> None:
-        self._bar = _bar(total) if bar_wanted(show) else None
+        self._bar = Bar(total, show, "lane-steps")
         self._lock = threading.Lock()
         self._steps = self.diverged = 0
 
@@ -30,35 +27,16 @@ class Progress:
 
     def refresh(self) -> None:
         """Redraw the bar."""
-        if self._bar is not None:
-            (task,) = self._bar.tasks
-            said = f"{task.speed:,.0f} lane-steps/s" if task.speed else "…"
-            said += f", {self.diverged} diverged" if self.diverged else ""
-            self._bar.update(task.id, completed=self._steps, said=said)
-            self._bar.refresh()
+        self._bar.update(self._steps, lambda: f"{self.diverged} diverged" if self.diverged else "")
 
     def __enter__(self) -> Self:
         """Show the bar."""
-        if self._bar is not None:
-            self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Remove the bar."""
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _bar(total: int) -> Bar:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        BarColumn(), TextColumn("{task.percentage:>3.0f}% {task.fields[said]}"), TimeRemainingColumn(),
-        console=Console(stderr=True, force_terminal=True), transient=True, auto_refresh=False,
-    )  # fmt: skip
-    bar.add_task("", total=total, said="…")
-    return bar
+        self._bar.__exit__(kind, error, at)
 
 
 @contextmanager

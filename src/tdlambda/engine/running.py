@@ -88,7 +88,8 @@ def run(
     width
         Largest number of lanes in a block, at least 1.
     progress
-        Show a progress bar; by default if standard error is a terminal. Or a bar shared by several runs.
+        Whether to show a progress bar; None shows one in a terminal for runs that take more than a second. Or a bar
+        shared by several runs.
     on_seed
         Called with the result of each seed when it is finished.
     hold

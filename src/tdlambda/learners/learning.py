@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer, real
-from tdlambda.extras import bar_wanted
 from tdlambda.interruption import Interrupted
+from tdlambda.progress import Bar
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
 
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
-_SHOW_EVERY = 256
-_LONG = 100_000
-"""Number of steps from which a bar is shown by default, in a terminal."""
+SHOW_EVERY = 16
+"""Steps between two updates of a progress bar."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +86,7 @@ def learn(
     gamma
         Discount γ in [0, 1]; None uses `info["discount"]`, which the environment reports at each step.
     progress
-        Whether to show a progress bar; None shows one for long runs in a terminal.
+        Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
 
     Examples
     --------
@@ -110,8 +105,8 @@ def learn(
     tally = _Tally()
     try:
         actor = _Actor(world, policy, behavior, seed)
-        with _bar(steps) if bar_wanted(progress, steps >= _LONG) else nullcontext() as show:
-            _run(world, actor, learner, steps, seed, gamma, tally, show)
+        with Bar(steps, progress, "steps") as bar:
+            _run(world, actor, learner, steps, seed, gamma, tally, bar)
     except KeyboardInterrupt as error:
         found = tally.run(learner)
         raise Interrupted(f"learned from {found.steps} of {steps} steps", found) from error
@@ -123,7 +118,7 @@ def learn(
 
 def _run(
     env: gym.Env[Any, Any], actor: _Actor, learner: Any, steps: int, seed: int | None, gamma: float | None,
-    tally: _Tally, show: Progress | None,
+    tally: _Tally, bar: Bar,
 ) -> None:  # fmt: skip
     learner.reset()  # an unfinished episode of the learner does not continue in this environment
     obs = _held(env.reset(seed=seed)[0])
@@ -139,8 +134,8 @@ def _run(
         ended = bool(terminated or truncated)
         tally.add(float(reward), ended)
         obs = _held(env.reset()[0]) if ended and step < steps else next_obs
-        if show is not None and (step % _SHOW_EVERY == 0 or step == steps):
-            show.update(show.task_ids[0], completed=step)
+        if step % SHOW_EVERY == 0 or step == steps:
+            bar.update(step)
 
 
 class _Actor:
@@ -228,12 +223,6 @@ class _Tally:
         mean = self.total / self.steps if self.steps else float("nan")
         returns, lengths = np.array(self.returns, dtype=np.float64), np.array(self.lengths, dtype=np.int64)
         return LearningRun(self.steps, len(returns), returns, lengths, mean, learner)
-
-
-def _bar(steps: int) -> Progress:
-    from tdlambda.learners.progress import bar  # Rich is slow to import
-
-    return bar(steps)
 
 
 def _make(name: str) -> gym.Env[Any, Any]:

@@ -17,12 +17,12 @@ from tdlambda.auto.dense import MANY
 from tdlambda.features import Columns, Encoder
 from tdlambda.features.columns import Name, default
 from tdlambda.learners.base import Array, Learner
+from tdlambda.progress import Bar
 from tdlambda.streams.asking import Asker, Factory, made, makers, named
 from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following, Groups
 from tdlambda.streams.front import Alarm, Front
-from tdlambda.streams.progress import shown
 from tdlambda.streams.reading import batches, length
 
 CHUNK = 10_000
@@ -157,7 +157,7 @@ class Horde:
         save
             File to save to after every chunk.
         progress
-            Show a progress bar on standard error. None shows it in a terminal for more than 100,000 rows.
+            Whether to show a progress bar; None shows one in a terminal for data that take more than a second.
         """
         for _ in self._reading(data, chunk, skip, progress):
             if save is not None:
@@ -255,7 +255,7 @@ class Horde:
         if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
             raise TypeError("data: a dict must contain columns; for one row, use update(row)")
         read, groups = 0, Groups(self._following.by)
-        with shown(length(data), progress) as bar:
+        with Bar(length(data), progress, "rows") as bar:
             for batch in joined(batches(data, chunk, self.rows - skip), 0 if self._work else skip + LOOKED_AT):
                 read += len(batch)
                 batch = batch.part(max(0, len(batch) - max(0, read - skip)), len(batch))
@@ -267,7 +267,7 @@ class Horde:
                     self._ready = self._begin(batch)
                 for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
                     self._take(part, record, schema)
-                    bar(read)
+                    bar.update(read)
                     yield self.rows
 
     def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:

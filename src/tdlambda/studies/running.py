@@ -104,7 +104,7 @@ def run_study(
     dask
         Address of a Dask scheduler to run the units on, instead of this machine.
     progress
-        Show a progress bar; by default if standard error is a terminal.
+        Whether to show a progress bar; None shows one in a terminal for studies that take more than a second.
     announce
         Called with the plan and its time estimate before the run starts.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.core.model import Model
+from tdlambda.core.records import named
 from tdlambda.core.schedules import one
 from tdlambda.core.schedules.lazy import ROOM, Lazy
 
@@ -31,7 +32,7 @@ def state_type(model: Model) -> Any:
 def opened(model: Model, state: Any, rows: Floats) -> tuple[Any, Floats, Ints]:
     """State, rows and lists of live features for the lazy schedule, from the state and rows of `one`."""
     plan, width = _plan(model), rows.shape[1]
-    new = np.zeros(1, dtype=state_type(model))
+    new = np.zeros(1, named(state_type(model)))
     for name in state.dtype.names:
         new[name] = state[name]
     more = 0 if plan.few else -rows.shape[0] % 4  # pad to whole vectors

@@ -1,0 +1,37 @@
+"""Every script explains itself with `--help`, and does nothing else then."""
+
+import ast
+import os
+import runpy
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = [ROOT / name for name in ("tools", "experiments", "benchmarks", "docs")]
+FILES = [file for folder in FOLDERS for file in sorted(folder.rglob("*.py"))]
+SCRIPTS = [str(file.relative_to(ROOT)) for file in FILES if '__name__ == "__main__"' in file.read_text("utf-8")]
+BY_TYPER = "benchmarks/engine.py"
+"""Its help is that of `tdlambda bench`."""
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help(script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = ROOT / script
+    monkeypatch.setattr(sys, "argv", [script, "--help"])
+    monkeypatch.syspath_prepend(str(file.parent))
+    # In this process, since a new one would spend most of its time on importing Numba.
+    with mock.patch.dict(os.environ), pytest.raises(SystemExit) as end:
+        runpy.run_path(str(file), run_name="__main__")
+    for name, module in list(sys.modules.items()):  # folders have modules of the same name
+        if any(folder in Path(getattr(module, "__file__", None) or "/").parents for folder in FOLDERS):
+            del sys.modules[name]
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    about = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    if script != BY_TYPER:
+        usage, _, rest = said.partition("\n\n")
+        assert usage.startswith("usage: ")
+        assert rest.split()[:5] == about.split()[:5]
