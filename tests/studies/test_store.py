@@ -373,7 +373,7 @@ def test_damage_is_reported_left_out_set_aside_and_made_good(
     path = Store(tmp_path, STUDY).path("fixed", 1)
     bad = KINDS[kind](unit, tmp_path)
     path.write_bytes(bad)
-    with pytest.warns(UserWarning, match=f"left out: {path}") as told:
+    with pytest.warns(UserWarning, match=f"skipped: {path}") as told:
         partial = td.studies.load_results(tmp_path)
     assert told[0].filename == __file__
     whole = td.studies.load_results(finished)
@@ -408,7 +408,7 @@ def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
         patched.setattr(Path, "read_bytes", some)
         with pytest.raises(UnreadableError, match=f"{good} cannot be read now, and is left as it is: .+"):
             td.studies.run_study(STUDY, tmp_path)
-        with pytest.warns(UserWarning, match="left out"), pytest.raises(UnreadableError):
+        with pytest.warns(UserWarning, match="skipped"), pytest.raises(UnreadableError):
             td.studies.load_results(tmp_path)
         watcher = Watcher(tmp_path)
         state = watcher.look()

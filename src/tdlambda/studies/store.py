@@ -2,11 +2,11 @@
 
     DIR/manifest.json                              the study, versions, machine, time; which units belong to it
     DIR/units/METHOD-KEY/000017.parquet            a row for each cell of the grid, on seed 17
-    DIR/sessions/…json                             who worked on it when, and what was finished
+    DIR/sessions/…json                             host, time, program and progress of each session
     DIR/set-aside/…                                files that were found damaged
 
-KEY is a hash of all that the numbers depend on, so results of different parameters or programs never meet. A unit
-carries a sum of all its bytes between its pages and its footer, where readers of Parquet do not look.
+KEY is a hash of all that the numbers depend on, which keeps results of other parameters or programs apart. A unit
+carries a checksum of all its bytes between its pages and its footer, where readers of Parquet do not look.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tdlambda.extras import need
 from tdlambda.studies.manifest import NAME, content_sum, read_manifest
 from tdlambda.studies.study import FORMAT, Study
 
-if TYPE_CHECKING:  # they take a while to import, and who only learns needs neither
+if TYPE_CHECKING:  # slow to import, and not needed for learning alone
     import polars as pl
     import pyarrow as pa
 
@@ -47,15 +47,15 @@ _COLUMNS = {
     "seed": "int64", "diverged_at": "int64", "tail": "double", "area": "double", "final": "double",
     "curve": "list<element: float>", "lambdas": "list<element: float>",
 }  # fmt: skip
-"""Of every unit, beside the grid's."""
+"""Columns of every unit besides those of the grid, with their types."""
 _MOTION = "motion"
-"""Of units that were followed: λ of each cell on the way, [moment · observation], in 255ths."""
+"""Column of followed units: λ of each cell over time, [moment · observation], in 255ths."""
 _POLICY = "policy"
-"""Of units of control: the greedy action at each observation. Those of earlier programs have none."""
+"""Column of control units: the greedy action at each observation; units of earlier versions have none."""
 _UNFINISHED = ".unfinished"
 _SURELY_DEAD = 86_400.0
-"""Seconds after which nobody is still writing a file. Process numbers do not tell: those of another container or
-machine, which may even have our host name, mean nothing here."""
+"""Seconds after which a temporary file is abandoned. Process ids cannot tell: those of another container or machine,
+which may even have our host name, are unknown here."""
 
 
 class DamagedError(Exception):
@@ -74,11 +74,11 @@ class Store:
         self.keys = {method: study.key(method) for method in study.methods} if keys is None else dict(keys)
 
     def path(self, method: str, seed: int) -> Path:
-        """Return the path of a unit."""
+        """Path of a unit."""
         return self.directory / "units" / f"{method}-{self.keys[method]}" / f"{seed:06d}.parquet"
 
     def missing(self) -> tuple[dict[str, list[int]], list[Path]]:
-        """Return the missing seeds of each method, and the damaged files, which are set aside."""
+        """The missing seeds of each method, and the damaged files, which are set aside."""
         self._tidy()
         damaged: list[Path] = []
         wanted: dict[str, list[int]] = {}
@@ -101,14 +101,14 @@ class Store:
         place = self.directory / "set-aside"
         place.mkdir(parents=True, exist_ok=True)
         new = place / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}"
-        with suppress(FileNotFoundError):  # another process has been faster
+        with suppress(FileNotFoundError):  # another process has moved it
             path.replace(new)
         return new
 
     def _tidy(self) -> None:
         """Remove old temporary files of processes that were killed while writing."""
         for path in self.directory.rglob(f"{_UNFINISHED}-*"):
-            with suppress(OSError):  # another process has been faster, or it is not ours to remove
+            with suppress(OSError):  # another process has removed it, or we may not
                 if time.time() - path.stat().st_mtime > _SURELY_DEAD:
                     path.unlink()
 
@@ -132,7 +132,7 @@ class Store:
 
 
 def unit_bytes(study: Study, method: str, result: Result | ControlResult) -> bytes:
-    """Return one seed's results as the bytes of a Parquet file, one row per cell."""
+    """One seed's results as the bytes of a Parquet file, one row per cell."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,7 +172,7 @@ def read_unit(path: Path, key: str, seed: int, cells: Sequence[Mapping[str, Any]
         table, about = _checked(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise
-    except (OSError, MemoryError) as error:  # too many open files, no rights, no memory: the file may be a good one
+    except (OSError, MemoryError) as error:  # too many open files, no rights, no memory: the file may be intact
         why = error if isinstance(error, OSError) else "there is not enough memory"
         raise UnreadableError(f"{path} cannot be read now, and is left as it is: {why}") from error
     except ValueError as error:
@@ -204,20 +204,21 @@ def _checked(content: bytes) -> tuple[pa.Table, Any]:
 
     footer = _footer(content)
     begin = footer - len(_SUM) - hashlib.sha256().digest_size
-    whole = hashlib.sha256(content[: max(begin, 0)] + content[max(footer, 0) :]).digest()
-    if begin < 0 or content[begin:footer] != _SUM + whole:
-        raise ValueError("its bytes do not add up to their sum")
+    whole = hashlib.sha256(memoryview(content)[: max(begin, 0)])
+    whole.update(memoryview(content)[max(footer, 0) :])
+    if begin < 0 or content[begin:footer] != _SUM + whole.digest():
+        raise ValueError("its checksum does not match its bytes")
     try:
         table = read_table(content)
         return table, json.loads(table.schema.metadata[_ABOUT])
     except MemoryError:
         raise
-    except (OSError, pa.ArrowException, KeyError, TypeError) as error:  # PyArrow's OSError is of these bytes
+    except (OSError, pa.ArrowException, KeyError, TypeError) as error:  # PyArrow raises OSError for bad bytes
         raise ValueError(error) from error
 
 
 def _footer(content: bytes) -> int:
-    """Where the footer of a Parquet file begins, by what its end says."""
+    """Where the footer of a Parquet file begins, by the length in its last 8 bytes."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
@@ -290,7 +291,7 @@ def load_study(directory: str | Path) -> Study:
 
 
 def study_and_keys(directory: str | Path) -> tuple[Study, dict[str, str]]:
-    """Return the study of a directory, and the key of each method."""
+    """The study of a directory, and the key of each method."""
     found = read_manifest(directory)
     return found.study, found.keys
 
@@ -332,7 +333,7 @@ class Session:
 
 
 def provenance() -> dict[str, Any]:
-    """Return the versions, the host and the processor."""
+    """Versions of packages, and the machine."""
     packages = ("numpy", "numba", "scipy", "pyarrow", "polars")
     own = {"python": platform.python_version(), "tdlambda": tdlambda.__version__}
     return {
@@ -355,7 +356,7 @@ def _units(store: Store, method: str) -> Iterator[pa.Table]:
         except FileNotFoundError:  # a copy under another name, or set aside at this moment
             continue
         except DamagedError as error:
-            warnings.warn(f"left out: {error}; tdlambda run redoes it", stacklevel=3)
+            warnings.warn(f"skipped: {error}; `tdlambda run` recomputes it", stacklevel=3)
 
 
 def _as_bytes(motion: list[Any]) -> pa.Array:
@@ -373,14 +374,14 @@ def _by_state(lam: Floats) -> Floats:
 def _rows(table: Any) -> pa.Array:
     import pyarrow as pa
 
-    with np.errstate(over="ignore"):  # an error beyond float32 is as good as infinite
+    with np.errstate(over="ignore"):  # errors beyond float32 are stored as infinite
         flat = pa.array(np.ascontiguousarray(table, dtype=np.float32).ravel())
     return pa.ListArray.from_arrays(table.shape[1] * np.arange(len(table) + 1, dtype=np.int32), flat)
 
 
 @cache
 def _source_hash() -> str:
-    """Of the package's own code: tells two builds of one version apart."""
+    """Hash of the package's own code, which tells builds of one version apart."""
     found = hashlib.sha256()
     for file in sorted(Path(tdlambda.__file__).parent.rglob("*.py")):
         found.update(file.read_bytes())
