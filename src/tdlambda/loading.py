@@ -41,7 +41,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
         try:
             header, arrays = storage.contents(file)
             found = _reader(header)(header, arrays)
-        # A forged file can make a parser or a constructor raise any exception.
+        # A forged file can make a parser or a constructor fail in any way; none of them is the caller's to know.
         except Exception as error:
             raise ValueError(f"{path} cannot be loaded: {error}") from error
     if kind is not None and not isinstance(found, kind):
@@ -50,7 +50,7 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
 
 
 def _reader(header: dict[str, Any]) -> Any:
-    """The function that reads a file with this header; its module is imported on demand."""
+    """Return the function that reads a file with this header; its module is imported on demand."""
     if "learner" in header:
         return storage.read
     if "horde" in header:

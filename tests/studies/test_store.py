@@ -23,7 +23,8 @@ from small_studies import leftovers, published_values, small, units
 import tdlambda as td
 from tdlambda.studies import load_study
 from tdlambda.studies.running import run_unit
-from tdlambda.studies.store import DamagedError, Store, UnreadableError, read_unit, write_whole
+from tdlambda.studies.store import Store, write_whole
+from tdlambda.studies.units import DamagedError, UnreadableError, read_unit
 from tdlambda.studies.watching import Watcher
 
 STUDY = small()
@@ -373,7 +374,7 @@ def test_damage_is_reported_left_out_set_aside_and_made_good(
     path = Store(tmp_path, STUDY).path("fixed", 1)
     bad = KINDS[kind](unit, tmp_path)
     path.write_bytes(bad)
-    with pytest.warns(UserWarning, match=f"skipped: {path}") as told:
+    with pytest.warns(UserWarning, match=f"left out: {path}") as told:
         partial = td.studies.load_results(tmp_path)
     assert told[0].filename == __file__
     whole = td.studies.load_results(finished)
@@ -406,9 +407,9 @@ def test_a_file_that_cannot_be_read_now_is_not_a_damaged_one(
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", some)
-        with pytest.raises(UnreadableError, match=f"{good} cannot be read now, and is left as it is: .+"):
+        with pytest.raises(UnreadableError, match=f"{good} cannot be read now and is left unchanged: .+"):
             td.studies.run_study(STUDY, tmp_path)
-        with pytest.warns(UserWarning, match="skipped"), pytest.raises(UnreadableError):
+        with pytest.warns(UserWarning, match="left out"), pytest.raises(UnreadableError):
             td.studies.load_results(tmp_path)
         watcher = Watcher(tmp_path)
         state = watcher.look()
