@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, Any, int, float]] = {
 
 
 def lake(seed: int, steps: int) -> float:
-    """How far the learnt policy's exact value is from the optimum, γ = 0.99."""
+    """How far the learned policy's exact value is from the optimum, γ = 0.99."""
     env = gym.make("FrozenLake-v1", map_name="8x8")
     mdp = td.FiniteMDP.from_table(env, discount=0.99)
     agent = td.QLambda(td.features.OneHot(64), 4)

@@ -441,7 +441,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
 
 
 def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
-    """The step sizes of useful and of useless features as they are learnt."""
+    """The step sizes of useful and of useless features as they are learned."""
     walk, seeds, useless = td.make("RandomWalk-v0"), scale.seeds(10), 20
     at, states = scale.until(100_000, 100, 25), walk.mdp.n_states
     rules = {"TIDBD": td.steps.TIDBD(0.01), "Autostep": td.steps.Autostep(0.01), "Swift": td.steps.Swift(0.01)}
@@ -468,7 +468,7 @@ def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
 
 
 def differential_td(scale: Scale) -> tuple[Any, str]:
-    """The average reward as it is learnt, on- and off-policy; and what centring does to discounted values."""
+    """The average reward as it is learned, on- and off-policy; and what centring does to discounted values."""
     seeds, at = scale.seeds(20), scale.until(100_000, 100, 25)
     shown = picks(at, 1000, 10_000, at[-1])
 
@@ -754,7 +754,7 @@ VARIANCES = (("0.35/0.35", "target"), ("0.4/0.35", "target"), ("0.4/0.35", "corr
 
 
 def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
-    """The variance of the return, exact against learnt, state by state."""
+    """The variance of the return, exact against learned, state by state."""
     steps, seeds = int(scale.until(500_000)[-1]), scale.seeds(20)
     fig, panels = figure(2)
     columns: list[tuple[str, list[str]]] = []
@@ -771,11 +771,11 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
         m, e = mean(np.array(runs))
         where = "on-policy" if ring.on_policy else f'off-policy, of="{of}"'
         columns += [(f"{where}: exact", [f"{x:.4f}" for x in exact])]
-        columns += [("learnt", [f"{x:.4f} ± {y:.4f}" for x, y in zip(m, e, strict=True)])]
+        columns += [("learned", [f"{x:.4f} ± {y:.4f}" for x, y in zip(m, e, strict=True)])]
         if not ring.on_policy:
             ax = panels[0] if of == "target" else panels[1]
             ax.line(states, exact, "exact", colour=TRUTH, dash=":", dots=True)
-            ax.line(states, m, "learnt", low=m - e, high=m + e, colour=1, dash="none", dots=True)
+            ax.line(states, m, "learned", low=m - e, high=m + e, colour=1, dash="none", dots=True)
             ax.set(xlabel="state", title=f'of="{of}"')
     panels[0].set(ylabel="variance of the return")
     body = [(s, *(values[i] for _, values in columns)) for i, s in enumerate(states)]
@@ -977,7 +977,7 @@ def late_error(preset: str, alpha: float, rule: Any, seed: int, steps: int) -> f
 
 
 def meta_published(scale: Scale) -> tuple[Any, str]:
-    """The preset beside the thesis' META column, κ chosen on seeds of its own; and what its variance is learnt from."""
+    """The preset beside the thesis' META column, κ chosen on other seeds; and what its variance is learned from."""
     seeds, reporting = scale.seeds(8), range(101, 103 if scale.quick else 221)
     steps = 2000 if scale.quick else 10**6
     alphas, kappas = scale.points(1e-5, 1e-4, 1e-3, 1e-2, 5e-2), scale.points(1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)

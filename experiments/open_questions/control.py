@@ -100,7 +100,7 @@ class Method:
 
 
 def actor(of: Task, critic: td.Learner, eta: float, lam: Any = "fixed") -> td.ActorCritic:
-    """An actor with a trace on this critic; its λ is the critic's, or 0.9 where that one is learnt."""
+    """An actor with a trace on this critic; its λ is the critic's, or 0.9 where that one is learned."""
     return td.ActorCritic(critic, td.control.Softmax(of.world.actions), eta / of.unit, lam, weighting="plain")
 
 

@@ -25,7 +25,7 @@ OBJECTIVES = {
     "exact_horizon": "1/α updates of each state ahead, exact",
     "exact_end": "as many updates ahead as the run has, exact",
     "settled": "variance at V = v",
-    "target_at_end": "target error J at the end, of V as learnt",
+    "target_at_end": "target error J at the end, of V as learned",
 }
 OUTCOMES = {"half": "steps to ½", "tenth": "steps to 10 %", "area": "area", "final": "final error"}
 LABELS = {

@@ -1,4 +1,4 @@
-"""The work of question 1: directions of each form of the meta-gradient, and runs with λ learnt or computed."""
+"""The work of question 1: directions of each form of the meta-gradient, and runs with λ learned or computed."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def rule(case: Case, form: str, value: float) -> Any:
 
 
 def computed(case: str, sizes: tuple[float, ...], steps: int, seeds: int) -> Rows:
-    """The same errors where λ is not learnt but computed at 24 moments: from stored episodes, or from the model."""
+    """The same errors where λ is not learned but computed at 24 moments: from stored episodes, or from the model."""
     c, rows = CASES[case], []
     for size in sizes:
         for form, find in (("offline", offline), ("model", from_model)):

@@ -67,7 +67,7 @@ def direction_table(data: pl.DataFrame) -> str:
     """Median cosine and norm of each form, as learning goes on."""
     moments = data["at"].unique().sort().to_list()
     names = {"expected": "exact statistics, in expectation", "exact": "exact statistics, 5000 steps",
-             "learnt": "learnt statistics, 5000 steps"}  # fmt: skip
+             "learnt": "learned statistics, 5000 steps"}  # fmt: skip
     body = []
     for how, words in names.items():
         for form in [*REACH, "offline"]:

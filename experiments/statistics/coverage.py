@@ -4,8 +4,8 @@
 
 Errors of runs are drawn from three distributions: normal, log-normal with σ = 0.5 and with σ = 1, which is as skewed as
 the errors of runs that nearly diverge. Pairs for the ratio have the correlation 0.8 on the log scale. Intervals are
-the percentile and BCa bootstrap of SciPy (999 resamples), and Student's t, for the ratio with the standard error of
-its logarithm by the delta method.
+the percentile and BCa bootstrap of SciPy (999 resamples), Student's t by the delta method, and those of tdlambda:
+Student's t on the log scale.
 """
 
 import argparse
@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+
+from tdlambda.studies import compare, summary
 
 SEEDS = (4, 8, 12, 24, 60)
 SKEWED = {"normal": 0.0, "log-normal 0.5": 0.5, "log-normal 1": 1.0}
@@ -46,26 +48,32 @@ def bootstrap(data: tuple[Any, ...], statistic: Any, kind: str) -> tuple[Any, An
 def student(x: Any, y: Any = None) -> tuple[Any, Any]:
     """Of the mean of x, or of the ratio of means."""
     n = x.shape[-1]
-    t = stats.t.ppf(0.975, n - 1) / np.sqrt(n)
+    middle = x.mean(axis=-1) if y is None else ratio(x, y)
+    residual = x if y is None else (x - middle[..., None] * y) / y.mean(axis=-1, keepdims=True)
+    half = stats.t.ppf(0.975, n - 1) / np.sqrt(n) * residual.std(axis=-1, ddof=1)
+    return middle - half, middle + half
+
+
+def ours(x: Any, y: Any = None) -> tuple[Any, Any]:
     if y is None:
-        middle, half = x.mean(axis=-1), t * x.std(axis=-1, ddof=1)
-        return middle - half, middle + half
-    residual = x / x.mean(axis=-1, keepdims=True) - y / y.mean(axis=-1, keepdims=True)
-    middle, factor = ratio(x, y), np.exp(t * residual.std(axis=-1, ddof=1))
-    return middle / factor, middle * factor
+        cells = [summary(row) for row in x]
+        return np.array([cell.low for cell in cells]), np.array([cell.high for cell in cells])
+    pairs = [compare(*rows) for rows in zip(x, y, strict=True)]
+    return np.array([pair.ratio_low for pair in pairs]), np.array([pair.ratio_high for pair in pairs])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=2000)
     options = parser.parse_args()
-    print("| what | errors | seeds | percentile | BCa | Student's t |\n| --- | --- | --- | --- | --- | --- |")
+    print("| what | errors | seeds | percentile | BCa | Student's t | tdlambda |\n|" + " --- |" * 7)
     for what in ("mean", "ratio"):
         for name, sigma in SKEWED.items():
             for n in SEEDS:
                 x, y, true = draws(np.random.default_rng(n), sigma, (options.draws, n))
                 data, statistic, goal = ((x,), mean, true) if what == "mean" else ((x, y), ratio, 1.0)
-                found = [bootstrap(data, statistic, kind) for kind in ("percentile", "BCa")] + [student(*data)]
+                found = [bootstrap(data, statistic, kind) for kind in ("percentile", "BCa")]
+                found += [student(*data), ours(*data)]
                 shares = [np.mean((low <= goal) & (goal <= high)) for low, high in found]
                 print(f"| {what} | {name} | {n} | " + " | ".join(f"{share:.3f}" for share in shares) + " |", flush=True)
 

@@ -3,7 +3,7 @@
     python experiments/streams/horde.py [--boosting] [--json] [--pages FOLDER]
 
 Needs the packages that ship the data: pip install vega_datasets statsmodels. Each prediction is made before it is
-learnt from. Early: from step 500 (or n/8) to the middle; late: the second half.
+learned from. Early: from step 500 (or n/8) to the middle; late: the second half.
 """
 
 import argparse

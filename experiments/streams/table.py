@@ -2,7 +2,7 @@
 
     python experiments/streams/table.py [--synthetic] [--apart] [--json]
 
-Each prediction is made before it is learnt from. R² against what then happened: early (from step 500, or n/8, to the
+Each prediction is made before it is learned from. R² against what then happened: early (from step 500, or n/8, to the
 middle), late (the second half). "ridge" was fitted on the realised returns of the first half, its penalty chosen on the
 second half: late it is a rival with hindsight. "worst" is the largest ratio of a block's squared error to that of the
 mean return so far, over blocks of 250 steps from step 300.

@@ -63,7 +63,7 @@ def cases() -> Iterator[Case]:
             "with": Side(lambda x, a=a, k=k: gtd(x, a, published(k, **WHEN))),
             "without": Side(lambda x, a=a, k=k: totd(x, a, published(k, **WHEN)))})  # fmt: skip
     for a, k in ((2e-5, 1e-7), (3e-5, 1e-7)):
-        yield Case("META's variance is learnt from V's own errors", (ring, "META", a, None), f", κ = {k:g}", {
+        yield Case("META's variance is learned from V's own errors", (ring, "META", a, None), f", κ = {k:g}", {
             "with": Side(lambda x, a=a, k=k: gtd(x, a, published(k, **WHEN))),
             "without": Side(lambda x, a=a, k=k: gtd(x, a, Variant(k, from_v=False, **WHEN)))})  # fmt: skip
     for a, k in ((1e-3, 1e-3), (5e-2, 1e-1)):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import SEEDS, Raw, raw_mdp
+from registered import newest
 from scipy import sparse
 from searching import examples
 
@@ -101,8 +102,8 @@ def test_equal_rows_add_and_rows_are_scaled_to_one() -> None:
         ("FrozenLake-v1", {}, 16, [5, 7, 11, 12, 15]),
         ("FrozenLake-v1", {"is_slippery": False}, 16, [5, 7, 11, 12, 15]),
         ("FrozenLake-v1", {"map_name": "8x8"}, 64, [19, 29, 35, 41, 42, 46, 49, 52, 54, 59, 63]),
-        ("CliffWalking-v1", {}, 48, [47]),
-        ("Taxi-v4", {}, 501, [500]),
+        (newest("CliffWalking"), {}, 48, [47]),
+        (newest("Taxi"), {}, 501, [500]),
     ],
 )
 def test_gymnasium_tables(name: str, options: dict[str, Any], n_states: int, terminal: list[int]) -> None:
@@ -162,7 +163,7 @@ def test_table_whose_first_state_can_stay_and_end() -> None:
 
 
 def test_table_with_an_extra_state_takes_numbers_for_the_table_states() -> None:
-    env = gym.make("Taxi-v4")
+    env = gym.make(newest("Taxi"))
     full = td.FiniteMDP.from_table(env, discount=0.9)
     same(full, td.FiniteMDP.from_table(env, discount=np.full(500, 0.9)))
     with pytest.raises(ValueError, match=r"start must be a number or have shape \(501,\)"):

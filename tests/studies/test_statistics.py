@@ -4,17 +4,50 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tdlambda import studies
 
 
-def test_an_interval_covers_the_mean_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(1)
-    covered = 0
-    for _ in range(200):
-        cell = studies.summary(rng.lognormal(0.0, 0.5, size=60))
-        covered += cell.low <= np.exp(0.125) <= cell.high
-    assert 175 <= covered <= 199  # of 95 %, a little less for a skewed mean of 60
+@pytest.mark.parametrize("n", [4, 8, 24])
+def test_intervals_cover_as_often_as_they_say_even_with_few_seeds(n: int) -> None:
+    rng = np.random.default_rng(n)
+    mean = ratio = better = 0
+    for _ in range(400):
+        common = rng.normal(size=n)
+        a, b = (np.exp(0.3 * (common + 0.5 * rng.normal(size=n))) for _ in range(2))
+        cell, pair = studies.summary(a), studies.compare(a, b)
+        mean += cell.low <= np.exp(0.3**2 * 1.25 / 2) <= cell.high
+        ratio += pair.ratio_low <= 1 <= pair.ratio_high
+        better += pair.better_low <= 0.5 <= pair.better_high
+    assert min(mean, ratio) >= 0.925 * 400  # 0.95 with a standard error of 0.011
+    assert max(mean, ratio) <= 0.98 * 400
+    assert better >= 0.84 * 400  # four pairs agree by chance in an eighth of all cases
+
+
+def test_intervals_are_those_of_scipy() -> None:
+    x = np.random.default_rng(0).lognormal(0, 0.1, size=12)
+    cell = studies.summary(-x)
+    wanted = stats.ttest_1samp(-x, 0).confidence_interval(0.95)
+    assert (cell.low, cell.high) == pytest.approx((wanted.low, wanted.high))
+    logs = studies.summary(x, level=0.8)
+    assert (logs.high / logs.mean, logs.mean / logs.low) == pytest.approx(
+        [np.exp(stats.t.ppf(0.9, 11) * stats.sem(x) / x.mean())] * 2
+    )
+    pair = studies.compare(x, np.where(np.arange(12) < 9, 2 * x, 0.5 * x))
+    wilson = stats.binomtest(9, 12).proportion_ci(0.95, "wilson")
+    assert (pair.better_low, pair.better_high) == pytest.approx((wilson.low, wilson.high))
+
+
+def test_the_interval_of_a_ratio_agrees_with_the_jackknife() -> None:
+    rng = np.random.default_rng(5)
+    y = rng.lognormal(0, 0.4, size=60)
+    x = y * rng.lognormal(-0.1, 0.2, size=60)
+    rest = ~np.eye(60, dtype=bool)
+    logs = np.array([np.log(x[some].mean() / y[some].mean()) for some in rest])
+    error = np.sqrt(59 / 60 * ((logs - logs.mean()) ** 2).sum())
+    pair = studies.compare(x, y)
+    assert np.log(pair.ratio_high / pair.ratio_low) == pytest.approx(2 * stats.t.ppf(0.975, 59) * error, rel=0.03)
 
 
 def test_a_summary_is_its_formulas_and_counts_what_diverged() -> None:
@@ -110,5 +143,10 @@ def test_comparisons_at_the_edges() -> None:
     assert studies.compare([np.inf], [1.0]).n == 0
     some = studies.compare([1.0, 2.0, 3.0], [0.0, 0.0, 3.0])
     assert some.ratio == 2.0
-    assert some.ratio_high == np.inf
+    assert 0 < some.ratio_low < 0.1
+    assert 50 < some.ratio_high < np.inf
+    nothing = studies.summary([0.0, 0.0])
+    assert (nothing.low, nothing.high) == (0.0, 0.0)
+    with np.errstate(over="raise"):
+        assert studies.compare([0.0, 0.0, 1e300], [1.0, 1.0, 1.0]).ratio_low > 0
     assert studies.sensitivity([0.1, 1.0], [np.inf, np.inf]) == 0.0

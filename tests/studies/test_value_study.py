@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from registered import newest
 
 import tdlambda as td
 from tdlambda.report.figures import drawn
@@ -60,7 +61,8 @@ def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
     features = {"type": "TileCoder", "low": [-1.2, -0.07], "high": [0.6, 0.07], "tilings": 4, "tiles": 4}
     method = td.studies.Method("Sarsa", over=("lam",), options={"alpha": 0.1, "features": features})
     study = td.studies.Study(
-        "taxi", "Taxi-v4", {"Sarsa": td.studies.Method("Sarsa", options={"features": {"type": "OneHot", "n": 500}})},
+        "taxi", newest("Taxi"),
+        {"Sarsa": td.studies.Method("Sarsa", options={"features": {"type": "OneHot", "n": 500}})},
         kind="control", seeds=2, steps=300, points=5,
     )  # fmt: skip
     assert td.studies.run_study(study, tmp_path).done == 2
@@ -98,8 +100,8 @@ def test_mistakes_are_named() -> None:
 
 def test_a_run_by_id_is_td_train() -> None:
     agent = td.Sarsa(td.features.OneHot(500), 6, 0.1)
-    found = td.control.run("Taxi-v4", [agent], seeds=[4], steps=400, points=4, keep=("weights", "episodes"))
+    found = td.control.run(newest("Taxi"), [agent], seeds=[4], steps=400, points=4, keep=("weights", "episodes"))
     twin = agent.clone()
-    curve = td.train("Taxi-v4", twin, steps=400, seed=4)
+    curve = td.train(newest("Taxi"), twin, steps=400, seed=4)
     np.testing.assert_array_equal(found.weights[0][0], twin.weights)
     assert found.episodes[0][0][:, 1].tolist() == curve.lengths.tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from tdlambda.report.overview import CellView, Overview
 from tdlambda.report.wording import setting, settings_of
 from tdlambda.reproduction.tables import PROTOCOLS, methods_of, table_of, tuning_seeds
-from tdlambda.studies.statistics import Comparison, choose, compare, summary
+from tdlambda.studies.statistics import Comparison, choose, compare, mean_interval
 
 CLOSE, NEAR = 1.25, 1.1
 """An interval within 1/CLOSE and CLOSE is narrow enough to say "matched"; one between 1 and NEAR, "nearly"."""
@@ -204,8 +204,7 @@ def difference(compared: Comparison, a: CellView, b: CellView, measure: str) -> 
     """Return the paired difference of two cells."""
     theirs = dict(zip(b.runs["seed"], b.runs[measure], strict=True))
     both = [(x, theirs[s]) for s, x in zip(a.runs["seed"], a.runs[measure], strict=True) if s in theirs]
-    apart = [x - y for x, y in both if np.isfinite([x, y]).all()]
-    found = summary(apart) if apart else None
-    return Margin(
-        compared.n, compared.diverged, *((found.mean, found.low, found.high) if found else (np.nan,) * 3), False
-    )
+    apart = np.array([x - y for x, y in both if np.isfinite([x, y]).all()])
+    mean = float(apart.mean()) if apart.size else np.nan
+    low, high = mean_interval(apart) if apart.size > 1 else (np.nan, np.nan)
+    return Margin(compared.n, compared.diverged, mean, low, high, False)

@@ -1,21 +1,21 @@
 """Statistics of runs: intervals, comparisons paired by seed, selection separate from reporting, sensitivity.
 
-All methods of a study see the same trajectories, so two methods are compared seed by seed. Intervals are
-percentile bootstrap intervals over seeds, with a fixed stream of random numbers: the same runs, the same interval.
+All methods of a study see the same trajectories, so two methods are compared seed by seed. Intervals are Student's t on
+the log scale: the standard error of log x̄ is s/(x̄√n), and that of log x̄ - log ȳ is the one of the mean of x/x̄ - y/ȳ,
+which uses the pairing. Such an interval is positive. With few or skewed runs it covers the true value more often than a
+bootstrap interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats
-
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
     if finite.size == 1:
         return Summary(all_runs.size, lost, mean, np.nan, np.nan, np.nan, np.nan)
     std = float(finite.std(ddof=1))
-    low, high = _interval(finite, None, level)
+    low, high = _error_interval(finite, level)
     return Summary(all_runs.size, lost, mean, std, std / np.sqrt(finite.size), low, high)
 
 
@@ -88,9 +88,9 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     ratio = float(x.mean() / y.mean()) if y.mean() > 0 else 1.0 if x.mean() == 0 else np.inf
     if x.size == 1 or not 0 < ratio < np.inf or y.mean() == 0:
         return Comparison(x.size, lost, ratio, np.nan, np.nan, float(better.mean()), np.nan, np.nan)
-    return Comparison(
-        x.size, lost, ratio, *_interval(x, y, level), float(better.mean()), *_interval(better, None, level)
-    )
+    low, high = _around(ratio, x / x.mean() - y / y.mean(), level)
+    share = float(better.mean())
+    return Comparison(x.size, lost, ratio, low, high, share, *_share_interval(share, x.size, level))
 
 
 def rank(diverged: int, mean: float) -> tuple[bool, float]:
@@ -178,20 +178,36 @@ def _least(table: Floats, drop_diverged: bool = False) -> int:
     return int(np.argmin(np.where(some, means, np.inf)))
 
 
-def _interval(a: Floats, b: Floats | None, level: float) -> tuple[float, float]:
-    """Return a percentile bootstrap interval of mean a, or of mean a / mean b with paired resampling."""
+def mean_interval(x: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Student's t interval of the mean of numbers of either sign, such as differences of errors."""
+    mean, half = float(x.mean()), _half_width(x, level)
+    return mean - half, mean + half
+
+
+def _error_interval(x: Floats, level: float) -> tuple[float, float]:
+    """Interval of the mean error; costs of control may be negative, and have no log scale."""
+    mean = float(x.mean())
+    if mean <= 0 or (x < 0).any():
+        return mean_interval(x, level)
+    return _around(mean, x / mean, level)
+
+
+def _around(middle: float, relative: Floats, level: float) -> tuple[float, float]:
+    """Interval of a positive number; the error of its logarithm is the one of the mean of `relative`."""
+    with np.errstate(over="ignore"):
+        factor = float(np.exp(_half_width(relative, level)))
+    return middle / factor, middle * factor
+
+
+def _half_width(x: Floats, level: float) -> float:
+    """Half the width of Student's t interval of the mean."""
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1; got {level}")
-    drawn = _resamples(a.size)
-    means = drawn @ a
-    if b is not None:
-        with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold no error at all
-            means = np.where(drawn @ b > 0, means / (drawn @ b), np.inf)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], method="nearest")  # none between ∞ and a number
-    return float(low), float(high)
+    return float(scipy.special.stdtrit(x.size - 1, (1 + level) / 2) * x.std(ddof=1) / np.sqrt(x.size))
 
 
-@lru_cache(8)
-def _resamples(n: int) -> Floats:
-    """Return the weight of each of n runs in each resample [resample, run]."""
-    return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n
+def _share_interval(share: float, n: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a share of n pairs."""
+    z2 = float(scipy.special.ndtri((1 + level) / 2)) ** 2
+    middle, half = share + z2 / (2 * n), np.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
+    return float(max(0.0, middle - half) / (1 + z2 / n)), float(min(1.0, (middle + half) / (1 + z2 / n)))
