@@ -45,35 +45,31 @@ def build_learner(
 ) -> Learner:
     """Build the learner of one cell, with its rule; `warm_up` is a share and the total number of steps."""
     make_learner = _named(learner, LEARNERS, "learner")
-    make_rule, theirs, of_rule = _rule(rule, options, warm_up)
-    own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
-    given: set[tuple[str, str]] = set()
-    mine = _parameters(make_learner)
+    make_rule, of_rule, from_study = _rule(rule, options, warm_up)
+    known = {"learner": _parameters(make_learner), "rule": of_rule}
+    own: dict[str, Any] = {"features": task.features}
+    if "on_divergence" in known["learner"]:
+        own["on_divergence"] = "flag"
     if make_rule is not None:
-        if "lam" not in mine:
+        if "lam" not in known["learner"]:
             raise ValueError(f"rule: {learner} takes no rule; got {rule!r}")
-        mine -= {"lam"}
+        known["learner"] -= {"lam"}
+    given: dict[str, dict[str, Any]] = {"learner": {}, "rule": {}}
     for name, value in options.items():
-        where, _, rest = name.rpartition(".")
-        owners = [
-            (kind, table) for kind, table, known in (("learner", own, mine), ("rule", of_rule, theirs))
-            if rest in known and where in ("", kind)
-        ]  # fmt: skip
+        where, _, bare = name.rpartition(".")
+        owners = [kind for kind in known if bare in known[kind] and where in ("", kind)]
         if not owners:
             raise ValueError(f"{name}: {learner}{f' and {rule} have' if rule else ' has'} no such option")
         if len(owners) > 1:
             raise ValueError(f'{name}: {learner} and {rule} both have it; write "learner.{name}" or "rule.{name}"')
-        ((kind, table),) = owners
-        if (kind, rest) in given:
-            raise ValueError(f"{name}: the {kind}'s {rest} is given twice")
-        given.add((kind, rest))
-        table[rest] = _built(name, value)
+        if bare in given[owners[0]]:
+            raise ValueError(f"{name}: the {owners[0]}'s {bare} is given twice")
+        given[owners[0]][bare] = _built(name, value)
+    own |= given["learner"]
     if make_rule is not None:
-        own["lam"] = make_rule(**of_rule)
+        own["lam"] = make_rule(**{**from_study, **given["rule"]})
         if not isinstance(own["lam"], Rule):
             raise TypeError(f"rule: {rule} must make a rule for λ; it made {own['lam']!r}")
-    if "on_divergence" not in mine:
-        del own["on_divergence"]
     built = make_learner(**own)
     if not isinstance(built, Learner):
         raise TypeError(f"learner: {learner} must make a learner; it made {built!r}")
