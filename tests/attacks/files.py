@@ -30,6 +30,7 @@ from attacks.harness import Attack, Failed, Say
 from attacks.judging import brief
 from tdlambda.report.page import load as load_report
 from tdlambda.studies import store
+from tdlambda.studies import units as unit_files
 from tdlambda.studies.manifest import content_sum
 from tdlambda.studies.watching import Watcher
 
@@ -228,8 +229,8 @@ def forged_unit(rng: RNG, content: bytes) -> tuple[str, bytes]:
     sink = pa.BufferOutputStream()
     pq.write_table(forged.replace_schema_metadata({b"tdlambda": json.dumps(about).encode()}), sink)
     data = sink.getvalue().to_pybytes()
-    footer = store._footer(data)
-    return how, data[:footer] + store._SUM + hashlib.sha256(data).digest() + data[footer:]
+    footer = unit_files._footer(data)
+    return how, data[:footer] + unit_files._SUM + hashlib.sha256(data).digest() + data[footer:]
 
 
 def manifest(rng: RNG, say: Say, folder: Path) -> None:

@@ -19,7 +19,7 @@ from tdlambda.report.layout import layout
 from tdlambda.report.overview import Overview, overview
 from tdlambda.report.page import page
 from tdlambda.report.page_data import page_data
-from tdlambda.studies import store as stores
+from tdlambda.studies import units
 from tdlambda.tasks.frozen_lake import FrozenLake
 from tdlambda.tasks.gridworlds import Bifurcation
 
@@ -104,13 +104,13 @@ def test_it_is_on_the_page_and_among_the_figures(view: Overview, tmp_path: Path)
 
 def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A study half of which an earlier program ran, which kept no policy."""
-    some, written = study("CliffWalking-v0"), stores.unit_bytes
+    some, written = study("CliffWalking-v0"), units.unit_bytes
 
     def as_earlier(study: td.studies.Study, method: str, result: Any) -> bytes:
         if result.seeds[0] != 0:
             return written(study, method, result)
         with monkeypatch.context() as patch:
-            patch.setattr(stores, "ControlResult", int)
+            patch.setattr(units, "ControlResult", int)
             return written(study, method, result)
 
     monkeypatch.setattr("tdlambda.studies.running.unit_bytes", as_earlier)
@@ -215,7 +215,7 @@ def test_worlds_without_bounds_have_nothing_to_look_at() -> None:
     unbounded = gym.spaces.Box(-np.inf, np.inf, (3,), np.float64)
     world = td.tasks.World(lambda *_: None, lambda *_: None, [0.0], 3, 2, space=unbounded)
     assert observation_grid(world).shape == (0, 3)
-    assert stores._rows(np.zeros((4, 0))).to_pylist() == [[]] * 4
+    assert units._rows(np.zeros((4, 0))).to_pylist() == [[]] * 4
 
 
 def test_an_agent_draws_itself() -> None:

@@ -64,7 +64,7 @@ def test_agents_are_as_declared() -> None:
         ({"kind": "controls"}, "kind must be"),
         ({"kind": "prediction"}, "agent: only a study of kind"),
         ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option"),
-        ({"agent": {}}, "eta: the actor has none"),
+        ({"agent": {}}, "eta is missing: give the actor"),
         (
             {"methods": {"fixed": td.studies.Method("MonteCarlo", options={"alpha": 0.1})}},
             "critic must be a learner with tr",

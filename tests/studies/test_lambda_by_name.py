@@ -9,7 +9,7 @@ from small_studies import small
 import tdlambda as td
 from tdlambda.cli import run as command
 from tdlambda.studies import choose, compare, hindsight, sensitivity, summary
-from tdlambda.studies.store import read_unit
+from tdlambda.studies.units import read_unit
 
 TEXT = """
 name = "named"

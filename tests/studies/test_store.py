@@ -23,7 +23,8 @@ from small_studies import leftovers, published_values, small, units
 import tdlambda as td
 from tdlambda.studies import load_study
 from tdlambda.studies.running import run_unit
-from tdlambda.studies.store import DamagedError, Store, UnreadableError, read_unit, write_whole
+from tdlambda.studies.store import Store, write_whole
+from tdlambda.studies.units import DamagedError, UnreadableError, read_unit
 from tdlambda.studies.watching import Watcher
 
 STUDY = small()

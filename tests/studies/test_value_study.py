@@ -41,6 +41,13 @@ def test_agents_are_as_declared() -> None:
     assert meta[0].learner.rule.kappa == 0.01
 
 
+def test_a_warm_up_of_the_methods_own_goes_first() -> None:
+    options: dict[str, dict[str, Any]] = {"own": {"warm_up": 7}, "none": {"rule.warm_up": 0}, "of-the-study": {}}
+    methods = {name: td.studies.Method("Sarsa", "Counting", ("alpha",), some) for name, some in options.items()}
+    study = ring(methods=methods, warm_up=0.5)
+    assert [study.agents(name)[0].learner.rule.warm_up_steps for name in methods] == [7, 0, 750]
+
+
 def test_it_runs_is_kept_and_drawn(tmp_path: Path) -> None:
     study = ring(methods={"Sarsa": ring().methods["Sarsa"]})
     assert td.studies.run_study(study, tmp_path).done == 2
@@ -77,14 +84,14 @@ def test_mistakes_are_named() -> None:
         ({"epsilonn": 0.1}, "epsilonn: Sarsa with TrueOnlineTD has no such option"),
         ({"epsilon": 1.5}, r"epsilon must be in \[0, 1\]"),
         ({"epsilon": {"start": 1.0}}, "epsilon: .* write"),
-        ({"algorithm": "TDD"}, "algorithm: none is called"),
+        ({"algorithm": "TDD"}, "unknown algorithm 'TDD'"),
     ]
     for options, message in wrong:
         with pytest.raises(ValueError, match=message):
             ring(methods={"a": td.studies.Method("Sarsa", options=options)}).agents("a")
     with pytest.raises(ValueError, match="features: this task has none"):
         td.studies.Study("c", "CartPole-v1", {"a": td.studies.Method("Sarsa")}, kind="control").agents("a")
-    with pytest.raises(ValueError, match="needs discrete ones"):
+    with pytest.raises(ValueError, match="needs discrete actions"):
         td.studies.Study(
             "p", "Pendulum-v1", {"a": td.studies.Method("Sarsa", options={"features": {"type": "Dense", "n": 3}})},
             kind="control",

@@ -16,7 +16,8 @@ import pytest
 import tdlambda as td
 from tdlambda.report.overview import overview
 from tdlambda.studies import running, watching
-from tdlambda.studies.store import Store, read_unit
+from tdlambda.studies.store import Store
+from tdlambda.studies.units import read_unit
 from tdlambda.studies.watching import Watcher
 
 STUDY = td.studies.Study(

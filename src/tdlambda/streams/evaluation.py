@@ -78,7 +78,9 @@ def prequential(
     for _ in horde._reading(data, chunk, 0, progress, seen.record):
         pass
     if not seen.at:
-        raise ValueError(f"data must have at least two consecutive rows; got {horde.rows - first} rows, none consecutive")
+        raise ValueError(
+            f"data must have two consecutive rows at least; got {horde.rows - first} rows, none consecutive"
+        )
     return seen.result(tolerance, _period(period, seen.every), baselines, fraction(level, "level"))
 
 

@@ -34,7 +34,7 @@ SELF_TUNING = ("AutoTD",)
 
 
 def default_lam(learner: str) -> Any:
-    """Return the default λ of a learner of this package; None if it has none, or for a user's learner."""
+    """The default λ of a learner of this package; None if it has none, or for a user's learner."""
     known = (LEARNERS | AGENTS).get(learner)
     given = inspect.signature(known).parameters.get("lam") if inspect.isclass(known) else None
     return None if given is None or given.default is given.empty else given.default
@@ -45,41 +45,34 @@ def build_learner(
 ) -> Learner:
     """Build the learner of one cell, with its rule; `warm_up` is a share and the total number of steps."""
     make_learner = _named(learner, LEARNERS, "learner")
-    make_rule = None if rule is None else _named(rule, RULES, "rule")
-    own: dict[str, Any] = {"features": task.features, "on_divergence": "flag"}
-    of_rule: dict[str, Any] = {}
-    given: set[tuple[str, str]] = set()
-    mine, theirs = _parameters(make_learner), set() if make_rule is None else _parameters(make_rule)
+    make_rule, of_rule, from_study = _rule(rule, options, warm_up)
+    known = {"learner": _parameters(make_learner), "rule": of_rule}
+    own: dict[str, Any] = {"features": task.features}
+    if "on_divergence" in known["learner"]:
+        own["on_divergence"] = "flag"
     if make_rule is not None:
-        if "lam" not in mine:
-            raise ValueError(f"rule: {learner} takes none")
-        mine -= {"lam"}
-        if {"warm_up", "length"} <= theirs and warm_up[0] and not {"warm_up", "rule.warm_up"} & set(options):
-            of_rule |= {"warm_up": warm_up[0], "length": warm_up[1]}
+        if "lam" not in known["learner"]:
+            raise ValueError(f"rule: {learner} takes no rule; got {rule!r}")
+        known["learner"] -= {"lam"}
+    given: dict[str, dict[str, Any]] = {"learner": {}, "rule": {}}
     for name, value in options.items():
-        where, _, rest = name.rpartition(".")
-        owners = [
-            (kind, table) for kind, table, known in (("learner", own, mine), ("rule", of_rule, theirs))
-            if rest in known and where in ("", kind)
-        ]  # fmt: skip
+        where, _, bare = name.rpartition(".")
+        owners = [kind for kind in known if bare in known[kind] and where in ("", kind)]
         if not owners:
             raise ValueError(f"{name}: {learner}{f' and {rule} have' if rule else ' has'} no such option")
         if len(owners) > 1:
             raise ValueError(f'{name}: {learner} and {rule} both have it; write "learner.{name}" or "rule.{name}"')
-        ((kind, table),) = owners
-        if (kind, rest) in given:
-            raise ValueError(f"{name}: the {kind}'s {rest} is given twice")
-        given.add((kind, rest))
-        table[rest] = _built(name, value)
+        if bare in given[owners[0]]:
+            raise ValueError(f"{name}: the {owners[0]}'s {bare} is given twice")
+        given[owners[0]][bare] = _built(name, value)
+    own |= given["learner"]
     if make_rule is not None:
-        own["lam"] = make_rule(**of_rule)
+        own["lam"] = make_rule(**{**from_study, **given["rule"]})
         if not isinstance(own["lam"], Rule):
-            raise TypeError(f"rule: {rule} makes no rule for λ, but {own['lam']!r}")
-    if "on_divergence" not in mine:
-        del own["on_divergence"]
+            raise TypeError(f"rule: {rule} must make a rule for λ; it made {own['lam']!r}")
     built = make_learner(**own)
     if not isinstance(built, Learner):
-        raise TypeError(f"learner: {learner} makes no learner, but {built!r}")
+        raise TypeError(f"learner: {learner} must make a learner; it made {built!r}")
     return built
 
 
@@ -110,8 +103,8 @@ def build_agent(
             raise ValueError(f"agent.{name}: the actor has no such option; it has {', '.join(sorted(known))}")
     own |= {name: _built(name, value) for name, value in {**shared, **given}.items()}
     if "eta" not in own:
-        raise ValueError("eta: the actor has none; give it in the options, the grid or the study's agent")
-    if own.get("lam") == "none":  # TOML has no word for it
+        raise ValueError("eta is missing: give the actor's step size in the options, the grid or the study's agent")
+    if own.get("lam") == "none":  # TOML has no null
         own["lam"] = None
     critic = build_learner(task, learner, rule, rest, warm_up)
     actions: Any = task.action_space
@@ -123,13 +116,9 @@ def build_values(
 ) -> Any:
     """Build an agent with action values; `epsilon` or `temperature` sets its policy, `algorithm` names a learner."""
     kind, given = AGENTS[agent], dict(options)
-    of_rule: dict[str, Any] = {}
     algorithm = _named(given.pop("algorithm", "TrueOnlineTD"), LEARNERS, "algorithm")
-    make_rule = None if rule is None else _named(rule, RULES, "rule")
-    theirs = set() if make_rule is None else _parameters(make_rule)
+    make_rule, theirs, of_rule = _rule(rule, options, warm_up)
     known = (_parameters(kind) | _parameters(algorithm)) - {"actions"}
-    if {"warm_up", "length"} <= theirs and warm_up[0]:
-        of_rule |= {"warm_up": warm_up[0], "length": warm_up[1]}
     for name in list(given):
         bare = name.removeprefix("rule.")
         if bare in theirs and (bare != name or bare not in known):
@@ -146,16 +135,28 @@ def build_values(
     features_ = given.pop("features", getattr(task, "features", None))
     if features_ is None:
         raise ValueError(
-            'features: this task has none of its own; give them, {type = "Fourier", low = […], high = […]}'
+            'features: this task has none of its own; write features = {type = "Fourier", low = […], high = […]}'
         )
     actions: Any = task.action_space
     if not isinstance(actions, gym.spaces.Discrete):
-        raise ValueError(f"task: its actions are {actions}, but {agent} needs discrete ones")
+        raise ValueError(f"task: {agent} needs discrete actions; got {actions}")
     return kind(features_, int(actions.n), algorithm=algorithm, **{"on_divergence": "flag", **given})
 
 
+def _rule(
+    name: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
+) -> tuple[Any, set[str], dict[str, Any]]:
+    """The constructor of a rule, its arguments, and those set by the study's warm-up; None and nothing without one."""
+    if name is None:
+        return None, set(), {}
+    make_rule = _named(name, RULES, "rule")
+    known = _parameters(make_rule)
+    waits = {"warm_up", "length"} <= known and warm_up[0] and not {"warm_up", "rule.warm_up"} & set(options)
+    return make_rule, known, {"warm_up": warm_up[0], "length": warm_up[1]} if waits else {}
+
+
 def _level(name: str, value: Any) -> Any:
-    """Return a number, or a `td.control.Falling` from a table of its arguments."""
+    """A number, or a `td.control.Falling` from a table of its arguments."""
     if not isinstance(value, Mapping):
         return value
     try:
@@ -165,19 +166,19 @@ def _level(name: str, value: Any) -> Any:
 
 
 def no_truth() -> Truth:
-    """Return an empty truth, for control."""
+    """An empty truth, for control."""
     return Truth(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def build_truth(task: Task[Any], name: str, score: str = "value") -> Truth:
-    """Return the true values that errors are measured against, by name, with the weights of a score."""
+    """True values that errors are measured against, by name, with the weights of a score."""
     if name not in ("exact", "thesis"):
         raise ValueError(f'truth must be "exact" or "thesis"; got {name!r}')
     if name == "thesis":
         if score != "value":
-            raise ValueError(f'truth: "thesis" has the weights of score "value"; got score "{score}": take "exact"')
+            raise ValueError(f'truth: "thesis" has the weights of score "value"; got score "{score}": write "exact"')
         if task.mdp is None:
-            raise ValueError(f'truth: {task.id} has no model, so none as published either; take "exact"')
+            raise ValueError(f'truth: {task.id} has no model, which "thesis" needs; write "exact"')
         truth: Truth = import_module("tdlambda.reproduction").thesis_truth(task)
         return truth
     return score_of(task, score).truth
@@ -187,7 +188,7 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
     """Find a class, or a constructor after a dot, in this package or in a user's module."""
     module, _, path = name.rpartition(":")
     if module:
-        found: Any = sys.modules[module]  # a study that is run has imported it
+        found: Any = sys.modules[module]  # running a study imports its modules first
     else:
         first, _, path = path.partition(".")
         found = ours.get(first) or getattr(import_module("tdlambda.reproduction"), first, None)
@@ -195,12 +196,12 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
         found = getattr(found, part, None)
     if not callable(found):
         near = get_close_matches(name, ours, n=1)
-        raise ValueError(f"{what}: none is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise ValueError(f"unknown {what} {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     return found
 
 
 def _parameters(call: Any) -> set[str]:
-    """The arguments by name; where options are passed on, those of the class and the options of its bases too."""
+    """Names of all arguments, including those that a constructor passes on to its class or to a base."""
     owner = getattr(call, "__self__", call)
     bases = owner.__mro__[1:] if inspect.isclass(owner) else ()
     calls = [call, owner, *(vars(base)["__init__"] for base in bases if inspect.isfunction(vars(base).get("__init__")))]
@@ -212,12 +213,12 @@ def _parameters(call: Any) -> set[str]:
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in found):
             break
         if function is owner:
-            kinds = {inspect.Parameter.KEYWORD_ONLY}  # what goes before, a class gives its base itself
+            kinds = {inspect.Parameter.KEYWORD_ONLY}  # a class passes positional arguments to its base itself
     return names
 
 
 def _built(name: str, value: Any) -> Any:
-    """Build an encoder or a schedule from its table; return anything else unchanged."""
+    """An encoder or a schedule, built from its table; anything else unchanged."""
     if not isinstance(value, Mapping):
         return value
     options = dict(value)

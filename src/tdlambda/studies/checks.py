@@ -1,63 +1,44 @@
-"""Validation of a study's fields; errors name the field."""
+"""Validation of a study's fields; errors name the field.
+
+A check is a function of a value and its place in the study, such as "methods.TD.about". It gives the value in the type
+that the study keeps, or raises TypeError or ValueError.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import integer
+from tdlambda.arrays import choice, integer
 from tdlambda.rules import as_rule
 from tdlambda.studies.sizes import CELLS
 
+Check = Callable[[Any, str], Any]
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
-"""Of the results, beside the grid's."""
-_NAME = re.compile(r"\w[\w.+-]{,99}")
-_QUICK = ("seeds", "steps", "episodes", "points", "grid", "methods")
+"""Columns of the results besides those of the grid."""
 
 
-def check_name(name: Any, where: str) -> None:
-    """Validate a name that can be a directory name on every machine."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{where} must be letters, digits and . + - _, beginning with a letter or digit, at most 100; got {name!r}"
-        )
+def validate(record: Any, checks: Mapping[str, Check], where: str = "") -> None:
+    """Validate the fields of a frozen dataclass, and convert them to the types that it keeps."""
+    for name, check in checks.items():
+        object.__setattr__(record, name, check(getattr(record, name), where + name))
 
 
-def whole(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """Validate an integer; other numbers and text raise an error.
-
-    >>> whole(1e3, "steps", 1)
-    Traceback (most recent call last):
-    TypeError: steps must be an integer; got 1000.0: write 1_000
-    """
-    if isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be an integer; got {value!r}")
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e18:
-        raise TypeError(f"{name} must be an integer; got {value!r}: write {int(value):_}")
-    return integer(value, name, low, high)
-
-
-def check_text(value: Any, where: str) -> None:
-    """Validate text."""
-    if not isinstance(value, str):
-        raise TypeError(f'{where} must be text, in quotes: "…"; got {value!r}')
-
-
-def names_in(value: Any, where: str) -> tuple[str, ...]:
-    """Validate a list of names."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"{where} must be a list of names; got {value!r}")
-    names = tuple(value)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{where} must be a list of names; got {value!r}")
-    return names
+def check_fields(kind: Any, data: Mapping[str, Any], where: str, besides: Sequence[str] = ()) -> None:
+    """Validate the names of a dataclass's fields in plain data: all known, and none of the required ones missing."""
+    check_known(data, [f.name for f in fields(kind) if f.name not in besides], where or "the study")
+    for f in fields(kind):
+        if f.name not in data and f.default is MISSING and f.default_factory is MISSING:
+            raise ValueError(f"{where}{'.' * bool(where)}{f.name} is missing")
 
 
 def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
@@ -65,73 +46,127 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
     for name in names:
         if name not in known:
             near = get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {listed(known)}"
-            raise ValueError(f"{where}: nothing is called {name!r}; {hint}")
+            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {listed(known)}"
+            raise ValueError(f"{where}: unknown field {name!r}; {hint}")
 
 
-def check_table(table: Any, where: str) -> None:
-    """Validate a table of values by name."""
-    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
-        raise TypeError(f"{where} must be a table, values by name; got {table!r}")
+def optional(check: Check) -> Check:
+    """The check of a field that may be None."""
+    return lambda value, where: None if value is None else check(value, where)
 
 
-def check_plain(table: Any, where: str) -> None:
+def one_of(*words: str) -> Check:
+    """The check of a field that is one of some words."""
+    return lambda value, where: choice(value, where, *words)
+
+
+def that(holds: Callable[[Any], Any], what: str, error: type[Exception] = TypeError) -> Check:
+    """The check of a field that must be something, in words; it keeps the value as it is."""
+
+    def check(value: Any, where: str) -> Any:
+        if not holds(value):
+            raise error(f"{where} must be {what}; got {value!r}")
+        return value
+
+    return check
+
+
+text = that(lambda value: isinstance(value, str), 'text, in quotes: "…"')
+flag = that(lambda value: isinstance(value, bool), "true or false")
+file_name = that(
+    lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w.+-]{,99}", value),  # on every system
+    "letters, digits and . + - _, beginning with a letter or digit, at most 100", ValueError,
+)  # fmt: skip
+table = that(lambda value: isinstance(value, Mapping) and _all_text(value), "a table, values by name")
+
+
+def share(inside: Callable[[float], bool], what: str) -> Check:
+    """The check of a number inside an interval."""
+    number = that(lambda value: isinstance(value, int | float) and not isinstance(value, bool) and inside(value), what,
+                  ValueError)  # fmt: skip
+    return lambda value, where: float(number(value, where))
+
+
+def whole(value: Any, where: str, low: int, high: int | None = None) -> int:
+    """Validate an integer in [low, high]; other numbers and text raise an error.
+
+    >>> whole(1e3, "steps", 1)
+    Traceback (most recent call last):
+    TypeError: steps must be an integer; got 1000.0: write 1_000
+    """
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{where} must be an integer; got {value!r}")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e18:
+        raise TypeError(f"{where} must be an integer; got {value!r}: write {int(value):_}")
+    return integer(value, where, low, high)
+
+
+def names(value: Any, where: str) -> tuple[str, ...]:
+    """Validate a list of names."""
+    some = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    if some is None or not _all_text(some):
+        raise TypeError(f"{where} must be a list of names; got {value!r}")
+    return some
+
+
+def _all_text(names: Iterable[Any]) -> bool:
+    return all(isinstance(name, str) for name in names)
+
+
+def plain(value: Any, where: str) -> Any:
     """Validate a table of values that can be written as TOML and JSON."""
-    check_table(table, where)
+    table(value, where)
     with saying(where):
-        json.dumps(table, default=listable)
+        json.dumps(value, default=listable)
+    return value
 
 
-def check_quick(quick: Any) -> None:
-    """Validate the changes of the quick version."""
-    check_plain(quick, "quick")
-    check_known(quick, _QUICK, "quick")
-    with saying("quick"):
-        for name in ("seeds", "steps", "episodes", "points"):
-            whole(quick.get(name, 1), name, 1)
-        names_in(quick.get("methods", ()), "methods")
-        check_table(quick.get("grid", {}), "grid")
-        for name, values in quick.get("grid", {}).items():
-            grid_values(name, values)
+def grid(value: Any, where: str) -> dict[str, list[Any]]:
+    """Validate the values of each grid parameter."""
+    return {name: _grid_values(name, values, where) for name, values in table(value, where).items()}
 
 
-def share(value: Any, name: str, low: bool, high: bool, of: str) -> float:
-    """Validate a number from 0 to 1; `low` and `high` say whether 0 and 1 are allowed."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    good = number and (0 < value < 1 or (low and value == 0) or (high and value == 1))
-    if not good:
-        raise ValueError(f"{name} must be a share of the {of}, in {'(['[low]}0, 1{')]'[high]}; got {value!r}")
-    return float(value)
-
-
-def grid_values(name: str, values: Any) -> list[Any]:
-    """Validate the values of a grid parameter: not empty, of one type, unique; λ may mix numbers and rule names."""
+def _grid_values(name: str, values: Any, where: str) -> list[Any]:
+    """Validate values: at least one, of one type, unique; λ may mix numbers and rule names."""
     if name in COLUMNS:
-        raise ValueError(f"grid: {name!r} is a column of the results; write rule.{name} or learner.{name}")
+        raise ValueError(f"{where}: {name!r} is a column of the results; write rule.{name} or learner.{name}")
+    where = f"{where}.{name}"
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     some = list(islice(values, CELLS + 1)) if ordered else []
     if not some:
-        raise ValueError(f"grid.{name} must be a list of values, at least one; got {values!r}")
+        raise ValueError(f"{where} must be a list of values, at least one; got {values!r}")
     if len(some) > CELLS:
-        raise ValueError(f"grid.{name} has too many values: a method may have {CELLS:,} cells")
-    plain = [value.item() if isinstance(value, np.generic) else value for value in some]
-    kinds = {float if type(value) is int else type(value) for value in plain}
+        raise ValueError(f"{where} has too many values: a method may have {CELLS:,} cells")
+    found = [value.item() if isinstance(value, np.generic) else value for value in some]
+    kinds = {float if type(value) is int else type(value) for value in found}
     if kinds == {float, str} and name in ("lam", "learner.lam"):
-        with saying(f"grid.{name}"):
-            for value in plain:
+        with saying(where):
+            for value in found:
                 as_rule(value)
-        plain = [value if isinstance(value, str) else float(value) for value in plain]
+        found = [value if isinstance(value, str) else float(value) for value in found]
     elif kinds not in ({float}, {str}, {bool}):
-        raise TypeError(f"grid.{name}: values must be all numbers, all names, or true and false; got {plain}")
-    if len(set(plain)) < len(plain):
-        raise ValueError(f"grid.{name}: a value occurs twice")
-    return [float(value) for value in plain] if kinds == {float} and float in map(type, plain) else plain
+        raise TypeError(f"{where}: values must be all numbers, all names, or true and false; got {found}")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{where}: a value occurs twice")
+    return [float(value) for value in found] if kinds == {float} and float in map(type, found) else found
+
+
+def quick(value: Any, where: str) -> Any:
+    """Validate the changes of the quick version."""
+    check_known(plain(value, where), list(_QUICK), where)
+    with saying(where):
+        for name, change in value.items():
+            _QUICK[name](change, name)
+    return value
+
+
+_SIZES = dict.fromkeys(("seeds", "steps", "episodes", "points"), partial(whole, low=1))
+_QUICK: dict[str, Check] = {**_SIZES, "grid": grid, "methods": names}
 
 
 def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:
     """Validate names from the grid that are not also given as options."""
-    check_plain(options, f"{where}.options")
-    if not isinstance(over, tuple) or not all(isinstance(axis, str) for axis in over):
+    if not isinstance(over, tuple) or not _all_text(over):
         raise TypeError(f"{where}.over must be a list of names from the grid; got {over!r}")
     for axis in over:
         if axis not in grid:
@@ -150,20 +185,20 @@ def saying(where: str) -> Iterator[None]:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     except MemoryError as error:
-        raise ValueError(f"{where}: there is not the memory for it: {error}") from error
+        raise ValueError(f"{where}: not enough memory: {error}") from error
 
 
 def listable(value: Any) -> Any:
-    """Convert a value to a type that JSON supports."""
+    """A value in a type that JSON supports."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, tuple | np.ndarray):
         return list(value)
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"a study holds plain data only, so that it can be written down; got {value!r}")
+    raise TypeError(f"a study may hold plain data only: numbers, text, lists and tables; got {value!r}")
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a readable list."""
+    """Names as a readable list."""
     return ", ".join(names) or "none"

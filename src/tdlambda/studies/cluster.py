@@ -21,8 +21,9 @@ from tdlambda.extras import need
 from tdlambda.interruption import interruptible
 from tdlambda.studies.running import prepared, run_unit
 from tdlambda.studies.sources import imported
-from tdlambda.studies.store import provenance, read_table
+from tdlambda.studies.store import provenance
 from tdlambda.studies.study import Study
+from tdlambda.studies.units import read_table
 
 PATIENCE = 10.0
 """Seconds within which a scheduler must answer."""

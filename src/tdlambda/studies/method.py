@@ -8,10 +8,11 @@ from typing import Any
 
 from tdlambda.rules import NAMED
 from tdlambda.studies.building import SELF_TUNING, default_lam
-from tdlambda.studies.checks import check_text
+from tdlambda.studies.checks import Check, check_over, optional, plain, text, validate
 
 _FIXED = ("Fixed", "PerState")
 """Rules that do not learn."""
+_CHECKS: dict[str, Check] = {"learner": text, "rule": optional(text), "options": plain, "truth": text, "about": text}
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,10 @@ class Method:
         if isinstance(self.over, list):
             object.__setattr__(self, "over", tuple(self.over))
 
-    def check(self, where: str) -> None:
-        """Validate the types; the names themselves are resolved when learners are built."""
-        if not isinstance(self.learner, str):
-            raise TypeError(f"{where}: learner must be a name; got {self.learner!r}")
-        if self.rule is not None and not isinstance(self.rule, str):
-            raise TypeError(f"{where}: rule must be a name; got {self.rule!r}")
-        check_text(self.truth, f"{where}.truth")
-        check_text(self.about, f"{where}.about")
+    def check(self, where: str, grid: Mapping[str, Any]) -> None:
+        """Validate the fields against the study's grid; names are resolved when learners are built."""
+        validate(self, _CHECKS, f"{where}.")
+        check_over(self.over, self.options, grid, where)
 
     @property
     def modules(self) -> dict[str, str]:
@@ -74,7 +71,7 @@ class Method:
         return {what: name.rpartition(":")[0] for what, name in named.items() if name is not None and ":" in name}
 
     def settings(self, cell: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-        """Return the rule for λ in a cell (or None) and all other options; `lam = "auto"` means `rule = "auto"`."""
+        """The rule for λ in a cell (or None) and all other options; `lam = "auto"` means `rule = "auto"`."""
         options = {**self.options, **cell}
         for name in ("lam", "learner.lam"):
             lam = options.get(name)
@@ -84,7 +81,7 @@ class Method:
         return self.rule, options
 
     def fixed_lam(self, cell: Mapping[str, Any]) -> bool:
-        """Return whether λ in a cell is given and constant: a number, or one for each state.
+        """Whether λ in a cell is given and constant: a number, or one for each state.
 
         >>> Method("TD", options={"lam": 0.5}).fixed_lam({}), Method("TD", "auto").fixed_lam({})
         (True, False)
@@ -100,7 +97,7 @@ class Method:
         return lam is not None and not isinstance(lam, str)
 
     def family(self, cell: Mapping[str, Any]) -> str:
-        """Return how a cell chooses λ: "fixed λ", "tunes itself", or "other" for a learner without λ.
+        """How a cell chooses λ: "fixed λ", "tunes itself", or "other" for a learner without λ.
 
         >>> [Method(name).family({}) for name in ("TD", "AutoTD", "MonteCarlo")]
         ['fixed λ', 'tunes itself', 'other']

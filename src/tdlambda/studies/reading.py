@@ -14,7 +14,7 @@ _BUNDLED = files("tdlambda.studies").joinpath("bundled")
 
 
 def bundled_names() -> list[str]:
-    """Return the names of the bundled studies."""
+    """Names of the bundled studies."""
     return sorted(entry.name.removesuffix(".toml") for entry in _BUNDLED.iterdir() if entry.name.endswith(".toml"))
 
 
@@ -42,7 +42,7 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     if not isinstance(base, str):
         raise TypeError(f"extends must be the name of a study or of a file; got {base!r}")
     if entry in seen:
-        raise ValueError(f"extends: {source} extends itself, over {len(seen)} files")
+        raise ValueError(f"extends: {source} extends itself, through {len(seen)} files")
     beside = Path(*folders, base)  # a file's neighbours come first
     more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
     return {**more, **data}, list(dict.fromkeys(folders + theirs))

@@ -21,8 +21,9 @@ from tdlambda.engine.truth import Truth
 from tdlambda.extras import need
 from tdlambda.interruption import Interrupted, interruptible
 from tdlambda.studies.manifest import other_program, refuse_foreign
-from tdlambda.studies.store import Session, Store, unit_bytes
+from tdlambda.studies.store import Session, Store
 from tdlambda.studies.study import Study
+from tdlambda.studies.units import unit_bytes
 
 CALIBRATION_SEED = 2**32 + 1
 """Seed of the trajectory for speed measurements; no study uses it."""

@@ -20,8 +20,9 @@ from tdlambda.arrays import Bools, Floats
 from tdlambda.extras import need
 from tdlambda.studies.pace import gaps, left, speed
 from tdlambda.studies.statistics import rank, summary
-from tdlambda.studies.store import DamagedError, UnreadableError, read_unit, study_and_keys
+from tdlambda.studies.store import study_and_keys
 from tdlambda.studies.study import Study
+from tdlambda.studies.units import DamagedError, UnreadableError, read_unit
 
 _OWN = ("units", "sessions", "set-aside")
 _Mark = tuple[int, int]
