@@ -82,11 +82,19 @@ def not_negative(value: Any, name: str) -> float:
     return size
 
 
-def fraction(value: Any, name: str) -> float:
-    """Validate a number in [0, 1]; errors name the argument."""
+def fraction(value: Any, name: str, zero: bool = True) -> float:
+    """Validate a number in [0, 1], or in (0, 1] without `zero`; errors name the argument."""
     size = number(value, name)
-    if not 0 <= size <= 1:
-        raise ValueError(f"{name} must be in [0, 1]; got {value}")
+    if not 0 <= size <= 1 or (size == 0 and not zero):
+        raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1]; got {value}")
+    return size
+
+
+def finite(value: Any, name: str) -> float:
+    """Validate a finite number; errors name the argument."""
+    size = number(value, name)
+    if not -np.inf < size < np.inf:
+        raise ValueError(f"{name} must be finite; got {value}")
     return size
 
 

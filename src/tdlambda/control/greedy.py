@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from tdlambda.arrays import Floats, choice, fraction, integer, positive
+from tdlambda.arrays import Floats, choice, finite, fraction, integer, positive
 
 LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i8"}
 """Numbers of a decreasing level, as compiled code reads them."""
@@ -84,7 +84,7 @@ class Falling:
     def __init__(
         self, start: float, end: float, over: int, by: Literal["steps", "episodes"] = "steps", after: int = 0
     ) -> None:
-        self.start, self.end = float(start), float(end)
+        self.start, self.end = finite(start, "start"), finite(end, "end")
         self.over, self.after = integer(over, "over", 0), integer(after, "after", 0)
         self.by = choice(by, "by", "steps", "episodes")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, integer
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class ControlResult:
         after
             Number of initial steps to leave out, at least 0 and below the last point.
         """
+        after = integer(after, "after", 0, int(self.points[-1]) - 1)
         return self.returns[:, :, self.points > after].mean(axis=2)
 
     def best(self, share: float = 0.1) -> str:

@@ -63,4 +63,4 @@ class Intentional(StepSize):
     forms = {TD: IntentionalTD}
 
     def __init__(self, alpha: float = 0.5) -> None:
-        self.alpha = fraction(alpha, "alpha")
+        self.alpha = fraction(alpha, "alpha", zero=False)

@@ -53,7 +53,7 @@ class ObGD(StepSize):
     alpha
         Step size α > 0 of updates that the bound does not limit.
     kappa
-        κ > 1; a larger κ gives smaller steps.
+        Positive; a larger κ gives smaller steps, and above 1 no update overshoots.
 
     Examples
     --------

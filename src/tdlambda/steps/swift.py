@@ -113,7 +113,7 @@ class Swift(StepSize):
         self, alpha: float = 0.01, eta: float = 0.1, theta: float = 1e-3, epsilon: float = 0.999, eta_min: float = 1e-10
     ) -> None:
         self.alpha, self.eta = positive(alpha, "alpha"), positive(eta, "eta")
-        self.theta, self.epsilon = not_negative(theta, "theta"), fraction(epsilon, "epsilon")
+        self.theta, self.epsilon = not_negative(theta, "theta"), fraction(epsilon, "epsilon", zero=False)
         self.eta_min = positive(eta_min, "eta_min")
         if not self.eta_min <= self.alpha <= self.eta:
             raise ValueError(f"alpha must be from eta_min = {eta_min} to eta = {eta}; got {alpha}")

@@ -51,6 +51,8 @@ class Comparison:
 def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
     """Summarise the errors of one cell's runs; the error of a run that diverged is infinite or NaN.
 
+    `level` is the confidence level of the interval, in (0, 1).
+
     >>> cell = summary([1.0, 2.0, 3.0, float("inf")])
     >>> cell.n, cell.diverged, cell.mean, cell.std
     (4, 1, 2.0, 1.0)
@@ -71,7 +73,8 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
 def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     """Compare the errors of two methods run by run; a ratio below 1 means that `a` is better.
 
-    The k-th runs of both methods must have seen the same trajectory.
+    The k-th runs of both methods must have seen the same trajectory. `level` is the confidence level of the intervals,
+    in (0, 1).
 
     >>> found = compare([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
     >>> found.ratio, found.ratio_low, found.ratio_high, found.better
@@ -94,7 +97,7 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
 
 
 def rank(diverged: int, mean: float) -> tuple[bool, float]:
-    """Return a sort key for cells, best first: cells without divergence come first, then the smaller mean.
+    """Sort key for cells, best first: cells without divergence come first, then the smaller mean.
 
     >>> min([(0, 3.0), (1, 1.0), (0, 2.0)], key=lambda cell: rank(*cell))
     (0, 2.0)
@@ -103,7 +106,7 @@ def rank(diverged: int, mean: float) -> tuple[bool, float]:
 
 
 def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
-    """Return the configuration with the smallest mean error on the tuning seeds, and its reporting errors.
+    """The configuration with the smallest mean error on the tuning seeds, and its errors on the reporting seeds.
 
     Parameters
     ----------
@@ -130,7 +133,7 @@ def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | 
 
 
 def hindsight(errors: ArrayLike, drop_diverged: bool = False) -> tuple[int, Floats]:
-    """Return the configuration with the smallest mean error, chosen on the runs that are reported; biased downwards.
+    """The configuration with the smallest mean error, chosen on the runs that are reported; biased downwards.
 
     With `drop_diverged`, means are over the runs that did not diverge, however few, which biases them further.
 
@@ -143,9 +146,9 @@ def hindsight(errors: ArrayLike, drop_diverged: bool = False) -> tuple[int, Floa
 
 
 def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> float:
-    """Return over how many decades of a parameter the mean error stays within `factor` of the best.
+    """Number of decades of a parameter over which the mean error stays within `factor` of the best.
 
-    Only the interval around the best value counts; 0 means the best value alone.
+    Only the interval around the best value counts; 0 means the best value alone. `factor` is at least 1.
 
     >>> sensitivity([1e-3, 1e-2, 1e-1, 1.0], [3.0, 1.5, 1.0, 9.0])
     1.0

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools, Floats, Ints, integer, number
+from tdlambda.arrays import Bools, Floats, Ints, finite, fraction, integer
 from tdlambda.compiled import compiled
 from tdlambda.features import TileCoder
 from tdlambda.mdp import Transitions
@@ -100,10 +100,8 @@ class MountainCar(Task[Floats]):
     ) -> None:
         if not LOW <= start[0] < start[1] <= HIGH:
             raise ValueError(f"start must be two positions in [{LOW}, {HIGH}], the lower first; got {start}")
-        self.start, self.arrival = (float(start[0]), float(start[1])), number(arrival, "arrival")
-        if not 0 <= noise <= 1:
-            raise ValueError(f"noise must be a probability, in [0, 1]; got {noise}")
-        self.noise, self.limit = noise, None if limit is None else integer(limit, "limit", 1)
+        self.start, self.arrival = (float(start[0]), float(start[1])), finite(arrival, "arrival")
+        self.noise, self.limit = fraction(noise, "noise"), None if limit is None else integer(limit, "limit", 1)
         self.target = PumpPolicy(target_epsilon)
         self.behavior = self.target if behavior_epsilon is None else PumpPolicy(behavior_epsilon)
         if self.behavior.epsilon == 0 < self.target.epsilon:

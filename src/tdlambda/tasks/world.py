@@ -52,6 +52,7 @@ class Plane:
         n
             Number of points along each dimension, at least 1.
         """
+        n = integer(n, "n", 1)
         axes = [np.linspace(low, high, n) for low, high in zip(self.low, self.high, strict=True)]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
 
