@@ -407,3 +407,15 @@ def test_other_mistakes_are_named() -> None:
         td.control.run(CAR, [agent()], 1, 10, keep=("weight",))
     with pytest.raises(ValueError, match="seeds must be different"):
         td.control.run(CAR, [agent()], [1, 1], 10)
+
+
+@pytest.mark.parametrize("after", [-1, 10])
+def test_an_area_needs_a_point(after: int) -> None:
+    found = td.control.run(CAR, [agent()], 1, 10, points=2)
+    with pytest.raises(ValueError, match="after must be from 0 to 9"):
+        found.area(after)
+
+
+def test_levels_are_finite() -> None:
+    with pytest.raises(ValueError, match="end must be finite; got nan"):
+        td.control.Falling(1.0, float("nan"), over=10)

@@ -287,7 +287,9 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
         ),
         (lambda: steps.Swift(0.2), "alpha must be from eta_min = 1e-10 to eta = 0.1; got 0.2"),
         (lambda: steps.TIDBD(gradient="full"), 'gradient must be "ordinary" or "semi"'),
-        (lambda: steps.Intentional(1.5), "alpha must be in"),
+        (lambda: steps.Intentional(1.5), r"alpha must be in \(0, 1\]; got 1.5"),
+        (lambda: steps.Intentional(0), r"alpha must be in \(0, 1\]; got 0"),
+        (lambda: steps.Swift(epsilon=0.0), r"epsilon must be in \(0, 1\]; got 0"),
         (lambda: steps.Autostep(tau=0.0), "tau must be positive"),
     ],
 )

@@ -78,7 +78,7 @@ def test_what_a_study_says_of_itself() -> None:
         ({"episodes": 5, "warm_up": 0.1}, "warm_up of its own"),
         ({"kind": "control", "score": "rms"}, 'score: only a study of kind "prediction"'),
         ({"kind": "control", "episodes": 4}, 'episodes: only a study of kind "prediction"'),
-        ({"steps": 50}, "points must be at most steps, 50; got 100"),
+        ({"steps": 50}, "points must be at most the number of steps, 50; got 100"),
     ],
 )
 def test_wrong_measures_are_refused(options: dict[str, Any], message: str) -> None:

@@ -460,7 +460,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "seeds that are taken": ({"seed": 2**32 - 1, "seeds": 2}, r"seed \+ seeds must be at most \d+; got \d+ \+ 2"),
     "no steps": ({"steps": 0}, "steps must be"),
     "steps in words": ({"steps": "many"}, "steps must be an integer"),
-    "more points than steps": ({"points": 1001}, "points must be at most steps, 1000; got 1001"),
+    "more points than steps": ({"points": 1001}, "points must be at most the number of steps, 1000; got 1001"),
     "no points": ({"points": 0}, "points must be"),
     "no curve": ({"curve": 0}, "curve must be"),
     "no tail": ({"tail": 0}, r"tail must be a share of the points, in \(0, 1\]"),

@@ -48,6 +48,12 @@ def test_a_warm_up_of_the_methods_own_goes_first() -> None:
     assert [study.agents(name)[0].learner.rule.warm_up_steps for name in methods] == [7, 0, 750]
 
 
+def test_an_option_of_the_rule_is_given_once() -> None:
+    method = td.studies.Method("Sarsa", "Meta", options={"kappa": 0.1, "rule.kappa": 0.2, "alpha": 0.1})
+    with pytest.raises(ValueError, match=r"rule\.kappa: the rule's kappa is given twice"):
+        ring(methods={"META": method}).agents("META")
+
+
 def test_it_runs_is_kept_and_drawn(tmp_path: Path) -> None:
     study = ring(methods={"Sarsa": ring().methods["Sarsa"]})
     assert td.studies.run_study(study, tmp_path).done == 2

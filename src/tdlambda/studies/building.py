@@ -122,6 +122,8 @@ def build_values(
     for name in list(given):
         bare = name.removeprefix("rule.")
         if bare in theirs and (bare != name or bare not in known):
+            if bare != name and bare in options and bare not in known:
+                raise ValueError(f"{name}: the rule's {bare} is given twice")
             of_rule[bare] = _built(name, given.pop(name))
         elif name in _POLICIES:
             acts = "policy" if kind is Sarsa else "behavior"

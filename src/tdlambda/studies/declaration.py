@@ -85,7 +85,7 @@ class Declaration:
                     f"got {self.warm_up}: give the rule a warm_up of its own, in steps"
                 )
         if self.points > self.length:
-            raise ValueError(f"points must be at most {self.unit}, {self.length}; got {self.points}")
+            raise ValueError(f"points must be at most the number of {self.unit}, {self.length}; got {self.points}")
         if not self.methods:
             raise ValueError("methods is empty; write at least one, [methods.NAME]")
         for name, method in self.methods.items():
