@@ -130,8 +130,8 @@ def test_cart_pole_and_its_time_limit() -> None:
         return [0.0, 1.0] if obs[2] + 0.3 * obs[3] + 0.02 * obs[0] + 0.05 * obs[1] > 0 else [1.0, 0.0]
 
     recorder = Recorder()
-    run = learn("CartPole-v1", balance, recorder, 1200, seed=1, gamma=0.99)
-    assert run.episode_lengths.tolist() == [500, 500]
+    balanced = learn("CartPole-v1", balance, recorder, 1200, seed=1, gamma=0.99)
+    assert balanced.episode_lengths.tolist() == [500, 500]
     assert [t for t, row in enumerate(recorder.rows) if row[6]] == [499, 999]
     assert not any(row[5] for row in recorder.rows)
 

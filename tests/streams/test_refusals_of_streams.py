@@ -53,7 +53,7 @@ def test_arguments() -> None:
     with pytest.raises(TypeError, match="cumulant must be a column or a function"):
         td.Question(2.5, gamma=0.9)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="questions: 'a' must be a"):
-        td.Horde(None, {"a": "flow"})
+        td.Horde(None, {"a": "flow"})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="questions must contain at least one"):
         td.Horde(None, {})
     with pytest.raises(TypeError, match="learner must be a function of the features"):

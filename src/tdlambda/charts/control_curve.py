@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.typing import ChartType
 
 from tdlambda.charts.style import finished
 
@@ -13,7 +14,7 @@ MOST = 2000
 """Largest number of episodes drawn; beyond it they are evenly sampled."""
 
 
-def learning_curve(curve: Any, window: int = 20) -> Any:
+def learning_curve(curve: Any, window: int = 20) -> ChartType:
     """Plot returns against steps: a dot for each episode, their running mean, and evaluations.
 
     Parameters

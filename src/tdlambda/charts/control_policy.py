@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.style import FAINT, LAMBDA, OKABE_ITO, finished
 from tdlambda.charts.tidy import Rows, records
@@ -19,7 +20,7 @@ Domain = tuple[float, float]
 def policy_tiles(
     rows: Rows, actions: Sequence[str], axes: Axes = None, *, shade: str = "agreed", domain: Domain = (0, 1),
     size: tuple[int, int] = (250, 210),
-) -> Any:  # fmt: skip
+) -> ChartType:  # fmt: skip
     """Plot the greedy action on a grid of states, as text, or over two dimensions, as colour.
 
     Parameters
@@ -60,7 +61,7 @@ def policy_tiles(
     return finished(chart.properties(width=size[0], height=size[1]))
 
 
-def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Any:
+def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> ChartType:
     """Plot the greedy action at each state: columns are states, rows are actions.
 
     Parameters

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.style import INK, PAPER, finished
 from tdlambda.charts.tidy import Rows, records
 
 
-def divergence(rows: Rows, width: int = 560) -> Any:
+def divergence(rows: Rows, width: int = 560) -> ChartType:
     """Plot the share of runs that diverged, by method and α.
 
     Parameters

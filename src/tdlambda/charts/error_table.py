@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.style import FAINT, finished
 from tdlambda.charts.tidy import Rows, records
@@ -14,7 +15,7 @@ CELL = (82, 34)
 """Width and height of a cell, in pixels."""
 
 
-def error_table(rows: Rows, title: str = "") -> Any:
+def error_table(rows: Rows, title: str = "") -> ChartType:
     """Draw a table of errors by α and series; blue is the smallest, white the median, red the largest.
 
     The best of each row is bold.

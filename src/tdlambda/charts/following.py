@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import TRUTH, finished, shades
@@ -15,7 +16,7 @@ _TIPS = {"series": "", "x": "at", "mean": "value"}
 _LOOK: dict[str, Any] = {"width": 1.6, "shape": "circle"}
 
 
-def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
+def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tuple[int, int] = (250, 190)) -> ChartType:
     """Plot a line over the states for each of a few moments, darker for later ones; exact values are black.
 
     Parameters
@@ -41,7 +42,7 @@ def by_state(rows: Rows, y: str, exact: Rows = (), unit: bool = False, size: tup
     return lines(some, "state", y, log=(False, False), tips=_TIPS, domain=domain, size=size, fade=False)
 
 
-def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (250, 190)) -> Any:
+def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (250, 190)) -> ChartType:
     """Plot a few lines over time, with their exact values dashed.
 
     Parameters
@@ -66,7 +67,7 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
     return lines([*learned, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)
 
 
-def followed(parts: Mapping[str, Any], columns: int = 3) -> Any:
+def followed(parts: Mapping[str, Any], columns: int = 3) -> ChartType:
     """Charts side by side, at most `columns` per row, each with its title."""
     titled = [part.properties(title=name) for name, part in parts.items()]
     return finished(alt.concat(*titled, columns=columns))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import FAINT, INK, LAMBDA, SOFT, axis, finished
@@ -18,7 +19,7 @@ TIPS = {"series": "method", "settings": "at", "state": "state", "lam": "λ", "n"
 _SHADE = alt.FillOpacity("lam:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]), legend=None)
 
 
-def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
+def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> ChartType:
     """Plot λ of each state, with a line for each method.
 
     Parameters
@@ -32,7 +33,7 @@ def lambda_states(rows: Rows, size: tuple[int, int] = (560, 220)) -> Any:
     return finished(lines(some, "state", "λ", log=(False, False), tips=TIPS, domain=UNIT, size=size))
 
 
-def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)) -> Any:
+def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)) -> ChartType:
     """Plot λ on a grid of states, or over two dimensions of observations; darker is larger.
 
     Parameters
@@ -57,7 +58,7 @@ def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)
     return finished(chart.properties(width=size[0], height=size[1]))
 
 
-def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 200), warm_up: float = 0) -> Any:
+def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 200), warm_up: float = 0) -> ChartType:
     """Plot λ of each state (row) over time; darker is larger.
 
     Parameters
@@ -88,7 +89,7 @@ def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 
     return finished(alt.layer(*layers, data=alt.Data(values=some)).properties(width=size[0], height=size[1]))
 
 
-def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 220)) -> Any:
+def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 220)) -> ChartType:
     """Plot the median λ of many observations over time; the band contains 80 % of them.
 
     Parameters
@@ -105,7 +106,7 @@ def median_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (560, 
     return finished(lines(some, "steps", "λ", log=(log, False), dots=False, tips=tips, domain=UNIT, size=size))
 
 
-def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "series", columns: int = 3) -> Any:
+def panels(chart: Callable[[list[dict[str, Any]]], Any], rows: Rows, by: str = "series", columns: int = 3) -> ChartType:
     """The same chart for each series, side by side under their names, at most `columns` per row."""
     some = records(rows)
     parts = []

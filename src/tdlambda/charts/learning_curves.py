@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import SOFT, finished
@@ -21,7 +22,7 @@ def learning_curves(
     log: tuple[bool, bool] = (False, True),
     warm_up: float = 0,
     size: tuple[int, int] = (560, 360),
-) -> Any:
+) -> ChartType:
     """Plot mean error against steps or episodes, with its 95 % interval.
 
     Parameters

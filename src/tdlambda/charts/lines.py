@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.style import INK, PAPER, SOFT, axis
 from tdlambda.charts.tidy import Rows, dressed
@@ -31,7 +32,7 @@ def lines(
     size: tuple[int, int] = (560, 340),
     under: tuple[alt.Chart, ...] = (),
     opened: str = "",
-) -> Any:
+) -> ChartType:
     """A chart with a line for each series.
 
     Parameters

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from altair.typing import ChartType
 
 from tdlambda.charts.ranges import ranges
 from tdlambda.charts.style import finished
 from tdlambda.charts.tidy import Rows
 
 
-def paired(rows: Rows, x: str = "mean error / that of the reference", relative: bool = True, width: int = 560) -> Any:
+def paired(
+    rows: Rows, x: str = "mean error / that of the reference", relative: bool = True, width: int = 560
+) -> ChartType:
     """Plot the ratio of each method's mean error to a reference's on the same trajectories; below 1 is better.
 
     Parameters

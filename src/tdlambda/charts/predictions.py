@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import OKABE_ITO, TRUTH, finished
@@ -11,7 +11,7 @@ from tdlambda.charts.tidy import Rows, records
 HAPPENED, PREDICTED = "realised", "predicted"
 
 
-def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> Any:
+def predictions(rows: Rows, x: str = "step", y: str = "", size: tuple[int, int] = (560, 260)) -> ChartType:
     """Plot predictions, each made before its update, and the realised returns.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 import vl_convert
+from altair.typing import ChartType
 
 from tdlambda.charts.saving import VERSION
 from tdlambda.charts.style import FONT, INK, LINE, SOFT, theme
@@ -19,7 +20,7 @@ WIDTH = 720
 _CONFIG: dict[str, Any] = theme() | {"legend": {**theme()["legend"], "orient": "top"}}
 
 
-def chart(scored: Any) -> Any:
+def chart(scored: Any) -> ChartType:
     """Plot one question: predictions and returns, error over time, expert weights or λ, calibration, features."""
     n = scored.rows.size
     whole = np.unique(np.linspace(min(n // 8, 32), n - 1, min(n, POINTS)).astype(np.int64))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.style import INK, PAPER, SOFT, axis
 from tdlambda.charts.tidy import Rows, dressed
@@ -18,7 +19,7 @@ _SAID = "width < 420 && datum.short ? datum.short : datum.text"
 def ranges(
     rows: Rows, x: str, *, tips: Mapping[str, str], rule: float | None = None, ends: tuple[str, str] = ("", ""),
     domain: list[float] | None = None, log: bool = True, width: int = 560,
-) -> Any:  # fmt: skip
+) -> ChartType:  # fmt: skip
     """A chart with a bar from low to high for each series.
 
     Parameters

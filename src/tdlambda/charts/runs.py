@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from altair.typing import ChartType
 from scipy.special import stdtrit
 
 from tdlambda.arrays import Floats, Ints
@@ -13,7 +13,9 @@ from tdlambda.charts.learning_curves import learning_curves
 from tdlambda.charts.style import number
 
 
-def runs(names: Sequence[str], points: Ints, curves: Floats, y: str, unit: str = "steps", log: bool = True) -> Any:
+def runs(
+    names: Sequence[str], points: Ints, curves: Floats, y: str, unit: str = "steps", log: bool = True
+) -> ChartType:
     """Plot the mean curve of each learner over its runs, with its 95 % interval by Student's t.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.typing import ChartType
 
 VERSION = "6.4"
 """Version of Vega-Lite."""
@@ -16,7 +17,7 @@ DENSITY = 3
 """PNG pixels per chart pixel."""
 
 
-def save(chart: Any, path: str | Path) -> Path:
+def save(chart: ChartType, path: str | Path) -> Path:
     """Write a chart to a file in the format of the suffix. The same chart gives the same file.
 
     Parameters

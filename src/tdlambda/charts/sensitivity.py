@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.ranges import ranges
@@ -13,7 +13,7 @@ from tdlambda.charts.u_curves import TIPS
 
 def sensitivity(
     rows: Rows, parameter: str = "kappa", y: str = "error", log: bool = True, size: tuple[int, int] = (560, 280)
-) -> Any:
+) -> ChartType:
     """Plot mean error against a parameter, with its 95 % interval; a flat curve needs no tuning.
 
     Parameters
@@ -32,7 +32,7 @@ def sensitivity(
     return finished(lines(some, AXES.get(parameter, parameter), y, log=(positive, log), tips=TIPS, size=size))
 
 
-def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -> Any:
+def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -> ChartType:
     """Plot the range of α in which each method stays within twice its best; the dot is its best α.
 
     Parameters

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
+from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import finished
@@ -18,7 +17,7 @@ TIPS = {
 
 def u_curves(
     rows: Rows, y: str = "error", alpha: float | None = None, log: bool = True, size: tuple[int, int] = (560, 400)
-) -> Any:
+) -> ChartType:
     """Plot mean error against α on a logarithmic axis, with its 95 % interval.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -15,15 +15,18 @@ from tdlambda.arrays import Floats, choice, fraction
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
-from tdlambda.control.policy import Policy
+from tdlambda.control.policy import Behavior, Policy
 from tdlambda.control.softmax import Softmax
 from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states
 from tdlambda.learners.guard import Guard
-from tdlambda.rules import Fixed, Rule, as_rule
+from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 OWN_LAMBDA = 0.9
 """λ of the actor's trace if the critic has no fixed λ; the best of five on CartPole, see docs/actor-critic.md."""
@@ -86,12 +89,12 @@ class ActorCritic:
         critic: Learner,
         policy: Policy,
         eta: float | OneOver,
-        lam: Any = "fixed",
+        lam: Lam | Literal["fixed", "critic"] | None = "fixed",
         *,
         weighting: Literal["discounted", "corrected", "emphatic", "plain"] = "discounted",
         entropy: float = 0.0,
         warm_up: int = 0,
-        behavior: Any = None,
+        behavior: Behavior | None = None,
         td_error: Literal["before", "after"] = "before",
         trace_tolerance: float = 1e-8,
         bound: float = 1e12,
@@ -104,7 +107,7 @@ class ActorCritic:
         if isinstance(lam, str) and lam == "fixed":
             lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
         shared = isinstance(lam, str)
-        rule = critic.rule if shared else None if lam is None else as_rule(lam)
+        rule = critic.rule if isinstance(lam, str) else None if lam is None else as_rule(lam)
         if (shared and lam != "critic") or (not shared and rule is not None and rule.learns()):
             raise ValueError(f'lam must be "fixed", "critic", None, numbers or a rule that does not learn; got {lam!r}')
         if rule is not None:
@@ -118,7 +121,7 @@ class ActorCritic:
         )
         self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
         self.trace_tolerance, self.bound = trace_tolerance, bound
-        self.lam: Rule | str | None = lam if shared else rule
+        self.lam: Rule | str | None = lam if isinstance(lam, str) else rule
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
         if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
             raise ValueError('td_error="after" needs a critic whose rewards are not centred; use td_error="before"')
@@ -180,7 +183,7 @@ class ActorCritic:
         """The policy's most probable action."""
         return self.policy.mode(self._actor.distribution(obs))
 
-    def plot(self, env: Any) -> Any:
+    def plot(self, env: gym.Env[Any, Any]) -> ChartType:
         """An Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
         need("charts", "charts")
         from tdlambda.control.drawing import policy_map  # Altair is slow to import

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.extras import need
 from tdlambda.learners import storage
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 _COLUMNS = 5
 
@@ -125,7 +128,7 @@ class LearningCurve:
         """Drop unfinished episodes and begin new ones."""
         self._current = {}
 
-    def plot(self, window: int = 20) -> Any:
+    def plot(self, window: int = 20) -> ChartType:
         """An Altair chart of the returns, their running mean, and the evaluations.
 
         Parameters

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
 from tdlambda.charts.control_policy import on_map, policy_states, policy_tiles
 from tdlambda.control.worlds import action_names, plane_of
 
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
 SIZE = 40
 """Number of points along each of two dimensions."""
 
 
-def policy_map(agent: Any, env: Any) -> Any:
+def policy_map(agent: Any, env: Any) -> ChartType:
     """A chart of an agent's greedy policy in an environment.
 
     A gridworld (a task with `rows`) is drawn as its map, darker for larger values; two dimensions as a map of actions;

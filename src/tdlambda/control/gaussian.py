@@ -15,7 +15,7 @@ action drawn, before clipping.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, positive, real
-from tdlambda.control.policy import Policy, PolicyKernel
+from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 
@@ -84,8 +84,8 @@ class Gaussian(Policy):
 
     def __init__(
         self,
-        low: Any,
-        high: Any,
+        low: ArrayLike | Sequence[float | None],
+        high: ArrayLike | Sequence[float | None],
         sigma: float = 0.5,
         within: float | None = 10.0,
         features: Encoder | None = None,
@@ -94,7 +94,7 @@ class Gaussian(Policy):
         super().__init__(features, initial)
         self.low, self.high = _bounds(low, "low", -np.inf), _bounds(high, "high", np.inf)
         if self.low.ndim != 1 or self.low.shape != self.high.shape or not (self.low < self.high).all():
-            raise ValueError(f"low must be below high in every dimension, with equal shapes; got {low} and {high}")
+            raise ValueError(f"low must be below high in every dimension, with equal shapes; got {low!r} and {high!r}")
         self.sigma, self.within = positive(sigma, "sigma"), None if within is None else positive(within, "within")
         if self.within is not None and self.within <= 1:
             raise ValueError(f"within must be above 1, or None; got {within}")
@@ -134,7 +134,7 @@ class Gaussian(Policy):
         away = (self.middle + self.unit * self.given(action)[1] - mean) / sigma
         return float(-(away**2 / 2 + np.log(sigma)).sum() - self.dimensions * math.log(2 * math.pi) / 2)
 
-    def behavior(self, given: Any) -> Callable[[Any], MeanAndSigma]:
+    def behavior(self, given: Behavior) -> Callable[[Any], MeanAndSigma]:
         """Build a behaviour policy from a pair (mean, σ), or a function from an observation to such a pair."""
 
         def checked(pair: Any, where: str) -> MeanAndSigma:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats
 from tdlambda.features import Encoder
 from tdlambda.showing import call
+
+Behavior: TypeAlias = Callable[[Any], ArrayLike | tuple[ArrayLike, ArrayLike]] | ArrayLike | tuple[ArrayLike, ArrayLike]
+"""A behaviour policy: probabilities, or for a Gaussian policy mean and σ; or a function of the observation."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Policy(ABC):
         """The logarithm of an action's probability or density."""
 
     @abstractmethod
-    def behavior(self, given: Any) -> Callable[[Any], Any]:
+    def behavior(self, given: Behavior) -> Callable[[Any], Any]:
         """Build the behaviour policy: a function from an observation to a validated distribution."""
 
     @abstractmethod

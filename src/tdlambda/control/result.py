@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class ControlResult:
         """
         return self.names[int(np.argmax(self.tail(share).mean(axis=1)))]
 
-    def plot(self) -> Any:
+    def plot(self) -> ChartType:
         """An Altair chart of the returns over steps: mean over seeds and 95 % interval."""
         from tdlambda.charts import runs  # Altair is slow to import
 

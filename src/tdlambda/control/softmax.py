@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.control.policy import Policy, PolicyKernel
+from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 from tdlambda.learners.learning import _as_function
@@ -115,9 +115,9 @@ class Softmax(Policy):
         with np.errstate(divide="ignore"):
             return float(np.log(distribution[self.given(action)[0]]))
 
-    def behavior(self, given: Any) -> Callable[[Any], Floats]:
+    def behavior(self, given: Behavior) -> Callable[[Any], Floats]:
         """Build a behaviour policy from a row of probabilities, a table [state, action] or a function."""
-        function = _as_function(given, self.actions, "behavior")
+        function = _as_function(given, self.actions, "behavior")  # type: ignore[arg-type]  # a pair is not probabilities
 
         def positive(obs: Any) -> Floats:
             row = function(obs)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
+from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
 from tdlambda.learners.learning import SHOW_EVERY, _held, _make
 from tdlambda.progress import Bar
@@ -24,7 +25,7 @@ GAMMA = 0.99
 
 def train(
     env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | str,
-    agent: Any,
+    agent: Agent,
     steps: int | None = None,
     seed: int | None = None,
     gamma: float | None = None,

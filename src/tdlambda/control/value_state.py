@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -22,6 +22,9 @@ from tdlambda.learners.base import readable
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.showing import call
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 COUNTED = {"steps": "i8", "episodes": "i8"}
 NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
@@ -80,7 +83,7 @@ class ValueState:
         """The update (counted from 1) at which the agent diverged; None if it has not."""
         return self.learner.diverged_at
 
-    def plot(self, env: Any) -> Any:
+    def plot(self, env: gym.Env[Any, Any]) -> ChartType:
         """An Altair chart of the greedy policy: on a map, over two dimensions, or over states."""
         need("charts", "charts")
         draw: Any = import_module("tdlambda.control.drawing").policy_map

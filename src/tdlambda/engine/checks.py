@@ -20,7 +20,7 @@ from tdlambda.engine.stream import contiguous
 from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.mdp import Transitions
-from tdlambda.rules import Rule
+from tdlambda.rules import Lam, Rule
 
 STATES = 12
 CONVENTIONS = ("reset", "gamma", "lambda", "rho", "credit")
@@ -31,7 +31,7 @@ the errors δ times that, which may exceed `_TOLERANCE`, although nothing is wro
 
 
 def check_algorithm(
-    algorithm: type[Algorithm], lam: Any = 0.8, *, skip: Collection[str] = (), seed: int = 0, **numbers: Any
+    algorithm: type[Algorithm], lam: Lam = 0.8, *, skip: Collection[str] = (), seed: int = 0, **numbers: Any
 ) -> None:
     """Check a declared algorithm; raise AssertionError at the first error found.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.engine.truth import Truth
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 WORDS = {"value": "value error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
 """Short names of the scores, for axes."""
@@ -100,7 +103,7 @@ class Result:
         """
         return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
 
-    def plot(self) -> Any:
+    def plot(self) -> ChartType:
         """An Altair chart of the learning curves: mean over seeds and 95 % interval.
 
         Examples

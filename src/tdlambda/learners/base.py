@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,18 @@ class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild from the step in pickle and copy, which by default rebuild an exception from its message."""
         return type(self), (self.step,), self.__dict__
+
+
+class OnlineLearner(Protocol):
+    """The methods that `learn` needs of a learner; `Learner` has them."""
+
+    def reset(self) -> None:
+        """Discard the unfinished episode."""
+
+    def update(
+        self, obs: Any, reward: float, next_obs: Any, gamma: float, rho: float, terminated: bool, truncated: bool, /
+    ) -> None:
+        """Learn from one transition."""
 
 
 class Learner(ABC):

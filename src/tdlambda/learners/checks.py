@@ -16,7 +16,7 @@ import tdlambda
 from tdlambda.features import Dense, GridTilings, OneHot, Table
 from tdlambda.features.box import BoxEncoder
 from tdlambda.learners import storage
-from tdlambda.learners.base import Learner
+from tdlambda.learners.base import Learner, OnlineLearner
 
 _METHODS = ("predict", "update", "update_many", "lambda_at", "reset", "get_params", "clone", "save")
 _NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
@@ -31,7 +31,9 @@ _CUT = 55
 Row = tuple[Any, ...]
 
 
-def check_learner(factory: Callable[[], Any], observations: Sequence[Any] | None = None, seed: int = 0) -> None:
+def check_learner(
+    factory: Callable[[], OnlineLearner], observations: Sequence[Any] | None = None, seed: int = 0
+) -> None:
     """Check that a learner keeps the contract of learners; raise AssertionError at the first violation.
 
     The streams are random: γ and ρ change at every step, and episodes terminate or are truncated. The checks: equal

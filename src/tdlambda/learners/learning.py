@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, integer, real
 from tdlambda.interruption import Interrupted
+from tdlambda.learners.base import OnlineLearner
 from tdlambda.progress import Bar
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
@@ -21,8 +22,11 @@ SHOW_EVERY = 16
 """Steps between two updates of a progress bar."""
 
 
+_Learner = TypeVar("_Learner", bound=OnlineLearner)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningRun(Table):
+class LearningRun(Table, Generic[_Learner]):
     """The result of `learn`.
 
     Attributes
@@ -49,19 +53,19 @@ class LearningRun(Table):
     episode_returns: Floats
     episode_lengths: Ints
     mean_reward: float
-    learner: Any
+    learner: _Learner
 
 
 def learn(
     env: gym.Env[Any, Any] | str,
     policy: Policy | None,
-    learner: Any,
+    learner: _Learner,
     steps: int,
     behavior: Policy | None = None,
     seed: int | None = None,
     gamma: float | None = None,
     progress: bool | None = None,
-) -> LearningRun:
+) -> LearningRun[_Learner]:
     """Train a learner to predict the value of a policy in an environment with discrete actions.
 
     The environment and the learner first start a new episode. At each step an action is drawn from `behavior`, and the
@@ -117,7 +121,7 @@ def learn(
 
 
 def _run(
-    env: gym.Env[Any, Any], actor: _Actor, learner: Any, steps: int, seed: int | None, gamma: float | None,
+    env: gym.Env[Any, Any], actor: _Actor, learner: OnlineLearner, steps: int, seed: int | None, gamma: float | None,
     tally: _Tally, bar: Bar,
 ) -> None:  # fmt: skip
     learner.reset()  # an unfinished episode of the learner does not continue in this environment
@@ -218,7 +222,7 @@ class _Tally:
             self.lengths.append(self.length)
             self.sum, self.length = 0.0, 0
 
-    def run(self, learner: Any) -> LearningRun:
+    def run(self, learner: _Learner) -> LearningRun[_Learner]:
         """The result."""
         mean = self.total / self.steps if self.steps else float("nan")
         returns, lengths = np.array(self.returns, dtype=np.float64), np.array(self.lengths, dtype=np.int64)

@@ -125,7 +125,7 @@ class TraceCorrection:
             raise ValueError(f"c_bar must be at most rho_bar in V-trace; got {self.c_bar} and {self.rho_bar}")
 
     @classmethod
-    def named(cls, correction: Any) -> TraceCorrection:
+    def named(cls, correction: TraceCorrection | str) -> TraceCorrection:
         """The correction itself, or the one of this name with default options."""
         if isinstance(correction, cls):
             return correction

@@ -55,9 +55,9 @@ class FiniteMDP:
 
     def __init__(
         self,
-        transitions: Any,
-        rewards: Any,
-        squared_rewards: Any = None,
+        transitions: dynamics.Tables,
+        rewards: dynamics.Tables,
+        squared_rewards: dynamics.Tables | None = None,
         *,
         discount: ArrayLike = 1.0,
         terminal: ArrayLike = (),

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.extras import need
+from tdlambda.learners import Learner
 from tdlambda.rules import Greedy, Meta
 from tdlambda.showing import Table
 from tdlambda.tasks import TabularTask, Task
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 MOMENTS = 5
 """Number of moments at which λ(s) and V(s) are drawn."""
@@ -83,7 +87,7 @@ class History(Table):
                 out[k, 2] = spread.lambda_return(V, lam).variance
         return out
 
-    def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> Any:
+    def plot(self, path: str | Path | None = None, states: Sequence[int] | None = None) -> ChartType:
         """Plot λ(s), V(s) and v(s), the error, and the estimates over time, with their exact values dashed.
 
         Parameters
@@ -149,7 +153,7 @@ class History(Table):
         return followed(parts)
 
 
-def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int] = 100, seed: int = 0) -> History:
+def follow(task: Task[Any], learner: Learner, steps: int, points: int | Sequence[int] = 100, seed: int = 0) -> History:
     """Train a learner on a finite task and record V, λ, its estimates and its error over time.
 
     Parameters
@@ -185,15 +189,19 @@ def follow(task: Task[Any], learner: Any, steps: int, points: int | Sequence[int
     elif isinstance(rule, Greedy):
         names = ("E[G]", "Var[G]" if rule.variance == "direct" else "E[G²]")
     weights, v = task.exact.error_weights(), task.exact.v()
+    found: Any = learner  # its λ and estimates, if it has them
     learner.reset()
     sampler, done, seen = task.sampler(seed=seed), 0, []
     for moment in moments.tolist():
         learner.update_many(sampler.take(moment - done))
         done = moment
         V = learner.predict_many(everywhere)
-        known = hasattr(learner, "lambdas")
-        lam = learner.lambdas(everywhere) if known else [learner.lambda_at(s) for s in everywhere.tolist()]
-        estimates = learner.estimates(everywhere)[1:] if names else np.empty((0, everywhere.size))
+        lam = (
+            found.lambdas(everywhere)
+            if hasattr(learner, "lambdas")
+            else [learner.lambda_at(s) for s in everywhere.tolist()]
+        )
+        estimates = found.estimates(everywhere)[1:] if names else np.empty((0, everywhere.size))
         seen.append((V, np.asarray(lam), float(weights @ (V - v) ** 2), estimates))
     learner.update_many(sampler.take(steps - done))
     values, lambdas, error, estimates = (np.array(column) for column in zip(*seen, strict=True))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +18,13 @@ from tdlambda.streams.batch import Batch
 from tdlambda.streams.crew import Steps
 from tdlambda.streams.front import Alarm
 from tdlambda.streams.horde import CHUNK, Horde
+from tdlambda.streams.reading import Data
 from tdlambda.streams.returns import realised
 from tdlambda.streams.scored import Scored
 from tdlambda.streams.scoring import Fit
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 SAMPLES = 200
 """Approximate number of times at which the learner's λ and its experts' weights are recorded."""
@@ -27,11 +32,11 @@ SAMPLES = 200
 
 def prequential(
     horde: Horde,
-    data: Any,
+    data: Data,
     *,
     tolerance: float = 1e-6,
     period: int | None = None,
-    baselines: Any = None,
+    baselines: Sequence[str] | None = None,
     level: float = 0.9,
     chunk: int = CHUNK,
     progress: bool | None = None,
@@ -182,7 +187,7 @@ class Prequential:
             "alarms": [vars(alarm) for alarm in self.alarms],
         }  # fmt: skip
 
-    def plot(self, name: str | None = None) -> Any:
+    def plot(self, name: str | None = None) -> ChartType:
         """An Altair chart of one question (default: the first): predictions, returns, errors, weights."""
         need("charts", "charts")
         from tdlambda.charts.prequential import chart

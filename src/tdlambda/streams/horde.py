@@ -23,7 +23,8 @@ from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following, Groups
 from tdlambda.streams.front import Alarm, Front
-from tdlambda.streams.reading import batches, length
+from tdlambda.streams.question import Question
+from tdlambda.streams.reading import Data, Row, batches, length
 
 CHUNK = 10_000
 AT_ONCE = 2**19
@@ -99,7 +100,7 @@ class Horde:
     def __init__(
         self,
         features: Columns | Encoder | None = None,
-        questions: Any = None,
+        questions: Question | Mapping[str, Question] | Sequence[Question] | None = None,
         learner: Factory | Mapping[str, Factory] = AutoTD,
         *,
         by: Name | None = None,
@@ -135,7 +136,7 @@ class Horde:
 
     def learn(
         self,
-        data: Any,
+        data: Data,
         *,
         chunk: int = CHUNK,
         skip: int = 0,
@@ -164,11 +165,11 @@ class Horde:
                 self.save(save)
         return self
 
-    def update(self, row: Any) -> None:
+    def update(self, row: Row) -> None:
         """Learn from the step to this row (a dict or an array) and move to it."""
         self._take(from_row(row, self.rows))
 
-    def predict(self, row: Any = None) -> dict[str, Any]:
+    def predict(self, row: Row | Data | None = None) -> dict[str, Any]:
         """The predictions by name: at the last row, at a possible next row, or at each row of a frame."""
         if row is not None:
             X, one = self._peek(row)

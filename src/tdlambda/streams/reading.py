@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.extras import missing, need
 from tdlambda.learners.base import Array
 from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, values
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
+Row: TypeAlias = Mapping[str, Any] | Mapping[int, Any] | ArrayLike
+"""One row: values by column name, or an array."""
+Data: TypeAlias = Union[
+    str,
+    PathLike[str],
+    Mapping[str, ArrayLike],
+    Mapping[int, ArrayLike],
+    NDArray[Any],
+    Iterable[Row],
+    Batch,
+    "IntoFrame",
+]
+"""A data frame, a file, columns by name, a matrix, or an iterable of rows."""
 READ = 50_000
 """Largest number of rows of a file in memory at a time."""
 LOOKED_AT = 1000
@@ -23,7 +40,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """Cells of a text file that mean a missing value, in lower case."""
 
 
-def batches(data: Any, chunk: int, first: int = 0) -> Iterator[Batch]:
+def batches(data: Data, chunk: int, first: int = 0) -> Iterator[Batch]:
     """Yield the rows of any data source in batches, numbered from `first`; a table in memory is one batch."""
     source = _frames(data, chunk)
     for batch in source:
