@@ -288,7 +288,8 @@ def test_a_directory_that_is_removed_meanwhile_is_not_said_to_be_done(
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "write", removed)
-        with pytest.raises(FileNotFoundError, match=f"out: {left} units were removed from {out} during the run; run"):
+        said = f"out: {left} units were removed from {out} during the run; run again"
+        with pytest.raises(FileNotFoundError, match=said):
             td.studies.run_study(STUDY, out)
     assert len(units(out)) == 6 - left
     assert load_study(out) == STUDY

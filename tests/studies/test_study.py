@@ -532,7 +532,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     # sizes
     "10⁹ cells": (
         grid(a=range(1000), b=range(1000), c=range(1000)) | method(over=["a", "b", "c"]),
-        r"methods\.m\.over: 1,000 of a × 1,000 of b × 1,000 of c are 1,000,000,000 cells; .* at most 100,000",
+        r"methods\.m\.over: 1,000 of a × 1,000 of b × 1,000 of c are 1,000,000,000 cells; "
+        "a method may have at most 100,000",
     ),
     "10⁹ values": (grid(alpha=range(10**9)), r"grid\.alpha has too many values: a method may have 100,000 cells"),
     "values without end": (grid(alpha=count()), r"grid\.alpha has too many values"),
