@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from interpreted import interpreted
 from numpy.typing import NDArray
 
 import tdlambda as td
+from tdlambda.compiled import IS_COMPILED
 from tdlambda.core.interpreter import Interpreter
 
 Array = NDArray[Any]
@@ -250,3 +252,18 @@ def test_act_takes_the_next_number_of_any_generator(kind: Any) -> None:
     with pytest.raises(ValueError, match="observation"):
         agent.act(3, rng)
     assert rng.random() == twin.random()  # what was refused drew nothing
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
+def test_code_that_draws_from_a_generator_keeps_the_gil() -> None:
+    """It does not take the generator's lock: agents in several threads would draw the same number twice."""
+    agent = td.Sarsa(td.features.OneHot(STATES), ACTIONS, alpha=0.1)
+    functions = [f for f in vars(agent.module).values() if hasattr(f, "targetoptions")]
+    drawing = [f for f in functions if "called(" in inspect.getsource(f.py_func)]
+    assert [f.py_func.__name__ for f in drawing] == ["act_index"]
+    assert not drawing[0].targetoptions["nogil"]
+    rng, same = (np.random.default_rng(4) for _ in range(2))
+    actions = [agent.act(0, rng) for _ in range(100)]
+    assert set(actions) == set(range(ACTIONS))
+    same.random(100)
+    assert rng.bit_generator.state == same.bit_generator.state  # one number for each action

@@ -185,7 +185,11 @@ class ActionValues(ValueState):
     # ---- acting ----------------------------------------------------------------------------------------------
 
     def act(self, obs: Any, rng: np.random.Generator) -> int:
-        """Draw an action from the behaviour policy (the target policy if none was given)."""
+        """Draw an action from the behaviour policy (the target policy if none was given).
+
+        Agents in several threads may share `rng`, but with one-hot features no other thread may draw arrays from it at
+        the same time: the number is drawn in compiled code, without the lock of `rng.bit_generator`.
+        """
         if not self._chooses:
             return drawn((self._b or self._pi)(obs), rng.random())
         if type(obs) is int and self._one_hot:
