@@ -172,7 +172,7 @@ def points(chrome: Any, figure: str, label: str) -> list[Any]:
 def test_pointing_at_a_mean_shows_it_its_interval_and_n(chrome: Any, ring: Path) -> None:
     svg = chrome.find_element(By.CSS_SELECTOR, "#u svg")
     chrome.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
-    ActionChains(chrome).move_to_element(points(chrome, "u", "λ = 0")[0]).perform()
+    ActionChains(chrome).move_to_element(points(chrome, "u", "λ = 0")[1]).perform()  # no other mark covers it
     shown = tip(chrome)
     given = {name: float(value) for name, value in (part.split(" = ") for part in shown["at"].split(", "))}
     found = summary(rows(ring, "fixed", alpha=given["α"], lam=given["λ"])["tail"].to_numpy())
