@@ -41,7 +41,7 @@ def root_ve(w: Any) -> float:
 
 def root_pbe(w: Any) -> float:
     """√MSPBE at λ = 0."""
-    return float(np.sqrt(system().under().mspbe(w)))
+    return float(np.sqrt(system().mspbe(w)))
 
 
 def expected_td(sweeps: int, alpha: float = 0.01) -> Any:
