@@ -13,7 +13,7 @@ from tdlambda.mdp.overflow import in_range, quiet
 
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 """A Gymnasium toy-text table: P[s][a] = [(probability, s', reward, terminated), ...]."""
-Tables: TypeAlias = ArrayLike | Sequence[scipy.sparse.sparray | scipy.sparse.spmatrix]
+Tables: TypeAlias = "ArrayLike | Sequence[scipy.sparse.sparray | scipy.sparse.spmatrix]"  # text: slow to import
 """Dense numbers, or a sparse [state, next state] matrix for each action."""
 _SUM_TOLERANCE = 1e-6
 """Tolerance on the sum of a row (for single-precision input); within it, the row is scaled to 1."""
