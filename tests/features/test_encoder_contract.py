@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
+from tdlambda.features import Custom, Dense, Encoded, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
 from tdlambda.features.base import Values
 
 
@@ -143,3 +143,9 @@ def test_repr_makes_an_equal_encoder(name: str) -> None:
 def test_repr_of_what_cannot_be_written_out() -> None:
     assert repr(Table(MATRIX)) == "Table(matrix=<3 states, 4 features, 4 active>)"
     assert "square" in repr(Custom(square, size=3))
+
+
+def test_the_row_with_a_wrong_index_is_named() -> None:
+    encoder = Encoded(5, 2)
+    with pytest.raises(ValueError, match=r"got \[1\.5 0\.  1\.  1\. \]"):
+        encoder.encode_batch([[0, 1, 1.0, 1.0], [1.5, 0, 1.0, 1.0]])

@@ -304,3 +304,12 @@ def test_features_whose_square_overflows_are_refused(make: Any) -> None:
 def test_initial_weights_that_cannot_be_are_refused(make: Any, initial: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="initial must be"):
         make(td.features.OneHot(3), 0.1, initial=initial)
+
+
+@pytest.mark.parametrize("more", [{"reward": 1.0}, {"gamma": 0.5}, {"behavior": 0.5}])
+def test_columns_beside_transitions_are_an_error(more: dict[str, Any]) -> None:
+    v = td.TD(td.features.OneHot(4), alpha=0.1)
+    (name,) = more
+    with pytest.raises(TypeError, match=f"{name} must be left out, because Transitions contains all columns"):
+        v.update_many(td.mdp.Transitions(**GOOD), **more)
+    assert v.weights.sum() == 0

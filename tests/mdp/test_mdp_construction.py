@@ -281,6 +281,10 @@ def test_rows_beyond_the_given_sizes_are_refused() -> None:
         td.FiniteMDP.from_rows([(0, 0, 2, 0.0, 1.0)], n_states=2, terminal=[1])
     with pytest.raises(ValueError, match="action must be from 0 to 0; got 1"):
         td.FiniteMDP.from_rows([(0, 1, 1, 0.0, 1.0)], n_actions=1, terminal=[1])
+    with pytest.raises(TypeError, match=r"n_states must be an integer; got 2\.5"):
+        td.FiniteMDP.from_rows([(0, 0, 1, 0.0, 1.0)], n_states=2.5, terminal=[1])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n_actions must be at least 1; got 0"):
+        td.FiniteMDP.from_rows([(0, 0, 1, 0.0, 1.0)], n_actions=0, terminal=[1])
 
 
 @pytest.mark.parametrize(

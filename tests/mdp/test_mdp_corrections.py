@@ -269,3 +269,9 @@ def test_wrong_corrections_are_refused() -> None:
     forever = td.FiniteMDP(np.ones((1, 2, 1)), [0.0], discount=0.9)
     with pytest.raises(ValueError, match="the future lasts more than"):
         forever.under().linear_system(np.ones((1, 1)), 1.0, correction=np.full((1, 2), 1.2))
+
+
+@pytest.mark.parametrize("psi", [-3.0, 0.0, float("nan")])
+def test_the_bounds_of_abtd_are_positive(psi: float) -> None:
+    with pytest.raises(ValueError, match="psi_max must be positive"):
+        td.mdp.TraceCorrection("abtd", psi_0=1.0, psi_max=psi)

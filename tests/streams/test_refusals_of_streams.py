@@ -155,3 +155,11 @@ def test_a_failed_update_changes_nothing() -> None:
     horde.update(rows[0])
     twin.update(rows[0])
     assert horde.predict() == twin.predict()
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_an_interval_has_a_level_between_0_and_1(level: float) -> None:
+    horde = td.Horde(None, FLOW)
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\)"):
+        td.streams.prequential(horde, {"flow": [1.0, 2.0, 3.0]}, level=level)
+    assert horde.rows == 0

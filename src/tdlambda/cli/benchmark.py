@@ -310,7 +310,7 @@ def _steps(share: float) -> Iterable[Row]:
     learners = _fixed(ring, TrueOnlineTD, WIDTH)
     long = int(10_000_000 * share)
     yield _scaling(
-        f"steps 10⁴ → {long:.0e}".replace("e+0", "·10^"),
+        f"steps 10⁴ → {long / 4:.1e}".replace("e+0", "·10^"),
         lambda: _per_lane_step(ring, learners, 10_000, seeds=20),
         lambda: _per_lane_step(ring, learners, long // 4),
     )

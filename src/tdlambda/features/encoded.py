@@ -46,7 +46,9 @@ class Encoded(Encoder):
         where, value = rows[:, : self.active], np.ascontiguousarray(rows[:, self.active :])
         with np.errstate(invalid="ignore"):
             index = np.ascontiguousarray(where).astype(np.int64)
-        bad = first_misfit(index, value, self.size) if (index == where).all() else 0
+        bad = first_misfit(index, value, self.size)
+        if not (whole := (index == where).all(axis=1)).all():
+            bad = int(np.argmin(whole))
         if bad >= 0:
             raise ValueError(
                 f"observation must have integer indices from 0 to {self.size - 1}, then finite values; got {rows[bad]}"

@@ -287,8 +287,9 @@ def columns(
 ) -> Transitions:
     """Columns of equal length from the arguments of `update_many`."""
     if isinstance(obs, Transitions):
-        if reward is not None or next_obs is not None:
-            raise TypeError("reward and next_obs must be left out, because Transitions contains both")
+        given = {"reward": reward, "next_obs": next_obs, "gamma": gamma, "behavior": behavior}
+        if extra := [name for name, value in given.items() if value is not None]:
+            raise TypeError(f"{' and '.join(extra)} must be left out, because Transitions contains all columns")
         return obs
     if reward is None or next_obs is None or gamma is None:
         raise TypeError("update_many needs obs, reward, next_obs and gamma, or Transitions")

@@ -71,7 +71,7 @@ class LambdaDiscrepancy:
 
     def update_many(self, obs: Any, *rest: Any, **named: Any) -> None:
         """Update both learners with consecutive transitions: see `Learner.update_many`."""
-        given = columns(obs, *rest, **named) if rest or named else columns(obs, None, None, 1.0, 1.0, False, False)
+        given = columns(obs, *rest, **named) if rest or named else columns(obs, None, None, None, 1.0, False, False)
         for begin in range(0, len(given), CHUNK):
             some = given[begin : begin + CHUNK]
             for one in self.learners:

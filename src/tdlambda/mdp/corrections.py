@@ -121,6 +121,9 @@ class TraceCorrection:
         not_negative(self.c_bar, "c_bar")
         positive(self.rho_bar, "rho_bar")
         fraction(self.zeta, "zeta")
+        for name in ("psi_0", "psi_max"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
         if self.name == "vtrace" and self.c_bar > self.rho_bar:
             raise ValueError(f"c_bar must be at most rho_bar in V-trace; got {self.c_bar} and {self.rho_bar}")
 

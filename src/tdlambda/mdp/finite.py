@@ -96,8 +96,9 @@ class FiniteMDP:
         array([1., 0.])
         """
         columns = dynamics.from_rows(rows)
-        n_states = 1 + int(max(columns[0].max(), columns[2].max())) if n_states is None else n_states
-        n_actions = 1 + int(columns[1].max()) if n_actions is None else n_actions
+        largest = max(columns[0].max(), columns[2].max())
+        n_states = 1 + int(largest) if n_states is None else integer(n_states, "n_states", 1)
+        n_actions = 1 + int(columns[1].max()) if n_actions is None else integer(n_actions, "n_actions", 1)
         return cls._new(n_states, n_actions, columns, discount, terminal, start)
 
     @classmethod

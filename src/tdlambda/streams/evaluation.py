@@ -61,7 +61,7 @@ def prequential(
     baselines
         Names of baselines; None uses all that are available ("gradient boosting" needs scikit-learn).
     level
-        Nominal coverage of the intervals of a Horde with `variance=True`, in [0, 1].
+        Nominal coverage of the intervals of a Horde with `variance=True`, in (0, 1).
     chunk, progress
         As in `Horde.learn`.
 
@@ -76,6 +76,8 @@ def prequential(
     """
     if not 0 < fraction(tolerance, "tolerance") < 1:
         raise ValueError(f"tolerance must be in (0, 1); got {tolerance}")
+    if not 0 < fraction(level, "level") < 1:
+        raise ValueError(f"level must be in (0, 1); got {level}")
     period = None if period is None else integer(period, "period", 2)
     for name in baselines or ():
         choice(name, "baselines", *rivals.NAMES)
@@ -84,9 +86,9 @@ def prequential(
         pass
     if not seen.at:
         raise ValueError(
-            f"data must have two consecutive rows at least; got {horde.rows - first} rows, none consecutive"
+            f"data must have at least two consecutive rows; got {horde.rows - first} rows, none consecutive"
         )
-    return seen.result(tolerance, _period(period, seen.every), baselines, fraction(level, "level"))
+    return seen.result(tolerance, _period(period, seen.every), baselines, level)
 
 
 class _Seen:
