@@ -365,7 +365,7 @@ class ActionValues(ValueState):
         x, xv = self.features.encode(obs)
         size = self.features.size
         if not ((x >= 0) & (x < size)).all() or not np.isfinite(xv @ xv):
-            raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
+            raise ValueError(f"obs: feature values and |x|² must be finite; got {obs!r}")
         return x, xv
 
     def _refuse(

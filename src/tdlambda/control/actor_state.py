@@ -108,7 +108,7 @@ class Actor:
         """The features x of an observation, with indices validated for compiled code."""
         x, xv = self.features.encode(obs)
         if self._check(x, xv) != OK:
-            raise ValueError(f"obs: feature values must be finite, |x|² too; got {obs!r}")
+            raise ValueError(f"obs: feature values and |x|² must be finite; got {obs!r}")
         return x, xv
 
     def choose(self, obs: Any, u: float) -> int:
