@@ -17,7 +17,7 @@ SOURCE = Path(td.__file__).parent
 MODULES = ("tdlambda", *(f"tdlambda.{name}" for name in td._NAMES if name not in ("core", "interruption", "loading")))
 NUMBERS = re.compile(r"\b(?:int|float|Number)\b")
 RANGE = re.compile(
-    r"\d|[∞≥≤]|(?:[Ss]ee|[Aa]s (?:in|for)) `|\b(?:positive|negative|[Nn]umber of|at (?:least|most)|[Ii]ndex|any|[Ss]eed"
+    r"\d|[∞≥≤]|(?:[Ss]ee|[Aa]s (?:in|for)) `|\b(?:[Pp]ositive|negative|[Nn]umber of|at (?:least|most)|[Ii]ndex|any|[Ss]eed"
     r"|seconds?|steps?|rows?|pixels|transitions|updates)\b"
 )
 
@@ -76,6 +76,47 @@ def test_every_number_has_a_range_or_a_unit(name: str, found: Any) -> None:
     parts, whole = descriptions(found)
     lacking = [p for p in numbers(found) if not RANGE.search(parts.get(p, whole if f"`{p}`" in whole else ""))]
     assert lacking == [], f"{name}: say the range or the unit of {lacking}"
+
+
+def classes() -> list[Any]:
+    """Public classes whose parameters are described; those of `reproduction` refer to the classes they imitate."""
+    some = [pytest.param(found, id=name) for name, found in public() if inspect.isclass(found)]
+    return [one for one in some if sections(inspect.getdoc(one.values[0]) or "") and "reproduction" not in str(one.id)]
+
+
+@pytest.mark.parametrize("kind", classes())
+def test_help_describes_every_parameter_of_the_signature(kind: Any) -> None:
+    doc = inspect.getdoc(kind) or ""
+    described = sections(doc)
+    assert [
+        name for name in inspect.signature(kind).parameters if name not in described and f"`{name}`" not in doc
+    ] == []
+    assert [name for name, text in described.items() if text.strip().startswith("See `")] == []
+
+
+def test_descriptions_are_taken_from_the_class_that_is_named() -> None:
+    class Mine(td.TD):
+        """Mine.
+
+        Parameters
+        ----------
+        bound
+            Another one.
+        features, options
+            See `Algorithm`.
+
+        Notes
+        -----
+        None.
+        """
+
+    ours, theirs = sections(Mine.__doc__ or ""), sections(inspect.getdoc(td.Algorithm) or "")
+    assert ours["bound"].strip() == "Another one."
+    assert [ours[name].split() for name in ("features", "initial")] == [
+        theirs[name].split() for name in ("features", "initial")
+    ]
+    assert (Mine.__doc__ or "").startswith("Mine.\n\nParameters\n")
+    assert (Mine.__doc__ or "").endswith("\n\nNotes\n-----\nNone.")
 
 
 def test_the_first_line_says_what_a_thing_is_or_does() -> None:

@@ -36,10 +36,12 @@ from tdlambda.rules.variance import Moments
 class VarianceLearner(Algorithm):
     """Base class of learners of three estimates: V, the mean J of the λ-return that bootstraps from V, its variance.
 
+    All three share the features and the step size.
+
     Parameters
     ----------
-    features, alpha
-        See `Algorithm`; all three estimates share them.
+    features, alpha, options
+        See `Algorithm`.
     lam
         λ in [0, 1] of the λ-return and of the learner of V, which must not be learned; 1 for the full return.
     of
@@ -47,8 +49,6 @@ class VarianceLearner(Algorithm):
         importance-sampling ratios, G = ρ (r' + γ' [(1-λ') V(x') + λ' G']), which an off-policy learner uses as target.
     trace_lam
         Trace decay λ, in [0, 1], of the learners of the mean and the variance.
-    options
-        The rest of `Algorithm`'s parameters.
     """
 
     form: ClassVar[str]

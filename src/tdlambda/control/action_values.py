@@ -19,6 +19,7 @@ from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_
 from tdlambda.control.value_state import RECORD, ValueState
 from tdlambda.control.value_steps import NEVER, NO_ACTION
 from tdlambda.core import runtime
+from tdlambda.documenting import complete
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
 from tdlambda.learners import Algorithm, Diverged
@@ -77,6 +78,11 @@ class ActionValues(ValueState):
     _act_vector: Callable[..., int]
     _learn_index: Callable[..., int]
     _learn_vector: Callable[..., int]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Describe the parameters of this class in the docstrings of its subclasses."""
+        super().__init_subclass__(**options)
+        complete(cls)
 
     def __init__(
         self, features: Encoder, actions: int, alpha: Any, lam: Any, algorithm: type[Algorithm], policy: Any,

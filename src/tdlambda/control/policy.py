@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats
+from tdlambda.documenting import complete
 from tdlambda.features import Encoder
 from tdlambda.showing import call
 
@@ -56,6 +57,11 @@ class Policy(ABC):
     kernel: ClassVar[PolicyKernel]
     rows: int
     """Number of rows of θ."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Describe the parameters of this class in the docstrings of its subclasses."""
+        super().__init_subclass__(**options)
+        complete(cls)
 
     def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:
         if features is not None and not isinstance(features, Encoder):

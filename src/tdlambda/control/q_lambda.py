@@ -37,10 +37,12 @@ EXPLORING = EpsilonGreedy(0.3)
 class QLambda(ActionValues):
     """Q(λ): learns the values of the optimal policy while following an exploratory one.
 
+    Peng's form does not support a learned λ.
+
     Parameters
     ----------
     features, actions, alpha, lam, algorithm, options
-        See `ActionValues`. Peng's form does not support a learned λ.
+        See `ActionValues`.
     form
         "watkins", which cuts traces at exploratory actions, or "peng", which does not.
     behavior

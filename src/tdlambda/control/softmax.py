@@ -66,12 +66,14 @@ def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats,
 class Softmax(Policy):
     """A softmax policy over preferences that are linear in the features; θ is [action, feature].
 
+    Equal rows of θ give the uniform policy.
+
     Parameters
     ----------
     actions
         Number of actions, at least 1; actions are the integers 0, 1, ….
     features, initial
-        See `Policy`. Equal rows of θ give the uniform policy.
+        See `Policy`.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, rows
+from tdlambda.documenting import complete
 from tdlambda.features import Encoder
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
@@ -90,6 +91,7 @@ class Learner(ABC):
         abstract = any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
         if not abstract and not base:
             LEARNERS.setdefault(cls.__name__, cls)
+        complete(cls)
 
     def __init__(self, features: Encoder, lam: Lam) -> None:
         if not isinstance(features, Encoder):

@@ -12,6 +12,7 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negative, number, positive
 from tdlambda.core import declare
 from tdlambda.core.names import words
+from tdlambda.documenting import complete
 from tdlambda.features import Encoder
 from tdlambda.showing import call
 
@@ -77,6 +78,7 @@ class Rule(declare.Rule):
             kind, names = inspect.Parameter.KEYWORD_ONLY, [*words(cls.parameters), *words(cls.shared)]
             given = [inspect.Parameter(n, kind, default=getattr(cls, n, inspect.Parameter.empty)) for n in names]
             cls.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+        complete(cls)
 
     def __init__(self, **numbers: float) -> None:
         names = [*words(self.parameters), *words(self.shared)]

@@ -42,7 +42,7 @@ class LambdaMixture(ValueErrorGreedy):
     sharpness
         Positive number: how fast the weight of an estimate decreases with its error relative to the smallest error.
     options
-        Parameters of `ValueErrorGreedy`.
+        See `ValueErrorGreedy`.
 
     Examples
     --------
