@@ -7,15 +7,18 @@ best of 40 times is printed, and its ratio to ours. Then each bit of a small fil
 counts files that are read without an error and hold other values.
 """
 
+import argparse
 import hashlib
 import json
 import random
+import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -160,6 +163,9 @@ def units_of(folder: Path, alphas: int, points: int, flipped: bool) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    if find_spec("safetensors") is None:
+        sys.exit("The comparison needs safetensors: pip install safetensors")
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as scratch:
         learners(Path(scratch))

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 TOOL = runpy.run_path(str(ROOT / "tools" / "notebooks.py"))
 SAYS = {
     "student": ["largest difference", "λ =  0.8", "AutoTD after 2000 steps"],
-    "researcher": ["MyTDRC over TD, paired: 0."],
+    "researcher": ["MyTDRC over TD, paired: 1."],
     "engineer": ["flow, next day: R² ", "'flow, next hours': "],
 }
 

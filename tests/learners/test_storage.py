@@ -257,7 +257,7 @@ HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "format is no number": (lambda h: h.update(format=True), "no format"),
     "format 0": (lambda h: h.update(format=0), "format 0, but"),
     "no params": (lambda h: h.pop("params"), "its header has no parameters"),
-    "no learner": (lambda h: h.pop("learner"), "names neither a learner"),
+    "no learner": (lambda h: h.pop("learner"), "names no learner"),
     "learner is a list": (lambda h: h.update(learner=[]), "cannot be loaded"),
     "unknown learner": (lambda h: h.update(learner="os.system"), "'os.system'"),
     "abstract learner": (lambda h: h.update(learner="VarianceLearner"), "VarianceLearner"),
