@@ -17,8 +17,8 @@ SOURCE = Path(td.__file__).parent
 MODULES = ("tdlambda", *(f"tdlambda.{name}" for name in td._NAMES if name not in ("core", "interruption", "loading")))
 NUMBERS = re.compile(r"\b(?:int|float|Number)\b")
 RANGE = re.compile(
-    r"\d|[∞≥≤]|(?:[Ss]ee|[Aa]s (?:in|for)) `|\b(?:[Pp]ositive|negative|[Nn]umber of|at (?:least|most)|[Ii]ndex|any|[Ss]eed"
-    r"|seconds?|steps?|rows?|pixels|transitions|updates)\b"
+    r"\d|[∞≥≤]|(?:[Ss]ee|[Aa]s (?:in|for)) `|\b(?:[Pp]ositive|negative|[Nn]umber of|at (?:least|most)|[Ii]ndex|any"
+    r"|[Ss]eed|seconds?|steps?|rows?|pixels|transitions|updates)\b"
 )
 
 
