@@ -156,7 +156,7 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would ac
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_NAMES, *_HOME})
+        return sorted(__all__)
 
 
 def _make(name: str, **options: Any) -> Any:

@@ -17,25 +17,29 @@ def complete(kind: type[Any]) -> None:
 
     The name "options" stands for all parameters of the signature that the docstring does not describe.
     """
-    text = inspect.cleandoc(vars(kind).get("__doc__") or "")
+    doc = vars(kind).get("__doc__")
+    text = inspect.cleandoc(doc) if isinstance(doc, str) else ""
     section = _SECTION.search(text)
     if section is None or not any(_SEE.fullmatch(said) for said in entries(text).values()):
         return
     described = {name for name, said in _named(text).items() if not _SEE.fullmatch(said)}
     taken = [name for name in inspect.signature(kind).parameters if name not in described]
-    lines: list[str] = []
+    found: list[tuple[str, str]] = []
     for names, said in entries(text).items():
         see = _SEE.fullmatch(said)
         base = _found(kind, see[1]) if see else None
         if base is None:
-            lines += [names, said]
+            found.append((names, said))
             continue
         wanted = taken if "options" in names.split(", ") else names.split(", ")
         for theirs, description in entries(inspect.cleandoc(base.__doc__ or "")).items():
             if some := [name for name in theirs.split(", ") if name in wanted and name not in described]:
-                lines += [", ".join(some), description]
+                found.append((", ".join(some), description))
                 described |= set(some)
-    kind.__doc__ = text[: section.start(1)] + "\n".join(lines) + text[section.end(1) :]
+    order = [*inspect.signature(kind).parameters]
+    found.sort(key=lambda entry: order.index(first) if (first := entry[0].split(", ")[0]) in order else len(order))
+    lines = "\n".join(line for entry in found for line in entry)
+    kind.__doc__ = text[: section.start(1)] + lines + text[section.end(1) :]
 
 
 def entries(text: str) -> dict[str, str]:
@@ -50,6 +54,6 @@ def _named(text: str) -> dict[str, str]:
 
 def _found(kind: type[Any], name: str) -> type[Any] | None:
     """The class of this name with described parameters: a base of `kind`, or another class that its module knows."""
-    known = [*kind.__mro__[1:], getattr(sys.modules[kind.__module__], name, None)]
-    same = (one for one in known if one is not None and one.__name__ == name)
+    known = [*kind.__mro__[1:], getattr(sys.modules.get(kind.__module__), name, None)]
+    same = (one for one in known if isinstance(one, type) and one.__name__ == name)
     return next((one for one in same if entries(inspect.cleandoc(one.__doc__ or ""))), None)

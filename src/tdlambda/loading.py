@@ -37,6 +37,8 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     ...     td.load(f"{folder}/values.npz", td.TrueOnlineTD).alpha
     OneOver(by='steps')
     """
+    if kind is not None and not isinstance(kind, type):
+        raise TypeError(f"kind must be a class, such as td.TD; got {kind!r}")
     with open(path, "rb") as file:
         try:
             header, arrays = storage.contents(file)

@@ -81,9 +81,10 @@ def _rich_bar(total: int | None, done: int) -> Progress:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     share = [] if total is None else [TextColumn("{task.percentage:>3.0f}%")]
+    live = sys.stderr.isatty()  # elsewhere only the last drawing is written, as plain text
     bar = Progress(
         BarColumn(20), *share, TextColumn("{task.fields[said]}", markup=False), TimeRemainingColumn(),
-        console=Console(stderr=True, force_terminal=True), transient=True, auto_refresh=False,
+        console=Console(stderr=True, force_terminal=live or None), transient=live, auto_refresh=False,
     )  # fmt: skip
     bar.add_task("", total=total, completed=done, said="")
     return bar

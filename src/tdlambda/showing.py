@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+
+_ELSEWHERE = {
+    "gamma": "pass gamma to update",
+    "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
+}
+_LONG = 16
+"""Arrays with more numbers are not written out."""
 
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
     """The call that builds an equal object: required arguments and those that differ from the defaults."""
     defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
     differ = {k: v for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))}
-    shown = (f"{k}={v.__name__ if isinstance(v, type) else repr(v)}" for k, v in differ.items())
+    shown = (f"{k}={_argument(v)}" for k, v in differ.items())
     return f"{type(thing).__name__}({', '.join(shown)})"
+
+
+def _argument(value: Any) -> str:
+    """An argument of a call; a long array by its size and range."""
+    if isinstance(value, np.ndarray | list) and np.size(value) > _LONG:
+        return f"<{_summary(np.asarray(value))}>"
+    return value.__name__ if isinstance(value, type) else repr(value)
+
+
+def no_argument(owner: str, name: str, known: Iterable[str]) -> str:
+    """The message for an argument that does not exist."""
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"its arguments are {', '.join(known)}"
+    return f"{owner} has no argument {name}; {_ELSEWHERE.get(name, hint)}"
 
 
 def _same(value: Any, default: Any) -> bool:

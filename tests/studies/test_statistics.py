@@ -150,3 +150,23 @@ def test_comparisons_at_the_edges() -> None:
     with np.errstate(over="raise"):
         assert studies.compare([0.0, 0.0, 1e300], [1.0, 1.0, 1.0]).ratio_low > 0
     assert studies.sensitivity([0.1, 1.0], [np.inf, np.inf]) == 0.0
+
+
+def test_negative_costs_have_no_ratio_but_a_probability_of_improvement() -> None:
+    found = studies.compare([-1.0, -2.0, 3.0], [-2.0, -4.0, 6.0])
+    assert np.isnan([found.ratio, found.ratio_low, found.ratio_high]).all()
+    assert found.better == pytest.approx(1 / 3)
+    zero = studies.compare([0.0, 0.0], [1.0, 2.0])
+    assert (zero.ratio, zero.better) == (0.0, 1.0)
+    assert 0.3 < zero.better_low < zero.better_high == 1.0
+
+
+def test_indices_may_be_an_array() -> None:
+    assert studies.choose([[1.0, 2.0], [3.0, 4.0]], np.array([0]))[1].tolist() == [2.0]
+    for wrong in ([1.0, 2.0], np.zeros((0, 3))):
+        with pytest.raises(ValueError, match="errors must be"):
+            studies.hindsight(wrong)
+    with pytest.raises(ValueError, match="factor must be at least 1"):
+        studies.sensitivity([0.1, 1.0], [1.0, 2.0], 0.5)
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\); got 95"):
+        studies.summary([1.0], level=95)

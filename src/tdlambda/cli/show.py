@@ -93,7 +93,10 @@ def _found(name: str, what: str, base: type[Any]) -> Any:
     module, _, last = name.rpartition(":")
     if module:
         sys.path.insert(0, str(Path.cwd()))
-        found = getattr(import_module(module), last, None)
+        try:
+            found = getattr(import_module(module), last, None)
+        except Exception as error:
+            raise ValueError(f"{what}: {module} cannot be imported: {error}") from error
     else:
         spaces = [import_module(f"tdlambda.{space}") for space in ("algorithms", "rules", "reproduction")]
         ours = {key.lower(): getattr(space, key) for space in spaces for key in space.__all__}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
@@ -27,6 +28,7 @@ from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing
 from tdlambda.rules import Fixed, PerState, as_rule
+from tdlambda.showing import no_argument
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
 _X = (np.zeros(1, np.int64), np.zeros(1))
@@ -95,6 +97,10 @@ class ActionValues(ValueState):
             raise TypeError(
                 f"algorithm must be a learner class with traces, such as td.TrueOnlineTD; got {algorithm!r}"
             )
+        known = dict.fromkeys([*inspect.signature(type(self)).parameters, *inspect.signature(algorithm).parameters])
+        known.pop("options", None)
+        if unknown := [name for name in options if name not in known]:
+            raise TypeError(no_argument(f"{type(self).__name__} with {algorithm.__name__}", unknown[0], known))
         pairs = Pairs(features, self.actions)
         self.features, self.algorithm, self._options = features, algorithm, dict(options)
         self.policy, self.behavior = policy, behavior

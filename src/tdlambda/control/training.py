@@ -11,6 +11,8 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import fraction, integer
+from tdlambda.control.action_values import ActionValues
+from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.curve import LearningCurve
 from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
@@ -75,6 +77,9 @@ def train(
     >>> curve.steps
     500
     """
+    if not isinstance(agent, ActionValues | ActorCritic):
+        raise TypeError(f"agent must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
+    seed = None if seed is None else integer(seed, "seed", 0)
     curve = LearningCurve() if curve is None else curve
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:

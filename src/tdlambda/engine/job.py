@@ -72,6 +72,8 @@ def checked(
         task = make(task)
     if not isinstance(task, Task):
         raise TypeError(f"task must be a task or the id of one; got {task!r}")
+    if isinstance(learners, Learner):
+        raise TypeError(f"learners must be a list of learners, or a dict by name; got {learners!r}")
     named = dict(learners) if isinstance(learners, Mapping) else {str(k): v for k, v in enumerate(learners)}
     if not named:
         raise ValueError("learners must not be empty")

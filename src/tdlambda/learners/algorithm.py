@@ -30,15 +30,12 @@ from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Lam, Rule
 from tdlambda.rules.base import Seen
+from tdlambda.showing import no_argument
 
 _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
 _ANY = np.zeros((2, 2))[:, 0]
 """Type of a vector with any stride, for which entry points are compiled."""
-_COMMON = (
-    "features", "alpha", "lam", "correction", "centering", "initial", "trace_tolerance", "bound", "on_divergence",
-    "dtype",
-)  # fmt: skip
 
 
 @cache
@@ -74,10 +71,9 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
     defaults = {name: getattr(kind, name, Parameter.empty) for name in kind.number_names()}
     further.append([Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()])
     shown, kinds = {p.name: p for p in own if p.kind in by_name}, {p.kind for p in own}
-    passed = () if Parameter.VAR_POSITIONAL in kinds else _COMMON[:3]  # passed on by position
     for given in further:
         if Parameter.VAR_KEYWORD in kinds:
-            new = [p for p in given if p.kind in by_name and p.name not in (*shown, *passed)]
+            new = [p for p in given if p.kind in by_name and p.name not in shown]
             shown |= {p.name: p.replace(kind=Parameter.KEYWORD_ONLY) for p in new}
             kinds &= {p.kind for p in given}
     return inspect.Signature([*shown.values()])
@@ -214,8 +210,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         kind, names = type(self), self._declared.number_names()
         unknown = sorted(set(given) - set(names))
         if unknown:
-            known = ", ".join([*_COMMON, *names])
-            raise TypeError(f"{kind.__name__} has no argument {', '.join(unknown)}; its arguments are {known}")
+            raise TypeError(no_argument(kind.__name__, unknown[0], inspect.signature(kind).parameters))
         for name in names:
             value = given.get(name, getattr(kind, name, None))
             if value is None:

@@ -58,6 +58,8 @@ def check_learner(
     >>> from tdlambda.learners.checks import check_learner
     >>> check_learner(lambda: td.TrueOnlineTD(td.features.OneHot(5), alpha=0.1))
     """
+    if isinstance(factory, Learner):
+        raise TypeError(f"factory must be a function that builds a learner: lambda: {factory!r}")
     checks = _Checks(factory, observations, seed)
     for name in [name for name in vars(_Checks) if name.startswith("check_")]:
         try:

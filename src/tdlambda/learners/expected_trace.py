@@ -15,6 +15,8 @@ The paper is on-policy. The ratios are derived here: given x, the past is indepe
 E[ρδ e | x] = E[ρδ | x] E[e | x] as long as e does not contain this step's ρ. With ρ⁻ in e, as above, e is TD(λ)'s e/ρ.
 """
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np

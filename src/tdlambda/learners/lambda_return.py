@@ -7,6 +7,8 @@ V(x) = w₀·x with the weights held during the episode; the last G is one-step,
 TD(λ): accumulating traces give the same sum of updates if the weights are held during the episode.
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -104,6 +104,9 @@ def learn(
     steps = integer(steps, "steps", 0)
     if gamma is not None and not 0 <= gamma <= 1:
         raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
+    if isinstance(learner, type) or not (hasattr(learner, "update") and hasattr(learner, "reset")):
+        raise TypeError(f"learner must be a learner, such as td.TD(features, alpha=0.1); got {learner!r}")
+    seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
     world = _make(env) if isinstance(env, str) else env
     tally = _Tally()

@@ -12,6 +12,8 @@ step in (0, 1]. The ridge enters G only, so it does not change the limit of w. O
 not be positive definite.
 """
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal, SupportsIndex
 
 import numpy as np

@@ -9,6 +9,8 @@ error that the features allow: the solution of E[x xᵀ] w = E[x v(s)]. On-polic
 each terminated episode equal those of true online TD(1).
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -7,6 +7,8 @@ At the end of an episode, the remaining steps are updated in order, with the ret
 they all bootstrap from w·x' as it was before the first of these updates.
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np

@@ -74,6 +74,8 @@ def prequential(
     >>> result["flow"].late.r2 > 0.9 > 0.1 > result["flow"].rivals["running mean"].r2
     True
     """
+    if not isinstance(horde, Horde):
+        raise TypeError(f"horde must be a td.Horde; got {horde!r}")
     if not 0 < fraction(tolerance, "tolerance") < 1:
         raise ValueError(f"tolerance must be in (0, 1); got {tolerance}")
     if not 0 < fraction(level, "level") < 1:

@@ -2,8 +2,8 @@
 
 All methods of a study see the same trajectories, so two methods are compared seed by seed. Intervals are Student's t on
 the log scale: the standard error of log x̄ is s/(x̄√n), and that of log x̄ - log ȳ is the one of the mean of x/x̄ - y/ȳ,
-which uses the pairing. Such an interval is positive. With few or skewed runs it covers the true value more often than a
-bootstrap interval.
+which uses the pairing. Such an interval is positive. With few runs it covers the true value more often than a bootstrap
+interval does (the page on studies has figures).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats
+from tdlambda.arrays import Floats, integer, number
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
     >>> cell.n, cell.diverged, cell.mean, cell.std
     (4, 1, 2.0, 1.0)
     """
+    _check_level(level)
     all_runs = _runs(errors, "errors")
     finite = all_runs[np.isfinite(all_runs)]
     lost = all_runs.size - finite.size
@@ -67,19 +68,21 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
         return Summary(all_runs.size, lost, mean, np.nan, np.nan, np.nan, np.nan)
     std = float(finite.std(ddof=1))
     low, high = _error_interval(finite, level)
-    return Summary(all_runs.size, lost, mean, std, std / np.sqrt(finite.size), low, high)
+    return Summary(all_runs.size, lost, mean, std, float(std / np.sqrt(finite.size)), low, high)
 
 
 def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     """Compare the errors of two methods run by run; a ratio below 1 means that `a` is better.
 
     The k-th runs of both methods must have seen the same trajectory. `level` is the confidence level of the intervals,
-    in (0, 1).
+    in (0, 1). Negative numbers, such as some costs of control, have no ratio: it is NaN then, and only `better` says
+    which is smaller.
 
     >>> found = compare([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
     >>> found.ratio, found.ratio_low, found.ratio_high, found.better
     (0.5, 0.5, 0.5, 1.0)
     """
+    _check_level(level)
     first, second = _runs(a, "a"), _runs(b, "b")
     if first.size != second.size:
         raise ValueError(f"a and b must have one error for each seed; got {first.size} and {second.size}")
@@ -87,13 +90,15 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     lost, x, y = int((~both).sum()), first[both], second[both]
     if x.size == 0:
         return Comparison(0, lost, *(np.nan,) * 6)
-    better = (x < y) + 0.5 * (x == y)
+    share = float(((x < y) + 0.5 * (x == y)).mean())
+    interval = _share_interval(share, x.size, level) if x.size > 1 else (np.nan, np.nan)
+    if (x < 0).any() or (y < 0).any():
+        return Comparison(x.size, lost, np.nan, np.nan, np.nan, share, *interval)
     ratio = float(x.mean() / y.mean()) if y.mean() > 0 else 1.0 if x.mean() == 0 else np.inf
-    if x.size == 1 or not 0 < ratio < np.inf or y.mean() == 0:
-        return Comparison(x.size, lost, ratio, np.nan, np.nan, float(better.mean()), np.nan, np.nan)
-    low, high = _around(ratio, x / x.mean() - y / y.mean(), level)
-    share = float(better.mean())
-    return Comparison(x.size, lost, ratio, low, high, share, *_share_interval(share, x.size, level))
+    low = high = np.nan
+    if x.size > 1 and 0 < ratio < np.inf and y.mean() > 0:
+        low, high = _around(ratio, x / x.mean() - y / y.mean(), level)
+    return Comparison(x.size, lost, ratio, low, high, share, *interval)
 
 
 def rank(diverged: int, mean: float) -> tuple[bool, float]:
@@ -122,13 +127,15 @@ def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | 
     table = np.asarray(errors, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"errors must be [configuration, seed]; got shape {table.shape}")
-    places = set(range(table.shape[1]))
-    if not tuning or not set(tuning) <= places:
-        raise ValueError(f"tuning must be places from 0 to {table.shape[1] - 1}; got {list(tuning)}")
-    rest = sorted(places - set(tuning)) if reporting is None else list(reporting)
-    if not rest or set(rest) & set(tuning) or not set(rest) <= places:
-        raise ValueError(f"reporting must be places of other seeds than tuning, at least one; got {rest}")
-    best = _least(table[:, list(tuning)])
+    seeds = table.shape[1]
+    first = [integer(seed, "tuning", 0, seeds - 1) for seed in tuning]
+    if not first:
+        raise ValueError(f"tuning must be at least one index from 0 to {seeds - 1}; got none")
+    rest = sorted({*range(seeds)} - {*first}) if reporting is None else [*reporting]
+    rest = [integer(seed, "reporting", 0, seeds - 1) for seed in rest]
+    if not rest or {*rest} & {*first}:
+        raise ValueError(f"reporting must be indices of other seeds than tuning, at least one; got {rest}")
+    best = _least(table[:, first])
     return best, table[best, rest]
 
 
@@ -141,6 +148,8 @@ def hindsight(errors: ArrayLike, drop_diverged: bool = False) -> tuple[int, Floa
     (1, 0)
     """
     table = np.asarray(errors, dtype=np.float64)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"errors must be [configuration, seed], at least one of each; got shape {table.shape}")
     best = _least(table, drop_diverged)
     return best, table[best]
 
@@ -154,8 +163,10 @@ def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> fl
     1.0
     """
     x, y = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1 or not (np.diff(x) > 0).all() or not (x > 0).all():
-        raise ValueError("values must be positive and increasing, with one error each")
+    if x.shape != y.shape or x.ndim != 1 or x.size == 0 or not (np.diff(x) > 0).all() or not (x > 0).all():
+        raise ValueError(f"values must be positive and increasing, with one error each; got {x.tolist()}")
+    if not number(factor, "factor") >= 1:
+        raise ValueError(f"factor must be at least 1; got {factor}")
     y = np.where(np.isfinite(y), y, np.inf)
     best = int(np.argmin(y))
     within = np.isfinite(y) & (y <= factor * y[best])
@@ -165,6 +176,11 @@ def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> fl
     while last < x.size - 1 and within[last + 1]:
         last += 1
     return float(np.log10(x[last] / x[first]))
+
+
+def _check_level(level: float) -> None:
+    if not 0 < number(level, "level") < 1:
+        raise ValueError(f"level must be in (0, 1); got {level}")
 
 
 def _runs(errors: ArrayLike, name: str) -> Floats:
@@ -204,8 +220,6 @@ def _around(middle: float, relative: Floats, level: float) -> tuple[float, float
 
 def _half_width(x: Floats, level: float) -> float:
     """Half the width of Student's t interval of the mean."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1; got {level}")
     return float(scipy.special.stdtrit(x.size - 1, (1 + level) / 2) * x.std(ddof=1) / np.sqrt(x.size))
 
 

@@ -1,5 +1,7 @@
 """The interface of tasks: a Gymnasium environment with policies, features, exact values and a compiled sampler."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any, ClassVar, Protocol, TypeVar
 

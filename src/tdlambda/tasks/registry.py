@@ -25,7 +25,7 @@ class TaskEntry:
     @property
     def summary(self) -> str:
         """The first line of the task's docstring."""
-        return (self.build.__doc__ or "").strip().splitlines()[0]
+        return (self.build.__doc__ or "").strip().partition("\n")[0]
 
 
 TASKS: dict[str, TaskEntry] = {}
