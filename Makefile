@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test lint types check warm browser screenshots slow bench docs release mutants lock clean
 
-run: $(READY)            ## a table of the thesis remade, what you can have today, a real stream: three pictures
+run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, and a real data stream
 	@echo "About two minutes; the first run compiles for some of them"
 	@$(BIN)/tdlambda demo --out out/report.html
 	@echo "Next: README.md, docs/, .venv/bin/tdlambda run --list"
@@ -69,7 +69,7 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock:                    ## requirements.lock for what pyproject.toml asks now; UPGRADE=1 for the newest versions
+lock:                    ## requirements.lock from the dependencies in pyproject.toml; UPGRADE=1 for the newest versions
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet --disable-pip-version-check uv && \
 	"$$tools/bin/uv" pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

@@ -1,4 +1,4 @@
-"""A bank of learners with averaged twins, mixed by an estimate of relative value error: the prototype and its variants.
+"""A bank of learners with averaged copies, mixed by an estimate of relative value error: the prototype and variants.
 
     python experiments/auto_td/bank.py --seeds 1000 8 --steps 1000000 --tasks ring4 walk "" "zhat=1 window=3"
 

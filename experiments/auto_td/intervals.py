@@ -1,4 +1,4 @@
-"""How many of AutoTD's intervals hold what they are for: values in finite tasks, returns on streams of readings.
+"""Coverage of AutoTD's intervals: values in finite tasks, returns on streams of readings.
 
     python experiments/auto_td/intervals.py [--seeds 12] [--synthetic] [--json]
 

@@ -1,4 +1,4 @@
-"""How much LSTD(λ) wants to be regularised: a plain ridge beside the one of the most probable weights.
+"""How much regularisation LSTD(λ) needs: a plain ridge beside the one of the most probable weights.
 
     python experiments/auto_td/ridge.py [TASK …]
 

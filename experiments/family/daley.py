@@ -4,8 +4,9 @@
 
 One state with two actions, λ = 1. Counterexample 5.7: traces truncated as min(1, Πρ), behaviour (½, ½), target
 (0.6, 0.4). Counterexample 5.8: on-policy with (½, ½), β = 1 where the last action was the first one, else 0; its norm
-is γ/(2(1-γ)). Z is the operator of `FiniteMDP.trajectory_operator`, M Q - q = Z (Q - q); the update contracts if
-‖Z‖∞ < 1. Beside ours stand numbers from closed formulas of the two examples, which agree with the authors' program.
+is γ/(2(1-γ)). Z is the operator of `mdp.under(policy, behavior).trajectory_operator`, M Q - q = Z (Q - q); the update
+contracts if ‖Z‖∞ < 1. Beside ours stand numbers from closed formulas of the two examples, which agree with the
+authors' program.
 """
 
 from __future__ import annotations

@@ -34,22 +34,22 @@ NAMES = {
 }  # fmt: skip
 BETTER, WORSE, UNDECIDED, LOST = "better", "worse", "undecided", "not compared"
 SAID = {
-    BETTER: "is better than", WORSE: "is worse than", UNDECIDED: "cannot be told from",
+    BETTER: "is better than", WORSE: "is worse than", UNDECIDED: "does not differ significantly from",
     LOST: "cannot be compared with",
 }  # fmt: skip
 FEW = 0.05
 """Of the pairs may be lost to divergence; else what the others say is not a verdict."""
 DIFFERENCES = """\
-- **The limit.** Episodes of the published runs were cut after 500 steps, and the cut was taken for an end. Here they
-  are cut too, but that is a truncation: the value of what would come is bootstrapped. (The text says that the limit was
-  removed.)
+- **The limit.** The published runs treated the limit of 500 steps as termination. Here it is a truncation, so the last
+  step bootstraps. (The text says that the limit was removed.)
 - **The features.** Theirs wrapped round: near the low edge of position or velocity, tiles of the high edge were active.
   Here they do not.
-- **The selection.** κ and λ of the figure are the best at each α in hindsight, on the very runs that are shown. So they
-  are in the figures here; the table has beside it what is chosen on a quarter of the seeds and reported on the others.
+- **The selection.** κ and λ of the figure are the best at each α in hindsight, on the very runs that are shown. The
+  figures here do the same. The table also gives the result of choosing on a quarter of the seeds and reporting on the
+  others.
 - **The run.** The figure is of an older run than the one that the text describes. Its points were read by eye.
-- **The length.** Their curves are over episodes, from the 100th to the 200th; here runs are of so many steps, and the
-  policy is frozen for the first half of them.
+- **The length.** Their curves are over episodes, from the 100th to the 200th; here the length is a number of steps, and
+  the policy is frozen for the first half of them.
 - **λ = 1** is not in the figure."""
 
 
@@ -280,7 +280,7 @@ def page(large: Overview, small: Overview) -> str:
         "![λ over position and velocity](mountaincar-lambda.svg)",
         "## What of the published figure comes out",
         bullets(beside_the_figure(large)),
-        "What is different, so that no number need be the same:",
+        "Differences from the published experiment, which is why the numbers need not agree:",
         DIFFERENCES,
         f"## {eta[1]}",
         "The thesis expects META to help less where the policy takes small steps.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +116,13 @@ def test_the_weights_are_the_experts_shares() -> None:
 def test_what_it_says_of_itself() -> None:
     ring: Any = td.make("RingWorld-v0")
     v = td.AutoTD(ring.features)
-    assert "0 steps" in str(v.explain())
+    assert str(v.explain()) == repr(v.explain()) == "no data yet"
     v.update_many(ring.sampler(seed=1).take(20_050))
     said = v.explain()
+    assert repr(said) == str(said)
+    assert "error minus mixture's" in str(said)
+    changed = replace(said, changes=1, restarts=4, diverged=0)
+    assert "1 detected change of the target, 4 experts restarted, 0 diverged" in str(changed)
     assert len(said.experts) == 60
     assert sum(e.weight for e in said.experts) == pytest.approx(1)
     assert 1 <= said.effective <= 60

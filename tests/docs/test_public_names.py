@@ -29,6 +29,23 @@ def test_pages_name_only_what_exists() -> None:
     assert {name for name in named if not exists(name)} == set()
 
 
+def test_names_in_backticks_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    pages.remove(ROOT / "CHANGELOG.md")  # names of earlier versions
+    view = "mdp.PolicyView."
+    classes = {n: n for n in td.__all__ if inspect.isclass(getattr(td, n))} | {"PolicyView": view[:-1]}
+    known = re.compile(rf"(?<![\w.])(?:td\.([\w.]*\w)|({'|'.join(classes)})\.([a-z_]\w*))")
+    named: dict[str, list[str]] = {}
+    for page in pages:
+        for quoted in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")):
+            found = [top or f"{classes[name]}.{member}" for top, name, member in known.findall(quoted)]
+            found += [view + member for member in re.findall(r"\bunder\([^()]*\)\.(\w+)", quoted)]
+            for name in found:
+                named.setdefault(name, []).append(page.relative_to(ROOT).as_posix())
+    assert len(named) > 100
+    assert {name: where for name, where in named.items() if not exists(name)} == {}
+
+
 def exists(name: str) -> bool:
     try:
         attrgetter(name)(td)

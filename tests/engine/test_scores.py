@@ -1,5 +1,6 @@
 """Scores, runs in episodes and means over steps, against plain loops over learners and equations written here."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,9 @@ def test_episodes_end_where_the_trajectory_says() -> None:
     assert found.lane_steps == 3 * (ends[-1] + ends9)
     some = td.engine.run(task, learners, [SEED, 9], episodes=6, points=[2, 5], score="rms")
     np.testing.assert_array_equal(some.error, found.error[:, :, [1, 4]])
-    assert "6 episodes" in repr(found)
+    assert repr(found).startswith("<3 learners × 2 seeds × 6 episodes")
+    one = replace(found, names=found.names[:1], seeds=found.seeds[:1])
+    assert repr(one).startswith("<1 learner × 1 seed × 6 episodes")
 
 
 def test_a_lane_that_diverges_in_an_episode_is_infinite_from_there() -> None:

@@ -77,7 +77,7 @@ def test_the_page_says_what_the_results_say(made: Any, car: Path, view: Overview
         assert f"{found.ratio:.2f} ({found.ratio_low:.2f} to {found.ratio_high:.2f})" in said
         assert f"the returns are {-best['META'].mean():.1f} and {-best[other].mean():.1f}" in said
         words = {"is better than": found.ratio_high < 1, "is worse than": found.ratio_low > 1}
-        assert next((word for word, true in words.items() if true), "cannot be told from") in said
+        assert next((word for word, true in words.items() if true), "does not differ significantly from") in said
     for alpha, shown in ((1e-5, "10⁻⁵"), (1e-4, "10⁻⁴")):
         row = next(line for line in text.split("\n") if line.startswith(f"| {shown} |"))
         for other in ("fixed", "greedy"):

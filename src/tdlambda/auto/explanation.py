@@ -47,7 +47,12 @@ def mean_lam(experts: Sequence[Expert]) -> float:
     return sum(e.weight * e.lam for e in known) / max(sum(e.weight for e in known), 1e-300)
 
 
-@dataclass(frozen=True)
+def plural(count: int, noun: str) -> str:
+    """A count and its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The experts with the most weight, their α and λ, and how certain that is.
 
@@ -105,16 +110,20 @@ class Explanation:
 
     def __str__(self) -> str:
         """The table, followed by remarks."""
+        if not self.steps:
+            return "no data yet"
         since = f", {self.window:,} since the last change" if self.window < self.steps else ""
         shown = [e for e in self.experts if e.weight > 0.01]
         width = max((len(e.name) for e in shown), default=0)
         lines = [
             f"{self.steps:,} steps{since}; effective number of experts {self.effective:.1f}",
-            f"{'':{width}}  weight  error - mixture's",
+            f"{'':{width}}  weight  error minus mixture's",
         ]
         lines += [f"{e.name:{width}}  {e.weight:6.3f}  {e.error:+.1e} ± {e.standard_error:.0e}" for e in shown]
         lines += self._words()
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def _words(self) -> list[str]:
         lines = []
@@ -131,7 +140,8 @@ class Explanation:
         if self.clipped:
             lines.append(f"{self.clipped} readings beyond 1.5 × the largest deviation so far were clipped")
         if self.changes or self.restarts or self.diverged:
-            lines.append(f"{self.changes} changes, {self.restarts} restarts of experts, {self.diverged} diverged")
+            changes = f"{plural(self.changes, 'detected change')} of the target"
+            lines.append(f"{changes}, {plural(self.restarts, 'expert')} restarted, {self.diverged} diverged")
         if self.moves:
             lines.append(f"the range of step sizes moved {self.moves} times")
         return lines

@@ -29,7 +29,7 @@ def reproduce(
     seeds: Seeds = None,
     steps: Steps = None,
     protocol: Annotated[
-        str, typer.Option(help="published: as in the thesis; like-for-like: the same conditions for all methods.")
+        str, typer.Option(help="published: as in Zhao (2020); like-for-like: the same conditions for all methods.")
     ] = "published",
     out: Annotated[Path, typer.Option(help="Directory for the results of the runs.")] = Path("results"),
     save: Annotated[

@@ -1,4 +1,4 @@
-"""The actor: policy gradient with eligibility traces (thesis chapter 2; Sutton & Barto 2018, section 13.5).
+"""The actor: policy gradient with eligibility traces (Zhao 2020, chapter 2; Sutton & Barto 2018, section 13.5).
 
 One step, from x = x_t by action a = a_t to x' = x_{t+1}, with δ from the critic:
 

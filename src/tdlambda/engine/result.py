@@ -120,8 +120,10 @@ class Result:
     def __repr__(self) -> str:
         """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
+        learners = f"{len(self.names)} learner{'' if len(self.names) == 1 else 's'}"
+        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
         return (
-            f"<{len(self.names)} learners × {len(self.seeds)} seeds × {self.points[-1]:,} {self.unit}, "
+            f"<{learners} × {seeds} × {self.points[-1]:,} {self.unit}, "
             f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )
 

@@ -1,6 +1,6 @@
 """Error measures: a weighted sum of squares that are linear in the weights, or its root.
 
-    "value"     Σ d(s) (V(s) - v(s))², the value error; d as in the thesis (see `FiniteMDP.error_weights`)
+    "value"     Σ d(s) (V(s) - v(s))², the value error; d as in Zhao (2020) (see `PolicyView.error_weights`)
     "rmsve"     √Σ d(s) (V(s) - v(s))², d(s) the fraction of time that the behaviour policy spends in s, non-terminal
     "rms"       √[1/n Σ (V(s) - v(s))²] over the n non-terminal states, as in Sutton & Barto's figures
     "rmspbe"    √[(b - A w)ᵀ C⁺ (b - A w)], the projected Bellman error at λ = 0 (Sutton & Barto 2018, section 11.7)

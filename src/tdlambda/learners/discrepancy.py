@@ -3,8 +3,8 @@
     ‖v_λ1 - v_λ2‖_d
 
 where v_λ is the limit of TD(λ) with one weight for each observation. If observations are Markov, the discrepancy is 0
-for every pair of λ; if it is not 0, observations hide relevant state. `FiniteMDP.lambda_discrepancy` computes it
-exactly.
+for every pair of λ; if it is not 0, observations hide relevant state. `mdp.under(policy).lambda_discrepancy`
+computes it exactly.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ fixed, the partial derivative of ½ E[(G^λ_t - v(s_t))²] with respect to λ' =
     newton    λ' += κ (λ* - λ'),  λ* the zero of the derivative, clipped to [0, 1]; κ has no unit
 
 The exact derivative can also reach further, because λ' affects the λ-returns of all earlier states. Restricted to one
-path, the adjoint series of `FiniteMDP.target_error_gradient` becomes two numbers, the adjoints of the mean and the
+path, the adjoint series of `PolicyView.target_error_gradient` becomes two numbers, the adjoints of the mean and the
 variance at x_t, which are updated like a trace:
 
     y₂ = 1 + c² y₂,   y₁ = 2 (L(x) - M(x)) + c y₁ + 2 δ c y₂,    c = γλ of x_t, δ of the step into x_t
