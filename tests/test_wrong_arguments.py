@@ -1,6 +1,7 @@
 """Mistakes that everybody makes once: the message names the argument and says what to write."""
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "ε of an agent": (lambda: td.Sarsa(F, 2, 0.1, epsilon=0.1), "exploration is a policy or behavior, such as"),
     "an agent's argument": (lambda: td.QLambda(F, 2, 0.1, polic=1), "QLambda with TrueOnlineTD has no argument polic"),
     "a class for a learner": (
-        lambda: td.learn("CartPole-v1", [0.5, 0.5], td.TD, 10),  # type: ignore[type-var]
+        lambda: td.learn("CartPole-v1", [0.5, 0.5], td.TD, 10),
         "learner must be a learner, such as",
     ),
     "a learner for an agent": (
@@ -47,9 +48,8 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_the_message_says_what_to_write(case: str) -> None:
     call, message = WRONG[case]
-    with pytest.raises(TypeError, match=".*") as caught:
+    with pytest.raises(TypeError, match=re.escape(message)):
         call()
-    assert message in str(caught.value)
 
 
 def test_a_subclass_that_passes_options_on_still_has_lam() -> None:

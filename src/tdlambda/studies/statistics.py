@@ -8,7 +8,7 @@ interval does (the page on studies has figures).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +110,7 @@ def rank(diverged: int, mean: float) -> tuple[bool, float]:
     return diverged > 0, mean
 
 
-def choose(errors: ArrayLike, tuning: Sequence[int], reporting: Sequence[int] | None = None) -> tuple[int, Floats]:
+def choose(errors: ArrayLike, tuning: Iterable[int], reporting: Iterable[int] | None = None) -> tuple[int, Floats]:
     """The configuration with the smallest mean error on the tuning seeds, and its errors on the reporting seeds.
 
     Parameters
