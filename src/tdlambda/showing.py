@@ -15,7 +15,7 @@ _ELSEWHERE = {
     "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
 }
 _LONG = 16
-"""Arrays with more numbers are not written out."""
+"""Lists of more numbers are not written out."""
 
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
@@ -27,9 +27,9 @@ def call(thing: Any, arguments: dict[str, Any]) -> str:
 
 
 def _argument(value: Any) -> str:
-    """An argument of a call; a long array by its size and range."""
-    if isinstance(value, np.ndarray | list) and np.size(value) > _LONG:
-        return f"<{_summary(np.asarray(value))}>"
+    """An argument of a call; a long list of numbers by its length and range."""
+    if isinstance(value, list) and len(value) > _LONG and all(isinstance(one, float) for one in value):
+        return f"<{_summary(np.array(value))}>"
     return value.__name__ if isinstance(value, type) else repr(value)
 
 

@@ -59,7 +59,7 @@ class Closed(Capped):
         (td.DifferentialTD, ["features", "alpha", "lam", "rate", *COMMON, "eta"]),
         (td.VTD, ["features", "alpha", "lam", "of", "trace_lam", *COMMON]),
         (Capped, ["features", "alpha", "lam", "trace", *COMMON, "cap"]),
-        (Named, ["features", "label", "beta", "form", *COMMON]),
+        (Named, ["features", "label", "lam", "beta", "form", *COMMON]),
         (Wrapped, ["label", "features", "alpha", "lam", "trace", *COMMON, "cap"]),
         (Closed, ["n"]),
     ],

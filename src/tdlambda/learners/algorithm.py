@@ -71,9 +71,10 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
     defaults = {name: getattr(kind, name, Parameter.empty) for name in kind.number_names()}
     further.append([Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()])
     shown, kinds = {p.name: p for p in own if p.kind in by_name}, {p.kind for p in own}
+    passed = () if Parameter.VAR_POSITIONAL in kinds else ("features", "alpha")  # required, so it passes them itself
     for given in further:
         if Parameter.VAR_KEYWORD in kinds:
-            new = [p for p in given if p.kind in by_name and p.name not in shown]
+            new = [p for p in given if p.kind in by_name and p.name not in (*shown, *passed)]
             shown |= {p.name: p.replace(kind=Parameter.KEYWORD_ONLY) for p in new}
             kinds &= {p.kind for p in given}
     return inspect.Signature([*shown.values()])
