@@ -19,24 +19,23 @@ def complete(kind: type[Any]) -> None:
     """
     doc = vars(kind).get("__doc__")
     text = inspect.cleandoc(doc) if isinstance(doc, str) else ""
-    section = _SECTION.search(text)
-    if section is None or not any(_SEE.fullmatch(said) for said in entries(text).values()):
+    section, own = _SECTION.search(text), entries(text)
+    if section is None or not any(_SEE.fullmatch(said) for said in own.values()):
         return
-    described = {name for name, said in _named(text).items() if not _SEE.fullmatch(said)}
-    taken = [name for name in inspect.signature(kind).parameters if name not in described]
+    described = {name for names, said in own.items() if not _SEE.fullmatch(said) for name in names.split(", ")}
+    order = [*inspect.signature(kind).parameters]
     found: list[tuple[str, str]] = []
-    for names, said in entries(text).items():
+    for names, said in own.items():
         see = _SEE.fullmatch(said)
         base = _found(kind, see[1]) if see else None
         if base is None:
             found.append((names, said))
             continue
-        wanted = taken if "options" in names.split(", ") else names.split(", ")
+        wanted = order if "options" in names.split(", ") else names.split(", ")
         for theirs, description in entries(inspect.cleandoc(base.__doc__ or "")).items():
             if some := [name for name in theirs.split(", ") if name in wanted and name not in described]:
                 found.append((", ".join(some), description))
                 described |= set(some)
-    order = [*inspect.signature(kind).parameters]
     found.sort(key=lambda entry: order.index(first) if (first := entry[0].split(", ")[0]) in order else len(order))
     lines = "\n".join(line for entry in found for line in entry)
     kind.__doc__ = text[: section.start(1)] + lines + text[section.end(1) :]
@@ -46,10 +45,6 @@ def entries(text: str) -> dict[str, str]:
     """The entries of the section "Parameters" of a clean docstring: names, as written, and descriptions."""
     section = _SECTION.search(text)
     return {names: said.rstrip() for names, said in _ENTRY.findall(section[1])} if section else {}
-
-
-def _named(text: str) -> dict[str, str]:
-    return {name: said for names, said in entries(text).items() for name in names.split(", ")}
 
 
 def _found(kind: type[Any], name: str) -> type[Any] | None:

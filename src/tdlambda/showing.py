@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any
@@ -33,7 +33,7 @@ def _argument(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-def no_argument(owner: str, name: str, known: Iterable[str]) -> str:
+def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"its arguments are {', '.join(known)}"

@@ -11,8 +11,6 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import fraction, integer
-from tdlambda.control.action_values import ActionValues
-from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.curve import LearningCurve
 from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
@@ -77,7 +75,7 @@ def train(
     >>> curve.steps
     500
     """
-    if not isinstance(agent, ActionValues | ActorCritic):
+    if not isinstance(agent, Agent):
         raise TypeError(f"agent must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     curve = LearningCurve() if curve is None else curve
