@@ -29,8 +29,8 @@ PLACES: dict[str, tuple[Any, Any, Any]] = {
     "WindyGridworld": ("WindyGridworld-v0", lambda: td.make("WindyGridworld-v0"), None),
     "Bifurcation": ("Bifurcation-v0", lambda: td.make("Bifurcation-v0"), None),
     "MountainCar": (td.make("MountainCar-v0", "gymnasium"), lambda: gym.make("MountainCar-v0"), CAR),
-    "CartPole": ("CartPole-v1", lambda: gym.make("CartPole-v1"), CART),
-    "Acrobot": ("Acrobot-v1", lambda: gym.make("Acrobot-v1"), SWING),
+    "CartPole": (td.tasks.WORLDS["CartPole-v1"](1.0), lambda: gym.make("CartPole-v1"), CART),
+    "Acrobot": (td.tasks.WORLDS["Acrobot-v1"](1.0), lambda: gym.make("Acrobot-v1"), SWING),
 }
 """Compiled world, the environment in Python, features."""
 RULES: dict[str, Any] = {"λ = 0.9": 0.9, "META": td.rules.Meta(kappa=1e-3)}

@@ -121,7 +121,8 @@ def action_values(place: str, rule: str, steps: int, td: Any) -> Work:
         "Acrobot-v1": ([-1, -1, -1, -1, -12.6, -28.3], [1, 1, 1, 1, 12.6, 28.3], 16, 4),
     }
     presets = {"MountainCar-v0": ["gymnasium"], "FrozenLake-v0": ["one-hot"]}
-    task: Any = place if place in ("CartPole-v1", "Acrobot-v1") else td.make(place, *presets.get(place, []))
+    classic = getattr(td.tasks, "WORLDS", {}).get(place)
+    task: Any = classic(discount=1.0) if classic else td.make(place, *presets.get(place, []))
     features = find(td, "TileCoder")(*boxes[place]) if place in boxes else task.features
     actions = {"CartPole-v1": 2, "Acrobot-v1": 3}.get(place) or int(task.action_space.n)
     lam = find(td, "Meta")(kappa=1e-3) if rule == "Meta" else float(rule)

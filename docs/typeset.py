@@ -1,7 +1,7 @@
 """Formulas as they stand in Markdown and docstrings, typeset as MathML, which browsers draw by themselves.
 
     δ  = r' + γ' w·x' - w·x
-    e  = ρ (γλ e + x)                    trace="accumulating"
+    e  = ρ (γλ e + x)                    traces="accumulating"
 
 A line is one formula; what follows three spaces or more is a note. Letters are variables, each Greek letter one of its
 own; words such as `keep` are names. _ and _{…} lower, ^ and ^{…} raise. Lines are aligned at their =, ← or +=.

@@ -87,7 +87,7 @@ with open("data.csv", "w") as file:
     file.writelines(["x,y\\n"] + [f"{a},{b}\\n" for a, b in zip(table["x"], table["y"])])
 td.streams.prequential(td.Horde(questions={"x, soon": td.Question("x", horizon=5)}), "data.csv")
 walk = td.make("WindyGridworld-v0")
-td.train("FrozenLake-v1", td.Sarsa(td.features.OneHot(16), actions=4), steps=200, seed=1)
+td.train("FrozenLake-v1", td.Sarsa(td.features.OneHot(16), actions=4), steps=200, seed=1, gamma=0.9)
 td.studies.bundled()
 print("all")
 """

@@ -14,7 +14,7 @@ F = td.features.OneHot(4)
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "a name nearly right": (lambda: td.TD(F, 0.1, lamda=0.3), "TD has no argument lamda; did you mean lam?"),
     "γ of a learner": (lambda: td.TD(F, 0.1, gamma=0.9), "TD has no argument gamma; pass gamma to update"),
-    "no such argument": (lambda: td.TD(F, 0.1, colour=1), "its arguments are features, alpha, lam, trace, correction"),
+    "no such argument": (lambda: td.TD(F, 0.1, colour=1), "its arguments are features, alpha, lam, traces, correction"),
     "ε of an agent": (lambda: td.Sarsa(F, 2, 0.1, epsilon=0.1), "exploration is a policy or behavior, such as"),
     "an agent's argument": (lambda: td.QLambda(F, 2, 0.1, polic=1), "QLambda with TrueOnlineTD has no argument polic"),
     "a class for a learner": (
@@ -58,7 +58,7 @@ def test_a_subclass_that_passes_options_on_still_has_lam() -> None:
             super().__init__(features, alpha, **options)
             self.boost = boost
 
-    assert list(inspect.signature(Mine).parameters)[:5] == ["features", "alpha", "boost", "lam", "trace"]
+    assert list(inspect.signature(Mine).parameters)[:5] == ["features", "alpha", "boost", "lam", "traces"]
     assert Mine(F, 0.1, lam=0.5).lambda_at(0) == 0.5
 
 

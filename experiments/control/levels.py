@@ -64,7 +64,7 @@ def main() -> None:
         begun, reached = time.perf_counter(), []
         for seed in seeds:
             env = gym.make(id_)  # Gymnasium's own: td.make has another MountainCar-v0
-            curve = td.train(env, make(env), steps=steps // (10 if quick else 1), seed=seed)
+            curve = td.train(env, make(env), steps=steps // (10 if quick else 1), seed=seed, gamma=0.99)
             reached.append(curve.mean(last=100))
         found[name] = {"returns": reached, "level": level, "steps": steps, "reached": sum(r >= level for r in reached)}
         print(

@@ -43,10 +43,10 @@ SECOND = {
 """Figure 12.11, independent, with 8 tilings."""
 KINDS: dict[str, dict[str, Any]] = {
     "true online": {"algorithm": td.TrueOnlineTD},
-    "replacing": {"algorithm": td.TD, "trace": "replacing"},
-    "replacing, others cleared": {"algorithm": td.TD, "trace": "replacing", "clear": True},
+    "replacing": {"algorithm": td.TD, "traces": "replacing"},
+    "replacing, others cleared": {"algorithm": td.TD, "traces": "replacing", "clear": True},
     "accumulating": {"algorithm": td.TD},
-    "Dutch, no correction": {"algorithm": td.TD, "trace": "dutch"},
+    "Dutch, no correction": {"algorithm": td.TD, "traces": "dutch"},
 }
 
 

@@ -51,7 +51,7 @@ def errors(size: str, kind: str, seeds: int) -> Any:
     x, flag = task.features, dict[str, Any](on_divergence="flag")
     makers = (
         lambda lam, a: td.TD(x, a, lam, **flag),
-        lambda lam, a: td.TD(x, a, lam, trace="replacing", **flag),
+        lambda lam, a: td.TD(x, a, lam, traces="replacing", **flag),
         lambda lam, a: td.TrueOnlineTD(x, a, lam, **flag),
     )
     learners = [make(lam, a) for make in makers for lam in LAMS for a in ALPHAS]

@@ -48,7 +48,7 @@ def learners(task: Any) -> dict[str, dict[tuple[float, float], td.Learner]]:
         "12.3 both weights held": lambda lam, a: td.LambdaReturn(x, a, lam, hold=True, **flag),
         "12.6 TD(λ)": lambda lam, a: td.TD(x, a, lam, **flag),
         "12.8 true online TD(λ)": lambda lam, a: td.TrueOnlineTD(x, a, lam, **flag),
-        "replacing traces": lambda lam, a: td.TD(x, a, lam, trace="replacing", **flag),
+        "replacing traces": lambda lam, a: td.TD(x, a, lam, traces="replacing", **flag),
     }
     return {
         name: {

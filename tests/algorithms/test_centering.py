@@ -93,12 +93,12 @@ def every_schedule(quick: bool) -> None:
     if quick:
         return
     td.check_algorithm(td.ETD, skip=("rho",), centering=ETA, alpha=0.01)
-    td.check_algorithm(td.TD, trace="replacing", centering=ETA)
+    td.check_algorithm(td.TD, traces="replacing", centering=ETA)
     td.check_algorithm(td.TD, alpha=td.steps.OneOver("visits", power=0.6), centering=ETA, trace_tolerance=0.0)
     for alpha in (td.steps.Implicit(0.1), td.steps.Autostep(0.05), td.steps.ObGD(0.5), td.steps.AdaGrad(0.05)):
         td.check_algorithm(td.TD, alpha=alpha, skip=CONVENTIONS, centering=ETA)
     td.check_algorithm(td.TrueOnlineTD, alpha=td.steps.Swift(0.05, 0.5), skip=CONVENTIONS, centering=ETA)
-    for rule in (td.rules.Meta(0.01), td.rules.Meta(0.01, trace=True), td.rules.Counting()):
+    for rule in (td.rules.Meta(0.01), td.rules.Meta(0.01, horizon=None), td.rules.Counting()):
         td.check_rule(rule, centering=ETA)
     td.check_rule(td.rules.ValueErrorGreedy(), td.TD, seed=1, centering=ETA)
 

@@ -227,8 +227,8 @@ def test_schedules_agree_with_the_interpreter() -> None:
 
 def check_clearing() -> None:
     """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
-    agent = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing", clear=True)
-    kept = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, trace="replacing")
+    agent = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, traces="replacing", clear=True)
+    kept = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, traces="replacing")
     for one in (agent, kept):
         for action in (0, 1):
             one.update(0, action, 1.0, 1 if action else 0, 1, 0.5)

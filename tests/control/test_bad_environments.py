@@ -43,7 +43,7 @@ class Slope(gym.Env[Any, Any]):
             if isinstance(self.what, BaseException):
                 raise self.what
             obs, reward = (self.what, reward) if isinstance(self.what, np.ndarray) else (obs, self.what)
-        return obs, reward, abs(self.x) > 0.9, self.age == 12, {}
+        return obs, reward, abs(self.x) > 0.9, self.age == 12, {"discount": 0.95}
 
 
 def features() -> td.features.Fourier:
@@ -160,7 +160,7 @@ def test_a_box_of_observations_where_states_are_needed() -> None:
         td.train(Slope(), agent, steps=10, seed=0)
     assert agent.steps == 0
     with pytest.raises(ValueError, match=r"observations|features"):
-        td.control.run("CartPole-v1", [agent], seeds=1, steps=10)
+        td.control.run("CartPole-v1", [agent], seeds=1, steps=10, gamma=0.9)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, np.nan, "0.1", None])

@@ -63,7 +63,7 @@ def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: 
         {},
         pytest.param({"target": "expected"}, marks=SLOW),
         pytest.param({"lam": "meta"}, marks=SLOW),
-        pytest.param({"algorithm": td.TD, "trace": "dutch"}, marks=SLOW),
+        pytest.param({"algorithm": td.TD, "traces": "dutch"}, marks=SLOW),
     ],
 )
 def test_training_learns_and_goes_on_from_files(options: Any, tmp_path: Path) -> None:

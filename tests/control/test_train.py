@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from registered import newest
 
 import tdlambda as td
 from tdlambda import progress as bars
@@ -170,6 +171,42 @@ def test_bad_arguments_are_named() -> None:
         td.train(Corridor(), agent(), steps=1, gamma=1.5)
     with pytest.raises(TypeError, match="give steps"):
         td.train("CartPole-v1", cart_agent())
+
+
+@pytest.mark.parametrize("vector", [False, True])
+def test_gamma_has_no_default(vector: bool) -> None:
+    env: Any = gym.make_vec("CartPole-v1", 2) if vector else "CartPole-v1"
+    agent = cart_agent()
+    with pytest.raises(ValueError, match=r"gamma: this environment reports no info\[\"discount\"\]; pass gamma="):
+        td.train(env, agent, steps=10, seed=0)
+    assert agent.steps == 0
+    for name in ("CartPole-v1", newest("Taxi")):  # compiled, and in processes
+        with pytest.raises(ValueError, match=f"{name} has no discount of its own; give one: gamma=0.99"):
+            td.control.run(name, [agent], seeds=1, steps=10)
+    with pytest.raises(ValueError, match="gamma: 'RingWorld-v0' has a discount of its own; leave gamma out"):
+        td.control.run("RingWorld-v0", [agent], seeds=1, steps=10, gamma=0.9)
+
+
+class Silent(gym.vector.VectorEnv[Any, Any, Any]):
+    """Two copies, of which only the first reports its discount."""
+
+    num_envs = 2
+    single_observation_space = gym.spaces.Discrete(5)
+    single_action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:  # noqa: ARG002
+        return np.zeros(2, np.int64), {}
+
+    def step(self, actions: Any) -> Any:  # noqa: ARG002
+        no = np.zeros(2, dtype=bool)
+        return np.ones(2, np.int64), np.ones(2), no, no, {"discount": np.array([0.9, 0.0]), "_discount": ~no & [1, 0]}
+
+
+def test_each_copy_must_report_its_discount() -> None:
+    a = agent()
+    with pytest.raises(ValueError, match="gamma: this environment reports no"):
+        td.train(Silent(), a, steps=10, seed=0)
+    assert a.steps == 1
 
 
 def cart_agent() -> td.ActorCritic:

@@ -20,7 +20,7 @@ TWINS = {"CartPole-v1": "state", "Acrobot-v1": "state", "MountainCar-v0": "state
 
 
 def classic(name: str) -> Any:
-    return world_of(td.make("MountainCar-v0", "gymnasium")) if name == "MountainCar-v0" else world_of(name)
+    return world_of(td.make("MountainCar-v0", "gymnasium")) if name == "MountainCar-v0" else world_of(name, 1.0)
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -95,7 +95,7 @@ def all_that_is_right() -> None:
     for kind in (td.TD, td.GTD, Mine):
         td.check_algorithm(kind)
     for trace in ("dutch", "replacing"):
-        td.check_algorithm(td.TD, trace=trace)
+        td.check_algorithm(td.TD, traces=trace)
     for kind in (td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD):
         td.check_algorithm(kind)
     for form in ("correction", "gradient"):

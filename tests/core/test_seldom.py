@@ -55,7 +55,7 @@ def test_features_that_occur_twice_add(trace: str) -> None:
 def check_twice(trace: Any) -> None:
     walk: Any = td.make("RandomWalk-v0", n=3)
     assert walk.mdp.n_states == len(TWICE)
-    learners = [td.TD(features, 0.05, 0.8, trace=trace) for features in (Twice(), td.features.Table(SUMMED))]
+    learners = [td.TD(features, 0.05, 0.8, traces=trace) for features in (Twice(), td.features.Table(SUMMED))]
     lanes: Any = td.engine.run(walk, learners, [1], 200, keep=("weights",), threads=1).weights
     for v in learners:
         v.update_many(walk.sampler(1).take(200))

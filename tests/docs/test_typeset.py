@@ -46,8 +46,8 @@ def test_every_formula_of_the_pages_is_well_formed_and_whole() -> None:
     [
         ("w_{k+1} = w_k", "<msub><mi>w</mi><mrow><mi>k</mi><mo>+</mo><mn>1</mn></mrow></msub>"),
         (
-            'e = ρ (γλ e + x)      trace="replacing"',
-            '<mtd class="note"><mtext>trace=&quot;replacing&quot;</mtext></mtd>',
+            'e = ρ (γλ e + x)      traces="replacing"',
+            '<mtd class="note"><mtext>traces=&quot;replacing&quot;</mtext></mtd>',
         ),
         ("E[G²] = 1", "<msup><mi>G</mi><mrow><mn>2</mn></mrow></msup>"),
         ("w += α δ e", "<mo>+=</mo>"),

@@ -21,7 +21,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
         td.rules.Greedy(of="corrected"), td.rules.Meta(0.3), PublishedMeta(0.3, floor=0.0),
         td.rules.Meta.thesis(0.3, floor=0.0),
         td.rules.Meta(0.3, of="corrected", features=states), td.rules.Meta(0.3, horizon=3),
-        td.rules.Meta(0.3, trace=True),
+        td.rules.Meta(0.3, horizon=None),
         td.rules.Meta(0.3, "derived", "gradient"), td.rules.ValueErrorGreedy(stretch=20), PublishedGreedy(),
         td.rules.Greedy("vtd", of="corrected"),
     ]  # fmt: skip
@@ -35,7 +35,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
                 found[f"{kind}, {by}, {lam}"] = getattr(td, kind)(x, td.steps.OneOver(by, scale=scale), lam)
     for rule in (0.4, PublishedGreedy(), PublishedMeta(0.3, floor=0.0, last_discount=0.9)):
         found[f"last discount, {rule}"] = PublishedTrueOnlineGTD(x, 0.4 * scale, rule, last_discount=0.9)
-    found |= {trace: td.TD(x, 0.3 * scale, 0.9, trace=trace) for trace in ("replacing", "dutch")}
+    found |= {trace: td.TD(x, 0.3 * scale, 0.9, traces=trace) for trace in ("replacing", "dutch")}
     found |= {f"bound {bound}": td.TD(x, 0.5 * scale, 0.9, bound=bound) for bound in (0.003, 0.02)}
     found |= {f"direct {of}": td.DirectVTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
     return found | {f"vtd {of}": td.VTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}

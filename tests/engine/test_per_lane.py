@@ -43,7 +43,7 @@ def each_lane_is_a_learner(features: Any, make: Any, per_lane: tuple[str, ...]) 
 
 def every_combination() -> None:
     makers: list[Any] = [
-        lambda x, a: td.TrueOnlineGTD(x, a, 0.8), lambda x, a: td.TD(x, a, 0.8, trace="replacing"),
+        lambda x, a: td.TrueOnlineGTD(x, a, 0.8), lambda x, a: td.TD(x, a, 0.8, traces="replacing"),
         lambda x, a: td.TrueOnlineTD(x, a, td.rules.Meta(0.05)), lambda x, a: td.ETD(x, a, 0.5),
         lambda x, a: td.TrueOnlineTD(x, td.steps.Swift(a, 0.5, 0.01), 0.8),
         lambda x, a: td.TrueOnlineTD(x, a, 0.8, correction="retrace"),

@@ -44,7 +44,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
             "meta corrected": lambda: td.rules.Meta(0.02, "derived", of="corrected", trace_lam=0.8),
             "meta gradient": lambda: td.rules.Meta(0.1, "exact", "gradient"),
             "meta horizon": lambda: td.rules.Meta(0.02, horizon=3),
-            "meta trace": lambda: td.rules.Meta(0.02, trace=True),
+            "meta trace": lambda: td.rules.Meta(0.02, horizon=None),
         }
         if states is not None:
             rules["meta np"] = lambda: td.rules.Meta(0.02, features=states)
@@ -58,7 +58,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
             found[f"{kind}, {by}"] = learner(x, schedule, 0.8)
             found[f"{kind}, {by}, meta"] = learner(x, schedule, td.rules.Meta(0.02))
     for trace in ("replacing", "dutch"):
-        add(f"TD {trace}", lambda a, trace=trace: td.TD(x, a, 0.9, trace=trace))
+        add(f"TD {trace}", lambda a, trace=trace: td.TD(x, a, 0.9, traces=trace))
     for of in ("target", "corrected") if every or not listed else ():
         add(f"DirectVTD {of}", lambda a, of=of: td.DirectVTD(x, a, 0.8, of=of))
         add(f"VTD {of}", lambda a, of=of: td.VTD(x, a, 0.8, of=of, trace_lam=0.9))

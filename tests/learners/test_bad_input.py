@@ -112,8 +112,8 @@ def test_parameters_of_one_learner_only() -> None:
     for build in (td.GTD, td.TrueOnlineGTD):
         with pytest.raises(ValueError, match="beta must be positive"):
             build(x, 0.1, 0.9, beta=0.0)
-    with pytest.raises(ValueError, match="trace must be one of"):
-        td.TD(x, 0.1, 0.9, trace="none")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="traces must be one of"):
+        td.TD(x, 0.1, 0.9, traces="none")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="of must be"):
         td.VTD(x, 0.1, of="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="trace_lam"):

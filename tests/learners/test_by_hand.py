@@ -35,7 +35,7 @@ def test_three_traces_by_hand(trace: str, e: float) -> None:
         e_A = ¼ + 1 accumulating, 1 replacing, ¼ + (1 - ½·¼·1) Dutch.
     Step 3: δ = 1, e_A falls to a quarter: w_A = ½ + ½ e_A/4, w_B = ½.
     """
-    v = td.TD(td.features.OneHot(2), alpha=0.5, lam=0.5, trace=trace)
+    v = td.TD(td.features.OneHot(2), alpha=0.5, lam=0.5, traces=trace)
     v.update(0, 1.0, 0, gamma=0.5)
     v.update(0, 0.5, 1, gamma=0.5)
     np.testing.assert_array_equal(v.weights, [0.5, 0.0])

@@ -22,9 +22,9 @@ FEATURES: dict[str, td.Encoder] = {
     "Dense": td.features.Dense(4),
 }
 LEARN: dict[str, Callable[[td.Encoder], Any]] = {
-    "TD accumulating": lambda x: td.TD(x, 0.05, trace="accumulating"),
-    "TD replacing": lambda x: td.TD(x, 0.05, trace="replacing"),
-    "TD dutch": lambda x: td.TD(x, 0.05, trace="dutch"),
+    "TD accumulating": lambda x: td.TD(x, 0.05, traces="accumulating"),
+    "TD replacing": lambda x: td.TD(x, 0.05, traces="replacing"),
+    "TD dutch": lambda x: td.TD(x, 0.05, traces="dutch"),
     "TrueOnlineTD": lambda x: td.TrueOnlineTD(x, 0.05),
     "GTD": lambda x: td.GTD(x, 0.05, beta=0.01),
     "TrueOnlineGTD": lambda x: td.TrueOnlineGTD(x, 0.05, beta=0.01),

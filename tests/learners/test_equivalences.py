@@ -105,7 +105,7 @@ def test_accumulating_td_is_its_forward_view_when_weights_are_held(s: Stream) ->
 @given(streams())
 def test_dutch_trace_has_the_direction_of_true_online_td(s: Stream) -> None:
     """Van Seijen's e carries α: the Dutch trace of TD(λ) is e/α, whatever the weights do."""
-    dutch, true_online = s.learner(td.TD, trace="dutch"), s.learner(td.TrueOnlineTD)
+    dutch, true_online = s.learner(td.TD, traces="dutch"), s.learner(td.TrueOnlineTD)
     for t in range(len(s.reward)):
         for learner in (dutch, true_online):
             learner.update(t, s.reward[t], t + 1, gamma=s.gamma[t], rho=s.rho[t])
@@ -122,7 +122,7 @@ def test_lambda_zero_is_td_zero(s: Stream) -> None:
         w = w + s.alpha * s.rho[t] * delta * s.X[t]
         expected.append(w)
     for trace in ("accumulating", "replacing", "dutch"):
-        np.testing.assert_allclose(s.play(s.learner(td.TD, trace=trace)), expected, atol=1e-12)
+        np.testing.assert_allclose(s.play(s.learner(td.TD, traces=trace)), expected, atol=1e-12)
     np.testing.assert_allclose(s.play(s.learner(td.TrueOnlineTD)), expected, atol=1e-12)
 
 

@@ -56,7 +56,7 @@ def test_golden_weights() -> None:
 def test_eta_1_is_td_lambda(alpha: Any) -> None:
     steps = stream(3, states=6)
     v = td.ExpectedTrace(td.features.Table(steps.X), alpha, td.rules.PerState(steps.lam), 0.1, 1.0)
-    plain = td.TD(td.features.Table(steps.X), alpha, td.rules.PerState(steps.lam), trace="accumulating")
+    plain = td.TD(td.features.Table(steps.X), alpha, td.rules.PerState(steps.lam), traces="accumulating")
     for row in zip(*steps.columns, strict=True):
         v.update(*row)
         plain.update(*row)

@@ -51,16 +51,16 @@ class Closed(Capped):
     ("kind", "names"),
     [
         (td.TrueOnlineTD, ["features", "alpha", "lam", *COMMON]),
-        (td.TD, ["features", "alpha", "lam", "trace", *COMMON]),
+        (td.TD, ["features", "alpha", "lam", "traces", *COMMON]),
         (td.HTD, ["features", "alpha", "lam", "beta", *COMMON]),
         (td.TDRC, ["features", "alpha", "lam", "beta", *COMMON, "reg"]),
         (td.GTD, ["features", "alpha", "lam", "beta", "form", *COMMON]),
         (td.TrueOnlineETD, ["features", "alpha", "lam", "interest", "beta_f", *COMMON]),
         (td.DifferentialTD, ["features", "alpha", "lam", "rate", *COMMON, "eta"]),
         (td.VTD, ["features", "alpha", "lam", "of", "trace_lam", *COMMON]),
-        (Capped, ["features", "alpha", "lam", "trace", *COMMON, "cap"]),
+        (Capped, ["features", "alpha", "lam", "traces", *COMMON, "cap"]),
         (Named, ["features", "label", "lam", "beta", "form", *COMMON]),
-        (Wrapped, ["label", "features", "alpha", "lam", "trace", *COMMON, "cap"]),
+        (Wrapped, ["label", "features", "alpha", "lam", "traces", *COMMON, "cap"]),
         (Closed, ["n"]),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_subclass_keeps_its_own_parameters() -> None:
             assert one.predict(0) == 0.125
             assert "cap=0.25" in repr(one)
             assert one.get_params() == v.get_params()
-    assert td.TD(td.features.OneHot(2), 0.5, trace="dutch").get_params()["trace"] == "dutch"
+    assert td.TD(td.features.OneHot(2), 0.5, traces="dutch").get_params()["traces"] == "dutch"
 
 
 def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
@@ -130,3 +130,52 @@ def test_a_range_must_return_the_number() -> None:
     forgets = type("Forgets", (Capped,), {"ranges": {"cap": lambda value, name: None}})  # noqa: ARG005
     with pytest.raises(TypeError, match="cap must be a number; got None"):
         forgets(td.features.OneHot(2), 0.1)
+
+
+@pytest.mark.parametrize("kind", [td.Sarsa, td.QLambda])
+def test_agents_name_the_common_parameters_with_the_same_defaults(kind: type[Any]) -> None:
+    its, common = inspect.signature(kind).parameters, inspect.signature(td.Algorithm).parameters
+    for name in COMMON[1:]:
+        assert its[name].default == common[name].default, name
+
+
+@pytest.mark.parametrize("kind", [td.Sarsa, td.QLambda])
+def test_agents_pass_them_to_the_algorithm(kind: type[Any]) -> None:
+    given = {"centering": 0.1, "initial": 2.0, "trace_tolerance": 0.0, "bound": 7.0, "on_divergence": "flag"}
+    agent = kind(td.features.OneHot(3), 2, 0.1, algorithm=td.TD, traces="dutch", dtype="float32", **given)
+    assert {
+        name: getattr(agent.learner, name) for name in ("centering", "trace_tolerance", "bound", "on_divergence")
+    } == {name: value for name, value in given.items() if name != "initial"}
+    assert agent.weights.dtype == np.float32
+    assert (agent.weights == 2).all()
+    assert agent.clone().learner.traces == "dutch"
+    assert "traces='dutch'" in repr(agent)
+
+
+def test_a_default_of_ones_own_algorithm_stays() -> None:
+    class Loose(td.TD):
+        """A larger bound, and no choice of dtype."""
+
+        def __init__(self, features: Any, alpha: Any, lam: Any = 0.9, bound: float = 50.0) -> None:
+            super().__init__(features, alpha, lam, bound=bound)
+
+    agent = td.Sarsa(td.features.OneHot(3), 2, 0.1, algorithm=Loose)
+    assert agent.learner.bound == agent.get_params()["bound"] == agent.clone().learner.bound == 50.0
+    with pytest.raises(TypeError, match="dtype"):
+        td.Sarsa(td.features.OneHot(3), 2, 0.1, algorithm=Loose, dtype="float32")
+
+
+def test_reprs_of_agents_are_the_calls() -> None:
+    x = td.features.OneHot(3)
+    assert repr(td.Sarsa(x, actions=2)) == "Sarsa(features=OneHot(3), actions=2)"
+    assert (
+        repr(td.QLambda(x, 2, lam="meta", bound=5)) == "QLambda(features=OneHot(3), actions=2, lam=Meta(), bound=5.0)"
+    )
+    critic, softmax = td.TD(x, alpha=0.1), td.control.Softmax(2)
+    assert repr(td.ActorCritic(critic, softmax, 0.1)) == (
+        "ActorCritic(critic=TD(features=OneHot(3), alpha=0.1), policy=Softmax(2), eta=0.1)"
+    )
+    for lam, shown in (("critic", "'critic'"), (0.5, "0.5"), (None, "None")):
+        agent = td.ActorCritic(critic, softmax, 0.1, lam)
+        assert repr(agent).endswith(f", eta=0.1, lam={shown})")
+        assert repr(agent.clone()) == repr(agent)

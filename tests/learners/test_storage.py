@@ -97,8 +97,8 @@ def test_goes_on_bit_for_bit(name: str, features: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "learner",
     [
-        td.TD(td.features.OneHot(7), 0.1, trace="dutch", dtype="float32"),
-        td.TD(SPARSE, 0.01, trace="replacing", dtype="float32", bound=1e6, on_divergence="flag"),
+        td.TD(td.features.OneHot(7), 0.1, traces="dutch", dtype="float32"),
+        td.TD(SPARSE, 0.01, traces="replacing", dtype="float32", bound=1e6, on_divergence="flag"),
         td.TrueOnlineTD(
             td.features.OneHot(7), td.steps.OneOver("visits", power=0.7), lam=np.linspace(0, 1, 7), initial=range(7)
         ),

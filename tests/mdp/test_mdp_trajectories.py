@@ -18,7 +18,7 @@ def loop(gamma: float) -> td.FiniteMDP:
 
 @pytest.mark.parametrize(("gamma", "norm"), [(0.90, 0.7117), (0.92, 0.8793), (0.94, 1.1401)])
 def test_truncated_importance_sampling_need_not_contract(gamma: float, norm: float) -> None:
-    operator = loop(gamma).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, trace="truncated-is")
+    operator = loop(gamma).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction="truncated-is")
     assert operator.norm == pytest.approx(norm, abs=5e-5)
     assert operator.truncation <= 1e-10
     if gamma == 0.94:
@@ -29,7 +29,7 @@ def test_truncated_importance_sampling_need_not_contract(gamma: float, norm: flo
 
 @pytest.mark.parametrize("name", ["retrace", "recursive-retrace", "rbis"])
 def test_the_others_contract(name: Any) -> None:
-    operator = loop(0.9).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, trace=name, tolerance=1e-3)
+    operator = loop(0.9).under([0.6, 0.4], [0.5, 0.5]).trajectory_operator(1.0, correction=name, tolerance=1e-3)
     assert operator.norm <= 0.9 + operator.truncation
 
 
@@ -40,7 +40,7 @@ def binary(*given: Any) -> tuple[Array]:
 
 @pytest.mark.parametrize("gamma", [2 / 3, 0.9])
 def test_binary_traces_need_not_contract_on_policy(gamma: float) -> None:
-    operator = loop(gamma).under([0.5, 0.5]).trajectory_operator(1.0, trace=binary)
+    operator = loop(gamma).under([0.5, 0.5]).trajectory_operator(1.0, correction=binary)
     assert operator.norm == pytest.approx(gamma / (2 * (1 - gamma)), abs=1e-9)
     if gamma < 0.7:
         np.testing.assert_allclose(operator.Z, [[-1 / 3, 2 / 3]] * 2, atol=1e-9)
@@ -81,7 +81,7 @@ def test_every_path(name: str, seed: int) -> None:
     for s in range(4):
         for a in range(2):
             walk((s, a), s, a, 1.0, [], [])
-    operator = raw.mdp().under(raw.pi, raw.b).trajectory_operator(lam, trace=name)  # type: ignore[arg-type]
+    operator = raw.mdp().under(raw.pi, raw.b).trajectory_operator(lam, correction=name)  # type: ignore[arg-type]
     np.testing.assert_allclose(operator(Q), expected, atol=1e-9)
     np.testing.assert_allclose(operator.fixed_point, raw.mdp().q(raw.pi), atol=1e-12)
 
@@ -95,7 +95,7 @@ def test_retrace_by_paths_is_its_closed_form() -> None:
     mdp = td.FiniteMDP(P, [1.0, 2.0], discount=[0.7, 0.5])
     pi, b, lam = [[0.8, 0.2], [0.3, 0.7]], [[0.5, 0.5], [0.6, 0.4]], [0.9, 0.5]
     closed = mdp.under(pi, b).trace_operator(lam, correction="retrace", values="action")
-    paths = mdp.under(pi, b).trajectory_operator(lam, trace="retrace", tolerance=1e-8)
+    paths = mdp.under(pi, b).trajectory_operator(lam, correction="retrace", tolerance=1e-8)
     assert 0 < paths.truncation <= 1e-8
     assert np.abs(paths.Z - closed.Z).sum(axis=1).max() <= paths.truncation
     np.testing.assert_allclose(paths.fixed_point, closed.fixed_point)
@@ -105,7 +105,7 @@ def test_where_traces_are_one_another() -> None:
     mdp, pi, b = loop(0.8), [0.7, 0.3], [0.4, 0.6]
 
     def Z(name: Any, lam: float, target: Any = pi, behavior: Any = b) -> Array:
-        return mdp.under(target, behavior).trajectory_operator(lam, trace=name, tolerance=1e-6).Z
+        return mdp.under(target, behavior).trajectory_operator(lam, correction=name, tolerance=1e-6).Z
 
     for name in NAMES[1:]:
         np.testing.assert_allclose(Z(name, 0.0), Z("retrace", 0.0), atol=2e-6)
@@ -119,12 +119,12 @@ def test_what_cannot_be_summed_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     mdp = td.FiniteMDP(raw.P, raw.R, discount=0.95)
     monkeypatch.setattr("tdlambda.mdp.trajectories._MOST", 100_000)
     with pytest.raises(ValueError, match=r"tolerance must be larger than .*: \d+ distinct paths are too many to store"):
-        mdp.under(raw.pi, raw.b).trajectory_operator(np.linspace(0.5, 1, 5), trace="truncated-is")
+        mdp.under(raw.pi, raw.b).trajectory_operator(np.linspace(0.5, 1, 5), correction="truncated-is")
     for options, message in (
-        ({"trace": "watkins"}, "trace must be one of"),
-        ({"trace": binary, "memory": (0.5,)}, "memory must begin with β = 1"),
+        ({"correction": "watkins"}, "correction must be one of"),
+        ({"correction": binary, "memory": (0.5,)}, "memory must begin with β = 1"),
         ({"tolerance": 0.0}, "tolerance must be positive"),
-        ({"trace": lambda *given: (np.full(given[1].shape, np.inf),)}, "trace must return a finite memory"),
+        ({"correction": lambda *given: (np.full(given[1].shape, np.inf),)}, "correction must return a finite memory"),
     ):
         with pytest.raises(ValueError, match=message):
             mdp.under(raw.pi, raw.b).trajectory_operator(0.5, **options)

@@ -182,7 +182,7 @@ def test_arrows_are_the_moves_of_each_task() -> None:
             down, right = way[arrow]
             leads = task.mdp.under(np.eye(4)[action]).P().toarray()[width + 2]
             assert leads.argmax() == (1 + down) * width + 2 + right
-    lake: Any = EnvTask("FrozenLake-v1")
+    lake: Any = EnvTask("FrozenLake-v1", 0.95)
     assert (lake.rows, action_names(lake)) == (("SFFF", "FHFH", "FFFH", "HFFG"), ["←", "↓", "→", "↑"])
 
 
@@ -200,7 +200,7 @@ def test_planes_of_worlds_are_observations_that_they_make() -> None:
         "CartPole-v1": lambda obs: (obs[2], obs[3]), "Acrobot-v1": lambda obs: (np.arctan2(obs[1], obs[0]), obs[4]),
     }  # fmt: skip
     for name, at in there.items():
-        world = td.tasks.WORLDS[name]()
+        world = td.tasks.WORLDS[name](0.99)
         plane: Any = plane_of(world)
         grid = observation_grid(world)
         assert grid.shape == (64, world.width)
@@ -231,7 +231,7 @@ def test_an_agent_draws_itself() -> None:
     shown = actor.plot(ring).to_dict()["data"]["values"]
     assert [row["action"] for row in shown] == [str(actor.greedy(s)) for s in range(11)]
     assert [row["value"] for row in shown] == pytest.approx([actor.critic.predict(s) for s in range(11)], rel=1e-5)
-    cart = td.tasks.WORLDS["CartPole-v1"]().env()
+    cart = td.tasks.WORLDS["CartPole-v1"](0.99).env()
     pole = td.Sarsa(td.features.Fourier([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3]), 2)
     points = pole.plot(cart).to_dict()
     assert len(points["data"]["values"]) == 1600

@@ -60,9 +60,8 @@ def test_steps_along_trajectories_sum_to_the_gradient(
     V = np.where(mdp.terminal, 0, rng.normal(size=mdp.n_states))
     lam = rng.uniform(0.2, 0.8, mdp.n_states)
     kappa = 1e-9
-    reach = {"trace": True} if horizon is None else {"horizon": horizon}
     rule = (
-        td.rules.Meta(kappa, gradient, "gradient", **reach, in_range=False, floor=0.0)
+        td.rules.Meta(kappa, gradient, "gradient", horizon=horizon, in_range=False, floor=0.0)
         if gradient != "printed"
         else None
     )

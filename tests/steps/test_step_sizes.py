@@ -273,7 +273,7 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
     [
         (lambda: GTD(td.features.OneHot(3), steps.Swift()), "alpha: Swift is defined for TrueOnlineTD, not for GTD"),
         (
-            lambda: td.TD(td.features.OneHot(3), steps.TIDBD(), trace="dutch"),
+            lambda: td.TD(td.features.OneHot(3), steps.TIDBD(), traces="dutch"),
             "TIDBD is defined for TD, not for DutchTD",
         ),
         (

@@ -47,7 +47,7 @@ FEATURES = [f"x{k}" for k in range(WIDTH)]
 RULES: dict[str, Any] = {"by": "group", "time": "time", "gap": 2.0, "terminated": "done", "missing": "hold"}
 LEARNERS: dict[str, Any] = {
     "TD": lambda x: td.TD(x, 0.02, 0.8),
-    "replacing": lambda x: td.TD(x, 0.02, 0.8, trace="replacing"),
+    "replacing": lambda x: td.TD(x, 0.02, 0.8, traces="replacing"),
     "true online GTD": lambda x: td.TrueOnlineGTD(x, 0.02, 0.8),
     "by steps": lambda x: td.TrueOnlineTD(x, td.steps.OneOver("steps", 0.1), 0.8),
     "meta": lambda x: td.TrueOnlineTD(x, 0.02, td.rules.Meta(0.05)),

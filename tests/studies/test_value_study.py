@@ -69,7 +69,7 @@ def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
     study = td.studies.Study(
         "taxi", newest("Taxi"),
         {"Sarsa": td.studies.Method("Sarsa", options={"features": {"type": "OneHot", "n": 500}})},
-        kind="control", seeds=2, steps=300, points=5,
+        kind="control", seeds=2, steps=300, points=5, task_options={"discount": 0.9},
     )  # fmt: skip
     assert td.studies.run_study(study, tmp_path).done == 2
     found = td.studies.load_results(tmp_path)
@@ -79,7 +79,14 @@ def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
     assert figures["policy"].rows[0]["runs"] == 2
     assert figures["learning"].rows
     cart = td.studies.Study(
-        "cart", "CartPole-v1", {"Sarsa": method}, grid={"lam": [0.9]}, kind="control", seeds=1, steps=100
+        "cart",
+        "CartPole-v1",
+        {"Sarsa": method},
+        grid={"lam": [0.9]},
+        kind="control",
+        seeds=1,
+        steps=100,
+        task_options={"discount": 0.9},
     )
     with pytest.raises(ValueError, match="features must encode vectors of 4"):
         cart.agents("Sarsa")
@@ -96,18 +103,22 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(ValueError, match=message):
             ring(methods={"a": td.studies.Method("Sarsa", options=options)}).agents("a")
     with pytest.raises(ValueError, match="features: this task has none"):
-        td.studies.Study("c", "CartPole-v1", {"a": td.studies.Method("Sarsa")}, kind="control").agents("a")
+        td.studies.Study(
+            "c", "CartPole-v1", {"a": td.studies.Method("Sarsa")}, kind="control", task_options={"discount": 1.0}
+        ).agents("a")
     with pytest.raises(ValueError, match="needs discrete actions"):
         td.studies.Study(
             "p", "Pendulum-v1", {"a": td.studies.Method("Sarsa", options={"features": {"type": "Dense", "n": 3}})},
-            kind="control",
+            kind="control", task_options={"discount": 0.9},
         ).agents("a")  # fmt: skip
 
 
 def test_a_run_by_id_is_td_train() -> None:
     agent = td.Sarsa(td.features.OneHot(500), 6, 0.1)
-    found = td.control.run(newest("Taxi"), [agent], seeds=[4], steps=400, points=4, keep=("weights", "episodes"))
+    found = td.control.run(
+        newest("Taxi"), [agent], seeds=[4], steps=400, gamma=0.9, points=4, keep=("weights", "episodes")
+    )
     twin = agent.clone()
-    curve = td.train(newest("Taxi"), twin, steps=400, seed=4)
+    curve = td.train(newest("Taxi"), twin, steps=400, seed=4, gamma=0.9)
     np.testing.assert_array_equal(found.weights[0][0], twin.weights)
     assert found.episodes[0][0][:, 1].tolist() == curve.lengths.tolist()

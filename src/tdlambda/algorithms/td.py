@@ -28,8 +28,8 @@ class TD(Algorithm):
     ----------
     features, alpha, lam, options
         See `Algorithm`.
-    trace
-        Kind of trace: "accumulating", "replacing" (for binary features) or "dutch".
+    traces
+        Kind of traces: "accumulating", "replacing" (for binary features) or "dutch".
 
     Examples
     --------
@@ -60,19 +60,19 @@ class TD(Algorithm):
         features: Encoder,
         alpha: Alpha,
         lam: Lam = 0.9,
-        trace: Literal["accumulating", "replacing", "dutch"] = "accumulating",
+        traces: Literal["accumulating", "replacing", "dutch"] = "accumulating",
         **options: Any,
     ) -> None:
-        self.trace_kind = choice(trace, "trace", "accumulating", "replacing", "dutch")
+        self.traces = choice(traces, "traces", "accumulating", "replacing", "dutch")
         super().__init__(features, alpha, lam, **options)
 
     @property
     def _declared(self) -> type[declare.Algorithm]:
-        return {"accumulating": type(self), "replacing": ReplacingTD, "dutch": DutchTD}[self.trace_kind]
+        return {"accumulating": type(self), "replacing": ReplacingTD, "dutch": DutchTD}[self.traces]
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return super().get_params() | {"trace": self.trace_kind}
+        return super().get_params() | {"traces": self.traces}
 
 
 class DutchTD(declare.Algorithm):

@@ -28,13 +28,13 @@ from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing
 from tdlambda.rules import Fixed, PerState, as_rule
-from tdlambda.showing import no_argument
+from tdlambda.showing import differing, no_argument
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
 _X = (np.zeros(1, np.int64), np.zeros(1))
 _ANY = np.zeros((2, 2))[:, 0]
 _NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
-_DOORS: dict[str, tuple[Any, ...]] = {
+_ENTRY_POINTS: dict[str, tuple[Any, ...]] = {
     "act_index": (0, 0, 0),
     "act_vector": (_ANY, 0.0),
     "learn_index": (0, 0, *_NUMBERS),
@@ -71,7 +71,7 @@ class ActionValues(ValueState):
         Trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
         `td.mdp.TraceCorrection`.
     options
-        Further arguments of the algorithm, such as `trace="replacing"` of `td.TD` or `initial`.
+        Arguments that only some algorithms have, such as `traces="replacing"` of `td.TD` or `beta` of `td.GTD`.
     """
 
     takes_next_action: ClassVar[bool] = True
@@ -102,7 +102,7 @@ class ActionValues(ValueState):
         if unknown := [name for name in options if name not in known]:
             raise TypeError(no_argument(f"{type(self).__name__} with {algorithm.__name__}", unknown[0], known))
         pairs = Pairs(features, self.actions)
-        self.features, self.algorithm, self._options = features, algorithm, dict(options)
+        self.features, self.algorithm, self.alpha, self._options = features, algorithm, alpha, dict(options)
         self.policy, self.behavior = policy, behavior
         self.correction = TraceCorrection.named(correction)
         if self.correction.name == "vtrace":
@@ -124,7 +124,7 @@ class ActionValues(ValueState):
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
-        self.learner = algorithm(pairs, alpha, rule, **self._options)
+        self.learner = algorithm(pairs, alpha, rule, **differing(type(self), options))
         self.learner._for_actions(corrects, target != "sampled")
         own_lam = self.learner._lam_features is not pairs
         if own_lam and self.learner.model.carried:
@@ -169,30 +169,30 @@ class ActionValues(ValueState):
         self._room: Floats = np.concatenate([np.zeros(3 * k + (2 + k) * n), numbers])
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
         self._drawing = Drawing(None, 0, 0)
-        self._doors: dict[str, Callable[..., Any]] = {}
-        for name, examples in _DOORS.items():
+        self._entry_points: dict[str, Callable[..., Any]] = {}
+        for name, examples in _ENTRY_POINTS.items():
             setattr(self, f"_{name}", partial(self._first, name, examples))
 
     def _first(self, name: str, examples: tuple[Any, ...], *given: Any) -> Any:
         """Handle the first call of an entry point; later calls go directly to the machine code."""
-        door = self._door(name, *examples)
-        setattr(self, f"_{name}", door)
-        return door(*given)
+        point = self._entry_point(name, *examples)
+        setattr(self, f"_{name}", point)
+        return point(*given)
 
     @property
     def module(self) -> ModuleType:
         """The generated module."""
         return value_module(self.form, self.learner._sparse, None if self._kernel is None else self._kernel.encode)
 
-    def _door(self, name: str, *examples: Any) -> Callable[..., Any]:
+    def _entry_point(self, name: str, *examples: Any) -> Callable[..., Any]:
         """Machine code with the agent's arrays bound to it."""
-        if name not in self._doors:
+        if name not in self._entry_points:
             learner = self.learner
             memory = learner._memory if name.startswith("learn") else (learner._record, learner._rows)
             memory = memory[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
             bound = (*memory, self._record, self._room, self._index)[: -1 if name == "act_index" else None]
-            self._doors[name] = partial(entry(getattr(self.module, name), *bound, *examples), *bound)
-        return self._doors[name]
+            self._entry_points[name] = partial(entry(getattr(self.module, name), *bound, *examples), *bound)
+        return self._entry_points[name]
 
     # ---- acting ----------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class ActionValues(ValueState):
                 obs = as_vector(obs, self._kernel.dimensions)
             action = self._act_vector(obs, rng.random())
         else:
-            return self._door("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
+            return self._entry_point("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
         if action < 0:
             self.features.encode(obs)  # raises the specific error
             raise ValueError(f"obs must be an observation that the features can encode; got {obs!r}")
@@ -227,7 +227,7 @@ class ActionValues(ValueState):
 
     def q(self, obs: Any) -> Floats:
         """The values of all actions at an observation."""
-        self._door("values_at", *_X)(*self._encoded(obs))
+        self._entry_point("values_at", *_X)(*self._encoded(obs))
         return self._room[: self.actions].copy()
 
     def predict(self, obs: Any, action: int) -> float:
@@ -348,8 +348,8 @@ class ActionValues(ValueState):
         else:
             y = self.features.encode(next_obs)
             z = self.learner._lam_features.encode(next_obs) if self.form.own_lam else y
-            door = self._door("learn_at", *_X, *_X, *_X, *_NUMBERS)
-            status = door(*self.features.encode(obs), *y, *z, action, next_action, reward, gamma, lam, ended)
+            point = self._entry_point("learn_at", *_X, *_X, *_X, *_NUMBERS)
+            status = point(*self.features.encode(obs), *y, *z, action, next_action, reward, gamma, lam, ended)
         if status:
             self._refuse(status, obs, reward, next_obs, next_action, gamma, action)
 

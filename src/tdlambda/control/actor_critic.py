@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -20,7 +20,7 @@ from tdlambda.control.softmax import Softmax
 from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
-from tdlambda.learners.base import check_numbers, check_states
+from tdlambda.learners.base import check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call
@@ -32,6 +32,19 @@ OWN_LAMBDA = 0.9
 """λ of the actor's trace if the critic has no fixed λ; the best of five on CartPole, see docs/actor-critic.md."""
 
 _Agent = TypeVar("_Agent", bound="ActorCritic")
+
+
+class ActorOptions(TypedDict, total=False):
+    """Further arguments of `ActorCritic` by name, for type checkers."""
+
+    lam: Lam | Literal["fixed", "critic"] | None
+    weighting: Literal["discounted", "corrected", "emphatic", "plain"]
+    entropy: float
+    warm_up: int
+    behavior: Behavior | None
+    td_error: Literal["before", "after"]
+    trace_tolerance: float
+    bound: float
 
 
 class ActorCritic:
@@ -104,7 +117,8 @@ class ActorCritic:
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be td.control.Softmax or td.control.Gaussian; got {policy!r}")
         choice(td_error, "td_error", "before", "after")
-        if isinstance(lam, str) and lam == "fixed":
+        default = isinstance(lam, str) and lam == "fixed"
+        if default:
             lam = "critic" if _has_fixed_lambda(critic) else Fixed(OWN_LAMBDA)
         shared = isinstance(lam, str)
         rule = critic.rule if isinstance(lam, str) else None if lam is None else as_rule(lam)
@@ -121,7 +135,8 @@ class ActorCritic:
         )
         self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
         self.trace_tolerance, self.bound = trace_tolerance, bound
-        self.lam: Rule | str | None = lam if isinstance(lam, str) else rule
+        self._lam: Rule | str | None = lam if isinstance(lam, str) else rule
+        self.lam: Rule | str | None = "fixed" if default else self._lam
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
         if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
             raise ValueError('td_error="after" needs a critic whose rewards are not centred; use td_error="before"')
@@ -131,7 +146,11 @@ class ActorCritic:
 
     @classmethod
     def for_env(
-        cls, env: gym.Env[Any, Any], critic: Learner | Encoder, eta: float | OneOver | None = None, **options: Any
+        cls,
+        env: gym.Env[Any, Any],
+        critic: Learner | Encoder,
+        eta: float | OneOver | None = None,
+        **options: Unpack[ActorOptions],
     ) -> Self:
         """Build an agent whose policy fits the action space: a softmax for discrete actions, a Gaussian for a box.
 
@@ -145,7 +164,8 @@ class ActorCritic:
         eta
             Step size of the actor, positive; None derives it from |x|².
         options
-            Further arguments of `ActorCritic`.
+            `lam`, `weighting`, `entropy`, `warm_up`, `behavior`, `td_error`, `trace_tolerance` and `bound` of
+            `ActorCritic`.
 
         Examples
         --------
@@ -318,7 +338,7 @@ class ActorCritic:
 
     def __repr__(self) -> str:
         """The call that builds this agent."""
-        return call(self, self.get_params())
+        return call(self, readable(self.get_params()))
 
     def clone(self) -> Self:
         """A copy in the same state that shares nothing with this agent."""

@@ -35,6 +35,7 @@ def run(
     seeds: int | Sequence[int],
     steps: int,
     *,
+    gamma: float | None = None,
     points: int | Sequence[int] | None = None,
     seed: int = 0,
     keep: Sequence[str] = ("weights", "theta", "lambdas"),
@@ -55,8 +56,7 @@ def run(
     task
         A task with a compiled world: any finite task, MountainCar-v0, or your own `td.tasks.World`; or the id of a
         task, "CartPole-v1" or "Acrobot-v1". Any other Gymnasium environment, given by its id, runs step by step, with a
-        process for each agent and seed (a script then needs ``if __name__ == "__main__":``); γ is what the environment
-        reports, or 0.99.
+        process for each agent and seed (a script then needs ``if __name__ == "__main__":``).
     agents
         Agents by name; agents in a sequence are named by their index. Either `td.Sarsa` and `td.QLambda` with policies
         derived from their values, or `td.ActorCritic` with a critic with traces, a softmax policy and the same features
@@ -66,6 +66,8 @@ def run(
         Number of seeds, at least 1, counted from `seed`; or a sequence of different seeds, each at least 0.
     steps
         Number of steps of each agent on each seed, over all its episodes; at least 1.
+    gamma
+        Discount γ in [0, 1] of a Gymnasium environment that reports none, such as "CartPole-v1". A task has its own.
     points
         Number of points at which the returns are recorded, evenly spaced up to the last step (100 by default); or a
         sequence of the steps themselves.
@@ -102,7 +104,7 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, seed, keep, follow)
+    job = checked(task, agents, seeds, steps, points, seed, keep, follow, gamma)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
     if isinstance(job.world, EnvTask):
@@ -119,9 +121,12 @@ def run(
     return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()) -> Job:
+def checked(
+    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = (),
+    gamma: Any = None,
+) -> Job:  # fmt: skip
     """Validate the arguments."""
-    world = in_processes(task) or world_of(task)
+    world = in_processes(task, gamma) or world_of(task, gamma)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents must not be empty")

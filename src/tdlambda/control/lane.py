@@ -83,8 +83,8 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
     check_features(features, world, name)
     if agent.features != features or critic._lam_features != features:
         raise ValueError(f"agents: {name!r}: critic, λ and policy must have the same features")
-    if not isinstance(agent.lam, Fixed | str | None):
-        raise ValueError(f'agents: {name!r}: lam of the actor must be "critic", None or a number; got {agent.lam!r}')
+    if not isinstance(agent._lam, Fixed | str | None):
+        raise ValueError(f'agents: {name!r}: lam of the actor must be "critic", None or a number; got {agent._lam!r}')
 
 
 def streams(seed: int) -> NDArray[np.uint64]:
@@ -148,7 +148,7 @@ class Lane:
         """The arguments of `interact`."""
         agent: Any = self.agent
         self.account["lam"] = agent.critic._lam
-        self.account["actor_lam"] = agent.lam.lam if isinstance(agent.lam, Fixed) else 0.0
+        self.account["actor_lam"] = agent._lam.lam if isinstance(agent._lam, Fixed) else 0.0
         n, encoder = agent.features.active, agent.features.loop_kernel
         x, y = ((np.zeros(n, dtype=np.int64), np.zeros(n)) for _ in range(2))
         return self.memory, agent._actor.memory, place, (encoder.numbers, *x, *y)

@@ -32,7 +32,8 @@ def _in_process(
     job: Job, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
 ) -> dict[int, Found]:
     """Run one agent on one seed in a process; return nothing if the run was stopped."""
-    given = (job.world.id, job.world.options, agent, seed, job.steps, job.points, job.keep, job.observations)
+    env = (job.world.id, job.world.options, job.world.discount)
+    given = (*env, agent, seed, job.steps, job.points, job.keep, job.observations)
     future: Future[Found] = pool.submit(learn_in_env, *given)
     while not wait([future], timeout=0.2).done:
         if job.stop.is_set():
@@ -44,13 +45,13 @@ def _in_process(
 
 
 def learn_in_env(
-    env: str, options: dict[str, Any], agent: Any, seed: int, steps: int, points: Ints, keep: tuple[str, ...],
-    observations: Any,
+    env: str, options: dict[str, Any], gamma: float | None, agent: Any, seed: int, steps: int, points: Ints,
+    keep: tuple[str, ...], observations: Any,
 ) -> Found:  # fmt: skip
     """Run one agent on one seed, in this process."""
     world = gym.make(env, **options)
     try:
-        curve = train(world, agent, steps, seed=seed, progress=False)
+        curve = train(world, agent, steps, seed=seed, gamma=gamma, progress=False)
     finally:
         world.close()
     diverged = -1 if agent.diverged_at is None else int(agent.diverged_at)

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
@@ -47,6 +49,8 @@ class QLambda(ActionValues):
         "watkins", which cuts traces at exploratory actions, or "peng", which does not.
     behavior
         Behaviour policy, in the same forms as `policy` of `ActionValues`.
+    centering, initial, trace_tolerance, bound, on_divergence, dtype
+        See `Algorithm`.
 
     Examples
     --------
@@ -68,13 +72,22 @@ class QLambda(ActionValues):
         form: Literal["watkins", "peng"] = "watkins",
         algorithm: type[Algorithm] = TrueOnlineTD,
         behavior: GreedyPolicy | Policy = EXPLORING,
+        centering: float | None = None,
+        initial: ArrayLike = 0.0,
+        trace_tolerance: float = 1e-8,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
         **options: Any,
     ) -> None:
         self.kind = choice(form, "form", "watkins", "peng")
         target = "greedy" if form == "watkins" else "peng"
+        common = {"centering": centering, "initial": initial, "trace_tolerance": trace_tolerance, "bound": bound}
+        common |= {"on_divergence": on_divergence, "dtype": dtype}
         super().__init__(
-            features, actions, alpha, lam, algorithm, EpsilonGreedy(0.0), behavior, "importance", target, options
-        )
+            features, actions, alpha, lam, algorithm, EpsilonGreedy(0.0), behavior, "importance", target,
+            common | options,
+        )  # fmt: skip
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""

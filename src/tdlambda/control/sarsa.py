@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
@@ -44,6 +46,8 @@ class Sarsa(ActionValues):
     clear
         On leaving a state, set the traces of the other actions to 0 at its features, as Singh & Sutton (1996) do with
         replacing traces.
+    centering, initial, trace_tolerance, bound, on_divergence, dtype
+        See `Algorithm`.
 
     Examples
     --------
@@ -68,11 +72,19 @@ class Sarsa(ActionValues):
         behavior: GreedyPolicy | Policy | None = None,
         correction: str | TraceCorrection = "importance",
         clear: bool = False,
+        centering: float | None = None,
+        initial: ArrayLike = 0.0,
+        trace_tolerance: float = 1e-8,
+        bound: float = 1e3,
+        on_divergence: Literal["raise", "flag"] = "raise",
+        dtype: Literal["float64", "float32"] = "float64",
         **options: Any,
     ) -> None:
         self.target = choice(target, "target", "sampled", "expected")
+        common = {"centering": centering, "initial": initial, "trace_tolerance": trace_tolerance, "bound": bound}
+        common |= {"on_divergence": on_divergence, "dtype": dtype}
         super().__init__(
-            features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, options, clear
+            features, actions, alpha, lam, algorithm, policy, behavior, correction, self.target, common | options, clear
         )  # fmt: skip
 
     def get_params(self) -> dict[str, Any]:

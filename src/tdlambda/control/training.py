@@ -14,13 +14,11 @@ from tdlambda.arrays import fraction, integer
 from tdlambda.control.curve import LearningCurve
 from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.learning import SHOW_EVERY, _held, _make
+from tdlambda.learners.learning import SHOW_EVERY, _held, _make, discount_of
 from tdlambda.progress import Bar
 
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
 """Options of a vector environment that its single environments do not have."""
-GAMMA = 0.99
-"""γ if neither the user nor the environment gives one."""
 
 
 def train(
@@ -53,7 +51,7 @@ def train(
     seed
         Seed of the environment and of the actions, at least 0; None for a random one.
     gamma
-        Discount γ in [0, 1]. None uses `info["discount"]` of each step, or 0.99 if the environment does not report one.
+        Discount γ in [0, 1]. None uses `info["discount"]`, which the environment reports at each step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
     curve
@@ -71,7 +69,7 @@ def train(
     >>> import tdlambda as td
     >>> features = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=8, tiles=4)
     >>> agent = td.Sarsa(features, actions=2, alpha=0.05)
-    >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1)
+    >>> curve = td.train("CartPole-v1", agent, steps=500, seed=1, gamma=0.99)
     >>> curve.steps
     500
     """
@@ -148,10 +146,6 @@ class _Job:
         made = self.curve.steps - self.first_step
         return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
 
-    def discount(self, info: dict[str, Any]) -> float:
-        """γ' of this step."""
-        return float(info.get("discount", GAMMA)) if self.gamma is None else self.gamma
-
     def reward(self, given: Any) -> float:
         """Validate a reward: it must be finite."""
         reward = float(given)
@@ -194,7 +188,7 @@ def _run(env: Any, job: _Job, hand: Any) -> None:
     action = agent.act(obs, rng)
     while True:
         raw, reward, terminated, truncated, info = env.step(hand(action))
-        next_obs, reward, gamma_next = _held(raw), job.reward(reward), job.discount(info)
+        next_obs, reward, gamma_next = _held(raw), job.reward(reward), discount_of(info, job.gamma)
         ended = bool(terminated or truncated)
         next_action = None
         if ahead:  # Sarsa chooses the next action with the values before the update

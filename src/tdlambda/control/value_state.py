@@ -20,6 +20,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.learners.base import readable
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.showing import call
 
@@ -45,6 +46,7 @@ class ValueState:
     correction: TraceCorrection
     learner: Algorithm
     form: ValueForm
+    alpha: Alpha | None
     _options: dict[str, Any]
     _record: NDArray[Any]
     _guard: Guard
@@ -102,14 +104,10 @@ class ValueState:
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        own = {
-            "features": self.features,
-            "actions": self.actions,
-            "alpha": self.learner.alpha,
-            "lam": self.learner.rule,
-        }
+        own = {"features": self.features, "actions": self.actions, "alpha": self.alpha, "lam": self.learner.rule}
         own |= {"algorithm": self.algorithm, "policy": self.policy, "behavior": self.behavior}
-        return own | {"correction": self.correction} | self._options
+        taken = self.learner.get_params()
+        return own | {"correction": self.correction} | {name: taken.get(name, v) for name, v in self._options.items()}
 
     def __repr__(self) -> str:
         """The call that builds this agent."""

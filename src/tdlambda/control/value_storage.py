@@ -20,7 +20,8 @@ def save(agent: ValueState, path: str | Path) -> None:
     kind = type(agent)
     if AGENTS.get(kind.__name__) is not kind or LEARNERS.get(agent.algorithm.__name__) is not agent.algorithm:
         raise TypeError(f"agent and algorithm must be of known classes to be saved; got {kind} and {agent.algorithm}")
-    params = {name: _plain(name, value) for name, value in agent.get_params().items()}
+    given = agent.get_params() | {"alpha": agent.learner.alpha}  # the default may change with the version
+    params = {name: _plain(name, value) for name, value in given.items()}
     header, state = {"agent": kind.__name__, "params": params}, agent._state()
     storage._require_finite(agent.learner, state)
     _build(header, state)  # do not write what could not be loaded

@@ -10,7 +10,7 @@ import numpy as np
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.core.names import words
 from tdlambda.learners import Algorithm
-from tdlambda.learners.learning import _held
+from tdlambda.learners.learning import _held, discount_of
 
 
 class Traces:
@@ -115,8 +115,8 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
             ended, end, cut = bool(terminated[i] or truncated[i]), bool(terminated[i]), bool(truncated[i])
             after = _held(info["final_obs"][i] if same_step and ended else raw[i])
             said = info["final_info"] if same_step and ended else info
-            told = {"discount": said["discount"][i]} if "discount" in said else {}
-            reward, gamma = job.reward(rewards[i]), job.discount(told)
+            told = {"discount": said["discount"][i]} if _reported(said, i) else {}
+            reward, gamma = job.reward(rewards[i]), discount_of(told, job.gamma)
             episodes.put(kept[i], place(now[i], actions[i]))
             next_action = None if end or not ahead else agent.act(after, rng)
             if ahead:
@@ -139,3 +139,8 @@ def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) ->
             for i in np.flatnonzero(terminated | truncated).tolist():
                 now[i] = _held(raw[i])
                 actions[i] = agent.act(now[i], rng)
+
+
+def _reported(info: dict[str, Any], i: int) -> bool:
+    """Whether copy i reported its discount in this step; Gymnasium fills in 0 for those that did not."""
+    return "discount" in info and bool(info.get("_discount", {i: True})[i])

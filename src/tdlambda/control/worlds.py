@@ -8,19 +8,25 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
+from tdlambda.arrays import fraction
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
 from tdlambda.tasks.world import Plane, World, WorldEnv
 
+NO_DISCOUNT = "{} has no discount of its own; give one: gamma=0.99, or in a study task_options={{'discount': 0.99}}"
+
 
 class EnvTask(gym.Env[Any, Any]):
-    """A Gymnasium environment by its id and options, as a study needs it."""
+    """A Gymnasium environment by its id and options, as a study needs it; `discount` is γ if it reports none."""
 
     mdp = None
 
-    def __init__(self, name: str, options: dict[str, Any] | None = None) -> None:
-        env = gym.make(name, **(options or {}))
-        self.id, self.options = name, dict(options or {})
+    def __init__(self, name: str, discount: float | None = None, **options: Any) -> None:
+        env = gym.make(name, **options)
+        self.id, self.options = name, options
+        self.discount = None if discount is None else fraction(discount, "discount")
+        if discount is None and not _reports_discount(env):
+            raise ValueError(NO_DISCOUNT.format(name))
         self.observation_space, self.action_space = env.observation_space, env.action_space
         lake: Any = env.unwrapped
         if isinstance(lake, FrozenLakeEnv):
@@ -28,32 +34,43 @@ class EnvTask(gym.Env[Any, Any]):
         env.close()
 
 
-def in_processes(task: Any) -> EnvTask | None:
+def _reports_discount(env: gym.Env[Any, Any]) -> bool:
+    """Whether a step of an environment reports `info["discount"]`."""
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    return "discount" in env.step(env.action_space.sample())[4]
+
+
+def in_processes(task: Any, gamma: float | None = None) -> EnvTask | None:
     """The Gymnasium environment, if the task must run step by step; None if it has a compiled world."""
     if isinstance(task, EnvTask):
         return task
     known = isinstance(task, str) and (task.removeprefix("tdlambda/") in TASKS or task in WORLDS)
-    return EnvTask(task) if isinstance(task, str) and not known and task in gym.registry else None
+    return EnvTask(task, gamma) if isinstance(task, str) and not known and task in gym.registry else None
 
 
 GRID = 8
 """Number of grid points along each of two dimensions; with more dimensions, there are fewer along each."""
 
 
-def world_of(task: Any) -> World:
+def world_of(task: Any, gamma: float | None = None) -> World:
     """The compiled world of a task, an id, or a world itself; ValueError or TypeError if there is none.
 
     >>> import tdlambda as td
-    >>> world_of(td.make("MountainCar-v0", limit=500)).limit, world_of("CartPole-v1").actions
+    >>> world_of(td.make("MountainCar-v0", limit=500)).limit, world_of("CartPole-v1", 0.99).actions
     (500, 2)
     """
+    if isinstance(task, str) and task.removeprefix("tdlambda/") not in TASKS and task in WORLDS:
+        if gamma is None:
+            raise ValueError(NO_DISCOUNT.format(task))
+        return WORLDS[task](fraction(gamma, "gamma"))
+    if gamma is not None:
+        raise ValueError(f"gamma: {task!r} has a discount of its own; leave gamma out")
     if isinstance(task, World):
         return task
     if isinstance(task, WorldEnv):
         return task.world
     if isinstance(task, str):
-        if task.removeprefix("tdlambda/") not in TASKS and task in WORLDS:
-            return WORLDS[task]()
         task = make(task)
     if not isinstance(task, gym.Env):
         raise TypeError(f"task must be a task, a td.tasks.World or the id of one; got {task!r}")

@@ -133,16 +133,19 @@ def _run(
         action, rho = actor.act(obs)
         raw, reward, terminated, truncated, info = env.step(action)
         next_obs = _held(raw)
-        if gamma is None and "discount" not in info:
-            raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
-        learner.update(
-            obs, float(reward), next_obs, info["discount"] if gamma is None else gamma, rho, terminated, truncated
-        )
+        learner.update(obs, float(reward), next_obs, discount_of(info, gamma), rho, terminated, truncated)
         ended = bool(terminated or truncated)
         tally.add(float(reward), ended)
         obs = _held(env.reset()[0]) if ended and step < steps else next_obs
         if step % SHOW_EVERY == 0 or step == steps:
             bar.update(step)
+
+
+def discount_of(info: dict[str, Any], gamma: float | None) -> float:
+    """γ' of a step: the one that was given, or the one that the environment reports."""
+    if gamma is None and "discount" not in info:
+        raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
+    return float(info["discount"]) if gamma is None else gamma
 
 
 class _Actor:

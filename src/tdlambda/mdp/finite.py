@@ -32,6 +32,7 @@ class FiniteMDP:
         E[r²|s,a,s'] if rewards are random; by default they are deterministic.
     discount
         Discount γ(s') in [0, 1] on *entering* a state: one number or one for each state. It is 0 for terminal states.
+        The default 1 suits episodic tasks; a state from which no episode can end then raises an error.
     terminal
         The states that end an episode (indices or a boolean mask). Their rows of `transitions` are ignored.
     start

@@ -85,13 +85,13 @@ def trajectory_operator(
     lam: Floats,
     pi: Floats,
     b: Floats,
-    trace: TraceName | Trace,
+    correction: TraceName | Trace,
     memory: Sequence[float],
     tolerance: float,
 ) -> TraceOperator:
     """The operator with Z and q_π; omitted paths add at most `tolerance` to ‖Z‖∞."""
     budget = positive(tolerance, "tolerance")
-    kind = _kind(trace, memory)
+    kind = _kind(correction, memory)
     n = mdp.n_states * mdp.n_actions
     require_small(n)
     state, action = np.divmod(np.arange(n), mdp.n_actions)
@@ -173,9 +173,9 @@ class _Paths:
         return rest, float(total[dropped - 1]) if dropped else 0.0
 
 
-def _kind(trace: TraceName | Trace, memory: Sequence[float]) -> _Kind:
-    if not callable(trace):
-        return _KINDS[choice(trace, "trace", *_KINDS)]
+def _kind(correction: TraceName | Trace, memory: Sequence[float]) -> _Kind:
+    if not callable(correction):
+        return _KINDS[choice(correction, "correction", *_KINDS)]
     start = tuple(number(x, "memory") for x in memory)
     if not start or start[0] != 1:
         raise ValueError(f"memory must begin with β = 1; got {start}")
@@ -185,13 +185,13 @@ def _kind(trace: TraceName | Trace, memory: Sequence[float]) -> _Kind:
         largest[0] = max(largest[0], float(np.abs(now[0]).max(initial=0.0)))
         return np.full(now[0].shape, largest[0])
 
-    return _Kind(trace, start, bound)
+    return _Kind(correction, start, bound)
 
 
 def _checked(memory: tuple[Any, ...], pair: Ints) -> Memory:
     arrays = tuple(np.broadcast_to(np.asarray(m, dtype=np.float64), pair.shape) for m in memory)
     if not all(np.isfinite(m).all() for m in arrays):
-        raise ValueError("trace must return a finite memory")
+        raise ValueError("correction must return a finite memory")
     return arrays
 
 

@@ -299,7 +299,7 @@ class PolicyView:
         self,
         lam: ArrayLike,
         *,
-        trace: trajectories.TraceName | trajectories.Trace = "retrace",
+        correction: trajectories.TraceName | trajectories.Trace = "retrace",
         memory: Sequence[float] = (1.0,),
         tolerance: float = 1e-10,
     ) -> operators.TraceOperator:
@@ -307,9 +307,9 @@ class PolicyView:
 
         Parameters
         ----------
-        trace
+        correction
             "retrace", "truncated-is", "recursive-retrace", "rbis", or your own function
-            `trace(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
+            `correction(memory, rho, lam, state, action)` of arrays, which returns the memory after a step: a tuple of
             arrays, β first.
         memory
             Initial memory of your own function: numbers, the first of them β = 1.
@@ -317,7 +317,7 @@ class PolicyView:
             Positive bound on what the omitted paths may add to ‖Z‖∞.
         """
         return trajectories.trajectory_operator(
-            self.mdp, self._lam(lam), self.policy, self.behavior, trace, memory, tolerance
+            self.mdp, self._lam(lam), self.policy, self.behavior, correction, memory, tolerance
         )
 
     # ---- average reward --------------------------------------------------------------------------------------

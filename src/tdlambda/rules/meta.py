@@ -18,8 +18,8 @@ variance at x_t, which are updated like a trace:
     y₂ = 1 + c² y₂,   y₁ = 2 (L(x) - M(x)) + c y₁ + 2 δ c y₂,    c = γλ of x_t, δ of the step into x_t
     derivative = ½ y₁ γ'(L-V) + y₂ [ δ γ'(L-V) + γ'²λ' S ]
 
-`trace=True` carries them through the episode (the full gradient, in expectation). `horizon=n` counts only the λ-returns
-of the last n states; `horizon=1` is the one-step form.
+`horizon=None` carries them through the episode (the full gradient, in expectation). `horizon=n` counts only the
+λ-returns of the last n states; `horizon=1` is the one-step form.
 """
 
 from typing import Any, Literal, Self
@@ -59,9 +59,8 @@ class Meta(WithEstimates):
     features
         Features that λ depends on: the learner's own (None), or another encoder, such as one-hot states.
     horizon
-        Number of steps over which the meta-gradient is propagated, at least 1; more than 1 needs the "exact" gradient.
-    trace
-        Propagate the meta-gradient through the whole episode: an unbounded horizon at the cost of two numbers.
+        Number of steps over which the meta-gradient is propagated, at least 1; None for the whole episode, at the cost
+        of a trace of two numbers. More than one step needs the "exact" gradient.
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
     floor
@@ -107,8 +106,7 @@ class Meta(WithEstimates):
         gradient: Literal["exact", "derived"] = "exact",
         step: Literal["newton", "gradient"] = "newton",
         features: Encoder | None = None,
-        horizon: int = 1,
-        trace: bool = False,
+        horizon: int | None = 1,
         ratio: float = 2.0,
         trace_lam: float = 1.0,
         of: Literal["target", "corrected"] = "target",
@@ -122,24 +120,20 @@ class Meta(WithEstimates):
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         choice(gradient, "gradient", "exact", "derived")
         choice(step, "step", "newton", "gradient")
-        trace = flag(trace, "trace")
-        if integer(horizon, "horizon", 1) > 1 and trace:
-            raise ValueError(f"horizon must be 1 with trace=True, which has no horizon; got {horizon}")
-        if (trace or horizon > 1) and gradient != "exact":
-            name = "trace" if trace else "horizon"
-            raise ValueError(f'{name} needs gradient="exact", the only one beyond one step; got gradient="{gradient}"')
+        self.horizon = None if horizon is None else integer(horizon, "horizon", 1)
+        if self.horizon != 1 and gradient != "exact":
+            raise ValueError(f'horizon must be 1 with gradient="{gradient}"; got {horizon}, which needs "exact"')
         self.kappa, self.gradient, self.how = positive(kappa, "kappa"), gradient, step
         self.features = encoder_or_none(features)
-        self.horizon, self.trace = int(horizon), trace
         self.floor = not_negative(floor, "floor")
         self.rho_clip = None if rho_clip is None else positive(rho_clip, "rho_clip")
         self.in_range = flag(in_range, "in_range")
         self.keeps = {} if step == "newton" else {"rho_acc": 1.0}
-        if trace or self.horizon > 1:
+        if self.horizon != 1:
             self.keeps |= {"c": 0.0, "delta": 0.0}
-        if trace:
+        if self.horizon is None:
             self.keeps |= {"worth": 0.0, "spread": 0.0}
-        if self.horizon > 1:
+        elif self.horizon > 1:
             self.keeps |= dict.fromkeys([f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")], 0.0)
             self.phases = {"carry": "", "step": ""}
 
@@ -158,9 +152,9 @@ class Meta(WithEstimates):
 
     def constants(self) -> dict[str, Any]:
         """The options that are compiled into the generated code."""
-        reach = "trace" if self.trace else "horizon" if self.horizon > 1 else "one"
+        reach = {None: "trace", 1: "one"}.get(self.horizon, "horizon")
         form = {"gradient": self.gradient, "newton": self.how == "newton", "reach": reach, "in_range": self.in_range}
-        none = {} if self.horizon > 1 else {"older_worth": 0.0, "older_spread": 0.0}
+        none = {} if reach == "horizon" else {"older_worth": 0.0, "older_spread": 0.0}
         return super().constants() | form | none
 
     def numbers(self, alpha: float | None) -> dict[str, float]:
@@ -174,8 +168,8 @@ class Meta(WithEstimates):
 
     def _carry(self) -> str:
         """Source of `carry`, which updates (y₁, y₂) of the λ-returns of the last n - 1 states at the step into x_t."""
-        last = range(self.horizon - 1, 0, -1)
-        names = [f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")]
+        last = range((self.horizon or 1) - 1, 0, -1)
+        names = [f"{y}{k}" for k in reversed(last) for y in ("worth", "spread")]
         lines = [f"def carry({', '.join(names)}, l, m, c, delta):"]
         for k in last:  # the state k steps back was k - 1 steps back before; the newest starts with its own terms
             lines += [f"    worth{k}, spread{k} = c * worth{k} + 2 * delta * c * spread{k}, c**2 * spread{k}"]

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 
 from tdlambda.control import engine as control
-from tdlambda.control.worlds import EnvTask
+from tdlambda.control.worlds import NO_DISCOUNT, EnvTask
 from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
@@ -102,11 +102,13 @@ class Study(Declaration):
         with saying("task"):
             if self.kind == "control" and self._task_id not in TASKS:
                 if self.task in WORLDS and not self.preset:
+                    if "discount" not in self.task_options:
+                        raise ValueError(NO_DISCOUNT.format(self.task))
                     made: Any = WORLDS[self.task](**self.task_options).env()
                     made.id = self.task
                     return made
                 if self.task in gym.registry:
-                    found: Any = EnvTask(self.task, dict(self.task_options))
+                    found: Any = EnvTask(self.task, **self.task_options)
                     return found
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(

@@ -18,19 +18,19 @@ from tdlambda.tasks.world import WORLDS, Plane, World
 PI = math.pi
 
 
-def cart_pole(limit: int = 500, discount: float = 1.0) -> World:
+def cart_pole(discount: float, limit: int = 500) -> World:
     """CartPole-v1: reward 1 per step until the pole falls or the cart leaves the track.
 
     Parameters
     ----------
-    limit
-        Number of steps after which an episode is truncated; 0 for no limit.
     discount
         Discount γ in [0, 1].
+    limit
+        Number of steps after which an episode is truncated; 0 for no limit.
 
     Examples
     --------
-    >>> cart_pole().env().reset(seed=0)[0].shape
+    >>> cart_pole(discount=0.99).env().reset(seed=0)[0].shape
     (4,)
     """
     high = np.array([4.8, np.inf, 0.42, np.inf])
@@ -73,19 +73,19 @@ def move_cart(numbers: Floats, state: Floats, action: int, random: NDArray[np.ui
     return 1.0, 0.0 if over else numbers[6], over
 
 
-def acrobot(limit: int = 500, discount: float = 1.0) -> World:
+def acrobot(discount: float, limit: int = 500) -> World:
     """Acrobot-v1: reward -1 per step until the tip is above the line.
 
     Parameters
     ----------
-    limit
-        Number of steps after which an episode is truncated; 0 for no limit.
     discount
         Discount γ in [0, 1].
+    limit
+        Number of steps after which an episode is truncated; 0 for no limit.
 
     Examples
     --------
-    >>> acrobot().env().reset(seed=0)[0].shape
+    >>> acrobot(discount=0.99).env().reset(seed=0)[0].shape
     (6,)
     """
     high = np.array([1.0, 1.0, 1.0, 1.0, 4 * PI, 9 * PI])

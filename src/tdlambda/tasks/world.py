@@ -224,5 +224,5 @@ def states(n: int) -> Any:
     return gym.spaces.Discrete(integer(n, "n", 1))
 
 
-WORLDS: dict[str, Callable[[], World]] = {}
-"""Compiled worlds of Gymnasium's environments, by their ids."""
+WORLDS: dict[str, Callable[..., World]] = {}
+"""Functions from γ to compiled worlds of Gymnasium's environments, by their ids."""
