@@ -141,7 +141,13 @@ def test_agents_name_the_common_parameters_with_the_same_defaults(kind: type[Any
 
 @pytest.mark.parametrize("kind", [td.Sarsa, td.QLambda])
 def test_agents_pass_them_to_the_algorithm(kind: type[Any]) -> None:
-    given = {"centering": 0.1, "initial": 2.0, "trace_tolerance": 0.0, "bound": 7.0, "on_divergence": "flag"}
+    given: dict[str, Any] = {
+        "centering": 0.1,
+        "initial": 2.0,
+        "trace_tolerance": 0.0,
+        "bound": 7.0,
+        "on_divergence": "flag",
+    }
     agent = kind(td.features.OneHot(3), 2, 0.1, algorithm=td.TD, traces="dutch", dtype="float32", **given)
     assert {
         name: getattr(agent.learner, name) for name in ("centering", "trace_tolerance", "bound", "on_divergence")

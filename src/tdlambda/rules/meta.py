@@ -227,6 +227,6 @@ class Meta(WithEstimates):
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        names = "kappa gradient how features horizon trace ratio trace_lam of floor rho_clip in_range"
+        names = "kappa gradient how features horizon ratio trace_lam of floor rho_clip in_range"
         names += " warm_up length aux_alpha"
         return {("step" if name == "how" else name): getattr(self, name) for name in names.split()}
