@@ -148,7 +148,7 @@ def test_python_m_tdlambda_is_the_command_and_says_its_version() -> None:
 
 
 def test_a_shell_can_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # there is none above a daemon
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # there may be none above us
     assert "complete -o default -F _tdlambda_completion tdlambda" in run("--show-completion").stdout
     monkeypatch.setenv("_TDLAMBDA_COMPLETE", "complete_bash")
     for words, found in (("tdlambda sol", "solve"), ("tdlambda solve --pre", "--preset")):
