@@ -1,13 +1,14 @@
 # Two commands do everything: `make run` and `make test`. Both set up .venv by themselves.
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.ready
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n 2
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test lint types check warm browser screenshots slow bench docs release mutants lock clean
+.PHONY: run test lint types check lowest warm browser screenshots slow bench docs release mutants lock clean
 
 run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, and a real data stream
 	@echo "About two minutes; the first run compiles for some of them"
@@ -31,6 +32,10 @@ warm: $(READY)           ## compile the large kernels, once for all processes of
 
 check: $(READY) browser warm
 	$(PYTEST)
+
+lowest: PYTHON = python3.11
+lowest:                  ## every test with the lowest allowed versions of Python and the dependencies, in .venv-lowest
+	@$(MAKE) --no-print-directory check VENV=.venv-lowest PYTHON=$(PYTHON)
 
 browser:                 ## Chromium for the page's tests, if it is not here
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then :; \
@@ -61,12 +66,18 @@ release: $(READY)        ## build, check the wheel in fresh environments, tag; u
 mutants: $(READY)        ## break each kernel on purpose; the tests must notice (some minutes)
 	$(BIN)/python tools/mutate.py
 
-$(READY): pyproject.toml requirements.lock
+.venv/.ready: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "tdlambda needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-lowest/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --resolution lowest-direct -e ".[dev]"
 	@touch $@
 
 lock:                    ## requirements.lock from the dependencies in pyproject.toml; UPGRADE=1 for the newest versions
@@ -76,4 +87,4 @@ lock:                    ## requirements.lock from the dependencies in pyproject
 	  --no-annotate --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --quiet -o requirements.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build
+	rm -rf .venv .venv-lowest .mypy_cache .ruff_cache .hypothesis build

@@ -148,7 +148,8 @@ def test_python_m_tdlambda_is_the_command_and_says_its_version() -> None:
 
 
 def test_a_shell_can_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "complete -o default -F _tdlambda_completion tdlambda" in run("--show-completion", "bash").stdout
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # there may be none above us
+    assert "complete -o default -F _tdlambda_completion tdlambda" in run("--show-completion").stdout
     monkeypatch.setenv("_TDLAMBDA_COMPLETE", "complete_bash")
     for words, found in (("tdlambda sol", "solve"), ("tdlambda solve --pre", "--preset")):
         monkeypatch.setenv("COMP_WORDS", words)

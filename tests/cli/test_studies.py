@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 from commands import COMMAND, Said, tdlambda
-from typer.testing import CliRunner
 
 import tdlambda as td
-from tdlambda.cli.app import app
 
 STUDY = Path(__file__).with_name("small.toml")
 OUTCOME = td.studies.Outcome(Path("results"), 3, 3, [], True, 1.0)
@@ -144,13 +142,10 @@ def test_ctrl_c_is_told_with_what_is_kept(
 
     monkeypatch.setattr(td.studies, "run_study", run_study)
     arguments = [str(study)] if command == "run" else ["frozenlake"]
-    found = CliRunner().invoke(app, [command, *arguments])
-    assert (found.exit_code, found.stdout) == (130, "")
-    assert found.stderr == f"interrupted: {said}; the same command resumes the run\n"
+    found = tdlambda(command, *arguments, expect=130)
+    assert found == ("", f"interrupted: {said}; the same command resumes the run\n")
     if command == "run" and isinstance(stopped, td.Interrupted):
-        plain = CliRunner().invoke(app, ["run", str(study), "--json"])
-        assert plain.exit_code == 130
-        assert json.loads(plain.stdout)["interrupted"] is True
+        assert json.loads(tdlambda("run", str(study), "--json", expect=130).stdout)["interrupted"] is True
 
 
 def test_ctrl_c_and_again(study: Path) -> None:

@@ -1,14 +1,12 @@
 """The bench: it measures what it says, on next to no work."""
 
-import json
 import signal
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from commands import as_json, tdlambda
 
 from tdlambda.cli import benchmark
-from tdlambda.cli.app import app
 from tdlambda.engine import by_seed, running
 
 
@@ -46,8 +44,7 @@ def test_control_c_ends_the_bench_and_nothing_is_printed_of_it(monkeypatch: pyte
         return engine_run(*arguments, **options)
 
     monkeypatch.setattr(benchmark, "run", run)
-    told = CliRunner().invoke(app, ["bench", "--quick"])
-    assert told.exit_code == 130
+    told = tdlambda("bench", "--quick", expect=130)
     assert len(runs) == 2
     assert told.stdout == ""
     assert "interrupted; nothing is kept" in told.stderr
@@ -56,11 +53,9 @@ def test_control_c_ends_the_bench_and_nothing_is_printed_of_it(monkeypatch: pyte
 @pytest.mark.slow
 def test_the_command_prints_a_table_and_json(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "bench", lambda *_: found)
-    told = CliRunner().invoke(app, ["bench", "--quick"])
-    assert told.exit_code == 0
-    assert "true online TD, 11 one-hot" in told.output
-    assert "hours on two cores" in told.output
-    told = CliRunner().invoke(app, ["bench", "--json"])
-    read = json.loads(told.stdout)
+    told = tdlambda("bench", "--quick")
+    assert "true online TD, 11 one-hot" in told.stdout
+    assert "hours on two cores" in told.stdout
+    read = as_json("bench")
     assert [row["work"] for row in read["rows"]] == [row.work for row in found["rows"]]
     assert set(read) == {"machine", "rows", "speed", "tables"}

@@ -12,7 +12,7 @@ from tdlambda.arrays import unmasked
 def integer(name: str, value: Any) -> int:
     """The argument of this name as an int; raise if it is not an integer (bool and float are not)."""
     try:
-        if isinstance(value, bool) or np.ma.is_masked(value):
+        if isinstance(value, bool | np.bool_) or np.ma.is_masked(value):
             raise TypeError
         return operator.index(value)
     except TypeError:
