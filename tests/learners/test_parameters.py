@@ -141,18 +141,10 @@ def test_agents_name_the_common_parameters_with_the_same_defaults(kind: type[Any
 
 @pytest.mark.parametrize("kind", [td.Sarsa, td.QLambda])
 def test_agents_pass_them_to_the_algorithm(kind: type[Any]) -> None:
-    given: dict[str, Any] = {
-        "centering": 0.1,
-        "initial": 2.0,
-        "trace_tolerance": 0.0,
-        "bound": 7.0,
-        "on_divergence": "flag",
-    }
-    agent = kind(td.features.OneHot(3), 2, 0.1, algorithm=td.TD, traces="dutch", dtype="float32", **given)
-    assert {
-        name: getattr(agent.learner, name) for name in ("centering", "trace_tolerance", "bound", "on_divergence")
-    } == {name: value for name, value in given.items() if name != "initial"}
-    assert agent.weights.dtype == np.float32
+    given: dict[str, Any] = {"centering": 0.1, "trace_tolerance": 0.0, "bound": 7.0, "on_divergence": "flag"}
+    agent = kind(td.features.OneHot(3), 2, 0.1, algorithm=td.TD, traces="dutch", initial=2.0, dtype="float32", **given)
+    assert {name: getattr(agent.learner, name) for name in given} == given
+    assert agent.weights.dtype == "float32"
     assert (agent.weights == 2).all()
     assert agent.clone().learner.traces == "dutch"
     assert "traces='dutch'" in repr(agent)
@@ -181,7 +173,8 @@ def test_reprs_of_agents_are_the_calls() -> None:
     assert repr(td.ActorCritic(critic, softmax, 0.1)) == (
         "ActorCritic(critic=TD(features=OneHot(3), alpha=0.1), policy=Softmax(2), eta=0.1)"
     )
-    for lam, shown in (("critic", "'critic'"), (0.5, "0.5"), (None, "None")):
+    lams: Any = (("critic", "'critic'"), (0.5, "0.5"), (None, "None"))
+    for lam, shown in lams:
         agent = td.ActorCritic(critic, softmax, 0.1, lam)
         assert repr(agent).endswith(f", eta=0.1, lam={shown})")
         assert repr(agent.clone()) == repr(agent)
