@@ -165,13 +165,13 @@ def test_a_default_of_ones_own_algorithm_stays() -> None:
 
 def test_reprs_of_agents_are_the_calls() -> None:
     x = td.features.OneHot(3)
-    assert repr(td.Sarsa(x, actions=2)) == "Sarsa(features=OneHot(3), actions=2)"
+    assert repr(td.Sarsa(x, actions=2)) == "Sarsa(features=OneHot(n=3), actions=2)"
     assert (
-        repr(td.QLambda(x, 2, lam="meta", bound=5)) == "QLambda(features=OneHot(3), actions=2, lam=Meta(), bound=5.0)"
+        repr(td.QLambda(x, 2, lam="meta", bound=5)) == "QLambda(features=OneHot(n=3), actions=2, lam=Meta(), bound=5.0)"
     )
     critic, softmax = td.TD(x, alpha=0.1), td.control.Softmax(2)
     assert repr(td.ActorCritic(critic, softmax, 0.1)) == (
-        "ActorCritic(critic=TD(features=OneHot(3), alpha=0.1), policy=Softmax(2), eta=0.1)"
+        "ActorCritic(critic=TD(features=OneHot(n=3), alpha=0.1), policy=Softmax(actions=2), eta=0.1)"
     )
     lams: Any = (("critic", "'critic'"), (0.5, "0.5"), (None, "None"))
     for lam, shown in lams:
