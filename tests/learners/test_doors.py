@@ -135,7 +135,7 @@ def test_a_table_of_lambdas_has_one_for_each_state_or_is_refused_at_once(feature
 
 
 MESSAGES: dict[str, tuple[Any, str]] = {
-    "a slip": ("atuo", r"got 'atuo' \(did you mean \"auto\"\?\)"),
+    "a slip": ("atuo", r"got 'atuo'; did you mean 'auto'\?"),
     "another word": ("best", r'lam must be in \[0, 1\], "auto", "meta", "greedy" or a rule; got \'best\''),
     "a class": (td.rules.Meta, r"did you mean Meta\(\)\?"),
     "nothing": (None, "lam must be .* got None"),
