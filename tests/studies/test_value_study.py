@@ -107,7 +107,7 @@ def test_mistakes_are_named() -> None:
 def test_a_run_by_id_is_td_train() -> None:
     agent = td.Sarsa(td.features.OneHot(500), 6, 0.1)
     found = td.control.run(newest("Taxi"), [agent], seeds=[4], steps=400, points=4, keep=("weights", "episodes"))
-    twin = agent.clone()
-    curve = td.train(newest("Taxi"), twin, steps=400, seed=4)
-    np.testing.assert_array_equal(found.weights[0][0], twin.weights)
+    clone = agent.clone()
+    curve = td.train(newest("Taxi"), clone, steps=400, seed=4)
+    np.testing.assert_array_equal(found.weights[0][0], clone.weights)
     assert found.episodes[0][0][:, 1].tolist() == curve.lengths.tolist()

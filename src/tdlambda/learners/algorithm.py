@@ -654,12 +654,12 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
         if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
             return super().clone()  # its constructor may create objects that must not be shared
-        twin = object.__new__(type(self))
+        copy = object.__new__(type(self))
         with self._guard.quiet:
             own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
-        vars(twin).update(own, _guard=Guard("learner"), _behavior=None)
-        twin._bind()
-        return twin
+        vars(copy).update(own, _guard=Guard("learner"), _behavior=None)
+        copy._bind()
+        return copy
 
     # ---- storage ---------------------------------------------------------------------------------------------
 
