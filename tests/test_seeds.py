@@ -11,7 +11,7 @@ import tdlambda as td
 
 OURS: list[Callable[..., Any]] = [
     td.make("RingWorld-v0").sampler, td.make("MountainCar-v0").sampler, td.make("RingWorld-v0").exact.sampler,
-    td.engine.run, td.control.run, td.report.follow, td.studies.Study,
+    td.engine.run, td.control.run, td.report.follow,
     td.check_learner, td.check_algorithm, td.check_rule,
 ]  # fmt: skip
 

@@ -42,10 +42,12 @@ def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
     >>> hint("atuo", ["auto", "meta"]), hint("mine", ["auto", "meta"], "write module:Class")
     ("; did you mean 'auto'?", '; write module:Class')
     """
-    words, text = {word.lower(): word for word in known}, str(name).lower()
-    near = [word for word in words if word.startswith(text)] if len(text) > 2 else []
+    text, words = str(name), [*known]
+    folded = {word.lower(): word for word in words}
+    near = [word for word in words if word.lower().startswith(text.lower())] if len(text) > 2 else []
     near = near or get_close_matches(text, words, n=1, cutoff=0.65)
-    return f"; did you mean {words[near[0]]!r}?" if near else f"; {otherwise}" if otherwise else ""
+    near = near or [folded[word] for word in get_close_matches(text.lower(), folded, n=1, cutoff=0.65)]
+    return f"; did you mean {near[0]!r}?" if near else f"; {otherwise}" if otherwise else ""
 
 
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
