@@ -101,14 +101,14 @@ class Form:
     unit_trace: bool = False
     """The trace of the variance decays by ρ alone."""
     value_delta: bool = False
-    """The variance is learnt from V's own errors."""
+    """The variance is learned from V's own errors."""
     absolute_floor: bool = False
     """META's floor does not know the unit of rewards."""
     last: float | None = None
     """γ' on termination, where x' is then read too: of the gradient correction of V, and of META."""
 
     def estimates(self, names: str, size: int) -> list[Estimate]:
-        """V and what is learnt beside it."""
+        """V and what is learned beside it."""
         if self.last is None:
             return [Estimate(size) for _ in names]
         return [GradientEstimate(size, last=self.last if name == "V" else 0.0) for name in names]

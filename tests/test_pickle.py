@@ -56,7 +56,7 @@ class Capped(td.Algorithm):
 
 
 def values(made: Any) -> Any:
-    """An agent that has learnt a little."""
+    """An agent that has learned a little."""
     made.update(5, 0, 0.5, 6, 1, 0.9)
     made.update(6, 1, 1.0, 7, 0, 0.9, truncated=True)
     return made
@@ -192,8 +192,8 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
 def test_pickle_and_copy_keep_everything(make: Callable[[], Any]) -> None:
     own = make()
-    for twin in (pickle.loads(pickle.dumps(own)), copy.deepcopy(own), copy.copy(own)):
-        assert same(twin, own)
+    for other in (pickle.loads(pickle.dumps(own)), copy.deepcopy(own), copy.copy(own)):
+        assert same(other, own)
 
 
 def test_a_study_and_its_results_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,16 @@ import pytest
 import tdlambda as td
 
 F = td.features.OneHot(4)
+
+
+class Waiting(td.Rule):
+    """A rule with a number that has no default."""
+
+    parameters = "patience"
+
+
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
-    "a name nearly right": (lambda: td.TD(F, 0.1, lamda=0.3), "TD has no argument lamda; did you mean lam?"),
+    "a name nearly right": (lambda: td.TD(F, 0.1, lamda=0.3), "TD has no argument lamda; did you mean 'lam'?"),
     "γ of a learner": (lambda: td.TD(F, 0.1, gamma=0.9), "TD has no argument gamma; pass gamma to update"),
     "no such argument": (lambda: td.TD(F, 0.1, colour=1), "its arguments are features, alpha, lam, traces, correction"),
     "ε of an agent": (lambda: td.Sarsa(F, 2, 0.1, epsilon=0.1), "exploration is a policy or behavior, such as"),
@@ -42,6 +51,29 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: td.learn("CartPole-v1", [0.5, 0.5], td.TD(F, 0.1), 10, seed="a"),  # type: ignore[arg-type]
         "seed must be an integer",
     ),
+    "no step size": (
+        lambda: td.AutoTD(F, alpha=0.1),  # type: ignore[call-arg]
+        "AutoTD has no argument alpha; it needs no step size (td.TrueOnlineTD(features, alpha=0.1) takes one)",
+    ),
+    "no λ": (lambda: td.AutoTD(F, lam=0.1), "AutoTD has no argument lam; it needs no λ"),  # type: ignore[call-arg]
+    "no α": (lambda: td.TD(F), "TD needs alpha: pass alpha=…"),  # type: ignore[call-arg]
+    "a rule's argument": (
+        lambda: td.rules.Meta(kapa=1),  # type: ignore[call-arg]
+        "Meta has no argument kapa; did you mean 'kappa'?",
+    ),
+    "a declared rule's argument": (lambda: Waiting(patence=1), "Waiting has no argument patence; did you mean 'pat"),
+    "a declared rule's number": (lambda: Waiting(), "Waiting needs patience: pass patience=…, or set a class attr"),
+    "an encoder's argument": (
+        lambda: td.features.OneHot(m=3),  # type: ignore[call-arg]
+        "OneHot has no argument m; its arguments are n",
+    ),
+    "a task's argument": (lambda: td.make("RingWorld-v0", foo=3), "RingWorld has no argument foo; its arguments are n"),
+    "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[arg-type]
+    "a number for a file": (lambda: td.load(3), "path must be text or a Path, such as"),  # type: ignore[call-overload]
+    "columns without γ": (
+        lambda: td.TD(F, 0.1).update_many([0], [1.0], [1]),
+        "update_many needs gamma: pass obs, reward, next_obs and gamma, or Transitions",
+    ),
 }
 
 
@@ -50,6 +82,86 @@ def test_the_message_says_what_to_write(case: str) -> None:
     call, message = WRONG[case]
     with pytest.raises(TypeError, match=re.escape(message)):
         call()
+
+
+NAMES = {
+    "near": ("RingWord-v0", "did you mean 'RingWorld-v0'?"),
+    "in small letters": ("ringworld", "did you mean 'RingWorld-v0'?"),
+    "the beginning": ("boyan", "did you mean 'BoyanChain-v0'?"),
+    "not near": ("Nothing", "td.tasks.TASKS and `tdlambda tasks` list all"),
+    "one of Gymnasium's": ("CartPole-v0", "td.tasks.TASKS and `tdlambda tasks` list all"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_only_a_near_name_is_suggested(case: str) -> None:
+    name, message = NAMES[case]
+    with pytest.raises(ValueError, match=re.escape(f"id: unknown task {name!r}; {message}")):
+        td.make(name)
+
+
+def test_paths_that_cannot_be(tmp_path: Path) -> None:
+    v, text = td.TD(F, 0.1), tmp_path / "README.md"
+    text.write_text("# Text\n")
+    with pytest.raises(FileNotFoundError, match=r"path: there is no file .*none\.npz; save\(path\) of a learner"):
+        td.load(tmp_path / "none.npz")
+    with pytest.raises(IsADirectoryError, match=r"path must be a file that save wrote; .* is a folder"):
+        td.load(tmp_path)
+    with pytest.raises(ValueError, match=r"README\.md cannot be loaded: it is not a file that save wrote, or"):
+        td.load(text)
+    horde = td.Horde(td.features.Dense(1), td.Question("x", gamma=0.9))
+    horde.update({"x": 1.0})
+    for thing in (v, td.Sarsa(F, 2, 0.1), horde):
+        with pytest.raises(FileNotFoundError, match=r"path: there is no folder .*nowhere; create it first"):
+            thing.save(tmp_path / "nowhere" / "v.npz")
+        with pytest.raises(IsADirectoryError, match=r"path must be a file; .* is a folder"):
+            thing.save(tmp_path)
+    assert list(tmp_path.iterdir()) == [text]
+
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "one-hot": lambda: td.TD(F, 0.1),
+    "a table": lambda: td.TD(td.features.Table(np.eye(4)), 0.1),
+    "λ of another encoder": lambda: td.TD(F, 0.1, lam=td.rules.Meta(features=td.features.Table(np.eye(4)))),
+    "AutoTD": lambda: td.AutoTD(F),
+    "AutoTD with an expert": lambda: td.AutoTD(F, experts=[td.LSTD(F)]),
+    "least squares": lambda: td.LSTD(F),
+    "episodes": lambda: td.MonteCarlo(F, 0.1),
+}
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_an_observation_out_of_range_is_named_in_one_way(kind: str) -> None:
+    v = LEARNERS[kind]()
+    for wrong, error, what in ((9, ValueError, "from 0 to 3; got 9"), (1.5, TypeError, "an integer; got 1.5")):
+        with pytest.raises(error, match=f"^obs must be {what}$"):
+            v.update(wrong, 1.0, 1, 0.9)
+        with pytest.raises(error, match=f"^next_obs must be {what}$"):
+            v.update(1, 1.0, wrong, 0.9)
+        with pytest.raises(error, match=f"^obs must be {what}$"):
+            v.predict(wrong)
+    with pytest.raises(ValueError, match=r"^obs must be from 0 to 3; got 9 \(row 1\)$"):
+        v.update_many([0, 9], [1.0, 1.0], [1, 1], 0.9)
+    with pytest.raises(ValueError, match=r"^next_obs must be from 0 to 3; got -1 \(row 0\)$"):
+        v.update_many([0, 1], [1.0, 1.0], [-1, 1], 0.9)
+    assert v.predict(0) == 0.0
+    if hasattr(v, "steps"):
+        assert v.steps == 0
+
+
+def test_errors_of_an_encoder_of_ones_own_are_not_reworded() -> None:
+    def fails(obs: Any) -> Any:
+        raise ValueError(f"no reading at {obs}")
+
+    v = td.LSTD(td.features.Custom(fails, 2))
+    with pytest.raises(ValueError, match=r"^no reading at 3$"):
+        v.update(3, 1.0, 4, 0.9)
+
+
+def test_step_sizes_of_a_chart() -> None:
+    for alphas in ([0.1, 0.01], [0.0, 0.1], [0.1, 0.1], [0.1, float("nan")]):
+        with pytest.raises(ValueError, match=r"alphas must be positive and in increasing order; got \[0"):
+            td.charts.stretches([], alphas)
 
 
 def test_a_subclass_that_passes_options_on_still_has_lam() -> None:

@@ -22,12 +22,12 @@ OPTIONS = {
     "heat": 1.0,  # factor on the temperature s²
     "zhat": 2.0,  # 0: the trace z itself; 1: its regression on the features, before this visit; 2: with this visit
     "zfloor": 0.1,  # least step of that regression
-    "pace": 2.0,  # twins: w̄ += min(1, pace·M/n) (w - w̄)
-    "restart": 6.0,  # standard errors at which a twin restarts
+    "pace": 2.0,  # averaged copies: w̄ += min(1, pace·M/n) (w - w̄)
+    "restart": 6.0,  # standard errors at which an averaged copy restarts
     "detect": 1.0,  # 1: statistics at several scales; the short ones take over when they say so
     "cut": 0.0,  # 1: ratios beyond 1 are cut in z
     "bounded": 1.0,  # 1: λ is divided by a ratio beyond 1, so that traces never grow
-    "prior": 2.0,  # strength of the preference at the start for the twin of α = 0.1, λ = 0.4
+    "prior": 2.0,  # strength of the preference at the start for the averaged copy of α = 0.1, λ = 0.4
     "centre": 2.0,  # the preferred α is centre / √(steps / features), at most 0.3; 0: always 0.1
     "top": 0.1,  # the largest α preferred
     "eta": 0.0,  # share of the trace itself in what the regression bootstraps from (1: plain regression of z)
@@ -67,7 +67,7 @@ def run(
     a, b, q = np.zeros(L), np.zeros(L), np.zeros(L)
     SA, SB, SQ = np.zeros((SCALES, L)), np.zeros((SCALES, L)), np.zeros((SCALES, L))
     SN = np.zeros(SCALES)
-    # losses of twin minus raw since its window began, and the variances
+    # losses of the averaged copy minus those of the learner since its window began, and the variances
     tw_loss, tw_q, tw_n = np.zeros(K), np.zeros(K), np.zeros(K)
     p = np.zeros(L)
     age = np.zeros(K)
@@ -209,7 +209,7 @@ def run(
                         t_eff = SN[i]
                         for l in range(L):
                             A[l], B[l], Q[l] = SA[i, l], SB[i, l], SQ[i, l]
-            for k in range(K):  # twins
+            for k in range(K):  # averaged copies
                 r = K + k
                 tw_loss[k] += (a[r] - 2 * b[r]) - (a[k] - 2 * b[k])
                 tw_q[k] += (np.sqrt(q[r]) + np.sqrt(q[k])) ** 2

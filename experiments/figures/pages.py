@@ -440,7 +440,7 @@ def step_sizes(scale: Scale) -> tuple[Any, str]:
     return fig, table(["step sizes", *named], body)
 
 
-def learnt_step_sizes(scale: Scale) -> tuple[Any, str]:
+def learned_step_sizes(scale: Scale) -> tuple[Any, str]:
     """The step sizes of useful and of useless features as they are learned."""
     walk, seeds, useless = td.make("RandomWalk-v0"), scale.seeds(10), 20
     at, states = scale.until(100_000, 100, 25), walk.mdp.n_states
@@ -753,7 +753,7 @@ def monte_carlo(scale: Scale) -> tuple[Any, str]:
 VARIANCES = (("0.35/0.35", "target"), ("0.4/0.35", "target"), ("0.4/0.35", "corrected"))
 
 
-def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
+def learned_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
     """The variance of the return, exact against learned, state by state."""
     steps, seeds = int(scale.until(500_000)[-1]), scale.seeds(20)
     fig, panels = figure(2)
@@ -784,12 +784,12 @@ def learnt_variance(kind: Any, scale: Scale) -> tuple[Any, str]:
 
 def vtd(scale: Scale) -> tuple[Any, str]:
     """VTD on RingWorld."""
-    return learnt_variance(td.VTD, scale)
+    return learned_variance(td.VTD, scale)
 
 
 def direct_vtd(scale: Scale) -> tuple[Any, str]:
     """Direct VTD on RingWorld."""
-    return learnt_variance(td.DirectVTD, scale)
+    return learned_variance(td.DirectVTD, scale)
 
 
 def large_means(scale: Scale) -> tuple[Any, str]:
@@ -1068,7 +1068,7 @@ FIGURES: dict[str, Callable[[Scale], tuple[Any, str]]] = {
     "second-weights": second_weights,
     "emphatic": emphatic,
     "step-sizes": step_sizes,
-    "learnt-step-sizes": learnt_step_sizes,
+    "learned-step-sizes": learned_step_sizes,
     "differential-td": differential_td,
     "corrections": trace_corrections,
     "lambda-return": lambda_return,

@@ -67,14 +67,14 @@ class System:
             bracket = lam * (gap**2 + found.variance) + sign * gap * (self.v - V)
             return self.d @ self.P * self.gamma**2 * bracket
         first, second, cross = (self.P * c).T, (self.P * c**2).T, (found.error * c).T
-        worth = 2 * w * (found.mean - self.v)
+        mean_gradient = 2 * w * (found.mean - self.v)
         if form is None:
             y2 = np.linalg.solve(np.eye(self.n) - second, w + 0 * c)
-            y1 = np.linalg.solve(np.eye(self.n) - first, worth + 2 * cross @ y2)
+            y1 = np.linalg.solve(np.eye(self.n) - first, mean_gradient + 2 * cross @ y2)
         else:
-            y1, y2 = worth, w
+            y1, y2 = mean_gradient, w
             for _ in range(form - 1):
-                y1, y2 = worth + first @ y1 + 2 * cross @ y2, w + second @ y2
+                y1, y2 = mean_gradient + first @ y1 + 2 * cross @ y2, w + second @ y2
         bias = y1 @ self.P + 2 * y2 @ found.error
         return self.gamma * (bias * gap + 2 * (y2 @ self.P) * c * found.variance)
 

@@ -39,6 +39,12 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     """
     if kind is not None and not isinstance(kind, type):
         raise TypeError(f"kind must be a class, such as td.TD; got {kind!r}")
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path must be text or a Path, such as 'values.npz'; got {path!r}")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"path must be a file that save wrote; {path} is a folder")
+    if not Path(path).exists():
+        raise FileNotFoundError(f"path: there is no file {path}; save(path) of a learner writes one")
     with open(path, "rb") as file:
         try:
             header, arrays = storage.contents(file)

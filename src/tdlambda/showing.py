@@ -1,17 +1,20 @@
-"""`repr` of objects (arguments that differ from the defaults) and of results (a small table)."""
+"""`repr` of objects and of results, and messages about names and arguments that do not exist."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 _ELSEWHERE = {
     "gamma": "pass gamma to update",
+    "alpha": "it needs no step size (td.TrueOnlineTD(features, alpha=0.1) takes one)",
+    "lam": "it needs no λ (td.TrueOnlineTD(features, alpha=0.1, lam=0.9) takes one)",
     "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
 }
 _LONG = 16
@@ -37,11 +40,54 @@ def _argument(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
+def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
+    """The end of a message about an unknown name: the nearest known one, or else what to do instead.
+
+    >>> hint("atuo", ["auto", "meta"]), hint("mine", ["auto", "meta"], "write module:Class")
+    ("; did you mean 'auto'?", '; write module:Class')
+    """
+    text, words = str(name), [*known]
+    folded = {word.lower(): word for word in words}
+    near = [word for word in words if word.lower().startswith(text.lower())] if len(text) > 2 else []
+    near = near or get_close_matches(text, words, n=1, cutoff=0.65)
+    near = near or [folded[word] for word in get_close_matches(text.lower(), folded, n=1, cutoff=0.65)]
+    return f"; did you mean {near[0]!r}?" if near else f"; {otherwise}" if otherwise else ""
+
+
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"its arguments are {', '.join(known)}"
-    return f"{owner} has no argument {name}; {_ELSEWHERE.get(name, hint)}"
+    elsewhere = _ELSEWHERE.get(name, f"its arguments are {', '.join(known) or 'none'}")
+    return f"{owner} has no argument {name}{hint(name, known, elsewhere)}"
+
+
+def says_arguments(kind: type[Any]) -> None:
+    """Make the constructor of a class name the argument that is missing or does not exist."""
+    init: Callable[..., None] | None = vars(kind).get("__init__")
+    if init is None:
+        return
+
+    @wraps(init)
+    def checked(self: Any, *given: Any, **named: Any) -> None:
+        try:
+            init(self, *given, **named)
+        except TypeError:
+            if wrong := _misfit(type(self), init, given, named):
+                raise TypeError(wrong) from None
+            raise
+
+    kind.__init__ = checked
+
+
+def _misfit(kind: type[Any], init: Callable[..., None], given: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """What is wrong with the arguments of a constructor; nothing if they fit."""
+    _, *parameters = inspect.signature(init).parameters.values()
+    known = {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in named:
+            if name not in known:
+                return no_argument(kind.__name__, name, known)
+    missing = [n for n, p in [*known.items()][len(given) :] if p.default is p.empty and n not in named]
+    return f"{kind.__name__} needs {missing[0]}: pass {missing[0]}=…" if missing else ""
 
 
 def _same(value: Any, default: Any) -> bool:

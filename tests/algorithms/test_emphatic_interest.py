@@ -55,5 +55,5 @@ def test_parameters_make_the_same_learner_again(kind: Any) -> None:
         v = kind(td.features.OneHot(3), 0.1, **given)
         found = v.get_params()
         assert {"interest": 1.0, "beta_f": None} | given == {n: found[n] for n in ("interest", "beta_f")}
-        twin = kind(**found)
-        assert {k: a.tobytes() for k, a in v._state().items()} == {k: a.tobytes() for k, a in twin._state().items()}
+        clone = kind(**found)
+        assert {k: a.tobytes() for k, a in v._state().items()} == {k: a.tobytes() for k, a in clone._state().items()}

@@ -12,7 +12,7 @@ KINDS = [td.GTD2, td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD]
 
 
 def a_follow_on_trace_is_bounded() -> None:
-    """Without rewards nothing is learnt, however large F would be; the first reward then is divergence."""
+    """Without rewards nothing is learned, however large F would be; the first reward then is divergence."""
     for kind in (td.ETD, td.TrueOnlineETD):
         v = kind(td.features.OneHot(3), 0.1, 0.0, on_divergence="flag")
         for t in range(120):

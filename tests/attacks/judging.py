@@ -24,7 +24,7 @@ def judge(
     plainly: Callable[[Any], None] | None = None,
 ) -> None:  # fmt: skip
     """Do it, and hold what came of it against what must."""
-    before, twin = subject.state(), subject.clone() if plainly and verdict <= EITHER else None
+    before, clone = subject.state(), subject.clone() if plainly and verdict <= EITHER else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -34,7 +34,7 @@ def judge(
         if not subject.diverged:
             raise Failed(f"{label}: raised Diverged, but diverged_at is None") from None
         if verdict == WRONG:
-            raise Failed(f"{label}: learnt from what must be refused, and diverged") from None
+            raise Failed(f"{label}: learned from what must be refused, and diverged") from None
     except (TypeError, ValueError) as error:
         if verdict == SAME:
             raise Failed(f"{label}: refused what is in order: {brief(error)}") from error
@@ -51,11 +51,11 @@ def judge(
             raise Failed(f"{label}: accepted")
     if not subject.diverged and not subject.finite():
         raise Failed(f"{label}: the learner is not finite, and does not say that it diverged")
-    if twin is not None and plainly is not None:
+    if clone is not None and plainly is not None:
         with suppress(td.Diverged):
-            plainly(twin.learner)
-        if twin.state() != subject.state():
-            raise Failed(f"{label}: learnt something else than from the plain values")
+            plainly(clone.learner)
+        if clone.state() != subject.state():
+            raise Failed(f"{label}: learned something else than from the plain values")
 
 
 def require_named(error: Exception, label: str) -> None:

@@ -2,7 +2,7 @@
 
 A call succeeds and leaves the learner finite (or says that it diverged), or it raises TypeError, ValueError or
 `td.Diverged` with a message that names an argument; what was refused has changed nothing, bit for bit. What is only
-laid out oddly is learnt as its plain form is. Columns and learners' states border on pages without access, so that a
+laid out oddly is learned as its plain form is. Columns and learners' states border on pages without access, so that a
 read or a write outside them ends the process, which counts as a failure.
 """
 
@@ -214,12 +214,12 @@ def copies(subject: Subject, rng: RNG, say: Say) -> None:
         if way == "save":
             with tempfile.TemporaryDirectory() as folder:
                 one.save(f"{folder}/it")
-                twin = td.load(f"{folder}/it")
+                clone = td.load(f"{folder}/it")
         else:
-            twin = one.clone() if way == "clone" else pickle.loads(pickle.dumps(one))
+            clone = one.clone() if way == "clone" else pickle.loads(pickle.dumps(one))
     except Exception as error:
         raise Failed(f"{way}: {brief(error)}") from error
-    if Subject(subject.name, twin, subject.world, SAME).state() != subject.state():
+    if Subject(subject.name, clone, subject.world, SAME).state() != subject.state():
         raise Failed(f"{way}: the copy is in another state")
 
 

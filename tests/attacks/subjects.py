@@ -100,7 +100,7 @@ def required(fault: str, faults: Mapping[str, tuple[Any, bool]]) -> Verdict:
 
 
 def lam(rng: RNG, world: World, fits: bool) -> tuple[str, Any, Verdict]:
-    """A λ: its name, itself, and what must come of an update with it. `fits`: λ may be learnt beside the value."""
+    """A λ: its name, itself, and what must come of an update with it. `fits`: λ may be learned beside the value."""
     known: dict[str, tuple[Any, Verdict]] = {"number": (0.9, SAME)}
     if world.states is not None:
         unfit = WRONG if "OneHot" in world.name else ANY
@@ -131,7 +131,7 @@ TRACES = {
     "GTD": lambda x, lam, **o: td.GTD(x, 0.1, lam, **o),
     "TrueOnlineGTD": lambda x, lam, **o: td.TrueOnlineGTD(x, 0.1, lam, **o),
 }
-"""With a λ that may be learnt."""
+"""With a λ that may be learned."""
 if FEW:
     TRACES = {name: TRACES[name] for name in ("TrueOnlineTD",)}
     WORLDS = {name: WORLDS[name] for name in ("OneHot(5)", "OneHot(300)", "Table", "Custom", "Dense", "TileCoder")}
@@ -171,7 +171,7 @@ class Subject:
         return isinstance(self.learner, td.ActorCritic)
 
     def state(self) -> dict[str, bytes]:
-        """All that was learnt, as bytes."""
+        """All that was learned, as bytes."""
         return {name: array.tobytes() for name, array in self._arrays().items()}
 
     def _arrays(self) -> dict[str, Array]:

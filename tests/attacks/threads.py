@@ -1,7 +1,7 @@
 """Learners and threads: one learner in several threads is refused or unharmed, many learners in many threads are free.
 
 Every thread teaches the same transition, an episode of its own, so that the order in which they come does not matter: a
-learner that was not harmed is, bit for bit, one that has learnt it as often as calls succeeded.
+learner that was not harmed is, bit for bit, one that has learned it as often as calls succeeded.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def case(rng: RNG, say: Say) -> None:
         if learner.steps != count:
             raise Failed(f"{label}: steps are lost")
         if Subject(name, learner, world, SAME).state() != Subject(name, alone, world, SAME).state():
-            raise Failed(f"{label}: learnt something else than alone")
+            raise Failed(f"{label}: learned something else than alone")
         if not together and count != taught[0]:
             raise Failed(f"{label}: one of them was refused")
 

@@ -14,12 +14,12 @@ import tdlambda as td
 def stream(steps: int, states: int, seed: int, turn: int = 0) -> list[tuple[Any, ...]]:
     """γ and ρ other at every step, episodes that terminate or are cut; after `turn` steps rewards are others."""
     rng = np.random.default_rng(seed)
-    worth = rng.normal(size=(2, states))
-    worth[1] += 10
+    means = rng.normal(size=(2, states))
+    means[1] += 10
     rows, s = [], int(rng.integers(states))
     for t in range(steps):
         after, end = int(rng.integers(states)), rng.random()
-        reward = worth[int(bool(turn) and t >= turn), s] + 0.1 * rng.normal()
+        reward = means[int(bool(turn) and t >= turn), s] + 0.1 * rng.normal()
         terminated, truncated = end < 0.05, 0.04 < end < 0.08
         rows.append((s, reward, after, rng.uniform(0.5, 0.95), rng.uniform(0.5, 1.5), terminated, truncated))
         s = int(rng.integers(states)) if terminated or truncated else after

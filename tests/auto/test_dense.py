@@ -31,7 +31,7 @@ def realised(r: Any, gamma: float) -> Any:
 
 
 def predictions(X: Any, r: Any, gamma: float = 0.9) -> Any:
-    """Each made before it is learnt from."""
+    """Each made before it is learned from."""
     v, out = td.AutoTD(td.features.Dense(X.shape[1])), np.zeros(len(r))
     for t in range(len(r)):
         out[t] = v.predict(X[t])

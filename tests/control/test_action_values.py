@@ -204,7 +204,7 @@ def check_ties() -> None:
 
 
 def check_schedules() -> None:
-    """Mixtures as x', traces cut, λ learnt and given: few features, and many with a list of the live ones."""
+    """Mixtures as x', traces cut, λ learned and given: few features, and many with a list of the live ones."""
     rng = np.random.default_rng(3)
     cases: list[tuple[Any, Any]] = [(kind, 0.8) for kind in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD)]
     for algorithm, rule in [*cases, (td.TrueOnlineETD, 0.8), (td.TrueOnlineTD, td.rules.Meta(kappa=0.05))]:
@@ -244,14 +244,14 @@ def test_cuts_ties_and_clearing() -> None:
 @pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
 def test_act_takes_the_next_number_of_any_generator(kind: Any) -> None:
     agent = td.Sarsa(td.features.OneHot(3), 4, 0.1, 0.5, policy=td.control.EpsilonGreedy(1.0))
-    rng, twin, other = (np.random.Generator(kind(seed)) for seed in (5, 5, 6))
+    rng, same, other = (np.random.Generator(kind(seed)) for seed in (5, 5, 6))
     for k in range(200):
         if k % 7 == 0:
             agent.act(1, other)  # another generator in between, which is not the first one's business
-        assert agent.act(k % 3, rng) == int(4 * twin.random())
+        assert agent.act(k % 3, rng) == int(4 * same.random())
     with pytest.raises(ValueError, match="observation"):
         agent.act(3, rng)
-    assert rng.random() == twin.random()  # what was refused drew nothing
+    assert rng.random() == same.random()  # what was refused drew nothing
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")

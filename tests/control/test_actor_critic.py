@@ -225,7 +225,7 @@ def test_reset_forgets_the_episode_and_keeps_the_rest() -> None:
 
 
 @pytest.mark.parametrize("where", ["critic", "policy"])
-def test_divergence_is_said_once_and_then_nothing_is_learnt(where: str) -> None:
+def test_divergence_is_said_once_and_then_nothing_is_learned(where: str) -> None:
     critic, policy, reward = {"critic": ({"bound": 1e-3}, {}, 1.0), "policy": ({}, {"bound": 10.0}, 1e6)}[where]
     agent = td.ActorCritic(td.TD(td.features.OneHot(3), 0.1, **critic), td.control.Softmax(2), 0.1, **policy)
     agent.update(0, 1, 1.0, 0, gamma=1.0)
@@ -298,7 +298,7 @@ def test_the_same_generator_gives_the_same_actions() -> None:
         assert snapshot(a) == snapshot(b)
 
 
-def test_behavior_acts_and_its_ratios_are_learnt_from() -> None:
+def test_behavior_acts_and_its_ratios_are_learned_from() -> None:
     b = np.array([0.7, 0.2, 0.1])
     agents = [softmax(behavior=b), softmax()]
     rng = np.random.default_rng(0)
@@ -362,18 +362,18 @@ def test_for_env_makes_the_policy_that_the_actions_ask_for() -> None:
 def test_clone_and_file_go_on_as_the_agent_does(build: Callable[[], td.ActorCritic], tmp_path: Path) -> None:
     agent = learn(build(), 25)
     agent.save(tmp_path / "agent")
-    twins = [agent.clone(), td.load(tmp_path / "agent"), copy.copy(agent), copy.deepcopy(agent)]
-    twins.append(pickle.loads(pickle.dumps(agent)))
+    copies = [agent.clone(), td.load(tmp_path / "agent"), copy.copy(agent), copy.deepcopy(agent)]
+    copies.append(pickle.loads(pickle.dumps(agent)))
     before = snapshot(agent)
-    for twin in twins:
-        assert repr(twin) == repr(agent)
-        assert twin.steps == agent.steps == 25
-        learn(twin, 40, seed=1)
+    for other in copies:
+        assert repr(other) == repr(agent)
+        assert other.steps == agent.steps == 25
+        learn(other, 40, seed=1)
         assert snapshot(agent) == before
     learn(agent, 40, seed=1)
-    for twin in twins:
-        assert np.array_equal(twin.theta, agent.theta)
-        assert np.array_equal(twin.critic.weights, agent.critic.weights)
+    for other in copies:
+        assert np.array_equal(other.theta, agent.theta)
+        assert np.array_equal(other.critic.weights, agent.critic.weights)
     fresh = td.ActorCritic(**agent.get_params())
     assert snapshot(learn(fresh, 40)) == snapshot(learn(build(), 40))
 

@@ -107,19 +107,19 @@ def test_softmax_agent_is_its_equations(features: str, weighting: Any, lam: Any)
         td.TrueOnlineTD(encoder, 0.05, rule), td.control.Softmax(3, initial=theta), 0.1, lam,
         weighting=weighting, entropy=0.3, trace_tolerance=0.0,
     )  # fmt: skip
-    twin = td.TrueOnlineTD(encoder, 0.05, rule)
+    reference = td.TrueOnlineTD(encoder, 0.05, rule)
     plain = Plain(theta, lambda _: 0.1, 0.3, weighting)
     for s in stream(3, 200, draw, lambda rng: int(rng.integers(3))):
-        delta = s.reward - twin.predict(s.obs) + (0 if s.terminated else s.gamma * twin.predict(s.next_obs))
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
-        plain.step(encoder.dense(s.obs), s, delta, {"critic": twin.lambda_at(s.next_obs), None: 0.0}.get(lam, 0.7))
+        delta = s.reward - reference.predict(s.obs) + (0 if s.terminated else s.gamma * reference.predict(s.next_obs))
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        plain.step(encoder.dense(s.obs), s, delta, {"critic": reference.lambda_at(s.next_obs), None: 0.0}.get(lam, 0.7))
         s.update(agent)
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(agent.emphasis, plain.emphasis, rtol=1e-12)
         if lam is not None:
             np.testing.assert_allclose(agent.trace, plain.z, rtol=1e-10, atol=1e-12)
     assert agent.trace.shape == ((0 if lam is None else 3), encoder.size)
-    assert np.array_equal(agent.critic.weights, twin.weights)
+    assert np.array_equal(agent.critic.weights, reference.weights)
 
 
 @pytest.mark.parametrize("lam", ["critic", None])
@@ -127,11 +127,11 @@ def test_gaussian_agent_is_its_equations(lam: Any) -> None:
     encoder, draw = CASES["dense"]
     theta = 0.1 * np.random.default_rng(1).normal(size=(2, 4))
     agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.control.Gaussian(1, 5, initial=theta), 0.01, lam, entropy=0.3)
-    twin = td.TD(encoder, 0.05, 0.8)
+    reference = td.TD(encoder, 0.05, 0.8)
     plain = PlainGaussian(theta, lambda _: 0.01, 0.3, "discounted")
     for s in stream(4, 200, draw, lambda rng: 3 + rng.normal(size=1)):
-        delta = s.reward - twin.predict(s.obs) + (0 if s.terminated else s.gamma * twin.predict(s.next_obs))
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        delta = s.reward - reference.predict(s.obs) + (0 if s.terminated else s.gamma * reference.predict(s.next_obs))
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
         plain.step(encoder.dense(s.obs), s, delta, 0.8 if lam else 0.0)
         s.update(agent)
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
@@ -141,14 +141,14 @@ def test_gaussian_agent_is_its_equations(lam: Any) -> None:
 def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.rules.Meta | td.rules.Greedy) -> None:
     encoder, draw = CASES["dense"]
     agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.control.Softmax(2), 0.1, "critic")
-    twin = td.TrueOnlineGTD(encoder, 0.05, rule)
+    reference = td.TrueOnlineGTD(encoder, 0.05, rule)
     plain, used = Plain(np.zeros((2, 4)), lambda _: 0.1, 0.0, "discounted"), set()
     for s in stream(6, 300, draw, lambda rng: int(rng.integers(2))):
-        greedy = twin.lambda_at(s.next_obs)  # from estimates of before the step; META's of after its own
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
-        lam = greedy if isinstance(rule, td.rules.Greedy) and twin.steps > 1 else twin.lambda_at(s.next_obs)
-        lam = 1.0 if isinstance(rule, td.rules.Greedy) and twin.steps == 1 else lam
-        plain.step(encoder.dense(s.obs), s, twin.td_error, lam)
+        greedy = reference.lambda_at(s.next_obs)  # from estimates of before the step; META's of after its own
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        lam = greedy if isinstance(rule, td.rules.Greedy) and reference.steps > 1 else reference.lambda_at(s.next_obs)
+        lam = 1.0 if isinstance(rule, td.rules.Greedy) and reference.steps == 1 else lam
+        plain.step(encoder.dense(s.obs), s, reference.td_error, lam)
         s.update(agent)
         used.add(round(lam, 3))
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-9, atol=1e-12)
@@ -227,23 +227,23 @@ def test_warm_up_is_eta_0_and_a_schedule_goes_by_steps() -> None:
     schedule = td.steps.OneOver("steps", scale=2.0, offset=5.0, power=0.7)
     agent = td.ActorCritic(td.TD(encoder, 0.05, 0.8), td.control.Softmax(3), schedule, 0.9, warm_up=50)
     plain = Plain(np.zeros((3, 4)), lambda t: 0.0 if t <= 50 else 2.0 / (5 + t) ** 0.7, 0.0, "discounted")
-    twin = td.TD(encoder, 0.05, 0.8)
+    reference = td.TD(encoder, 0.05, 0.8)
     for t, s in enumerate(stream(9, 150, draw, lambda rng: int(rng.integers(3)))):
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
-        plain.step(encoder.dense(s.obs), s, twin.td_error, 0.9)
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        plain.step(encoder.dense(s.obs), s, reference.td_error, 0.9)
         s.update(agent)
         assert agent.theta.any() == (t >= 50)
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
-    assert np.array_equal(agent.critic.weights, twin.weights)  # which learnt all along
+    assert np.array_equal(agent.critic.weights, reference.weights)  # which learned all along
 
 
-def test_the_error_after_the_critic_has_learnt() -> None:
+def test_the_error_after_the_critic_has_learned() -> None:
     encoder, draw = CASES["dense"]
     agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, 0.8), td.control.Softmax(3), 0.1, None, td_error="after")
-    twin, plain = td.TrueOnlineGTD(encoder, 0.05, 0.8), Plain(np.zeros((3, 4)), lambda _: 0.1, 0.0, "discounted")
+    reference, plain = td.TrueOnlineGTD(encoder, 0.05, 0.8), Plain(np.zeros((3, 4)), lambda _: 0.1, 0.0, "discounted")
     for s in stream(10, 100, draw, lambda rng: int(rng.integers(3))):
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
-        delta = s.reward - twin.predict(s.obs) + (0 if s.terminated else s.gamma * twin.predict(s.next_obs))
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        delta = s.reward - reference.predict(s.obs) + (0 if s.terminated else s.gamma * reference.predict(s.next_obs))
         plain.step(encoder.dense(s.obs), s, delta, 0.0)
         s.update(agent)
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
@@ -261,12 +261,12 @@ def test_the_error_after_the_critic_has_learnt() -> None:
 )
 def test_any_learner_can_be_the_critic(critic: Callable[[td.Encoder], td.Learner]) -> None:
     encoder, draw = CASES["dense"]
-    agent, twin = td.ActorCritic(critic(encoder), td.control.Softmax(3), 0.1, 0.6), critic(encoder)
+    agent, reference = td.ActorCritic(critic(encoder), td.control.Softmax(3), 0.1, 0.6), critic(encoder)
     plain = Plain(np.zeros((3, 4)), lambda _: 0.1, 0.0, "discounted")
     for s in stream(11, 60, draw, lambda rng: int(rng.integers(3))):
         s.gamma, s.rho = 0.9 * s.gamma, 1.0  # MonteCarlo among them: nothing wild
-        delta = s.reward - twin.predict(s.obs) + (0 if s.terminated else s.gamma * twin.predict(s.next_obs))
-        twin.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
+        delta = s.reward - reference.predict(s.obs) + (0 if s.terminated else s.gamma * reference.predict(s.next_obs))
+        reference.update(s.obs, s.reward, s.next_obs, s.gamma, s.rho, s.terminated, s.truncated)
         plain.step(encoder.dense(s.obs), s, delta, 0.6)
         s.update(agent)
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-9, atol=1e-11)

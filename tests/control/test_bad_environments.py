@@ -58,16 +58,16 @@ AGENTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def learnt(agent: Any) -> Any:
+def learned(agent: Any) -> Any:
     return agent.theta if isinstance(agent, td.ActorCritic) else agent.weights
 
 
 def check_ready(agent: Any, kind: str, steps: int) -> None:
     """It is as one that only saw what went before, has no episode under way, and goes on."""
-    twin = AGENTS[kind]()
-    td.train(Slope(), twin, steps=steps, seed=3)
+    reference = AGENTS[kind]()
+    td.train(Slope(), reference, steps=steps, seed=3)
     assert agent.steps == steps
-    assert np.array_equal(learnt(agent), learnt(twin))
+    assert np.array_equal(learned(agent), learned(reference))
     assert not agent.trace.any()
     assert td.train(Slope(), agent, steps=30, seed=0).steps == 30
     assert agent.steps == steps + 30
@@ -147,7 +147,7 @@ def test_a_vector_with_a_broken_environment(kind: str) -> None:
         vector = gym.vector.SyncVectorEnv([Slope, lambda what=what: Slope(at=20, what=what)])  # type: ignore[misc]
         with pytest.raises(ValueError, match=message):
             td.train(vector, agent, steps=200, seed=3)
-        assert np.isfinite(learnt(agent)).all()
+        assert np.isfinite(learned(agent)).all()
         assert not agent.trace.any()
     before = agent.steps
     td.train(Slope(), agent, steps=30, seed=0)

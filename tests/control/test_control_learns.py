@@ -83,10 +83,10 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_learns(name: str) -> None:
     case = CASES[name]
-    learnt = np.array([case.run(seed, frozen=False) for seed in SEEDS])
+    learned = np.array([case.run(seed, frozen=False) for seed in SEEDS])
     frozen = np.array([case.run(seed, frozen=True) for seed in SEEDS])
-    assert (learnt > frozen).all(), (learnt, frozen)
-    assert learnt.mean() > case.mean, (learnt, frozen)
+    assert (learned > frozen).all(), (learned, frozen)
+    assert learned.mean() > case.mean, (learned, frozen)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_it_learns(name: str) -> None:
 def test_a_critic_that_learns_lambda_does_the_actor_no_harm(lam: str) -> None:
     """Seeds that served for no choice; there an actor that follows "auto" has 0.58 of the return with λ = 0.9."""
     case = CASES["cart pole"]
-    fixed, learnt = (
+    fixed, learned = (
         np.mean([replace(case, lam=given).run(seed, frozen=False) for seed in range(200, 212)]) for given in (0.9, lam)
     )
-    assert learnt > 0.8 * fixed, (learnt, fixed)
+    assert learned > 0.8 * fixed, (learned, fixed)

@@ -172,24 +172,24 @@ def found(request: pytest.FixtureRequest) -> Any:
 def test_the_engine_is_the_agents_step_by_step(found: Any, name: str) -> None:
     place = found.names.index(name)
     for k, seed in enumerate(found.seeds):
-        twin, episodes, so_far = by_hand(AGENTS[name], seed, STEPS, 0.2, 150)
-        np.testing.assert_allclose(found.weights[place][k], twin.critic.weights, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(found.theta[place][k], twin.theta, rtol=1e-12, atol=1e-12)
+        reference, episodes, so_far = by_hand(AGENTS[name], seed, STEPS, 0.2, 150)
+        np.testing.assert_allclose(found.weights[place][k], reference.critic.weights, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found.theta[place][k], reference.theta, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(found.episodes[place][k], episodes)
         np.testing.assert_allclose(found.returns[place, k], curve(episodes, so_far, found.points))
-        lambdas: Any = twin.critic
+        lambdas: Any = reference.critic
         np.testing.assert_allclose(found.lambdas[place][k], lambdas.lambdas(found.observations), atol=1e-11)
         assert found.diverged_at[place, k] == -1
         assert found.agents[place][k].steps == STEPS
-        assert np.abs(twin.theta).max() > 1e-3
+        assert np.abs(reference.theta).max() > 1e-3
 
 
 def test_agents_go_on_from_where_they_are() -> None:
     begun, _, _ = by_hand(AGENTS["META"], 5, 300, 0.2, 150)
     begun.reset()
     found = td.control.run(CAR, [begun], seeds=[2], steps=400)
-    twin, _, _ = by_hand(begun, 2, 400, 0.2, 150)
-    np.testing.assert_allclose(found.theta[0][0], twin.theta, rtol=1e-12, atol=1e-12)
+    reference, _, _ = by_hand(begun, 2, 400, 0.2, 150)
+    np.testing.assert_allclose(found.theta[0][0], reference.theta, rtol=1e-12, atol=1e-12)
     assert begun.steps == 300
 
 
@@ -229,13 +229,13 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
     assert repr(found).endswith("6 diverged>")
     for place, name in enumerate(("critic", "policy")):
         for seed in range(3):
-            twin, episodes, so_far = by_hand(wild[name], seed, STEPS, 0.2, 150)
+            reference, episodes, so_far = by_hand(wild[name], seed, STEPS, 0.2, 150)
             at = found.diverged_at[place, seed]
-            assert at == twin.diverged_at
+            assert at == reference.diverged_at
             before = found.points[found.points < at]
             np.testing.assert_allclose(found.returns[place, seed, : before.size], curve(episodes, so_far, before))
             assert (found.returns[place, seed, before.size :] == -np.inf).all()
-            np.testing.assert_allclose(found.theta[place][seed], twin.theta, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(found.theta[place][seed], reference.theta, rtol=1e-12, atol=1e-12)
     assert (found.error[:2, :, -1] == np.inf).all()
 
 
@@ -253,9 +253,9 @@ def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam:
         one = agent(critic, lam=lam, alpha=0.02, critic_bound=bound, **options)
         found = td.control.run(CAR, [one], seeds=2, steps=600, points=6)
         for seed in range(2):
-            twin, _, _ = by_hand(one, seed, 600, 0.2, 150)
-            assert found.diverged_at[0, seed] == (twin.diverged_at or -1)
-            np.testing.assert_allclose(found.weights[0][seed], twin.critic.weights, rtol=1e-11, atol=1e-11)
+            reference, _, _ = by_hand(one, seed, 600, 0.2, 150)
+            assert found.diverged_at[0, seed] == (reference.diverged_at or -1)
+            np.testing.assert_allclose(found.weights[0][seed], reference.critic.weights, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("lam", [0.4, 0.9, td.rules.Meta.thesis(1e-3, warm_up=100)])
@@ -273,9 +273,9 @@ def test_limits_truncate(limit: int | None) -> None:
     car = td.make("MountainCar-v0", limit=limit, noise=0.5)
     meta = agent(lam=td.rules.Meta(warm_up=100))
     found = td.control.run(car, [meta], seeds=[4], steps=700, points=7, keep=("episodes", "weights"))
-    twin, episodes, so_far = by_hand(meta, 4, 700, 0.5, limit)
+    reference, episodes, so_far = by_hand(meta, 4, 700, 0.5, limit)
     np.testing.assert_array_equal(found.episodes[0][0], episodes)
-    np.testing.assert_allclose(found.weights[0][0], twin.critic.weights, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.weights[0][0], reference.critic.weights, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found.returns[0, 0], curve(episodes, so_far, found.points))
     if limit is not None:
         assert (found.episodes[0][0][:, 1] <= limit).all()
@@ -347,7 +347,7 @@ def test_a_world_of_ones_own() -> None:
     task = Corridor()
     one = td.ActorCritic(td.TrueOnlineGTD(task.features, 0.02, 0.9), td.control.Softmax(2), 0.05, weighting="plain")
     found = td.control.run(task, [one], seeds=[7], steps=500, points=5, keep=("weights", "theta", "episodes"))
-    twin, world = one.clone(), task.world()
+    reference, world = one.clone(), task.world()
     starts, rest = map(Given, streams(7))
     state, length, lengths = np.zeros(1), -1, []
     for _ in range(500):
@@ -355,15 +355,15 @@ def test_a_world_of_ones_own() -> None:
             world.begin(world.numbers, state, starts.stream)
             length = 0
         before = state.copy()
-        action = twin.act(before, rest)  # type: ignore[arg-type]
+        action = reference.act(before, rest)  # type: ignore[arg-type]
         reward, gamma, over = world.move(world.numbers, state, action, rest.stream)
         length += 1
-        twin.update(before, action, reward, state.copy(), gamma, None, over, not over and length == 60)
+        reference.update(before, action, reward, state.copy(), gamma, None, over, not over and length == 60)
         if over or length == 60:
             lengths.append(length)
             length = -1
-    np.testing.assert_allclose(found.weights[0][0], twin.critic.weights, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(found.theta[0][0], twin.theta, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.weights[0][0], reference.critic.weights, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.theta[0][0], reference.theta, rtol=1e-12, atol=1e-12)
     assert found.episodes[0][0][:, 1].tolist() == lengths
     assert len(lengths) > 10
 

@@ -81,10 +81,10 @@ def test_training_learns_and_goes_on_from_files(options: Any, tmp_path: Path) ->
         td.train(Corridor(), one, episodes=5, seed=3, curve=its)
     assert np.array_equal(agent.weights, again.weights)
     assert len(same) == len(curve) == curve.returns.size
-    for twin in (agent.clone(), pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)):
-        assert np.array_equal(twin.weights, agent.weights)
-        assert twin.steps == agent.steps
-        assert repr(twin) == repr(agent)
+    for other in (agent.clone(), pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)):
+        assert np.array_equal(other.weights, agent.weights)
+        assert other.steps == agent.steps
+        assert repr(other) == repr(agent)
 
 
 @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))

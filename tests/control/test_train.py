@@ -96,9 +96,9 @@ def test_an_environment_that_raises_loses_nothing() -> None:
     assert len(curve) > 5
     assert not a.trace.any()
     assert a.emphasis == 1.0
-    twin = agent()
-    td.train(Corridor(), twin, steps=149, seed=0)
-    assert np.array_equal(a.theta, twin.theta)
+    reference = agent()
+    td.train(Corridor(), reference, steps=149, seed=0)
+    assert np.array_equal(a.theta, reference.theta)
     td.train(Corridor(), a, steps=50, seed=1)
     assert a.steps == 199
 
@@ -116,11 +116,11 @@ def test_an_interrupt_is_passed_on_with_what_there_is() -> None:
 
 @pytest.mark.parametrize("reward", [np.nan, np.inf])
 def test_a_reward_that_is_no_number_is_refused(reward: float) -> None:
-    a, twin = agent(), agent()
+    a, reference = agent(), agent()
     with pytest.raises(ValueError, match=f"reward must be finite; got {reward}"):
         td.train(Corridor(at=100, what=reward), a, steps=500, seed=0)
-    td.train(Corridor(), twin, steps=99, seed=0)
-    assert np.array_equal(a.theta, twin.theta)
+    td.train(Corridor(), reference, steps=99, seed=0)
+    assert np.array_equal(a.theta, reference.theta)
     assert a.steps == 99
 
 

@@ -1,4 +1,4 @@
-"""Compiled worlds: each makes the transitions of its Gymnasium twin, and agents learn in it as they do in Python."""
+"""Compiled worlds: each makes the transitions of its Gymnasium counterpart; agents learn in it as they do in Python."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tdlambda.control.worlds import world_of
 from tdlambda.randomness import stream, uniform
 from tdlambda.tasks import WorldEnv
 
-TWINS = {"CartPole-v1": "state", "Acrobot-v1": "state", "MountainCar-v0": "state"}
+COUNTERPARTS = {"CartPole-v1": "state", "Acrobot-v1": "state", "MountainCar-v0": "state"}
 
 
 def classic(name: str) -> Any:
     return world_of(td.make("MountainCar-v0", "gymnasium")) if name == "MountainCar-v0" else world_of(name, 1.0)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", COUNTERPARTS)
 def test_classic_worlds_make_gymnasiums_transitions(name: str) -> None:
     """From the same states, by the same actions: observations, rewards, ends and limits."""
     world, env, rng = classic(name), gym.make(name), np.random.default_rng(0)
@@ -55,16 +55,16 @@ def test_classic_worlds_make_gymnasiums_transitions(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("twin", "task"),
+    ("name", "task"),
     [
         ("FrozenLake-v1", td.make("FrozenLake-v0", "one-hot")),
         (newest("CliffWalking"), td.make("CliffWalking-v0")),
     ],
 )
-def test_tables_are_gymnasiums(twin: str, task: Any) -> None:
-    P: Any = gym.make(twin).unwrapped.P  # type: ignore[attr-defined]
+def test_tables_are_gymnasiums(name: str, task: Any) -> None:
+    P: Any = gym.make(name).unwrapped.P  # type: ignore[attr-defined]
     mdp = td.FiniteMDP.from_table(P, discount=float(task.mdp.discount.max()))
-    start = 36 if twin.startswith("Cliff") else 0
+    start = 36 if name.startswith("Cliff") else 0
     np.testing.assert_allclose(task.mdp.optimal().v[start], mdp.optimal().v[start])
     uniform_policy = np.full(4, 0.25)
     np.testing.assert_allclose(task.mdp.v(uniform_policy)[start], mdp.v(uniform_policy)[start])
@@ -127,11 +127,11 @@ MORE: list[tuple[str, Any, int]] = [
 )
 def test_the_engine_is_the_agent_step_by_step(name: str, make: Any, steps: int) -> None:
     """With the random numbers of the seed, `act` and `update` give what compiled code gives."""
-    world = classic(name) if name in TWINS else world_of(name)
+    world = classic(name) if name in COUNTERPARTS else world_of(name)
     features = FEATURES.get(name) or td.make(name).features
     agent = make(features, world.actions)
     found = td.control.run(world, [agent], seeds=[3], steps=steps, points=4, keep=("weights", "episodes", "agents"))
-    twin, (starts, rest) = agent.clone(), streams(3)
+    clone, (starts, rest) = agent.clone(), streams(3)
     state, seen, length, lengths, obs, action = np.zeros(world.size), np.zeros(world.width), -1, [], None, 0
 
     def observed() -> Any:
@@ -144,20 +144,20 @@ def test_the_engine_is_the_agent_step_by_step(name: str, make: Any, steps: int) 
         if length < 0:
             world.begin(world.numbers, state, starts)
             obs, length = observed(), 0
-            action = draw(twin.behavior_at(obs), uniform(starts))
+            action = draw(clone.behavior_at(obs), uniform(starts))
         reward, gamma, over = world.move(world.numbers, state, action, rest)
         after, length, u = observed(), length + 1, uniform(rest)
         cut = not over and length == world.limit
-        chosen = 0 if over else draw(twin.behavior_at(after), u)
-        twin.update(obs, action, reward, after, chosen, gamma, bool(over), cut)
+        chosen = 0 if over else draw(clone.behavior_at(after), u)
+        clone.update(obs, action, reward, after, chosen, gamma, bool(over), cut)
         obs, action = after, chosen
         if over or cut:
             lengths.append(length)
             length = -1
-    np.testing.assert_allclose(found.weights[0][0], twin.weights, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.weights[0][0], clone.weights, rtol=1e-9, atol=1e-9)
     assert found.episodes[0][0][:, 1].tolist() == lengths
     again: Any = found.agents[0][0]
-    assert (again.steps, again.episodes) == (twin.steps, twin.episodes)
+    assert (again.steps, again.episodes) == (clone.steps, clone.episodes)
     assert again.diverged_at is None
 
 

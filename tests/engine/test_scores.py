@@ -85,7 +85,7 @@ def test_scores_are_their_equations(name: str, options: dict[str, Any], score: s
         assert means["after"].area()[k, 0] == pytest.approx(curve[1:].mean(), rel=1e-9)
 
 
-def test_known_values_before_anything_is_learnt() -> None:
+def test_known_values_before_anything_is_learned() -> None:
     """√VE of w = 0 in the Collision task, and RMS on the 19-state walk, to the digits given."""
     collision, walk = td.make("Collision-v0"), td.make("RandomWalk-v0")
     for task, score, expected in ((collision, "rmsve", 0.689078), (walk, "rms", 0.547723)):

@@ -1,4 +1,4 @@
-"""What several lanes learn alike is learnt once: META's E[G] where κ alone differs."""
+"""What several lanes learn alike is learned once: META's E[G] where κ alone differs."""
 
 from typing import Any
 

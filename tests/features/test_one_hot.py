@@ -24,7 +24,7 @@ def test_size_is_not_held_in_memory() -> None:
 
 @pytest.mark.parametrize("state", [-1, 5, 10**30, np.int64(-1), np.uint64(2**63)])
 def test_out_of_range(state: int) -> None:
-    with pytest.raises(ValueError, match=rf"observation must be in 0\.\.4; got {state}"):
+    with pytest.raises(ValueError, match=rf"observation must be from 0 to 4; got {state}"):
         OneHot(5).encode(state)
 
 
@@ -36,11 +36,11 @@ def test_not_an_integer(state: int) -> None:
 
 def test_batch_errors() -> None:
     encoder = OneHot(5)
-    with pytest.raises(ValueError, match=r"observations\[2\] must be in 0\.\.4; got 5"):
+    with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got 5 \(row 2\)"):
         encoder.encode_batch([0, 4, 5, -1])
-    with pytest.raises(ValueError, match=r"observations\[1\] must be in 0\.\.4; got -1"):
+    with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got -1 \(row 1\)"):
         encoder.encode_batch([0, -1])
-    with pytest.raises(ValueError, match=r"observations\[0\].*got 18446744073709551615"):
+    with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got 18446744073709551615"):
         encoder.encode_batch(np.array([2**64 - 1], dtype=np.uint64))
     with pytest.raises(TypeError, match="observations must be integers; got an array of float64"):
         encoder.encode_batch([0.0, 1.0])
@@ -64,3 +64,12 @@ def test_n_too_small(n: int) -> None:
 def test_n_not_an_integer(n: int) -> None:
     with pytest.raises(TypeError, match=f"n must be an integer; got {n!r}"):
         OneHot(n)
+
+
+def test_the_kernel_of_compiled_loops_accepts_states_only() -> None:
+    kernel = OneHot(3).loop_kernel
+    assert kernel is not None
+    for state, status in ((2.0, 0), (1.5, 1), (-1.0, 1), (3.0, 1), (np.nan, 1)):
+        index, value = np.full(1, 7), np.zeros(1)
+        assert kernel.encode(np.array([state]), kernel.numbers, index, value) == status
+        assert (index[0], value[0]) == ((7, 0.0) if status else (state, 1.0))

@@ -37,11 +37,11 @@ def test_does_not_keep_the_callers_array() -> None:
 
 def test_observation_errors() -> None:
     encoder = Table(np.eye(2))
-    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1; got 2"):
+    with pytest.raises(ValueError, match=r"observation must be from 0 to 1; got 2"):
         encoder.encode(2)
-    with pytest.raises(ValueError, match=r"observation must be in 0\.\.1; got -1"):
+    with pytest.raises(ValueError, match=r"observation must be from 0 to 1; got -1"):
         encoder.encode(-1)
-    with pytest.raises(ValueError, match=r"observations\[0\] must be in 0\.\.1; got -1"):
+    with pytest.raises(ValueError, match=r"observations must be from 0 to 1; got -1 \(row 0\)"):
         encoder.encode_batch([-1])
 
 

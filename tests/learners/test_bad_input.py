@@ -73,7 +73,9 @@ def test_update_many_says_the_row() -> None:
         v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2, 3], gamma=[0.9, 0.9])
     with pytest.raises(ValueError, match="next_obs must have 3 rows"):
         v.update_many([0, 1, 2], [0.0, 0.0, 0.0], [1, 2], gamma=1.0)
-    with pytest.raises(TypeError, match="needs obs, reward, next_obs and gamma"):
+    with pytest.raises(
+        TypeError, match="needs reward, next_obs, gamma: pass obs, reward, next_obs and gamma, or Transitions"
+    ):
         v.update_many([0, 1, 2])
     v.update_many([], [], [], gamma=1.0)
     assert v.steps == 0

@@ -124,10 +124,10 @@ class Duck:
         self.w[obs] += self.alpha * rho * (target - self.w[obs])
 
     def update_many(self, **columns: Any) -> None:
-        twin = self.clone()
+        clone = self.clone()
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            twin.update(*row)
-        self.w = twin.w
+            clone.update(*row)
+        self.w = clone.w
 
     def lambda_at(self, obs: int) -> float:  # noqa: ARG002
         return 0.0
@@ -139,9 +139,9 @@ class Duck:
         return {"alpha": self.alpha}
 
     def clone(self) -> Self:
-        twin = type(self)(self.alpha)
-        twin.w = list(self.w)
-        return twin
+        clone = type(self)(self.alpha)
+        clone.w = list(self.w)
+        return clone
 
     def save(self, path: Path) -> None:
         path.write_text(repr([self.alpha, *self.w]))
@@ -197,16 +197,16 @@ class ForgetsBetweenChunks(Base):
 
 class SharesItsWeights(Base):
     def clone(self) -> Self:
-        twin = super().clone()
-        twin._rows = self._rows
-        return twin
+        clone = super().clone()
+        clone._rows = self._rows
+        return clone
 
 
 class ClonesWithoutTraces(Base):
     def clone(self) -> Self:
-        twin = super().clone()
-        twin.reset()
-        return twin
+        clone = super().clone()
+        clone.reset()
+        return clone
 
 
 class ResetsItsWeights(Base):
@@ -242,9 +242,9 @@ class LearnsFromWhatItRefuses(Base):
 
 class SavesWithoutTraces(Base):
     def save(self, path: Any) -> None:
-        twin = self.clone()
-        twin.reset()
-        save(twin, path)
+        clone = self.clone()
+        clone.reset()
+        save(clone, path)
 
 
 class HasMoreStateThanItSays(Base):
@@ -257,16 +257,16 @@ class HasMoreStateThanItSays(Base):
         self.age += 1
 
     def clone(self) -> Self:
-        twin = super().clone()
-        twin.age = self.age
-        return twin
+        clone = super().clone()
+        clone.age = self.age
+        return clone
 
     def update_many(self, *_: Any, **named: Any) -> None:
-        twin = self.clone()
+        clone = self.clone()
         for row in zip(*(column.tolist() for column in named.values()), strict=True):
-            twin.update(*row)
-        self._restore(twin._state())
-        self.age = twin.age
+            clone.update(*row)
+        self._restore(clone._state())
+        self.age = clone.age
 
 
 class LearnsAsItPredicts(Base):

@@ -1,4 +1,4 @@
-"""Learners go through pickle and copy as through `clone`: the twin goes on as the original does, and apart from it."""
+"""Learners go through pickle and copy as through `clone`: the clone goes on as the original does, and apart from it."""
 
 import copy
 import pickle
@@ -34,11 +34,11 @@ def test_a_copy_goes_on_alike_and_apart(make: Callable[[], td.Learner], through:
     own = make()
     for row in rows[:450]:
         own.update(*row)
-    twin, before = through(own), own.predict_many(range(11))
+    clone, before = through(own), own.predict_many(range(11))
     for row in rows[450:]:
-        twin.update(*row)
+        clone.update(*row)
     np.testing.assert_array_equal(own.predict_many(range(11)), before)
     for row in rows[450:]:
         own.update(*row)
-    np.testing.assert_array_equal(twin.predict_many(range(11)), own.predict_many(range(11)))
+    np.testing.assert_array_equal(clone.predict_many(range(11)), own.predict_many(range(11)))
     assert (own.predict_many(range(11)) != before).any()

@@ -1,4 +1,4 @@
-"""The λ-discrepancy as it is learnt, beside the exact one."""
+"""The λ-discrepancy as it is learned, beside the exact one."""
 
 from typing import Any
 

@@ -91,8 +91,8 @@ def test_one_hot_theta_is_the_mean_trace_and_the_mean_update_is_td_lambdas() -> 
     w = np.random.default_rng(2).normal(size=n)
     delta = P @ (r + gamma * w) - w  # E[ρδ | s]
     update = d * np.linalg.solve(np.eye(n) - gamma * lam * P, delta)
-    learnt = np.array([v.expected_trace(s) for s in range(n)]).T
-    np.testing.assert_allclose(learnt @ (d * delta), update, atol=0.01)
+    learned = np.array([v.expected_trace(s) for s in range(n)]).T
+    np.testing.assert_allclose(learned @ (d * delta), update, atol=0.01)
     assert np.abs(update).max() > 0.1
 
 

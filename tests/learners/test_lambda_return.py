@@ -155,15 +155,15 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, hold: b
     whole = LambdaReturn(td.features.Table(X), td.steps.OneOver("steps", offset=9.0), td.rules.PerState(lam), hold)
     half = LambdaReturn(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
-    twin, restored = half.clone(), LambdaReturn(**whole.get_params())
+    clone, restored = half.clone(), LambdaReturn(**whole.get_params())
     restored._restore({name: array.copy() for name, array in half._state().items()})
     whole.update_many(*columns)
     tail = [a[at:] for a in columns]
     half.update_many(*tail)
     for row in zip(*tail, strict=True):
-        twin.update(*row)
+        clone.update(*row)
         restored.update(*row)
-    for other in (half, twin, restored):
+    for other in (half, clone, restored):
         np.testing.assert_array_equal(other.weights, whole.weights)
         assert other.steps == whole.steps == T
 

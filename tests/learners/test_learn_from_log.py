@@ -188,7 +188,7 @@ def test_a_name_that_is_not_the_default_must_be_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", [dict, pl.DataFrame, pd.DataFrame, pa.table, batches], ids=lambda form: form.__name__)
-def test_a_gap_is_named_before_anything_is_learnt(form: Callable[[Any], Any], name: str) -> None:
+def test_a_gap_is_named_before_anything_is_learned(form: Callable[[Any], Any], name: str) -> None:
     values = COLUMNS[name].tolist()
     values[77] = None
     v = learner()
@@ -226,7 +226,7 @@ def test_a_gap_within_a_list(form: Callable[[Any], Any]) -> None:
         ("terminated", 2, r"terminated must be True or False; got 2\.0 \(row 500\)"),
     ],
 )
-def test_a_number_that_cannot_be_is_named_before_anything_is_learnt(name: str, value: Any, message: str) -> None:
+def test_a_number_that_cannot_be_is_named_before_anything_is_learned(name: str, value: Any, message: str) -> None:
     column = COLUMNS[name].astype(np.float64)
     column[500] = value
     v = learner()

@@ -169,7 +169,7 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int) -> None
     half = LSTD(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
     assert half.weights.shape == (4,)
-    twin, restored = half.clone(), LSTD(**whole.get_params())
+    clone, restored = half.clone(), LSTD(**whole.get_params())
     assert restored.weights.tolist() == [0, 0, 0, 0]
     restored._restore({name: array.copy() for name, array in half._state().items()})
     np.testing.assert_array_equal(restored.weights, half.weights)
@@ -177,9 +177,9 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int) -> None
     tail = [a[at:] for a in columns]
     half.update_many(*tail)
     for row in zip(*tail, strict=True):
-        twin.update(*row)
+        clone.update(*row)
         restored.update(*row)
-    for other in (half, twin, restored):
+    for other in (half, clone, restored):
         np.testing.assert_array_equal(other.weights, whole.weights)
         np.testing.assert_array_equal(other.trace, whole.trace)
         assert other.steps == whole.steps == T

@@ -158,16 +158,16 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, n: int,
     whole = NStepTD(td.features.Table(X), td.steps.OneOver("visits", offset=3.0), n, dtype=dtype)
     half = NStepTD(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
-    twin, restored = half.clone(), NStepTD(**whole.get_params())
+    clone, restored = half.clone(), NStepTD(**whole.get_params())
     restored._restore({name: array.copy() for name, array in half._state().items()})
     whole.update_many(*columns)
     tail = [a[at:] for a in columns]
     half.update_many(*tail)
-    assert not any(np.shares_memory(a, b) for a in twin._state().values() for b in half._state().values())
+    assert not any(np.shares_memory(a, b) for a in clone._state().values() for b in half._state().values())
     for row in zip(*tail, strict=True):
-        twin.update(*row)
+        clone.update(*row)
         restored.update(*row)
-    for other in (half, twin, restored):
+    for other in (half, clone, restored):
         np.testing.assert_array_equal(other.weights, whole.weights)
         assert other.steps == whole.steps == 40
 

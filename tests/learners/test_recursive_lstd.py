@@ -232,15 +232,15 @@ def test_state_clone_and_chunks_continue_identically(seed: int, at: int, mu: flo
     whole = td.RecursiveLSTD(td.features.Table(X), td.rules.PerState(lam), forgetting=mu, emphatic=True)
     half = td.RecursiveLSTD(**whole.get_params())
     half.update_many(*(a[:at] for a in columns))
-    twin, restored = half.clone(), td.RecursiveLSTD(**whole.get_params())
+    clone, restored = half.clone(), td.RecursiveLSTD(**whole.get_params())
     restored._restore({name: array.copy() for name, array in half._state().items()})
     whole.update_many(*columns)
     tail = [a[at:] for a in columns]
     half.update_many(*tail)
     for row in zip(*tail, strict=True):
-        twin.update(*row)
+        clone.update(*row)
         restored.update(*row)
-    for other in (half, twin, restored):
+    for other in (half, clone, restored):
         np.testing.assert_array_equal(other.weights, whole.weights)
         np.testing.assert_array_equal(other._Q, whole._Q)
         assert other.steps == whole.steps == len(columns[0])

@@ -33,7 +33,7 @@ def test_what_you_can_have_today_is_measured(tmp_path: Path) -> None:
     assert f"has {ratio:.3g} times" in picture.text
 
 
-def test_the_stream_is_predicted_before_it_is_learnt_from() -> None:
+def test_the_stream_is_predicted_before_it_is_learned_from() -> None:
     y = first_run.temperatures()[:400]
     assert y.min() > -20
     made, happened = first_run.predicted(y)

@@ -32,7 +32,7 @@ def late_error(policies: str, alpha: float, rule: Any, seed: int) -> float:
 
 
 class FromMeanErrors(PublishedMeta):
-    """The same, but for the variance: learnt from the errors of E[G^λ], as described."""
+    """The same, but for the variance: learned from the errors of E[G^λ], as described."""
 
     @staticmethod
     def step(  # type: ignore[no-untyped-def, override]
@@ -68,7 +68,7 @@ def test_the_meta_column_with_its_best_kappa(alpha: float, kappa: float) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policies", ["0.4/0.35", "0.3/0.25", "0.2/0.15"])
-def test_the_variance_was_learnt_from_the_errors_of_v(policies: str) -> None:
+def test_the_variance_was_learned_from_the_errors_of_v(policies: str) -> None:
     """Small α and κ: how much the error exceeds that of λ = 1 says how fast λ left 1, and that says how large S was.
 
     The tables have three digits, so the excess is known to about 0.2 %.

@@ -80,12 +80,12 @@ def test_any_learner_takes_any_rule(learner: Any, rule: Any) -> None:
     np.testing.assert_array_equal(lams, [many.lambda_at(s) for s in range(16)])
     assert ((lams >= 0) & (lams <= 1)).all()
     assert (lams < 1).any()
-    twin = many.clone()
+    clone = many.clone()
     more = lake.sampler(seed=4).take(500)
-    for v in (many, twin):
+    for v in (many, clone):
         v.update_many(more)
-    np.testing.assert_array_equal(many.weights, twin.weights)
-    np.testing.assert_array_equal(many.lambdas(range(16)), twin.lambdas(range(16)))
+    np.testing.assert_array_equal(many.weights, clone.weights)
+    np.testing.assert_array_equal(many.lambdas(range(16)), clone.lambdas(range(16)))
 
 
 def test_lambda_over_states_while_values_are_over_tiles() -> None:

@@ -29,7 +29,7 @@ def test_it_is_a_ratio_with_the_step_size_divided_out(learner: Any, rule: Any) -
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_mean_is_learnt_as_a_learner_with_that_step_size_learns_it(rule: Any) -> None:
+def test_the_mean_is_learned_as_a_learner_with_that_step_size_learns_it(rule: Any) -> None:
     """E[G] beside the value is a learner of its own with λ = 1, α = aux_alpha and β = β · aux_alpha / α."""
     ring = td.make("RingWorld-v0")
     steps = ring.sampler(seed=2).take(5000)

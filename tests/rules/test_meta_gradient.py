@@ -1,5 +1,5 @@
 # mypy: disable-error-code="arg-type, unused-ignore, assignment, var-annotated"
-"""META's steps, with exact statistics in place of learnt ones, against the gradient of `FiniteMDP`."""
+"""META's steps, with exact statistics in place of learned ones, against the gradient of `FiniteMDP`."""
 
 from typing import Any
 
@@ -110,10 +110,10 @@ def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(
     v.update_many(ring.sampler(seed=3).take(3_000_000))
     exact = mdp.under(ring.target).lambda_return(mdp.v(ring.target), lam)
     d = np.where(mdp.terminal, 0, mdp.under(ring.behavior).state_distribution())
-    for learnt, truth in zip(
+    for learned, truth in zip(
         v.estimates(range(11)), (mdp.v(ring.target), mdp.v(ring.target), exact.mean, exact.variance), strict=True
     ):
-        assert np.sqrt(d @ (learnt - truth) ** 2 / (d @ truth**2)) < 0.06
+        assert np.sqrt(d @ (learned - truth) ** 2 / (d @ truth**2)) < 0.06
 
 
 def settled(mdp: td.FiniteMDP, target: Any, V: Any, kind: Any, horizon: int | None) -> float:

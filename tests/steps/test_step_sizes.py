@@ -19,7 +19,7 @@ VARYING["rho"] = 1 + 0.9 * np.sin(1.7 * time)
 CONSTANT: dict[str, Any] = {"gamma": np.full(T + 1, 0.9), "lam": np.full(T + 1, 0.8), "rho": np.ones(T + 1)}
 
 
-def learnt(kind: Any, how: dict[str, Any], alpha: Any, **given: Any) -> Any:
+def learned(kind: Any, how: dict[str, Any], alpha: Any, **given: Any) -> Any:
     """The weights after the stream, whose last step of the first episode terminates."""
     v = kind(td.features.Table(X), alpha=alpha, lam=how["lam"], initial=[0.1, 0.2, 0.3], **given)
     for t in range(T):
@@ -41,7 +41,7 @@ GOLDEN: dict[str, Any] = {
 def golden(*names: str) -> None:
     for name in names:
         kind, alpha, how, weights = GOLDEN[name]
-        assert learnt(kind, how, alpha) == pytest.approx(weights, abs=6e-10), name
+        assert learned(kind, how, alpha) == pytest.approx(weights, abs=6e-10), name
 
 
 def test_golden_weights_of_step_sizes() -> None:

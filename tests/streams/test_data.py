@@ -32,14 +32,14 @@ def frame() -> pl.DataFrame:
 FRAME = frame()
 
 
-def learnt(data: Any, **options: Any) -> dict[str, float]:
+def learned(data: Any, **options: Any) -> dict[str, float]:
     horde = td.Horde(None, QUESTIONS)
     return horde.learn(data, **options).predict()
 
 
 @pytest.fixture(scope="module")
 def truth() -> dict[str, float]:
-    return learnt(FRAME)
+    return learned(FRAME)
 
 
 def of_rows() -> Iterator[dict[str, Any]]:
@@ -62,16 +62,16 @@ def test_every_source(truth: dict[str, float], tmp_path: Path) -> None:
         "generator": of_rows(), "list of dicts": list(of_rows()), "frames": FRAME.iter_slices(250), **written(tmp_path),
     }  # fmt: skip
     for name, source in sources.items():
-        assert learnt(source) == truth, name
+        assert learned(source) == truth, name
 
 
 def test_the_chunk_does_not_matter(truth: dict[str, float], tmp_path: Path) -> None:
     sources = written(tmp_path)
     for chunk in (1, 7, 500):
-        assert learnt(FRAME, chunk=chunk) == truth
-        assert learnt(sources["csv"], chunk=max(chunk, 100)) == truth
-        assert learnt(sources["parquet"], chunk=max(chunk, 100)) == truth
-    assert learnt(of_rows(), chunk=13) == truth
+        assert learned(FRAME, chunk=chunk) == truth
+        assert learned(sources["csv"], chunk=max(chunk, 100)) == truth
+        assert learned(sources["parquet"], chunk=max(chunk, 100)) == truth
+    assert learned(of_rows(), chunk=13) == truth
 
 
 def test_arrays_are_rows_of_numbers() -> None:

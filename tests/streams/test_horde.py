@@ -133,11 +133,11 @@ def test_a_copy_shares_nothing_and_goes_on_alike() -> None:
     for kind in ("TD", "AutoTD"):
         own = td.Horde(td.features.Dense(WIDTH), QUESTIONS, LEARNERS[kind], observed=FEATURES, **RULES)
         own.learn({name: column[:90] for name, column in FRAME.items()})
-        before, twin = own.predict(), copy.copy(own)
+        before, clone = own.predict(), copy.copy(own)
         rest = {name: column[90:] for name, column in FRAME.items()}
-        assert twin.learn(rest).predict() != before
+        assert clone.learn(rest).predict() != before
         assert own.predict() == before
-        assert own.learn(rest).predict() == twin.predict()
+        assert own.learn(rest).predict() == clone.predict()
 
 
 def test_chunks_do_not_matter_to_lanes() -> None:

@@ -35,7 +35,7 @@ def test_realised_returns_by_hand() -> None:
         assert found.known_at[t] == (at if known else n)
 
 
-def test_predictions_are_made_before_they_are_learnt_from() -> None:
+def test_predictions_are_made_before_they_are_learned_from() -> None:
     X = RNG.normal(size=(400, 3))
     asked = {"a": td.Question(0, gamma=0.5), "b": td.Question(1, horizon=3)}
     maker: Any = lambda x: td.TD(x, 0.05, 0.5)  # noqa: E731

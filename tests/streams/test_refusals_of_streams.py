@@ -1,4 +1,4 @@
-"""What is wrong is said by name, row and value, and nothing is half learnt."""
+"""What is wrong is said by name, row and value, and nothing is half learned."""
 
 import re
 from pathlib import Path
@@ -148,13 +148,13 @@ def test_a_failed_update_changes_nothing() -> None:
     rows: list[Any] = [{"flow": float(np.sin(k)), "kind": "ab"[k % 2]} for k in range(40)]
     for row in rows:
         horde.update(row)
-    twin = td.Horde(Columns("flow", Lag("flow", 2), Category("kind")), FLOW).learn(iter(rows))
+    reference = td.Horde(Columns("flow", Lag("flow", 2), Category("kind")), FLOW).learn(iter(rows))
     for bad in ({"flow": None, "kind": "a"}, {"flow": "x", "kind": "a"}, {"flow": np.inf, "kind": "a"}, {"kind": "a"}):
         with pytest.raises(ValueError, match="flow"):
             horde.update(bad)
     horde.update(rows[0])
-    twin.update(rows[0])
-    assert horde.predict() == twin.predict()
+    reference.update(rows[0])
+    assert horde.predict() == reference.predict()
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0])

@@ -147,11 +147,11 @@ def test_the_bundled_study_is_the_thesis() -> None:
     assert (study.seeds, study.steps, study.warm_up) == (240, 50_000, 0.5)
     assert [len(study.cells(name)) for name in study.methods] == [210, 30, 210, 210, 30]
     agent: Any = study.agents("META")[0]
-    twin: Any = published_actor_critic(study.environment.features, 3, 1e-7, 1e-7, 50_000)
+    reference: Any = published_actor_critic(study.environment.features, 3, 1e-7, 1e-7, 50_000)
     assert (agent.eta, agent.lam, agent.warm_up, agent.td_error) == (1.0, None, 25_000, "after")
-    assert agent.critic.rule.warm_up_steps == twin.critic.rule.warm_up_steps
-    assert agent.critic.model is twin.critic.model
-    assert agent.critic._record == twin.critic._record
+    assert agent.critic.rule.warm_up_steps == reference.critic.rule.warm_up_steps
+    assert agent.critic.model is reference.critic.model
+    assert agent.critic._record == reference.critic._record
     assert other.agent["eta"] < 0.1
     assert other.methods == study.methods
     assert other.key("fixed") != study.key("fixed")

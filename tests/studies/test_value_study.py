@@ -118,7 +118,7 @@ def test_a_run_by_id_is_td_train() -> None:
     found = td.control.run(
         newest("Taxi"), [agent], seeds=[4], steps=400, gamma=0.9, points=4, keep=("weights", "episodes")
     )
-    twin = agent.clone()
-    curve = td.train(newest("Taxi"), twin, steps=400, seed=4, gamma=0.9)
-    np.testing.assert_array_equal(found.weights[0][0], twin.weights)
+    clone = agent.clone()
+    curve = td.train(newest("Taxi"), clone, steps=400, seed=4, gamma=0.9)
+    np.testing.assert_array_equal(found.weights[0][0], clone.weights)
     assert found.episodes[0][0][:, 1].tolist() == curve.lengths.tolist()

@@ -15,7 +15,7 @@ value: float = v.predict(5)
 values = v.predict_many(np.arange(11))
 weights = v.weights
 lam: float = v.lambda_at(5)
-twin = v.clone()
+clone = v.clone()
 params: dict[str, object] = v.get_params()
 v.save("/tmp/v")
 again = td.load("/tmp/v", td.TrueOnlineTD)

@@ -19,7 +19,7 @@ from tdlambda.auto.tables import Learners
 from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.features import Dense, Encoder
-from tdlambda.learners.base import LEARNERS, Array, Diverged, Learner, check_numbers
+from tdlambda.learners.base import LEARNERS, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.episode import BatchLearner
 from tdlambda.mdp import Transitions
 
@@ -94,7 +94,7 @@ class AutoTD(BatchLearner):
 
     def predict(self, obs: Any) -> float:
         """V(obs), the predicted value of an observation."""
-        index, value = self.features.encode(obs)
+        index, value = encoded(self.features.encode, obs, "obs")
         return float(self._experts.predict(index, value, self._own_at(obs)))
 
     def predict_many(self, observations: Any) -> Floats:
@@ -238,7 +238,7 @@ class AutoTD(BatchLearner):
             Either way the traces are then reset.
         """
         if self.experts:
-            self._experts.own[:] = self._own_at(obs), self._own_at(next_obs)
+            self._experts.own[:] = self._own_at(obs), encoded(self._own_at, next_obs, "next_obs")
         elif (
             self.algorithm is None and type(obs) is type(next_obs) is np.ndarray
             and obs.dtype is next_obs.dtype is _FLOAT and obs.ndim == next_obs.ndim == 1
@@ -268,8 +268,8 @@ class AutoTD(BatchLearner):
         )
         for reward, gamma, rho in zip(*(columns[k] for k in (1, 3, 4)), strict=True):
             check_numbers(reward, gamma, rho)
-        for observations in (c.obs, c.next_obs):
-            self.features.encode_batch(observations)
+        encoded(self.features.encode_batch, c.obs, "obs")
+        encoded(self.features.encode_batch, c.next_obs, "next_obs")
         for row in zip(*columns, strict=True):
             self.update(*row)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 from altair.typing import ChartType
 
 from tdlambda.charts.lines import lines
@@ -44,6 +47,8 @@ def stretches(rows: Rows, alphas: list[float] | None = None, width: int = 560) -
     width
         Width in pixels.
     """
+    if alphas and not (alphas[0] > 0 and all(low < high < math.inf for low, high in pairwise(alphas))):
+        raise ValueError(f"alphas must be positive and in increasing order; got {alphas}")
     tips = {"series": "method", "about": "within twice its best", "text": "range", "best": "best α"}
     return finished(
         ranges(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tdlambda.cli.output import print_json
+from tdlambda.showing import hint
 
 if TYPE_CHECKING:
     from tdlambda.core.model import Model
@@ -103,7 +103,6 @@ def _found(name: str, what: str, base: type[Any]) -> Any:
         found = ours.get(name.lower())
     if not (isinstance(found, type) and issubclass(found, base) and hasattr(found, "step")):
         names = [*td.algorithms.__all__] if what == "algorithm" else [*td.rules.NAMED, *td.rules.__all__]
-        near = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; write the name of a class of this package, or module:Class"
-        raise ValueError(f"{what}: unknown declaration {name!r}{hint}")
+        otherwise = "write the name of a class of this package, or module:Class"
+        raise ValueError(f"{what}: unknown declaration {name!r}{hint(name, names, otherwise)}")
     return found

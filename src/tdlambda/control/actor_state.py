@@ -84,25 +84,25 @@ class Actor:
         """The generated module."""
         return actor_module(self.form)
 
-    def _door(self, name: str, *examples: Any) -> Callable[..., Any]:
+    def _entry(self, name: str, *examples: Any) -> Callable[..., Any]:
         """Machine code with the actor's arrays bound to it."""
         return partial(machine_code(self.module, name, *self.memory, *examples), *self.memory)
 
     @cached_property
     def _check(self) -> Callable[..., int]:
-        return self._door("check", *_X)
+        return self._entry("check", *_X)
 
     @cached_property
     def _distribution(self) -> Callable[..., None]:
-        return self._door("distribution", *_X)
+        return self._entry("distribution", *_X)
 
     @cached_property
     def _choose(self) -> Callable[..., int]:
-        return self._door("choose", *_X, 0.0)
+        return self._entry("choose", *_X, 0.0)
 
     @cached_property
     def _learn(self) -> Callable[..., int]:
-        return self._door("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
+        return self._entry("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
         """The features x of an observation, with indices validated for compiled code."""
@@ -129,7 +129,7 @@ class Actor:
 
     def begin(self) -> None:
         """Begin a new episode."""
-        self._door("begin")()
+        self._entry("begin")()
 
     def view(self, first: int) -> Floats:
         """The policy's rows from row `first` on, as a read-only view."""

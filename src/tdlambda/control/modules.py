@@ -38,12 +38,12 @@ def moved_(theta, trace, {inputs}, x_, xv_, bound_, order_, n_live_):
 class Parts:
     """The text of a module: a given first part, then functions copied with everything they use."""
 
-    def __init__(self, first: str, *doors: str) -> None:
+    def __init__(self, first: str, *entry_points: str) -> None:
         self.first = first
         names = re.findall(r"^def (\w+)|^(\w+) = |^from .* import ([^(\n]+)|^    ([\w, ]+),$", first, re.MULTILINE)
         taken = {name for found in names for part in found for name in re.findall(r"\w+", part)}
         # Names that are taken: `embed` renames a function that a copied one uses if it has one of these.
-        self.done: dict[str, str] = dict.fromkeys([*taken, *doors], "")
+        self.done: dict[str, str] = dict.fromkeys([*taken, *entry_points], "")
 
     def copy(self, function: Any, name: str, constants: Mapping[str, Any] | None = None, how: str = "inlined") -> None:
         """Copy a function under this name; `how` is the decorator that compiles it."""
@@ -101,12 +101,12 @@ def actor_module(form: ActorForm) -> ModuleType:
     """The module with the entry points of `driver` for an actor of this form."""
     words = [form.policy.name, form.weighting, "with a trace" if form.traced else "one step"]
     words += ["with a list of live features"] if form.sparse else []
-    doors: list[Any] = [driver.check, driver.distribution, driver.learn, driver.begin]
-    doors += [driver.choose] if form.policy.choose is not None else []
-    parts = Parts(HEAD.format(title=f"An actor: {', '.join(words)}"), *(door.__name__ for door in doors))
+    entry_points: list[Any] = [driver.check, driver.distribution, driver.learn, driver.begin]
+    entry_points += [driver.choose] if form.policy.choose is not None else []
+    parts = Parts(HEAD.format(title=f"An actor: {', '.join(words)}"), *(function.__name__ for function in entry_points))
     form.write(parts)
-    for door in doors:
-        parts.copy(door, door.__name__, how="brief")
+    for function in entry_points:
+        parts.copy(function, function.__name__, how="brief")
     return parts.load(f"actor_{form.policy.name}_{form.weighting}")
 
 

@@ -27,7 +27,7 @@ def room_of(a_, room_, index_):
 '''
 """The layout of the two buffers of a step."""
 
-DOORS = '''@brief
+ENTRY_POINTS = '''@brief
 def values_at(state_, rows_, agent_, room_, index_, x_, xv_):
     """Write q(s, ·) at the features x of one observation to the start of the buffer."""
     values(state_, rows_, x_, xv_, room_[: agent_[0].actions])
@@ -181,12 +181,12 @@ def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
     parts.copy(value_steps.weight, "weight_")
     form.write(parts)
     parts.write("room_of", ROOM)
-    doors = [DOORS, INDICES] + ([VECTORS] if encode is not None else [])
+    entry_points = [ENTRY_POINTS, INDICES] + ([VECTORS] if encode is not None else [])
     if encode is not None:
         parts.copy(encode, "encode")
     names = {"given": ", ".join(given), "passed": ", ".join(passed)}
-    for number, door in enumerate(doors):
-        parts.write(f"doors {number}", door.format(**names))
+    for number, text in enumerate(entry_points):
+        parts.write(f"entry points {number}", text.format(**names))
     return parts.load(f"values_{'sparse' if sparse else 'dense'}_{model.name}")
 
 

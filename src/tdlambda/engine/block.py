@@ -180,25 +180,25 @@ class Block:
 
     def learner(self, lane: int) -> Algorithm:
         """A learner in this lane's state, which can continue on its own."""
-        twin, size = self.group.learners[lane].clone(), self.group.features.size
+        copy, size = self.group.learners[lane].clone(), self.group.features.size
         F, U, N, steps = self.frozen.get(lane, (self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane], -1))
-        twin._rows[self.places, :size], twin._own[:] = F.T, U.T
+        copy._rows[self.places, :size], copy._own[:] = F.T, U.T
         if self.apart is not None and self.shared is not None:
-            self.shared.restore(lane, self.apart, twin)
+            self.shared.restore(lane, self.apart, copy)
         if self.visits.size:
-            twin._rows[-1, :size] = self.visits
+            copy._rows[-1, :size] = self.visits
         numbers = dict(zip(self.module.NAMES, N, strict=True))
         for name in [*self.model.kept, "td_error"]:
             if name in numbers:
-                twin._record[name] = numbers[name]
+                copy._record[name] = numbers[name]
         for name in [*COUNTERS, *lanes.SHARED_FLOATS, "under_way"]:
-            twin._record[name] = numbers.get(name, self.state[name])
-        twin._record["last_lam"] = numbers.get("lam_next", twin._record["last_lam"][0])
-        twin._record["steps"] = self.steps if steps < 0 else steps
-        twin._record["diverged_at"] = steps
-        if twin._sparse and steps < 0:
-            twin._list(self.order[: int(self.state["n_live"][0])])
-        return twin
+            copy._record[name] = numbers.get(name, self.state[name])
+        copy._record["last_lam"] = numbers.get("lam_next", copy._record["last_lam"][0])
+        copy._record["steps"] = self.steps if steps < 0 else steps
+        copy._record["diverged_at"] = steps
+        if copy._sparse and steps < 0:
+            copy._list(self.order[: int(self.state["n_live"][0])])
+        return copy
 
 
 def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tdlambda.arrays import integer
 from tdlambda.compiled import compiled, kernel
 from tdlambda.features.real import real_vector
-from tdlambda.showing import call
+from tdlambda.showing import call, says_arguments
 
 Indices: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[np.float64]
@@ -84,6 +84,7 @@ class Encoder(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Validate the results of encoders defined outside this package."""
         super().__init_subclass__(**options)
+        says_arguments(cls)
         if not cls.__module__.startswith("tdlambda.features."):
             for name in ("encode", "encode_batch"):
                 owner = next(base for base in cls.__mro__ if name in vars(base))

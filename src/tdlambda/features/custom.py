@@ -96,7 +96,7 @@ class Custom(Encoder):
         if indices.dtype.kind not in "iu" and indices.size > 0:
             raise TypeError(f"{_INDICES} must be integers; got {features[0]!r}")
         if ((indices < 0) | (indices >= self.size)).any():
-            raise ValueError(f"{_INDICES} must be in 0..{self.size - 1}; got {features[0]!r}")
+            raise ValueError(f"{_INDICES} must be from 0 to {self.size - 1}; got {features[0]!r}")
         return indices.astype(np.int64), values
 
     def _reduced(self, features: Any) -> tuple[Indices, Values]:

@@ -9,15 +9,15 @@ from tdlambda.features.base import Indices
 
 
 def state_index(observation: Any, n: int) -> int:
-    """The observation as a Python int; raise unless it is in 0..n-1."""
+    """The observation as a Python int; raise unless it is from 0 to n - 1."""
     state = observation if type(observation) is int else integer("observation", observation)
     if not 0 <= state < n:
-        raise ValueError(f"observation must be in 0..{n - 1}; got {state}")
+        raise ValueError(f"observation must be from 0 to {n - 1}; got {state}")
     return state
 
 
 def state_indices(observations: Any, n: int) -> Indices:
-    """The observations as a new array of integers; raise unless they are in 0..n-1."""
+    """The observations as a new array of integers; raise unless they are from 0 to n - 1."""
     states = fresh_array("observations", observations)
     if states.shape == (0,):
         # An empty list has no integer type of its own.
@@ -29,5 +29,5 @@ def state_indices(observations: Any, n: int) -> Indices:
     outside = (states < 0) | (states >= n)
     if outside.any():
         row = int(outside.argmax())
-        raise ValueError(f"observations[{row}] must be in 0..{n - 1}; got {states[row]}")
+        raise ValueError(f"observations must be from 0 to {n - 1}; got {states[row]} (row {row})")
     return states.astype(np.int64, copy=False)

@@ -61,7 +61,7 @@ class OneHot(Encoder):
 
 def encode_state(obs: Values, numbers: Values, index: Indices, value: Values) -> int:
     """The kernel of `OneHot`; see `EncoderKernel`."""
-    if not 0 <= obs[0] < numbers[0]:
+    if not 0 <= obs[0] < numbers[0] or obs[0] != int(obs[0]):
         return 1
     index[0], value[0] = int(obs[0]), 1.0
     return 0

@@ -22,7 +22,7 @@ from tdlambda.core.schedules import one
 from tdlambda.core.source import load
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
-from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
@@ -34,6 +34,7 @@ from tdlambda.showing import no_argument
 
 _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
+_OBSERVATIONS = (runtime.OBS, runtime.NEXT_OBS, runtime.OBS_VALUES, runtime.NEXT_OBS_VALUES)
 _ANY = np.zeros((2, 2))[:, 0]
 """Type of a vector with any stride, for which entry points are compiled."""
 
@@ -431,7 +432,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         except (TypeError, ValueError, OverflowError):
             self._behavior = None  # it belonged to this transition only
             check_numbers(reward, gamma, rho)
-            self.features.encode(obs), self.features.encode(next_obs)  # raises for an integer beyond 64 bits
+            self._check_observations(obs, next_obs)  # raises the specific error
             raise
         if status:
             self._refuse(status, obs, reward, next_obs, gamma, rho)
@@ -458,14 +459,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         elif self._kernel is not None and all(_is_matrix(o, self._kernel.dimensions) for o in (obs, next_obs)):
             vectors: Any = (*self._encoding(), plain(obs, np.float64), plain(next_obs, np.float64))
             status, t = self.module.update_many_vectors(*self._memory, *vectors, *numbers)
-            if status in (runtime.OBS_VALUES, runtime.NEXT_OBS_VALUES):
-                self.features.encode_batch(obs), self.features.encode_batch(next_obs)  # raises a more precise error
         else:
-            after = self.features.encode_batch(next_obs)
+            after = encoded(self.features.encode_batch, next_obs, "next_obs")
             same = self._lam_features is self.features
-            z = after if same else self._lam_features.encode_batch(next_obs)
-            encoded: Any = (*self.features.encode_batch(obs), *after, *z)
-            status, t = self.module.update_many(*self._memory, *encoded, *numbers)
+            z = after if same else encoded(self._lam_features.encode_batch, next_obs, "next_obs")
+            before = encoded(self.features.encode_batch, obs, "obs")
+            status, t = self.module.update_many(*self._memory, *before, *after, *z, *numbers)
+        if status in _OBSERVATIONS:
+            encoded(self.features.encode_batch, obs, "obs")  # raises the specific error
+            encoded(self.features.encode_batch, next_obs, "next_obs")
         if status:
             self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
 
@@ -477,8 +479,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             return
         if status == runtime.IN_USE:
             self._guard.refuse()
-        if self._kernel is not None and not where:
-            self.features.encode(obs), self.features.encode(next_obs)  # raises a more precise error
+        if status in _OBSERVATIONS and not where:
+            self._check_observations(obs, next_obs)
         size = self.features.size
         raise ValueError(
             {
@@ -492,6 +494,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             }[status]
             + where
         )
+
+    def _check_observations(self, obs: Any, next_obs: Any) -> None:
+        encoded(self.features.encode, obs, "obs")
+        for features in (self.features, self._lam_features):
+            encoded(features.encode, next_obs, "next_obs")
 
     def lambda_at(self, obs: Any) -> float:
         """The λ in use at this observation."""
@@ -647,12 +654,12 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
         if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
             return super().clone()  # its constructor may create objects that must not be shared
-        twin = object.__new__(type(self))
+        copy = object.__new__(type(self))
         with self._guard.quiet:
             own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
-        vars(twin).update(own, _guard=Guard("learner"), _behavior=None)
-        twin._bind()
-        return twin
+        vars(copy).update(own, _guard=Guard("learner"), _behavior=None)
+        copy._bind()
+        return copy
 
     # ---- storage ---------------------------------------------------------------------------------------------
 

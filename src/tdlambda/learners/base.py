@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -15,7 +17,7 @@ from tdlambda.learners.guard import Guard
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Lam, PerState, Rule, as_rule
-from tdlambda.showing import call
+from tdlambda.showing import call, says_arguments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +28,8 @@ LEARNERS: dict[str, type[Learner]] = {}
 
 
 _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
+_Encoding = TypeVar("_Encoding")
+_OBSERVATION = re.compile(r"\A(observations?|obs)\b")
 
 
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
@@ -92,6 +96,7 @@ class Learner(ABC):
         if not abstract and not base:
             LEARNERS.setdefault(cls.__name__, cls)
         complete(cls)
+        says_arguments(cls)
 
     def __init__(self, features: Encoder, lam: Lam) -> None:
         if not isinstance(features, Encoder):
@@ -110,7 +115,7 @@ class Learner(ABC):
 
     def predict(self, obs: Any) -> float:
         """V(obs)."""
-        index, value = self.features.encode(obs)
+        index, value = encoded(self.features.encode, obs, "obs")
         return float(value @ self.weights[index])
 
     def predict_many(self, observations: Any) -> Floats:
@@ -148,7 +153,8 @@ class Learner(ABC):
         ended, cut = flag(terminated, "terminated"), flag(truncated, "truncated")
         with self._guard:
             lam = self._lam_at(next_obs)
-            (x, xv), (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
+            x, xv = encoded(self.features.encode, obs, "obs")
+            y, yv = encoded(self.features.encode, next_obs, "next_obs")
             self._learn(x, xv, y, yv, r, g, p, lam, ended, cut)
 
     def update_many(
@@ -249,7 +255,8 @@ class Learner(ABC):
         lam = self._lam_many(c.next_obs, len(c))
         for t in range(len(c)):
             check_numbers(c.reward[t], c.gamma[t], c.rho[t])
-        (x, xv), (y, yv) = self.features.encode_batch(c.obs), self.features.encode_batch(c.next_obs)
+        x, xv = encoded(self.features.encode_batch, c.obs, "obs")
+        y, yv = encoded(self.features.encode_batch, c.next_obs, "next_obs")
         for t in range(len(c)):
             self._learn(
                 x[t], xv[t], y[t], yv[t], float(c.reward[t]), float(c.gamma[t]), float(c.rho[t]), float(lam[t]),
@@ -276,6 +283,18 @@ def check_states(rule: Rule, features: Encoder) -> None:
         )
 
 
+def encoded(encode: Callable[[Any], _Encoding], obs: Any, name: str) -> _Encoding:
+    """The encoding of an observation, or of several; an error names the argument instead of "observation"."""
+    try:
+        return encode(obs)
+    except (TypeError, ValueError) as error:
+        said, n = _OBSERVATION.subn(name, str(error))
+        if not n:  # of an encoder of the user's own
+            raise
+        error.args = (said,)
+        raise error from None
+
+
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
     """(reward, γ, ρ) as floats; an error names the invalid one."""
     r = number(reward, "reward")
@@ -288,13 +307,13 @@ def columns(
     obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any, behavior: Any = None
 ) -> Transitions:
     """Columns of equal length from the arguments of `update_many`."""
+    needed = {"reward": reward, "next_obs": next_obs, "gamma": gamma}
     if isinstance(obs, Transitions):
-        given = {"reward": reward, "next_obs": next_obs, "gamma": gamma, "behavior": behavior}
-        if extra := [name for name, value in given.items() if value is not None]:
+        if extra := [name for name, value in (needed | {"behavior": behavior}).items() if value is not None]:
             raise TypeError(f"{' and '.join(extra)} must be left out, because Transitions contains all columns")
         return obs
-    if reward is None or next_obs is None or gamma is None:
-        raise TypeError("update_many needs obs, reward, next_obs and gamma, or Transitions")
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise TypeError(f"update_many needs {', '.join(missing)}: pass obs, reward, next_obs and gamma, or Transitions")
     rewards = column(reward, "reward")
     rest = {"gamma": gamma, "rho": rho, "terminated": terminated, "truncated": truncated}
     rest |= {} if behavior is None else {"behavior": behavior}

@@ -188,17 +188,17 @@ class _Checks:
 
     def check_clone(self) -> None:
         learner = self.after(self.past)
-        twin = learner.clone()
-        new = twin is not learner and type(twin) is type(learner)
+        copy = learner.clone()
+        new = copy is not learner and type(copy) is type(learner)
         _require(new, "clone must return a new learner of the same type")
-        self.same(twin, learner, "a clone must be equal")
-        before = self.state(twin)
+        self.same(copy, learner, "a clone must be equal")
+        before = self.state(copy)
         _learn(learner, self.rest)
-        self.same(twin, before, "updating the learner must not change its clone")
+        self.same(copy, before, "updating the learner must not change its clone")
         before = self.state(learner)
-        _learn(twin, self.rest)
+        _learn(copy, self.rest)
         self.same(learner, before, "updating a clone must not change the learner")
-        self.same(twin, learner, "a clone made in mid-episode must continue exactly as the learner does")
+        self.same(copy, learner, "a clone made in mid-episode must continue exactly as the learner does")
 
     def check_save_and_load(self) -> None:
         learner = self.after(self.past)
@@ -210,11 +210,11 @@ class _Checks:
             before, path = self.state(learner), Path(folder) / "learner"
             learner.save(path)
             self.same(learner, before, "save must not change the learner")
-            twin = load(path)
-        self.same(twin, before, "a loaded learner must be equal to the one saved")
+            copy = load(path)
+        self.same(copy, before, "a loaded learner must be equal to the one saved")
         message = "a learner saved and loaded in mid-episode must continue exactly as the original does"
         for rows in ([self.rest[0]], self.rest[1:]):
-            self.same(_learn(twin, rows), _learn(learner, rows), message)
+            self.same(_learn(copy, rows), _learn(learner, rows), message)
 
     def check_reset(self) -> None:
         learner = self.after(self.past)

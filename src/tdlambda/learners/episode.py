@@ -19,7 +19,7 @@ from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
 from tdlambda.features.base import first_misfit
-from tdlambda.learners.base import Array, Diverged, Learner, check_numbers
+from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.rules import Lam
@@ -131,8 +131,9 @@ class BatchLearner(Learner):
                 check_numbers(c.reward[t], c.gamma[t], c.rho[t])
             except ValueError as error:
                 raise ValueError(f"{error} (row {t})") from None
-        encoded = (*self.features.encode_batch(c.obs), *self.features.encode_batch(c.next_obs))
-        self._batch(*encoded, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        x, xv = encoded(self.features.encode_batch, c.obs, "obs")
+        y, yv = encoded(self.features.encode_batch, c.next_obs, "next_obs")
+        self._batch(x, xv, y, yv, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
 
     def _batch(self, x: Ints, xv: Floats, y: Ints, yv: Floats, *columns: Any) -> None:
         """Validate the encoder's output, then learn, unless the learner has diverged."""

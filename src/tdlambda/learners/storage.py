@@ -138,6 +138,8 @@ def _exported(name: str, folder: str) -> Any:
 
 def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header and the arrays of a file; reading them takes at most as much memory as the file's size."""
+    if not zipfile.is_zipfile(file):
+        raise ValueError("it is not a file that save wrote, or it is damaged")
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         # Uncompressed, and together no larger than the file: this rules out zip bombs.
@@ -256,7 +258,12 @@ def write(path: str | Path, header: dict[str, Any], arrays: Mapping[str, Array])
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
         members[f"{name}.npy"] = buffer.getvalue()
-    _replace(Path(os.path.realpath(path)), members)
+    place = Path(os.path.realpath(path))
+    if place.is_dir():
+        raise IsADirectoryError(f"path must be a file; {path} is a folder")
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"path: there is no folder {place.parent}; create it first")
+    _replace(place, members)
 
 
 def _replace(path: Path, members: dict[str, bytes]) -> None:

@@ -105,16 +105,16 @@ def _adjoints(problem: Problem, horizon: int | None) -> tuple[Floats, Floats]:
     """(y₁, y₂), or their series cut after `horizon` terms."""
     G, w = problem.G, problem.w
     cross = G.expected(G.error * G.c).T
-    mean_worth = 2 * w * (G.mean - problem.v)
+    mean_gradient = 2 * w * (G.mean - problem.v)
     if horizon is None:
         second = G.second
         if G.diverges.any():  # in states that do not matter: their rows are never used
             second = Resolvent(scipy.sparse.csr_array(second.matrix.multiply(problem.matters[:, None])))
         y2 = second.solve_transposed(w)
-        return G.first.solve_transposed(mean_worth + 2 * (cross @ y2)), y2
-    y1, y2 = mean_worth, w
+        return G.first.solve_transposed(mean_gradient + 2 * (cross @ y2)), y2
+    y1, y2 = mean_gradient, w
     for _ in range(horizon - 1):
-        y1, y2 = mean_worth + G.first.matrix.T @ y1 + 2 * (cross @ y2), w + G.second.matrix.T @ y2
+        y1, y2 = mean_gradient + G.first.matrix.T @ y1 + 2 * (cross @ y2), w + G.second.matrix.T @ y2
     return y1, y2
 
 

@@ -14,7 +14,7 @@ from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder
-from tdlambda.showing import call
+from tdlambda.showing import call, no_argument, says_arguments
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,18 @@ class Rule(declare.Rule):
             given = [inspect.Parameter(n, kind, default=getattr(cls, n, inspect.Parameter.empty)) for n in names]
             cls.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
         complete(cls)
+        says_arguments(cls)
 
     def __init__(self, **numbers: float) -> None:
         names = [*words(self.parameters), *words(self.shared)]
-        unknown = sorted(set(numbers) - set(names))
-        missing = [name for name in names if name not in numbers and not hasattr(self, name)]
-        if unknown or missing:
-            wrong = f"has no argument {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
-            raise TypeError(f"{type(self).__name__} {wrong}; its arguments are {', '.join(names) or 'none'}")
         for name, value in numbers.items():
+            if name not in names:
+                raise TypeError(no_argument(type(self).__name__, name, names))
             setattr(self, name, number(value, name))
+        for name in names:
+            if not hasattr(self, name):
+                kind = type(self).__name__
+                raise TypeError(f"{kind} needs {name}: pass {name}=…, or set a class attribute as its default")
 
     @classmethod
     def is_complete(cls) -> bool:

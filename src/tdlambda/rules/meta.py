@@ -96,9 +96,9 @@ class Meta(WithEstimates):
         "v": "V.x", "v_next": "V.x'", "m": "M.x", "m_next": "M.x'", "l": "L.x", "l_next": "L.x'", "s_next": "S.x'",
         "uz": "u.z",
     }  # fmt: skip
-    # `worth` and `spread` are the adjoints y₁ and y₂; `c` and `delta` are c and δ of the step into x_t.
-    keeps = {"rho_acc": 1.0, "worth": 0.0, "spread": 0.0, "c": 0.0, "delta": 0.0}
-    options = ("corrected", "gradient", "newton", "reach", "in_range", "older_worth", "older_spread")
+    # `adjoint1` and `adjoint2` are the adjoints y₁ and y₂; `c` and `delta` are c and δ of the step into x_t.
+    keeps = {"rho_acc": 1.0, "adjoint1": 0.0, "adjoint2": 0.0, "c": 0.0, "delta": 0.0}
+    options = ("corrected", "gradient", "newton", "reach", "in_range", "older_adjoint1", "older_adjoint2")
 
     def __init__(
         self,
@@ -132,9 +132,9 @@ class Meta(WithEstimates):
         if self.horizon != 1:
             self.keeps |= {"c": 0.0, "delta": 0.0}
         if self.horizon is None:
-            self.keeps |= {"worth": 0.0, "spread": 0.0}
+            self.keeps |= {"adjoint1": 0.0, "adjoint2": 0.0}
         elif self.horizon > 1:
-            self.keeps |= dict.fromkeys([f"{y}{k}" for k in range(1, self.horizon) for y in ("worth", "spread")], 0.0)
+            self.keeps |= dict.fromkeys(self._older(), 0.0)
             self.phases = {"carry": "", "step": ""}
 
     @classmethod
@@ -154,7 +154,7 @@ class Meta(WithEstimates):
         """The options that are compiled into the generated code."""
         reach = {None: "trace", 1: "one"}.get(self.horizon, "horizon")
         form = {"gradient": self.gradient, "newton": self.how == "newton", "reach": reach, "in_range": self.in_range}
-        none = {} if reach == "horizon" else {"older_worth": 0.0, "older_spread": 0.0}
+        none = {} if reach == "horizon" else {"older_adjoint1": 0.0, "older_adjoint2": 0.0}
         return super().constants() | form | none
 
     def numbers(self, alpha: float | None) -> dict[str, float]:
@@ -169,28 +169,33 @@ class Meta(WithEstimates):
     def _carry(self) -> str:
         """Source of `carry`, which updates (y₁, y₂) of the λ-returns of the last n - 1 states at the step into x_t."""
         last = range((self.horizon or 1) - 1, 0, -1)
-        names = [f"{y}{k}" for k in reversed(last) for y in ("worth", "spread")]
-        lines = [f"def carry({', '.join(names)}, l, m, c, delta):"]
+        names = ", ".join(self._older())
+        lines = [f"def carry({names}, l, m, c, delta):"]
         for k in last:  # the state k steps back was k - 1 steps back before; the newest starts with its own terms
-            lines += [f"    worth{k}, spread{k} = c * worth{k} + 2 * delta * c * spread{k}, c**2 * spread{k}"]
-        lines += [f"    older_worth = {' + '.join(f'worth{k}' for k in last)}"]
-        lines += [f"    older_spread = {' + '.join(f'spread{k}' for k in last)}"]
-        lines += [f"    worth{k}, spread{k} = worth{k - 1}, spread{k - 1}" for k in last if k > 1]
-        lines += ["    worth1, spread1 = 2 * (l - m), 1.0"]
-        return "\n".join([*lines, f"    return older_worth, older_spread, {', '.join(names)}"])
+            lines += [f"    adjoint1_{k} = c * adjoint1_{k} + 2 * delta * c * adjoint2_{k}"]
+            lines += [f"    adjoint2_{k} = c**2 * adjoint2_{k}"]
+        lines += [f"    older_adjoint1 = {' + '.join(f'adjoint1_{k}' for k in last)}"]
+        lines += [f"    older_adjoint2 = {' + '.join(f'adjoint2_{k}' for k in last)}"]
+        lines += [f"    adjoint1_{k}, adjoint2_{k} = adjoint1_{k - 1}, adjoint2_{k - 1}" for k in last if k > 1]
+        lines += ["    adjoint1_1, adjoint2_1 = 2 * (l - m), 1.0"]
+        return "\n".join([*lines, f"    return older_adjoint1, older_adjoint2, {names}"])
+
+    def _older(self) -> list[str]:
+        """The names of (y₁, y₂) of the last n - 1 states."""
+        return [f"{y}_{k}" for k in range(1, self.horizon or 1) for y in ("adjoint1", "adjoint2")]
 
     @staticmethod
     def step(
         v_next, m, m_next, l, l_next, s_next, uz, zz, kappa, floor, rho_clip, reward, gamma_next, rho, ready,
-        most_reward, rho_acc, worth, spread, c, delta, older_worth, older_spread,
+        most_reward, rho_acc, adjoint1, adjoint2, c, delta, older_adjoint1, older_adjoint2,
         corrected, gradient, newton, reach, in_range,
     ):  # fmt: skip
         """Update λ' from the estimates before this step, then return the rewards and discounts that they learn from."""
         rho_acc = min(rho_acc * rho, rho_clip)
         if reach == "trace":
-            worth, spread = 2 * (l - m) + (c * worth + 2 * delta * c * spread), 1.0 + c**2 * spread
+            adjoint1, adjoint2 = 2 * (l - m) + (c * adjoint1 + 2 * delta * c * adjoint2), 1.0 + c**2 * adjoint2
         elif reach == "horizon":
-            worth, spread = 2 * (l - m) + older_worth, 1.0 + older_spread
+            adjoint1, adjoint2 = 2 * (l - m) + older_adjoint1, 1.0 + older_adjoint2
         value, gap = 1.0 - uz, v_next - l_next
         lam = clip(value)
         slope = gamma_next**2 * (gap**2 + s_next)
@@ -202,8 +207,8 @@ class Meta(WithEstimates):
         if reach != "one":
             gain = gamma_next * (l_next - v_next)
             error = reward + gamma_next * (v_next + lam * (l_next - v_next)) - l
-            derivative = worth * gain / 2 + spread * (error * gain + gamma_next**2 * lam * s_next)
-            slope = slope * spread
+            derivative = adjoint1 * gain / 2 + adjoint2 * (error * gain + gamma_next**2 * lam * s_next)
+            slope = slope * adjoint2
         per_norm = 1.0 / zz if zz > 0 else 0.0
         if newton:
             best = clip(lam - derivative / slope) if slope > 0 else lam
@@ -219,7 +224,7 @@ class Meta(WithEstimates):
         ahead, kept = of_mean(v_next, lam_next, reward, gamma_next)
         c, delta = kept, ahead + kept * l_next - l
         square, shrink = of_variance(ahead, kept, l, l_next, rho, corrected)
-        return lam_next, change, ahead, kept, square, shrink, rho_acc, worth, spread, c, delta
+        return lam_next, change, ahead, kept, square, shrink, rho_acc, adjoint1, adjoint2, c, delta
 
     def values(self, seen: Seen) -> Floats:
         """λ = 1 - u·z, clipped to [0, 1]."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from tdlambda.rules.fixed import Fixed, PerState
 from tdlambda.rules.greedy import Greedy
 from tdlambda.rules.meta import Meta
 from tdlambda.rules.mixture import LambdaMixture
+from tdlambda.showing import hint
 
 NAMED: dict[str, type[Rule]] = {"auto": LambdaMixture, "meta": Meta, "greedy": Greedy}
 """Rules available by name, with their default parameters."""
@@ -31,7 +31,7 @@ def as_rule(lam: Lam) -> Rule:
     (Fixed(lam=0.9), True)
     >>> as_rule("atuo")
     Traceback (most recent call last):
-    ValueError: lam must be in [0, 1], "auto", "meta", "greedy" or a rule; got 'atuo' (did you mean "auto"?)
+    ValueError: lam must be in [0, 1], "auto", "meta", "greedy" or a rule; got 'atuo'; did you mean 'auto'?
     """
     if isinstance(lam, Rule):
         if not lam.is_complete():
@@ -40,10 +40,9 @@ def as_rule(lam: Lam) -> Rule:
     if isinstance(lam, str):
         if lam in NAMED:
             return NAMED[lam]()
-        near = get_close_matches(lam.lower(), NAMED, n=1)
-        raise ValueError(_message(lam, f'did you mean "{near[0]}"?' if near else ""))
+        raise ValueError(_message(lam) + hint(lam, NAMED))
     if isinstance(lam, type) and issubclass(lam, Rule):
-        raise TypeError(_message(lam, f"did you mean {lam.__name__}()?"))
+        raise TypeError(f"{_message(lam)}; did you mean {lam.__name__}()?")
     if np.ndim(lam) > 0:
         return PerState(lam)
     try:
@@ -55,6 +54,6 @@ def as_rule(lam: Lam) -> Rule:
     return Fixed(size)
 
 
-def _message(lam: Any, hint: str = "") -> str:
+def _message(lam: Any) -> str:
     names = ", ".join(f'"{name}"' for name in NAMED)
-    return f"lam must be in [0, 1], {names} or a rule; got {lam!r}{f' ({hint})' if hint else ''}"
+    return f"lam must be in [0, 1], {names} or a rule; got {lam!r}"

@@ -13,6 +13,7 @@ from tdlambda.features import Encoder
 from tdlambda.mdp import FiniteMDP, PolicyView, TableSampler, TabularPolicy, Transitions
 from tdlambda.mdp.policy import Policy
 from tdlambda.randomness import pick, running_sums
+from tdlambda.showing import says_arguments
 from tdlambda.tasks.table_world import table_world
 from tdlambda.tasks.world import World
 
@@ -51,6 +52,11 @@ class Task(gym.Env[Obs, Any]):
     features: Encoder
     mdp: Any = None
     exact: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a wrong argument of a task's constructor an error that names it."""
+        super().__init_subclass__(**options)
+        says_arguments(cls)
 
     @property
     def on_policy(self) -> bool:

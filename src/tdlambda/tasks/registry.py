@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
 import gymnasium as gym
 
+from tdlambda.showing import hint
 from tdlambda.tasks.base import Task
 
 _AnyTask = TypeVar("_AnyTask", bound=type[Task[Any]])
@@ -88,11 +88,11 @@ def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # no
     >>> td.make("RingWorld-v0", n=19).mdp.n_states
     19
     """
+    if not isinstance(id, str):
+        raise TypeError(f'id must be the id of a task, such as "RingWorld-v0"; got {id!r}')
     name = id.removeprefix(f"{NAMESPACE}/")
     if name not in TASKS:
-        near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(TASKS)}"
-        raise ValueError(f"id: unknown task {id!r}; {hint}")
+        raise ValueError(f"id: unknown task {id!r}{hint(name, TASKS, 'td.tasks.TASKS and `tdlambda tasks` list all')}")
     entry = TASKS[name]
     if preset is not None and preset not in entry.presets:
         known = ", ".join(repr(p) for p in entry.presets) or "none"

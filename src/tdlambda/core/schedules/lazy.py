@@ -172,7 +172,7 @@ class Lazy(_One):
         """A description for the module's docstring."""
         return "with common factors of rows taken out"
 
-    def doors(self, encodes: bool) -> str:  # noqa: ARG002
+    def entry_points(self, encodes: bool) -> str:  # noqa: ARG002
         """No entry points for Python: this schedule pays off only in a compiled loop over many steps."""
         return ""
 

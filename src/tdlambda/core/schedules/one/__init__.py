@@ -11,7 +11,7 @@ from typing import Any
 from tdlambda.core.declare import INPUTS
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.schedules.one.doors import DOORS, REST, VECTORS
+from tdlambda.core.schedules.one.entry_points import ENTRY_POINTS, REST, VECTORS
 from tdlambda.core.schedules.one.mixture import Mixture
 from tdlambda.core.schedules.one.rows import Rows, apply_text, at_feature_numbers, lasting
 from tdlambda.core.schedules.one.rule import RuleCalls, dot_name
@@ -103,11 +103,11 @@ class _One(Rows, RuleCalls, Mixture):
             parts.append(self.apply("rule_", self.rule.equations()))
         if self.model.mixture:
             parts += [self.again(), self.mixed()]
-        parts += [self.clear(), self.learn(), self.doors(encode is not None)]
+        parts += [self.clear(), self.learn(), self.entry_points(encode is not None)]
         head = HEAD.format(title=self.model.title, how=self.how())
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])
 
-    def doors(self, vectors: bool) -> str:
+    def entry_points(self, vectors: bool) -> str:
         """The entry points that Python calls."""
         given = ["state_", "rows_", *memory(self.model, self.sparse)]
         passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
@@ -116,7 +116,7 @@ class _One(Rows, RuleCalls, Mixture):
         )  # fmt: skip
         names = {"given": ", ".join(given), "passed": ", ".join(passed), "cut": self.cut}
         names["rest"] = REST.format(cut_t=f"{self.cut}[t_]" if self.cut else "")
-        return DOORS.format(check_z=check_z, **names) + (f"\n\n{VECTORS.format(**names)}" if vectors else "")
+        return ENTRY_POINTS.format(check_z=check_z, **names) + (f"\n\n{VECTORS.format(**names)}" if vectors else "")
 
     @property
     def cut(self) -> str:

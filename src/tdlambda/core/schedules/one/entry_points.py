@@ -12,7 +12,7 @@ REST = """\
 """
 """The rest of a loop over transitions, after `status_ = learn(` and the features."""
 
-DOORS = '''@inlined
+ENTRY_POINTS = '''@inlined
 def check_step(s_, x_, xv_, y_, yv_, z_, zv_):
     """Whether a transition's features are valid, as a status code."""
     status_ = check_features(x_, xv_, s_.size, OBS, OBS_VALUES)
