@@ -36,7 +36,6 @@ def run(
     steps: int,
     *,
     points: int | Sequence[int] | None = None,
-    seed: int = 0,
     keep: Sequence[str] = ("weights", "theta", "lambdas"),
     follow: Sequence[int] = (),
     threads: int | None = None,
@@ -63,14 +62,12 @@ def run(
         for both. λ is a number or learned; features need a compiled form: `td.features.TileCoder`,
         `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
-        Number of seeds, at least 1, counted from `seed`; or a sequence of different seeds, each at least 0.
+        Number of seeds, at least 1, counted from 0; or a sequence of different seeds, each at least 0.
     steps
         Number of steps of each agent on each seed, over all its episodes; at least 1.
     points
         Number of points at which the returns are recorded, evenly spaced up to the last step (100 by default); or a
         sequence of the steps themselves.
-    seed
-        First seed if `seeds` is a number; at least 0.
     keep
         Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     follow
@@ -102,7 +99,7 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, seed, keep, follow)
+    job = checked(task, agents, seeds, steps, points, keep, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
     if isinstance(job.world, EnvTask):
@@ -119,7 +116,7 @@ def run(
     return by_seed(job, len(job.agents), _pieces(job), *done)
 
 
-def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = ()) -> Job:
+def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, keep: Any, follow: Any = ()) -> Job:
     """Validate the arguments."""
     world = in_processes(task) or world_of(task)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
@@ -133,7 +130,7 @@ def checked(task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: A
         else:
             check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
-    numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
+    numbers, at = seed_numbers(seeds), points_at(points, steps)
     followed = () if isinstance(world, EnvTask) else tuple(follow)
     return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world), followed)
 

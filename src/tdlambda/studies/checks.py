@@ -20,7 +20,7 @@ import numpy as np
 
 from tdlambda.arrays import choice, integer
 from tdlambda.rules import as_rule
-from tdlambda.studies.sizes import CELLS
+from tdlambda.studies.sizes import CELLS, SEED, SEEDS
 
 Check = Callable[[Any, str], Any]
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
@@ -101,6 +101,29 @@ def whole(value: Any, where: str, low: int, high: int | None = None) -> int:
     return integer(value, where, low, high)
 
 
+def seeds(value: Any, where: str) -> int | range | tuple[int, ...]:
+    """Validate a number of seeds, counted from 0, or the seeds themselves: in a list, or as text such as "100:200".
+
+    >>> seeds(30, "seeds"), seeds("100:130", "seeds"), seeds([5, 3], "seeds")
+    (30, range(100, 130), (5, 3))
+    """
+    if isinstance(value, str):
+        first, _, end = value.partition(":")
+        if not (first.isdecimal() and end.isdecimal()):
+            raise ValueError(f'{where} must be a number, a list, or a range such as "100:200"; got {value!r}')
+        value = range(int(first), int(end))
+    if not isinstance(value, Sequence | np.ndarray):
+        return whole(value, where, 1, SEEDS)
+    if not 1 <= len(value) <= SEEDS:
+        raise ValueError(f"{where} must be from 1 to {SEEDS} seeds; got {len(value)}")
+    some = tuple(whole(seed, where, 0, SEED) for seed in value)
+    if len(set(some)) < len(some):
+        raise ValueError(f"{where}: a seed occurs twice")
+    if some != tuple(range(some[0], some[0] + len(some))):
+        return some
+    return range(some[0], some[-1] + 1) if some[0] else len(some)
+
+
 def names(value: Any, where: str) -> tuple[str, ...]:
     """Validate a list of names."""
     some = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
@@ -160,8 +183,8 @@ def quick(value: Any, where: str) -> Any:
     return value
 
 
-_SIZES = dict.fromkeys(("seeds", "steps", "episodes", "points"), partial(whole, low=1))
-_QUICK: dict[str, Check] = {**_SIZES, "grid": grid, "methods": names}
+_SIZES = dict.fromkeys(("steps", "episodes", "points"), partial(whole, low=1))
+_QUICK: dict[str, Check] = {**_SIZES, "seeds": seeds, "grid": grid, "methods": names}
 
 
 def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from tdlambda.studies.checks import listed
 
 _BUNDLED = files("tdlambda.studies").joinpath("bundled")
+_OTHER = {"steps": "episodes", "episodes": "steps"}
 
 
 def bundled_names() -> list[str]:
@@ -45,4 +47,10 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
         raise ValueError(f"extends: {source} extends itself, through {len(seen)} files")
     beside = Path(*folders, base)  # a file's neighbours come first
     more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
-    return {**more, **data}, list(dict.fromkeys(folders + theirs))
+    return merged(more, data), list(dict.fromkeys(folders + theirs))
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's plain data with changes; a length in steps replaces one in episodes, and the other way round."""
+    other = {_OTHER[name]: None for name in changes if name in _OTHER and changes[name] is not None}
+    return {**base, **other, **changes}

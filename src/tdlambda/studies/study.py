@@ -156,7 +156,7 @@ class Study(Declaration):
         """The agent of each cell, in control; an agent that does not fit the task raises an error."""
         built = self._of_each_cell(method, partial(build_agent, shared=self.agent))
         with saying(f"methods.{method}"):
-            control.checked(self.environment, built, [self.seed], self.steps, self.read_at, 0, ())
+            control.checked(self.environment, built, self.numbers[:1], self.length, self.read_at, ())
         return built
 
     def learners(self, method: str) -> list[Learner]:
@@ -166,7 +166,7 @@ class Study(Declaration):
         built, truth = self._of_each_cell(method, build_learner), self.truth(method)
         given = None if self.score in ("rms", "rmspbe") else truth
         with saying(f"methods.{method}"):
-            checked(self.environment, built, [self.seed], 1, [1], 0, None, given, (), WIDTH, self.score, self.average)
+            checked(self.environment, built, self.numbers[:1], 1, [1], None, given, (), WIDTH, self.score, self.average)
         return built
 
     def _of_each_cell(self, method: str, build: Callable[..., Any]) -> list[Any]:
@@ -176,7 +176,7 @@ class Study(Declaration):
         built: list[Any] = []
         with saying(f"methods.{method}"):
             for cell in cells:
-                built.append(build(task, declared.learner, *declared.settings(cell), (self.warm_up, self.steps)))
+                built.append(build(task, declared.learner, *declared.settings(cell), (self.warm_up, self.length)))
                 if len(built) == 1:
                     sizes.check_memory(built[0].features.size, len(cells))
         return built
@@ -208,7 +208,7 @@ class Study(Declaration):
             "format": FORMAT, "kind": self.kind, "task": self.task, "preset": self.preset,
             "task_options": self.task_options, "modules": self.modules, "learner": declared.learner,
             "rule": declared.rule, "options": declared.options, "truth": declared.truth, "cells": self.cells(method),
-            "steps": self.steps if self.episodes is None else None, "points": self.points, "tail": self.tail,
+            "steps": self.steps, "points": self.points, "tail": self.tail,
             "curve": self.curve, "warm_up": self.warm_up, "agent": self.agent,
         })  # fmt: skip
 
@@ -237,18 +237,18 @@ class Study(Declaration):
     def run_steps(self) -> int:
         """Number of transitions of a run; if measured in episodes, of the first seed's run."""
         if self.episodes is None:
-            return self.steps
-        return int(episode_ends(self.environment, self.seed, self.episodes)[-1])
+            return self.length
+        return int(episode_ends(self.environment, self.numbers[0], self.episodes)[-1])
 
     def followed(self, method: str) -> tuple[int, ...]:
         """Seeds for which a method's λ is recorded: the first one, if any cell tunes λ."""
         moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
-        return (self.seed,) if self.follow and moves else ()
+        return (self.numbers[0],) if self.follow and moves else ()
 
     def __repr__(self) -> str:
         """One-line summary."""
         what = ", ".join(f"{name} {len(self.cells(name))} cells" for name in self.methods)
-        return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.length:,} {self.unit}>"
+        return f"<study {self.name}: {self.task}, {what}; {len(self.numbers)} seeds × {self.length:,} {self.unit}>"
 
 
 def _hash(content: Any) -> str:
