@@ -63,7 +63,13 @@ def test_agents_are_as_declared() -> None:
     [
         ({"kind": "controls"}, "kind must be"),
         ({"kind": "prediction"}, "agent: only a study of kind"),
-        ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option"),
+        ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option; did you mean 'eta'"),
+        ({"task": "CartPoll-v1"}, "task: unknown task 'CartPoll-v1'; did you mean 'CartPole-v1'"),
+        (
+            {"task": "CartPole-v1", "task_options": {"limt": 5}},
+            "task: CartPole-v1 has no option 'limt'; .*limit",
+        ),
+        ({"methods": {"fixed": td.studies.Method("Sarssa")}}, "unknown learner 'Sarssa'; did you mean 'Sarsa'"),
         ({"agent": {}}, "eta is missing: give the actor"),
         (
             {"methods": {"fixed": td.studies.Method("MonteCarlo", options={"alpha": 0.1})}},

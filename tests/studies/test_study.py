@@ -505,25 +505,32 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "values that are lists": (grid(lam=[[0.5], [0.1]]), r"grid\.lam: values must be all numbers"),
     "a grid named like a column": (grid(seed=[1, 2]), "grid: 'seed' is a column .* rule.seed or learner.seed"),
     "a grid that is not there": (method(over=["kappa"]), r"m\.over: the grid has no 'kappa'; it has alpha, lam"),
-    "over a word": (method(over="alpha"), r"methods\.m\.over must be a list"),
-    "over a number": (method(over=3), r"methods\.m\.over must be a list"),
+    "over a word": (method(over="alpha"), r"methods\.m: over must be a list of names"),
+    "over a number": (method(over=3), r"methods\.m: over must be a list of names"),
     "over the same twice": (method(over=["alpha", "alpha"]), r"methods\.m: 'alpha' is given twice"),
     "in the grid and in the options": (method(options={"alpha": 1.0}), r"methods\.m: 'alpha' is given twice"),
     "the same under two names": (method(options={"learner.alpha": 1.0}), r"methods\.m: .*alpha is given twice"),
     "options in a list": (method(options=[1]), r"methods\.m\.options must be a table"),
     "an unknown learner": (method(learner="TrueOnlineTd"), r"methods\.m: unknown learner .*mean 'TrueOnlineTD'"),
-    "a learner that is none": (method(learner="load"), r"methods\.m: "),
+    "a learner that is none": (method(learner="load"), r"methods\.m: unknown learner 'load'; choose from .*, TD, "),
     "a learner that is a number": (method(learner=3), r"methods\.m\.learner must be text, in quotes"),
     "a learner of no module": (method(learner="no_such_module:TD"), r"methods\.m: learner: no_such_module cannot be"),
     "a learner that a module lacks": (method(learner="json:TD"), r"methods\.m: unknown learner 'json:TD'"),
     "an unknown rule": (method(rule="Gredy"), r"methods\.m: unknown rule 'Gredy'; did you mean 'Greedy'"),
     "an unknown constructor": (method(rule="Meta.theses"), r"methods\.m: unknown rule 'Meta.theses'"),
-    "a rule that is none": (method(rule="offline_meta"), r"methods\.m: offline_meta"),
+    "a rule that is none": (method(rule="offline_meta"), r"methods\.m: unknown rule .*; choose from Counting, .*Meta"),
     "a rule that the learner cannot take": (
         {"methods": {"m": {"learner": "LSTD", "rule": "Greedy"}}}, r"methods\.m: lam: LSTD cannot use Greedy",
     ),
     "a rule for a learner without λ": (method(learner="MonteCarlo", rule="Greedy"), r"methods\.m: rule: MonteCarlo"),
-    "an unknown option": (method(options={"beta": 1.0}), r"methods\.m: beta: TrueOnlineTD has no such option"),
+    "an unknown option": (method(options={"beta": 1.0}), r"m: beta: .* has no such option; the options are .*alpha, "),
+    "a misspelt option": (method(options={"lamb": 1.0}), r"m: lamb: .* has no such option; did you mean 'lam'\?"),
+    "a misspelt option of the task": ({"task_options": {"discont": 1.0}}, "RingWorld-v0 has no option .* 'discount'"),
+    "small letters": (method(learner="td"), r"unknown learner 'td'; did you mean 'TD'\?"),
+    "the base of learners": (method(learner="Algorithm"), "unknown learner .Algorithm.; choose from .*, TD, "),
+    "an agent": (method(learner="Sarsa"), 'learner: Sarsa is an agent; a study of agents needs kind = "control"'),
+    "modules without order": ({"modules": {"json", "re"}}, "modules must be a list of names; got {"),
+    "modules without end": ({"modules": map(str, count())}, "modules must be a list of names, at most 1000; got <map"),
     "an option of the rule, without one": (method(options={"rule.of": "target"}), r"methods\.m: rule\.of: "),
     "a λ beside a rule": (method(rule="Greedy", options={"lam": 0.5}), r"methods\.m: lam: .* no such option"),
     "an option that both have": (
@@ -532,7 +539,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a bad value": (grid(alpha=[0.1, -0.1]), r"methods\.m: alpha must be positive"),
     "a bad value of the rule": (method(rule="Meta", options={"kappa": -1.0}), r"methods\.m: kappa must be positive"),
-    "an option that is needed": (method(over=[]), r"methods\.m: .*alpha"),
+    "an option that is needed": (
+        method(over=[]), r"methods\.m: TrueOnlineTD needs alpha: add it to over and the grid, or to options",
+    ),
     "an unknown encoder": (
         method(options={"features": {"type": "TwoHot"}}), r"methods\.m: features: type must be one of .*OneHot",
     ),
@@ -601,7 +610,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a true tail": ({"tail": True}, "tail must be a share"),
     "steps as a float": ({"steps": 1e3}, r"steps must be an integer; got 1000\.0: write 1_000"),
     "points as a float": ({"points": 10.0}, r"points must be an integer; got 10\.0: write 10"),
-    "over numbers": (method(over=[3]), r"methods\.m\.over must be a list of names"),
+    "over numbers": (method(over=[3]), r"methods\.m: over must be a list of names"),
     "options by number": (method(options={3: 1}), r"methods\.m\.options must be a table, values by name"),
     "task options by number": ({"task_options": {3: 1}}, "task_options must be a table"),
     "an agent in a list": ({"agent": [1]}, "agent must be a table"),
@@ -662,6 +671,24 @@ def test_a_changed_study_is_checked_too() -> None:
         small(methods={"m": "TD"})
 
 
+def test_an_unknown_argument_is_named_with_the_one_that_was_meant() -> None:
+    study: Any = td.studies.Study
+    with pytest.raises(TypeError, match=r"^Study has no argument seed; did you mean seeds\?$"):
+        study("x", "RingWorld-v0", METHODS, seed=3)
+    with pytest.raises(TypeError, match=r"^Study has no argument seed; did you mean seeds\?$"):
+        small().but(seed=3)
+    with pytest.raises(TypeError, match=r"^Method has no argument option; did you mean options\?$"):
+        td.studies.Method("TD", option={})  # type: ignore[call-arg]
+
+
+def test_over_is_a_list_of_names() -> None:
+    method: Any = td.studies.Method
+    assert method("TD", over=["alpha"]).over == method("TD", over=iter(["alpha"])).over == ("alpha",)
+    for wrong in ("alpha", {"alpha", "lam"}, 3, [3]):
+        with pytest.raises(TypeError, match=r"^over must be a list of names; got "):
+            method("TD", over=wrong)
+
+
 def test_values_of_a_generator_are_not_lost() -> None:
     assert small(grid={"alpha": (k / 10 for k in (1, 2)), "lam": range(2)}).grid == {"alpha": [0.1, 0.2], "lam": [0, 1]}
 
@@ -684,7 +711,7 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, content: bytes, mess
 
 
 def test_a_study_that_is_not_there_is_refused_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"nowhere\.toml.*bundled are every-step-size, "):
+    with pytest.raises(ValueError, match=r"nowhere\.toml.*choose from every-step-size, "):
         td.studies.Study.load(tmp_path / "nowhere.toml")
     with pytest.raises(ValueError, match=r"did you mean 'ringworld-0\.40-0\.35'"):
         td.studies.Study.load("ringworld-0.40-0.36")

@@ -106,13 +106,14 @@ def announce(plan: td.studies.Plan) -> None:
     for path in plan.set_aside:
         Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and recomputed:[/] {escape(str(path))}")
     study = plan.study
+    runs = len(study.numbers)
     rows = [
         [name, declared.learner, _sources(study, name), len(study.cells(name)),
-         f"{len(study.numbers) - len(plan.missing[name])} of {len(study.numbers)}", escape(declared.about)]
+         f"{runs - len(plan.missing[name])} of {runs}", escape(declared.about)]
         for name, declared in study.methods.items()
     ]  # fmt: skip
     print_table(
-        f"{study.name}: {escape(study.title or study.task)}, {len(study.numbers)} seeds × {study.length:,} {study.unit}",
+        f"{study.name}: {escape(study.title or study.task)}, {runs} seeds × {study.length:,} {study.unit}",
         ["method", "learner", "rule", "cells", "done", ""], rows,
     )  # fmt: skip
     if plan.units:

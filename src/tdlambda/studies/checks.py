@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tdlambda.arrays import choice, integer
 from tdlambda.rules import as_rule
+from tdlambda.showing import no_argument
 from tdlambda.studies.sizes import CELLS, SEED, SEEDS
 
+_Kind = TypeVar("_Kind")
 Check = Callable[[Any, str], Any]
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
 """Columns of the results besides those of the grid."""
+_NAMES = 1000
+"""Largest number of names in a list, which may be endless."""
 
 
 def validate(record: Any, checks: Mapping[str, Check], where: str = "") -> None:
@@ -45,9 +49,34 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
     """Validate that all names are known."""
     for name in names:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {listed(known)}"
-            raise ValueError(f"{where}: unknown field {name!r}; {hint}")
+            raise ValueError(f"{where}: unknown field {name!r}; {hint(str(name), known, 'the fields are')}")
+
+
+def hint(name: str, known: Collection[str], these: str) -> str:
+    """What to write instead of an unknown name: the known one that resembles it, or any of `these`.
+
+    >>> hint("td", ["TD", "GTD"], "choose from"), hint("x", ["TD", "GTD"], "choose from")
+    ("did you mean 'TD'?", 'choose from TD, GTD')
+    """
+    same = [one for one in known if one.lower() == name.lower()]
+    near = same or get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"{these} {listed(known)}"
+
+
+def with_known_arguments(kind: type[_Kind]) -> type[_Kind]:
+    """A dataclass whose error about an unknown argument names the class and the argument that was meant."""
+    build: Any = kind.__init__
+
+    @wraps(build)
+    def init(self: Any, *args: Any, **given: Any) -> None:
+        known = [f.name for f in fields(self)]
+        for name in given:
+            if name not in known:
+                raise TypeError(no_argument(type(self).__name__, name, known))
+        build(self, *args, **given)
+
+    kind.__init__ = init  # type: ignore[method-assign]
+    return kind
 
 
 def optional(check: Check) -> Check:
@@ -125,10 +154,11 @@ def seeds(value: Any, where: str) -> int | range | tuple[int, ...]:
 
 
 def names(value: Any, where: str) -> tuple[str, ...]:
-    """Validate a list of names."""
-    some = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
-    if some is None or not _all_text(some):
-        raise TypeError(f"{where} must be a list of names; got {value!r}")
+    """Validate a list of names; a set is none, because it has no order."""
+    ordered = isinstance(value, Iterable) and not isinstance(value, str | set | frozenset)
+    some = tuple(islice(value, _NAMES + 1)) if ordered else (None,)
+    if len(some) > _NAMES or not _all_text(some):
+        raise TypeError(f"{where} must be a list of names{f', at most {_NAMES}' * (len(some) > _NAMES)}; got {value!r}")
     return some
 
 
@@ -187,10 +217,8 @@ _SIZES = dict.fromkeys(("steps", "episodes", "points"), partial(whole, low=1))
 _QUICK: dict[str, Check] = {**_SIZES, "seeds": seeds, "grid": grid, "methods": names}
 
 
-def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:
+def check_over(over: Sequence[str], options: Any, grid: Mapping[str, Any], where: str) -> None:
     """Validate names from the grid that are not also given as options."""
-    if not isinstance(over, tuple) or not _all_text(over):
-        raise TypeError(f"{where}.over must be a list of names from the grid; got {over!r}")
     for axis in over:
         if axis not in grid:
             raise ValueError(f"{where}.over: the grid has no {axis!r}; it has {listed(grid)}")

@@ -38,6 +38,7 @@ _CHECKS: dict[str, Check] = {
 }  # fmt: skip
 
 
+@checks.with_known_arguments
 @dataclass(frozen=True)
 class Declaration:
     """The fields of a study, which `Study` describes."""
@@ -111,7 +112,8 @@ class Declaration:
         methods = {}
         for name, entry in data["methods"].items():
             checks.check_fields(Method, checks.table(entry, f"methods.{name}"), f"methods.{name}")
-            methods[name] = Method(**entry)
+            with checks.saying(f"methods.{name}"):
+                methods[name] = Method(**entry)
         return cls(**{**data, "methods": methods})
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tdlambda.studies.checks import listed
+from tdlambda.studies.checks import hint
 
 _BUNDLED = files("tdlambda.studies").joinpath("bundled")
 _OTHER = {"steps": "episodes", "episodes": "steps"}
@@ -31,9 +30,9 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
         entry = Path(source).resolve()
         folders = [str(entry.parent)]
         if not entry.is_file():
-            near = get_close_matches(str(source), bundled_names(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {listed(bundled_names())}"
-            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {hint}")
+            known = [*bundled_names(), *(path.name for path in Path().glob("*.toml"))]
+            instead = hint(str(source), known, "choose from")
+            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {instead}")
     try:
         data = tomllib.loads(entry.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

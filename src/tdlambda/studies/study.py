@@ -20,13 +20,13 @@ from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
-from tdlambda.studies.checks import listable, listed, saying
+from tdlambda.studies.checks import hint, listable, listed, saying
 from tdlambda.studies.declaration import OF_PREDICTION, Declaration
 from tdlambda.studies.reading import bundled_names
 from tdlambda.studies.sources import code, imported
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.base import Task
-from tdlambda.tasks.registry import NAMESPACE
+from tdlambda.tasks.registry import NAMESPACE, check_options
 
 FORMAT = 1
 """Version of the file format; results of another version are not read."""
@@ -102,6 +102,7 @@ class Study(Declaration):
         with saying("task"):
             if self.kind == "control" and self._task_id not in TASKS:
                 if self.task in WORLDS and not self.preset:
+                    check_options(self.task, WORLDS[self.task], self.task_options)
                     made: Any = WORLDS[self.task](**self.task_options).env()
                     made.id = self.task
                     return made
@@ -114,6 +115,9 @@ class Study(Declaration):
                     f"with; write one of {listed(TASKS)}, register your own with @td.tasks.register in one of the "
                     "study's modules, or train an agent in the environment itself: td.train"
                 )
+            if self._task_id not in TASKS:
+                known = [*TASKS, *WORLDS] if self.kind == "control" else [*TASKS]
+                raise ValueError(f"unknown task {self.task!r}; {hint(self._task_id, known, 'choose from')}")
             return make(self.task, self.preset, **self.task_options)
 
     @property

@@ -175,8 +175,9 @@ class Watcher:
             pace = speed(took, work, waited) if known else None
             time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if known else None
         return State(
-            str(self.directory), study.name, study.title or study.task, study.quantity, len(study.numbers), study.length, done,
-            wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
+            str(self.directory), study.name, study.title or study.task, study.quantity, len(study.numbers),
+            study.length, done, wanted,
+            sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
             unreadable, study.unit,

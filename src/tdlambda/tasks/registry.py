@@ -1,6 +1,7 @@
 """The registry of tasks by versioned id. The version changes whenever results change."""
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -99,4 +100,17 @@ def make(id: str, preset: str | None = None, **options: Any) -> Task[Any]:  # no
         raise ValueError(f"preset: {name} has no preset {preset!r}; it has {known}")
     chosen = entry.presets.get(preset or next(iter(entry.presets), ""), {})
     options.pop("render_mode", None)
+    check_options(name, entry.build, options)
     return entry.build(**{**chosen, **options})
+
+
+def check_options(name: str, build: Callable[..., Any], options: Iterable[str]) -> None:
+    """Raise TypeError if a task has no option of a name."""
+    known = inspect.signature(build).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    for option in options:
+        if option not in known:
+            near = get_close_matches(option, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'none'}"
+            raise TypeError(f"{name} has no option {option!r}; {hint}")
