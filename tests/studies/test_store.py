@@ -180,7 +180,7 @@ def test_results_of_an_older_version_can_be_loaded(tmp_path: Path, monkeypatch: 
 # ---- what is written beside them -------------------------------------------------------------------------------
 
 
-def test_a_manifest_of_version_0_1_is_read_with_its_first_seed_and_its_length(tmp_path: Path) -> None:
+def test_an_earlier_manifest_is_read_with_its_first_seed_and_its_length(tmp_path: Path) -> None:
     study = small(seeds=range(7, 10), warm_up=0.0, steps=None, episodes=50)
     Store(tmp_path, study).write_manifest()
     path = tmp_path / "manifest.json"

@@ -112,7 +112,9 @@ class ControlResult:
     def __repr__(self) -> str:
         """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
+        agents = f"{len(self.names)} agent{'' if len(self.names) == 1 else 's'}"
+        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
         return (
-            f"<{len(self.names)} agents × {len(self.seeds)} seeds × {self.points[-1]:,} steps, "
+            f"<{agents} × {seeds} × {self.points[-1]:,} steps, "
             f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )

@@ -54,7 +54,7 @@ def read_manifest(directory: str | Path) -> Manifest:
 
 
 def _current(study: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's plain data from those of version 0.1, with a first `seed`, and with `steps` beside `episodes`."""
+    """A study's plain data from those of earlier versions: a first `seed`, and `steps` beside `episodes`."""
     data = dict(study)
     if first := data.pop("seed", 0):
         data["seeds"] = f"{first}:{first + data['seeds']}"
