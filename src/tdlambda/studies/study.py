@@ -45,29 +45,33 @@ class Study(Declaration):
         Methods by name.
     grid
         Values of each grid parameter, for the methods declared over it.
-    seeds, seed
-        Number of trajectories, and the first seed.
-    steps
-        Length of each trajectory, in transitions.
-    episodes
-        Length of each trajectory in episodes, instead of steps. Points are then episodes, at most one per episode.
+    seeds
+        Number of trajectories, from 1 to 10⁶, with seeds counted from 0 (30 by default); or the seeds themselves, each
+        from 0 to 2³² - 1: a list, a range, or text such as "100:130" (130 excluded).
+    steps, episodes
+        Length of each trajectory, in transitions or in episodes, from 1 to 10¹⁵; give one of the two (100,000 steps by
+        default).
     points
-        Number of points at which the error is read, evenly spaced up to the last step.
+        Number of points at which the error is read, evenly spaced up to the last step, from 1 to the number of steps
+        and at most 10⁶ (100 by default). With `episodes`, points are episodes, at most one per episode.
     score
-        Error measure: "value", "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
+        Error measure: "value" (the default), "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
     average
         "before" or "after": each point is the mean error over all steps since the last point, before or after each
         update, and `area` is the mean over all steps. By default a point is the error at that step.
     tail
-        Share of the points, in (0, 1], at the end of the run; the final error is the mean over them.
+        Share of the points, in (0, 1], at the end of the run; the final error is the mean over them (0.1 by default).
     curve
-        Number of points of the learning curve to store, evenly spaced; all points of the tail are stored too.
+        Number of points of the learning curve to store, evenly spaced, at least 1 (100 by default); all points of the
+        tail are stored too.
     follow
         Whether to record λ of the first seed over time, at up to 48 of the points, for the report; one byte each.
     warm_up
-        Share of the steps, in [0, 1), during which adaptive rules keep λ fixed and, in control, policies are frozen.
+        Share of the steps, in [0, 1), during which adaptive rules keep λ fixed and, in control, policies are frozen
+        (0 by default).
     kind
-        "prediction" measures value errors; "control" lets agents act and measures a cost, minus the return.
+        "prediction" (the default) measures value errors; "control" lets agents act and measures a cost, minus the
+        return.
     agent
         In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
         `td.Sarsa` or `td.QLambda` for methods whose learner is one of these.
