@@ -33,6 +33,15 @@ def _argument(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "seed"), counted(2000, "seed")
+    ('1 seed', '2,000 seeds')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
     near = get_close_matches(name, known, n=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.showing import counted
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -112,9 +113,7 @@ class ControlResult:
     def __repr__(self) -> str:
         """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
-        agents = f"{len(self.names)} agent{'' if len(self.names) == 1 else 's'}"
-        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
         return (
-            f"<{agents} × {seeds} × {self.points[-1]:,} steps, "
+            f"<{counted(len(self.names), 'agent')} × {counted(len(self.seeds), 'seed')} × {self.points[-1]:,} steps, "
             f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )

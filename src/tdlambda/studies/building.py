@@ -79,12 +79,13 @@ def build_learner(
             raise ValueError(f"{name}: the {owners[0]}'s {bare} is given twice")
         given[owners[0]][bare] = _built(name, value)
     own |= given["learner"]
-    _check_complete(learner, make_learner, {*own, "lam"} if rule else own)
     if make_rule is not None:
-        _check_complete(str(rule), make_rule, {**from_study, **given["rule"]})
-        own["lam"] = make_rule(**{**from_study, **given["rule"]})
+        given["rule"] = from_study | given["rule"]
+        _check_complete(str(rule), make_rule, given["rule"])
+        own["lam"] = make_rule(**given["rule"])
         if not isinstance(own["lam"], Rule):
             raise TypeError(f"rule: {rule} must make a rule for λ; it made {own['lam']!r}")
+    _check_complete(learner, make_learner, own)
     built = make_learner(**own)
     if not isinstance(built, Learner):
         raise TypeError(f"learner: {learner} must make a learner; it made {built!r}")

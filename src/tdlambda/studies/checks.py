@@ -20,7 +20,6 @@ import numpy as np
 
 from tdlambda.arrays import choice, integer
 from tdlambda.rules import as_rule
-from tdlambda.showing import no_argument
 from tdlambda.studies.sizes import CELLS, SEED, SEEDS
 
 _Kind = TypeVar("_Kind")
@@ -72,7 +71,7 @@ def with_known_arguments(kind: type[_Kind]) -> type[_Kind]:
         known = [f.name for f in fields(self)]
         for name in given:
             if name not in known:
-                raise TypeError(no_argument(type(self).__name__, name, known))
+                raise TypeError(f"{type(self).__name__} has no argument {name!r}; {hint(name, known, 'it has')}")
         build(self, *args, **given)
 
     kind.__init__ = init  # type: ignore[method-assign]
@@ -143,9 +142,9 @@ def seeds(value: Any, where: str) -> int | range | tuple[int, ...]:
         value = range(int(first), int(end))
     if not isinstance(value, Sequence | np.ndarray):
         return whole(value, where, 1, SEEDS)
-    if not 1 <= len(value) <= SEEDS:
-        raise ValueError(f"{where} must be from 1 to {SEEDS} seeds; got {len(value)}")
-    some = tuple(whole(seed, where, 0, SEED) for seed in value)
+    some = tuple(whole(seed, where, 0, SEED) for seed in islice(value, SEEDS + 1))
+    if not 1 <= len(some) <= SEEDS:
+        raise ValueError(f"{where} must be from 1 to {SEEDS} seeds; got {value!r}")
     if len(set(some)) < len(some):
         raise ValueError(f"{where}: a seed occurs twice")
     if some != tuple(range(some[0], some[0] + len(some))):

@@ -18,6 +18,7 @@ from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
+from tdlambda.showing import counted
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import hint, listable, listed, saying
@@ -255,8 +256,9 @@ class Study(Declaration):
 
     def __repr__(self) -> str:
         """One-line summary."""
-        what = ", ".join(f"{name} {len(self.cells(name))} cells" for name in self.methods)
-        return f"<study {self.name}: {self.task}, {what}; {len(self.numbers)} seeds × {self.length:,} {self.unit}>"
+        what = ", ".join(f"{name} {counted(len(self.cells(name)), 'cell')}" for name in self.methods)
+        seeds = counted(len(self.numbers), "seed")
+        return f"<study {self.name}: {self.task}, {what}; {seeds} × {self.length:,} {self.unit}>"
 
 
 def _hash(content: Any) -> str:
