@@ -90,6 +90,14 @@ def fraction(value: Any, name: str, zero: bool = True) -> float:
     return size
 
 
+def confidence(level: Any) -> float:
+    """Validate the `level` of an interval, in (0, 1)."""
+    size = number(level, "level")
+    if not 0 < size < 1:
+        raise ValueError(f"level must be in (0, 1), such as 0.9; got {level}")
+    return size
+
+
 def finite(value: Any, name: str) -> float:
     """Validate a finite number; errors name the argument."""
     size = number(value, name)

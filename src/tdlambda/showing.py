@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,9 @@ _ELSEWHERE = {
     "lam": "it needs no λ (td.TrueOnlineTD(features, alpha=0.1, lam=0.9) takes one)",
     "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
 }
-_LONG = 16
-"""Lists of more numbers are not written out."""
+_Kind = TypeVar("_Kind")
+_LONG, _MANY = 16, 40
+"""Lists of more numbers are not written out, and lists of more names not in full."""
 
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
@@ -41,53 +42,65 @@ def _argument(value: Any) -> str:
 
 
 def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
-    """The end of a message about an unknown name: the nearest known one, or else what to do instead.
+    """The end of a message about an unknown name: the nearest known one, or else what to do; {} lists the known ones.
 
-    >>> hint("atuo", ["auto", "meta"]), hint("mine", ["auto", "meta"], "write module:Class")
-    ("; did you mean 'auto'?", '; write module:Class')
+    >>> hint("atuo", ["auto", "meta"]), hint("mine", ["auto", "meta"], "choose from {}")
+    ("; did you mean 'auto'?", '; choose from auto, meta')
     """
     text, words = str(name), [*known]
     folded = {word.lower(): word for word in words}
     near = [word for word in words if word.lower().startswith(text.lower())] if len(text) > 2 else []
     near = near or get_close_matches(text, words, n=1, cutoff=0.65)
     near = near or [folded[word] for word in get_close_matches(text.lower(), folded, n=1, cutoff=0.65)]
-    return f"; did you mean {near[0]!r}?" if near else f"; {otherwise}" if otherwise else ""
+    if near or not otherwise:
+        return f"; did you mean {near[0]!r}?" if near else ""
+    listed = ", ".join(words[:_MANY]) + (", …" if len(words) > _MANY else "")
+    return f"; {otherwise}".replace("{}", listed or "none")
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "seed"), counted(2000, "seed")
+    ('1 seed', '2,000 seeds')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
-    elsewhere = _ELSEWHERE.get(name, f"its arguments are {', '.join(known) or 'none'}")
-    return f"{owner} has no argument {name}{hint(name, known, elsewhere)}"
+    return f"{owner} has no argument {name}{hint(name, known, _ELSEWHERE.get(name, 'its arguments are {}'))}"
 
 
-def says_arguments(kind: type[Any]) -> None:
+def says_arguments(kind: type[_Kind]) -> type[_Kind]:
     """Make the constructor of a class name the argument that is missing or does not exist."""
     init: Callable[..., None] | None = vars(kind).get("__init__")
     if init is None:
-        return
+        return kind
+    _, *parameters = inspect.signature(init).parameters.values()
 
     @wraps(init)
     def checked(self: Any, *given: Any, **named: Any) -> None:
         try:
             init(self, *given, **named)
         except TypeError:
-            if wrong := _misfit(type(self), init, given, named):
+            if wrong := misfit(type(self).__name__, parameters, named, len(given)):
                 raise TypeError(wrong) from None
             raise
 
-    kind.__init__ = checked
+    kind.__init__ = checked  # type: ignore[method-assign]
+    return kind
 
 
-def _misfit(kind: type[Any], init: Callable[..., None], given: tuple[Any, ...], named: dict[str, Any]) -> str:
-    """What is wrong with the arguments of a constructor; nothing if they fit."""
-    _, *parameters = inspect.signature(init).parameters.values()
+def misfit(owner: str, parameters: Sequence[inspect.Parameter], named: Collection[str], given: int = 0) -> str:
+    """What is wrong with arguments, of which the first `given` have no names; nothing if they fit."""
     known = {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in named:
             if name not in known:
-                return no_argument(kind.__name__, name, known)
-    missing = [n for n, p in [*known.items()][len(given) :] if p.default is p.empty and n not in named]
-    return f"{kind.__name__} needs {missing[0]}: pass {missing[0]}=…" if missing else ""
+                return no_argument(owner, name, known)
+    missing = [n for n, p in [*known.items()][given:] if p.default is p.empty and n not in named]
+    return f"{owner} needs {missing[0]}: pass {missing[0]}=…" if missing else ""
 
 
 def _same(value: Any, default: Any) -> bool:

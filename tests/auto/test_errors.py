@@ -84,7 +84,7 @@ def test_what_cannot_be_asked() -> None:
     ring: Any = td.make("RingWorld-v0", behavior_left=0.4, target_left=0.35)
     v = td.AutoTD(ring.features)
     v.update_many(ring.sampler(seed=1).take(300))
-    for arguments, message in (((0, 1.5), "coverage"), ((0, 0.0), "coverage"), ((0, 0.9, "mean"), "of")):
+    for arguments, message in (((0, 1.5), "level"), ((0, 0.0), "level"), ((0, 0.9, "mean"), "of")):
         with pytest.raises(ValueError, match=message):
             v.interval(*arguments)
     with pytest.raises(ValueError, match="off-policy"):

@@ -71,7 +71,8 @@ def test_options_change_the_study(study: Path) -> None:
     [
         (["run", "smal.toml"], "smal.toml"),
         (["run", "ringworld-0.4-0.35"], "did you mean 'ringworld-0.40-0.35'"),
-        (["run", "small.toml", "--seeds", "x"], "--seeds"),
+        (["run", "small.toml", "--seeds", "x"], "seeds must be a number, a list, or a range"),
+        (["run", "small.toml", "--steps", "9", "--episodes", "2"], "give either steps or episodes"),
         (["run", "small.toml", "--seeds", "0"], "seeds"),
         (["run", "small.toml", "--grid", "lam"], "--grid"),
         (["run", "small.toml", "--grid", "kappa=1"], "kappa"),

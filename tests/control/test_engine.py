@@ -227,6 +227,8 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
     assert (found.diverged_at[:2] > 0).all()
     assert (found.diverged_at[2] == -1).all()
     assert repr(found).endswith("6 diverged>")
+    one = td.control.run(CAR, [agent()], seeds=1, steps=100)
+    assert repr(one) == "<1 agent × 1 seed × 100 steps, 0 diverged>"
     for place, name in enumerate(("critic", "policy")):
         for seed in range(3):
             reference, episodes, so_far = by_hand(wild[name], seed, STEPS, 0.2, 150)

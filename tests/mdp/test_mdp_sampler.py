@@ -134,3 +134,7 @@ def test_exact_answers_from_several_threads() -> None:
         together = list(pool.map(lambda p: mdp.under(p, [0.5, 0.5]).return_variance(), policies))
     for policy, variance in zip(policies, together, strict=True):
         np.testing.assert_array_equal(variance, mdp.under(policy, [0.5, 0.5]).return_variance())
+
+
+def test_a_sampler_says_what_it_samples() -> None:
+    assert repr(td.make("RingWorld-v0").sampler()) == "<TableSampler: 11 states, 2 actions>"

@@ -54,7 +54,7 @@ def made(errors: dict[str, Any], **over: Any) -> Overview:
         cells.append(
             CellView(name, {}, some.size, found.diverged, measured, measured, curve, curve / 10, np.ones(21), by_seed)
         )
-    n = study.seeds * len(methods)
+    n = len(study.numbers) * len(methods)
     return replace(Overview(study, list(study.numbers), n, n, study.read_at[study.kept], cells, []), **over)
 
 

@@ -58,7 +58,7 @@ def test_arguments() -> None:
         td.Horde(None, {})
     with pytest.raises(TypeError, match="learner must be a function of the features"):
         td.Horde(None, FLOW, "TD")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="missing must be one of"):
+    with pytest.raises(ValueError, match='missing must be one of "raise", "hold", "mask"; got'):
         td.Horde(None, FLOW, missing="drop")
     with pytest.raises(ValueError, match="the Horde has not seen a row yet"):
         td.Horde(None, FLOW).predict()
@@ -70,7 +70,7 @@ def test_arguments() -> None:
 
 
 def test_columns() -> None:
-    refused("there is no column 'flwo' (did you mean 'flow'?)", GOOD, td.Question("flwo", gamma=0.9))
+    refused("there is no column 'flwo'; did you mean 'flow'?", GOOD, td.Question("flwo", gamma=0.9))
     refused("there is no column 'hea'", GOOD, features=Columns("hea"))
     refused("by: there is no column 'machine'", GOOD, by="machine")
     refused("there is no column 'gama'", GOOD, td.Question("flow", gamma="gama"))
@@ -160,6 +160,13 @@ def test_a_failed_update_changes_nothing() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0])
 def test_an_interval_has_a_level_between_0_and_1(level: float) -> None:
     horde = td.Horde(None, FLOW)
-    with pytest.raises(ValueError, match=r"level must be in \(0, 1\)"):
+    message = rf"^level must be in \(0, 1\), such as 0\.9; got {level}$"
+    with pytest.raises(ValueError, match=message):
         td.streams.prequential(horde, {"flow": [1.0, 2.0, 3.0]}, level=level)
     assert horde.rows == 0
+    with pytest.raises(ValueError, match=message):
+        td.Horde(None, FLOW, variance=True).learn(GOOD).interval(level=level)
+    with pytest.raises(ValueError, match=message):
+        td.AutoTD(td.features.OneHot(3)).interval(0, level=level)
+    with pytest.raises(ValueError, match=message):
+        td.studies.compare([1.0, 2.0], [1.0, 2.0], level=level)

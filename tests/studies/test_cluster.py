@@ -210,7 +210,7 @@ def some(shared: Cluster) -> Cluster:
 @pytest.fixture(scope="module")
 def study() -> td.studies.Study:
     return td.studies.Study(
-        "napping", "NappingRing-v0", seeds=6, seed=1, steps=3_000, points=20, modules=("napping",),
+        "napping", "NappingRing-v0", seeds=range(1, 7), steps=3_000, points=20, modules=("napping",),
         grid={"alpha": [0.01, 0.1, 10.0], "lam": [0.0, 0.9]},
         methods={
             "fixed": td.studies.Method("TrueOnlineTD", over=("alpha", "lam")),
@@ -242,7 +242,7 @@ def test_a_cluster_gives_the_same_bytes(
     assert all(two.begun(worker.pid) for worker in two.workers)
     results = td.studies.load_results(tmp_path)
     assert [sum(column) for column in zip(*told, strict=True)] == [
-        len(results) * study.steps,
+        len(results) * study.length,
         (results["diverged_at"] >= 0).sum(),
     ]
     assert (results["diverged_at"] >= 0).any()
@@ -335,7 +335,7 @@ def finish_here(study: td.studies.Study, out: Path, here: dict[str, bytes]) -> N
 
 def test_a_unit_that_fails_is_named(study: td.studies.Study, some: Cluster, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"methods\.greedy, seed 13: ArithmeticError on a worker: thirteen"):
-        td.studies.run_study(study.but(methods=["greedy"], seed=13, seeds=1), tmp_path, dask=some.address)
+        td.studies.run_study(study.but(methods=["greedy"], seeds=[13]), tmp_path, dask=some.address)
     assert units(tmp_path) == {}
 
 

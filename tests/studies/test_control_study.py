@@ -63,7 +63,17 @@ def test_agents_are_as_declared() -> None:
     [
         ({"kind": "controls"}, "kind must be"),
         ({"kind": "prediction"}, "agent: only a study of kind"),
-        ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option"),
+        ({"agent": {"etta": 1.0}}, "agent.etta: the actor has no such option; did you mean 'eta'"),
+        ({"task": "CartPoll-v1"}, "task: unknown task 'CartPoll-v1'; did you mean 'CartPole-v1'"),
+        (
+            {"task": "CartPole-v1", "task_options": {"limit": 5}},
+            "task: CartPole-v1 has no discount of its own; give one",
+        ),
+        (
+            {"task": "CartPole-v1", "task_options": {"discount": 0.9, "limt": 5}},
+            "task: CartPole-v1 has no argument limt; did you mean 'limit'",
+        ),
+        ({"methods": {"fixed": td.studies.Method("Sarssa")}}, "unknown learner 'Sarssa'; did you mean 'Sarsa'"),
         ({"agent": {}}, "eta is missing: give the actor"),
         (
             {"methods": {"fixed": td.studies.Method("MonteCarlo", options={"alpha": 0.1})}},

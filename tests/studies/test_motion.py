@@ -16,7 +16,7 @@ def study(**changes: Any) -> td.studies.Study:
         "META": td.studies.Method("TrueOnlineTD", "Meta", over=("alpha",)),
     }
     made = td.studies.Study(
-        "moving", "RandomWalk-v0", methods, grid={"alpha": [0.05, 0.2]}, seeds=2, seed=3, steps=600, points=120
+        "moving", "RandomWalk-v0", methods, grid={"alpha": [0.05, 0.2]}, seeds=[3, 4], steps=600, points=120
     )
     return made.but(**changes)
 

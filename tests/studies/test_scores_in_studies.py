@@ -57,7 +57,6 @@ def test_keys_cover_what_is_measured_and_stay_what_they_were() -> None:
     ]  # fmt: skip
     assert len({plain.but(**change).definition("TD") for change in changes}) == len(changes)
     assert plain.definition("TD") == OLD_DEFINITION
-    assert plain.but(episodes=9).definition("TD") == plain.but(episodes=9, steps=91).definition("TD")
 
 
 def test_what_a_study_says_of_itself() -> None:
@@ -68,6 +67,18 @@ def test_what_a_study_says_of_itself() -> None:
     assert study.run_steps == ends[9] + 1
     assert td.studies.Study(**WALK).unit == "steps"
     assert td.studies.Study(**WALK, quick={"episodes": 2}, episodes=10).small().length == 2
+
+
+def test_a_length_in_steps_replaces_one_in_episodes_and_the_other_way_round(tmp_path: Path) -> None:
+    study = td.studies.Study(**WALK, episodes=10, quick={"steps": 200})
+    assert (study.steps, study.small().steps, study.small().episodes) == (None, 200, None)
+    assert (study.but(steps=300).length, study.but(steps=300).but(episodes=4).unit) == (300, "episodes")
+    assert study.but(episodes=None).steps == td.studies.Study(**WALK).steps == 100_000
+    with pytest.raises(ValueError, match="give either steps or episodes; got steps = 300, episodes = 4"):
+        study.but(steps=300, episodes=4)
+    (tmp_path / "mine.toml").write_text('extends = "self-tuning-boyan"\nepisodes = 20')
+    found = td.studies.Study.load(tmp_path / "mine.toml")
+    assert (found.steps, found.episodes) == (None, 20)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +115,9 @@ def test_command_and_report_name_what_is_measured(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     assert "2 seeds × 8 episodes" in told.output
     assert "RMS error" in told.output
-    refused = CliRunner().invoke(app, ["run", str(file), "--steps", "100"])
-    assert refused.exit_code != 0
+    told = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "steps"), "--steps", "100"])
+    assert told.exit_code == 0, told.output
+    assert "2 seeds × 100 steps" in told.output
     told = CliRunner().invoke(app, ["report", str(out), "--out", str(tmp_path / "page.html")])
     assert told.exit_code == 0, told.output
     drawn_as = json.dumps(td.report.load_overview(out).plot("learning").to_dict(), ensure_ascii=False)

@@ -168,5 +168,16 @@ def test_indices_may_be_an_array() -> None:
             studies.hindsight(wrong)
     with pytest.raises(ValueError, match="factor must be at least 1"):
         studies.sensitivity([0.1, 1.0], [1.0, 2.0], 0.5)
-    with pytest.raises(ValueError, match=r"level must be in \(0, 1\); got 95"):
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\), such as 0\.9; got 95"):
         studies.summary([1.0], level=95)
+
+
+def test_summaries_and_comparisons_print_as_small_tables() -> None:
+    errors = np.random.default_rng(1).normal(5.0, 1.0, 1000)
+    lines = repr(studies.summary([*errors, np.inf])).splitlines()
+    assert [line.split()[0] for line in lines] == ["Summary", "n", "diverged", "mean", "std", "error", "low", "high"]
+    assert lines[1:3] == ["  n         1001", "  diverged  1"]
+    lines = repr(studies.compare(errors, 2 * errors)).splitlines()
+    assert lines[0] == "Comparison"
+    assert "  ratio        0.5" in lines
+    assert max(map(len, lines)) < 30

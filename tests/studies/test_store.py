@@ -22,6 +22,7 @@ from small_studies import leftovers, published_values, small, units
 
 import tdlambda as td
 from tdlambda.studies import load_study
+from tdlambda.studies.manifest import content_sum
 from tdlambda.studies.running import run_unit
 from tdlambda.studies.store import Store, write_whole
 from tdlambda.studies.units import DamagedError, UnreadableError, read_unit
@@ -84,7 +85,7 @@ def test_the_curve_has_even_steps_and_the_whole_tail(finished: Path) -> None:
 def test_errors_are_measured_against_the_truth_that_the_method_names(tmp_path: Path) -> None:
     methods = {name: td.studies.Method("TD", options={"alpha": 0.05}, truth=name) for name in ("exact", "thesis")}
     lake = td.make("FrozenLake-v0")
-    td.studies.run_study(small(task=lake.id, preset=None, methods=methods, seeds=1, seed=4), tmp_path)
+    td.studies.run_study(small(task=lake.id, preset=None, methods=methods, seeds=[4]), tmp_path)
     learner = td.TD(lake.features, 0.05)
     learner.update_many(lake.sampler(4).take(1000))
     d = lake.exact.error_weights()
@@ -151,9 +152,9 @@ def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
 
 
 def test_seeds_of_any_length_come_in_order(tmp_path: Path) -> None:
-    study = small(seed=999_999, seeds=2, methods={"m": td.studies.Method("TD", options={"alpha": 0.1})})
+    study = small(seeds=[999_999, 1_000_000], methods={"m": td.studies.Method("TD", options={"alpha": 0.1})})
     td.studies.run_study(study, tmp_path)
-    td.studies.run_study(study.but(seed=7, seeds=1), tmp_path)
+    td.studies.run_study(study.but(seeds=[7]), tmp_path)
     assert td.studies.load_results(tmp_path)["seed"].to_list() == [7, 999_999, 1_000_000]
 
 
@@ -177,6 +178,18 @@ def test_results_of_an_older_version_can_be_loaded(tmp_path: Path, monkeypatch: 
 
 
 # ---- what is written beside them -------------------------------------------------------------------------------
+
+
+def test_an_earlier_manifest_is_read_with_its_first_seed_and_its_length(tmp_path: Path) -> None:
+    study = small(seeds=range(7, 10), warm_up=0.0, steps=None, episodes=50)
+    Store(tmp_path, study).write_manifest()
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    assert (manifest["study"]["seeds"], manifest["study"]["steps"]) == ("7:10", None)
+    manifest["study"] |= {"seeds": 3, "seed": 7, "steps": 1000}
+    del manifest["sum"]
+    path.write_text(json.dumps(manifest | {"sum": content_sum(manifest)}))
+    assert td.studies.load_study(tmp_path) == study
 
 
 def test_the_manifest_says_what_when_and_with_what(finished: Path) -> None:

@@ -29,8 +29,7 @@ title = "A lake"
 task = "FrozenLake-v0"
 preset = "off-policy"
 task_options = { discount = 0.9 }
-seeds = 5
-seed = 7
+seeds = "7:12"
 steps = 3000
 points = 30
 tail = 0.2
@@ -64,7 +63,7 @@ def lake() -> td.studies.Study:
     """What LAKE says."""
     return td.studies.Study(
         name="lake", title="A lake", task="FrozenLake-v0", preset="off-policy", task_options={"discount": 0.9},
-        seeds=5, seed=7, steps=3000, points=30, tail=0.2, curve=15, warm_up=0.25,
+        seeds=range(7, 12), steps=3000, points=30, tail=0.2, curve=15, warm_up=0.25,
         grid={"alpha": np.array([0.001, 0.01]), "kappa": (1, 0.1), "of": ["target", "corrected"]},  # type: ignore[dict-item]
         methods={
             "META": td.studies.Method(
@@ -141,6 +140,13 @@ AXES = st.dictionaries(
 )
 
 
+SEEDS = st.one_of(
+    st.integers(1, 500),
+    st.builds(lambda first, n: f"{first}:{first + n}", st.integers(0, 10**6), st.integers(1, 500)),
+    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5, unique=True),
+)
+
+
 @st.composite
 def any_study(draw: Any) -> td.studies.Study:
     grid = draw(AXES)
@@ -155,7 +161,7 @@ def any_study(draw: Any) -> td.studies.Study:
     }  # fmt: skip
     return td.studies.Study(
         "any", "RingWorld-v0", methods, grid=grid, steps=steps, points=draw(st.integers(1, min(steps, 300))),
-        seeds=draw(st.integers(1, 500)), seed=draw(st.integers(0, 10**6)), tail=draw(st.floats(0.001, 1)),
+        seeds=draw(SEEDS), tail=draw(st.floats(0.001, 1)),
         curve=draw(st.integers(1, 400)), warm_up=draw(st.floats(0, 0.99)),
         title=draw(st.sampled_from(["", "λ?", "\n\"'"])),
     )  # fmt: skip
@@ -174,8 +180,8 @@ def test_what_is_written_down_is_the_same_study(study: td.studies.Study) -> None
 def test_points_are_even(study: td.studies.Study) -> None:
     at, n = study.read_at, study.points
     assert at.size == n
-    assert at[-1] == study.steps
-    assert np.abs(at - np.arange(1, n + 1) * study.steps / n).max() <= 0.5 + 1e-6
+    assert at[-1] == study.length
+    assert np.abs(at - np.arange(1, n + 1) * study.length / n).max() <= 0.5 + 1e-6
     assert abs(study.tail_points - study.tail * n) <= 0.5 or study.tail_points == 1
 
 
@@ -209,6 +215,13 @@ def test_some_of_a_study_can_be_changed() -> None:
     assert less.grid == {"alpha": [0.5], "lam": [0.0, 0.9]}
     assert (less.seeds, study.seeds, less.steps) == (9, 3, study.steps)
     assert study == small(), "the study itself is not changed"
+
+
+def test_seeds_are_a_number_a_list_or_a_range() -> None:
+    for seeds, numbers in ((3, [0, 1, 2]), ("5:8", [5, 6, 7]), ([8, 2], [8, 2]), (np.arange(2, 4), [2, 3])):
+        assert list(small(seeds=seeds).numbers) == numbers
+    assert small(seeds=range(3)) == small(seeds="0:3") == small(seeds=[0, 1, 2]) == small(seeds=3)
+    assert "; 2 seeds × " in repr(small(seeds=[8, 2]))
 
 
 def test_the_quick_version_is_small_and_has_a_name_of_its_own() -> None:
@@ -289,7 +302,7 @@ DOES_NOT: dict[str, Callable[[], td.studies.Study]] = {
     "title": lambda: small(title="What?"),
     "about": lambda: changed("greedy", about="λ-greedy"),
     "seeds": lambda: small(seeds=99),
-    "seed": lambda: small(seed=5),
+    "other seeds": lambda: small(seeds=[5, 3]),
     "quick": lambda: small(quick={"seeds": 1}),
     "other methods": lambda: small(methods={"greedy": METHODS["greedy"], "new": td.studies.Method("TD")}),
     "another method's grid": lambda: small(grid={"alpha": [0.01, 0.1], "lam": [0.5], "kappa": [1.0]}),
@@ -345,7 +358,7 @@ def test_the_bundled_studies_are_the_thesis() -> None:
         assert len(study.cells("META")) == 147
         assert len(study.cells("greedy")) == 21
         quick = study.small()
-        assert quick.seeds < 30
+        assert len(quick.numbers) < 30
         assert set(quick.grid["alpha"]) < set(ALPHAS)
         assert all(method.about for method in study.methods.values())
 
@@ -456,8 +469,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "task options in a list": ({"task_options": [1]}, "task_options must be a table"),
     "no seeds": ({"seeds": 0}, "seeds must be from 1 to 1000000; got 0"),
     "half a seed": ({"seeds": 1.5}, "seeds must be an integer"),
-    "a seed below 0": ({"seed": -1}, "seed must be at least 0"),
-    "seeds that are taken": ({"seed": 2**32 - 1, "seeds": 2}, r"seed \+ seeds must be at most \d+; got \d+ \+ 2"),
+    "a seed": ({"seed": 3}, r"the study: unknown field 'seed'; did you mean 'seeds'\?"),
+    "a seed below 0": ({"seeds": [-1]}, "seeds must be from 0 to 4294967295; got -1"),
+    "seeds that are taken": ({"seeds": f"5:{2**32 + 1}"}, r"seeds must be from 1 to 1000000 seeds; got range\(5, "),
+    "a seed that is taken": ({"seeds": [2**32]}, "seeds must be from 0 to 4294967295; got 4294967296"),
+    "a seed twice": ({"seeds": [5, 3, 5]}, "seeds: a seed occurs twice"),
+    "an empty range of seeds": ({"seeds": "7:7"}, r"seeds must be from 1 to 1000000 seeds; got range\(7, 7\)"),
+    "10³⁰ seeds": ({"seeds": range(10**30)}, r"seeds must be from 1 to 1000000 seeds; got range\(0, 1000"),
+    "seeds without end": ({"seeds": count()}, "seeds must be an integer"),
+    "seeds without order": ({"seeds": {3, 4}}, "seeds must be an integer"),
+    "steps beside episodes": ({"episodes": 3}, "give either steps or episodes; got steps = 1000, episodes = 3"),
     "no steps": ({"steps": 0}, "steps must be"),
     "steps in words": ({"steps": "many"}, "steps must be an integer"),
     "more points than steps": ({"points": 1001}, "points must be at most the number of steps, 1000; got 1001"),
@@ -485,25 +506,32 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "values that are lists": (grid(lam=[[0.5], [0.1]]), r"grid\.lam: values must be all numbers"),
     "a grid named like a column": (grid(seed=[1, 2]), "grid: 'seed' is a column .* rule.seed or learner.seed"),
     "a grid that is not there": (method(over=["kappa"]), r"m\.over: the grid has no 'kappa'; it has alpha, lam"),
-    "over a word": (method(over="alpha"), r"methods\.m\.over must be a list"),
-    "over a number": (method(over=3), r"methods\.m\.over must be a list"),
+    "over a word": (method(over="alpha"), r"methods\.m: over must be a list of names"),
+    "over a number": (method(over=3), r"methods\.m: over must be a list of names"),
     "over the same twice": (method(over=["alpha", "alpha"]), r"methods\.m: 'alpha' is given twice"),
     "in the grid and in the options": (method(options={"alpha": 1.0}), r"methods\.m: 'alpha' is given twice"),
     "the same under two names": (method(options={"learner.alpha": 1.0}), r"methods\.m: .*alpha is given twice"),
     "options in a list": (method(options=[1]), r"methods\.m\.options must be a table"),
     "an unknown learner": (method(learner="TrueOnlineTd"), r"methods\.m: unknown learner .*mean 'TrueOnlineTD'"),
-    "a learner that is none": (method(learner="load"), r"methods\.m: "),
+    "a learner that is none": (method(learner="load"), r"methods\.m: unknown learner 'load'; choose from .*, TD, "),
     "a learner that is a number": (method(learner=3), r"methods\.m\.learner must be text, in quotes"),
     "a learner of no module": (method(learner="no_such_module:TD"), r"methods\.m: learner: no_such_module cannot be"),
     "a learner that a module lacks": (method(learner="json:TD"), r"methods\.m: unknown learner 'json:TD'"),
     "an unknown rule": (method(rule="Gredy"), r"methods\.m: unknown rule 'Gredy'; did you mean 'Greedy'"),
     "an unknown constructor": (method(rule="Meta.theses"), r"methods\.m: unknown rule 'Meta.theses'"),
-    "a rule that is none": (method(rule="offline_meta"), r"methods\.m: offline_meta"),
+    "a rule that is none": (method(rule="offline_meta"), r"methods\.m: unknown rule .*; choose from Counting, .*Meta"),
     "a rule that the learner cannot take": (
         {"methods": {"m": {"learner": "LSTD", "rule": "Greedy"}}}, r"methods\.m: lam: LSTD cannot use Greedy",
     ),
     "a rule for a learner without λ": (method(learner="MonteCarlo", rule="Greedy"), r"methods\.m: rule: MonteCarlo"),
-    "an unknown option": (method(options={"beta": 1.0}), r"methods\.m: beta: TrueOnlineTD has no such option"),
+    "an unknown option": (method(options={"beta": 1.0}), r"m: beta: .* has no such option; the options are .*alpha, "),
+    "a misspelt option": (method(options={"lamb": 1.0}), r"m: lamb: .* has no such option; did you mean 'lam'\?"),
+    "a misspelt option of the task": ({"task_options": {"discont": 1.0}}, "RingWorld has no argument discont"),
+    "small letters": (method(learner="td"), r"unknown learner 'td'; did you mean 'TD'\?"),
+    "the base of learners": (method(learner="Algorithm"), "unknown learner .Algorithm.; choose from .*, TD, "),
+    "an agent": (method(learner="Sarsa"), 'learner: Sarsa is an agent; a study of agents needs kind = "control"'),
+    "modules without order": ({"modules": {"json", "re"}}, "modules must be a list of names; got {"),
+    "modules without end": ({"modules": map(str, count())}, "modules must be a list of names, at most 1000; got <map"),
     "an option of the rule, without one": (method(options={"rule.of": "target"}), r"methods\.m: rule\.of: "),
     "a λ beside a rule": (method(rule="Greedy", options={"lam": 0.5}), r"methods\.m: lam: .* no such option"),
     "an option that both have": (
@@ -512,7 +540,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a bad value": (grid(alpha=[0.1, -0.1]), r"methods\.m: alpha must be positive"),
     "a bad value of the rule": (method(rule="Meta", options={"kappa": -1.0}), r"methods\.m: kappa must be positive"),
-    "an option that is needed": (method(over=[]), r"methods\.m: .*alpha"),
+    "an option that is needed": (
+        method(over=[]), r"methods\.m: TrueOnlineTD needs alpha: add it to over and the grid, or to options",
+    ),
     "an unknown encoder": (
         method(options={"features": {"type": "TwoHot"}}), r"methods\.m: features: type must be one of .*OneHot",
     ),
@@ -581,11 +611,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a true tail": ({"tail": True}, "tail must be a share"),
     "steps as a float": ({"steps": 1e3}, r"steps must be an integer; got 1000\.0: write 1_000"),
     "points as a float": ({"points": 10.0}, r"points must be an integer; got 10\.0: write 10"),
-    "over numbers": (method(over=[3]), r"methods\.m\.over must be a list of names"),
+    "over numbers": (method(over=[3]), r"methods\.m: over must be a list of names"),
     "options by number": (method(options={3: 1}), r"methods\.m\.options must be a table, values by name"),
     "task options by number": ({"task_options": {3: 1}}, "task_options must be a table"),
     "an agent in a list": ({"agent": [1]}, "agent must be a table"),
-    "quick seeds in words": ({"quick": {"seeds": "few"}}, "quick: seeds must be an integer"),
+    "quick seeds in words": ({"quick": {"seeds": "few"}}, "quick: seeds must be a number, a list, or a range"),
     "a quick method": ({"quick": {"methods": "m"}}, "quick: methods must be a list of names; got 'm'"),
     "a quick grid in a list": ({"quick": {"grid": [1]}}, "quick: grid must be a table"),
     "a quick grid of one number": ({"quick": {"grid": {"alpha": 1}}}, r"quick: grid\.alpha must be a list"),
@@ -642,6 +672,24 @@ def test_a_changed_study_is_checked_too() -> None:
         small(methods={"m": "TD"})
 
 
+def test_an_unknown_argument_is_named_with_the_one_that_was_meant() -> None:
+    study: Any = td.studies.Study
+    with pytest.raises(TypeError, match=r"^Study has no argument seed; did you mean 'seeds'\?$"):
+        study("x", "RingWorld-v0", METHODS, seed=3)
+    with pytest.raises(TypeError, match=r"^Study has no argument seed; did you mean 'seeds'\?$"):
+        small().but(seed=3)
+    with pytest.raises(TypeError, match=r"^Method has no argument option; did you mean 'options'\?$"):
+        td.studies.Method("TD", option={})  # type: ignore[call-arg]
+
+
+def test_over_is_a_list_of_names() -> None:
+    method: Any = td.studies.Method
+    assert method("TD", over=["alpha"]).over == method("TD", over=iter(["alpha"])).over == ("alpha",)
+    for wrong in ("alpha", {"alpha", "lam"}, 3, [3]):
+        with pytest.raises(TypeError, match=r"^over must be a list of names; got "):
+            method("TD", over=wrong)
+
+
 def test_values_of_a_generator_are_not_lost() -> None:
     assert small(grid={"alpha": (k / 10 for k in (1, 2)), "lam": range(2)}).grid == {"alpha": [0.1, 0.2], "lam": [0, 1]}
 
@@ -664,7 +712,7 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, content: bytes, mess
 
 
 def test_a_study_that_is_not_there_is_refused_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"nowhere\.toml.*bundled are every-step-size, "):
+    with pytest.raises(ValueError, match=r"nowhere\.toml.*choose from every-step-size, "):
         td.studies.Study.load(tmp_path / "nowhere.toml")
     with pytest.raises(ValueError, match=r"did you mean 'ringworld-0\.40-0\.35'"):
         td.studies.Study.load("ringworld-0.40-0.36")

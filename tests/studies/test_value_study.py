@@ -94,7 +94,7 @@ def test_environments_of_gymnasium_run_in_processes(tmp_path: Path) -> None:
 
 def test_mistakes_are_named() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"epsilonn": 0.1}, "epsilonn: Sarsa with TrueOnlineTD has no such option"),
+        ({"epsilonn": 0.1}, "epsilonn: Sarsa with TrueOnlineTD has no such option; did you mean 'epsilon'"),
         ({"epsilon": 1.5}, r"epsilon must be in \[0, 1\]"),
         ({"epsilon": {"start": 1.0}}, "epsilon: .* write"),
         ({"algorithm": "TDD"}, "unknown algorithm 'TDD'"),

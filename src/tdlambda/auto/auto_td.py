@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints, choice, fraction
+from tdlambda.arrays import Bools, Floats, Ints, choice, confidence
 from tdlambda.auto import layout
 from tdlambda.auto.dense import Squares
 from tdlambda.auto.explanation import Explanation
@@ -141,7 +141,7 @@ class AutoTD(BatchLearner):
         return self._experts.explain(self.steps)
 
     def interval(
-        self, obs: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+        self, obs: Any, level: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> tuple[float, float]:  # fmt: skip
         """An interval for v(obs), or for the return from obs.
 
@@ -149,18 +149,18 @@ class AutoTD(BatchLearner):
         ----------
         obs
             An observation.
-        coverage
+        level
             Nominal coverage, in (0, 1). The AutoTD page of the documentation reports the measured coverage.
         of
             "value": combines the least-squares uncertainty with the disagreement of the experts; it does not include
             the error of approximating v by a linear function of the features. "return": on-policy only, and equally
             wide everywhere.
         """
-        low, high = self.interval_many([obs], coverage, of)[0]
+        low, high = self.interval_many([obs], level, of)[0]
         return float(low), float(high)
 
     def interval_many(
-        self, observations: Any, coverage: float = 0.9, of: Literal["value", "return"] = "value"
+        self, observations: Any, level: float = 0.9, of: Literal["value", "return"] = "value"
     ) -> Floats:  # fmt: skip
         """An interval for each observation [observation, (low, high)].
 
@@ -168,14 +168,13 @@ class AutoTD(BatchLearner):
         ----------
         observations
             Observations, one per row.
-        coverage
+        level
             Nominal coverage, in (0, 1): see `interval`.
         of
             "value" or "return": see `interval`.
         """
         choice(of, "of", "value", "return")
-        if not 0 < fraction(coverage, "coverage") < 1:
-            raise ValueError(f"coverage must be in (0, 1), such as 0.9; got {coverage}")
+        width = NormalDist().inv_cdf(0.5 + confidence(level) / 2)
         middle = self.predict_many(observations)
         if of == "value":
             deviation: Any = np.sqrt(self._experts.variance(*self.features.encode_batch(observations)))
@@ -186,7 +185,7 @@ class AutoTD(BatchLearner):
                     'of="return" is not available off-policy, before the first updates, or while every discount so far '
                     'is 1; use of="value"'
                 )
-        half = NormalDist().inv_cdf(0.5 + coverage / 2) * np.broadcast_to(deviation, middle.shape)
+        half = width * np.broadcast_to(deviation, middle.shape)
         return np.column_stack([middle - half, middle + half])
 
     # ---- the interface of a learner ---------------------------------------------------------------------------

@@ -15,7 +15,10 @@ import tdlambda as td
 from tdlambda.cli.output import console, print_json, print_table
 from tdlambda.interruption import Interrupted
 
-Seeds = Annotated[str | None, typer.Option(help="Number of seeds, or a range A:B (B excluded).", show_default=False)]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="Number of seeds, from the study's first one, or a range A:B (B excluded).", show_default=False),
+]
 Steps = Annotated[int | None, typer.Option(help="Number of steps of each run.", show_default=False)]
 Alphas = Annotated[str | None, typer.Option(help="Step sizes, separated by commas.", show_default=False)]
 Workers = Annotated[
@@ -84,17 +87,11 @@ def resized(
 ) -> td.studies.Study:  # fmt: skip
     """The study with the sizes that the options ask for."""
     study = study.small() if quick else study
-    if steps is not None and study.episodes is not None:
-        raise ValueError(f"--steps: {study.name} is measured in episodes; use --episodes instead")
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
     changes |= {} if episodes is None else {"episodes": episodes}
     if seeds is not None:
-        first, colon, last = seeds.partition(":")
-        try:
-            begin, end = (int(first), int(last)) if colon else (study.seed, study.seed + int(first))
-        except ValueError:
-            raise ValueError(f"--seeds must be a number, or a range such as 0:120; got {seeds!r}") from None
-        changes |= {"seed": begin, "seeds": end - begin}
+        first = study.numbers[0]
+        changes["seeds"] = range(first, first + int(seeds)) if seeds.isdecimal() else seeds
     values = {}
     for text in ([f"alpha={alphas}"] if alphas is not None else []) + (grid or []):
         name, equals, listed = text.partition("=")
@@ -109,13 +106,14 @@ def announce(plan: td.studies.Plan) -> None:
     for path in plan.set_aside:
         Console(stderr=True, soft_wrap=True).print(f"[yellow]damaged, set aside and recomputed:[/] {escape(str(path))}")
     study = plan.study
+    runs = len(study.numbers)
     rows = [
         [name, declared.learner, _sources(study, name), len(study.cells(name)),
-         f"{study.seeds - len(plan.missing[name])} of {study.seeds}", escape(declared.about)]
+         f"{runs - len(plan.missing[name])} of {runs}", escape(declared.about)]
         for name, declared in study.methods.items()
     ]  # fmt: skip
     print_table(
-        f"{study.name}: {escape(study.title or study.task)}, {study.seeds} seeds × {study.length:,} {study.unit}",
+        f"{study.name}: {escape(study.title or study.task)}, {runs} seeds × {study.length:,} {study.unit}",
         ["method", "learner", "rule", "cells", "done", ""], rows,
     )  # fmt: skip
     if plan.units:
@@ -173,7 +171,7 @@ def _list(json: bool) -> None:
         print_json({"studies": {name: study.to_dict() for name, study in found.items()}})
         return
     rows = [
-        [name, study.task, sum(len(study.cells(method)) for method in study.methods), study.seeds, study.title]
+        [name, study.task, sum(len(study.cells(method)) for method in study.methods), len(study.numbers), study.title]
         for name, study in found.items()
     ]
     print_table("Bundled studies", ["name", "task", "cells", "seeds", ""], rows)

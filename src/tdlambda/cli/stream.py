@@ -29,7 +29,7 @@ def stream(
     time: Annotated[str | None, typer.Option(help="Time column; by default the only column of dates.")] = None,
     gap: Annotated[float | None, typer.Option(help="Longest time between consecutive rows, in seconds.", min=0)] = None,
     terminated: Annotated[str | None, typer.Option(help="Column that is true where an episode ends.")] = None,
-    missing: Annotated[str, typer.Option(help="Missing values: refuse, hold or mask.")] = "refuse",
+    missing: Annotated[str, typer.Option(help="Missing values: raise, hold or mask.")] = "raise",
     period: Annotated[int | None, typer.Option(help="Season length in rows, for the seasonal baseline.", min=2)] = None,
     boosting: Annotated[bool, typer.Option("--boosting", help="Also use gradient boosting as a baseline.")] = False,
     page: Annotated[Path | None, typer.Option(help="File to write the page to; FILE.html by default.")] = None,

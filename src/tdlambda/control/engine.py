@@ -37,7 +37,6 @@ def run(
     *,
     gamma: float | None = None,
     points: int | Sequence[int] | None = None,
-    seed: int = 0,
     keep: Sequence[str] = ("weights", "theta", "lambdas"),
     follow: Sequence[int] = (),
     threads: int | None = None,
@@ -63,7 +62,7 @@ def run(
         for both. λ is a number or learned; features need a compiled form: `td.features.TileCoder`,
         `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
-        Number of seeds, at least 1, counted from `seed`; or a sequence of different seeds, each at least 0.
+        Number of seeds, at least 1, counted from 0; or a sequence of different seeds, each at least 0.
     steps
         Number of steps of each agent on each seed, over all its episodes; at least 1.
     gamma
@@ -71,8 +70,6 @@ def run(
     points
         Number of points at which the returns are recorded, evenly spaced up to the last step (100 by default); or a
         sequence of the steps themselves.
-    seed
-        First seed if `seeds` is a number; at least 0.
     keep
         Which of "weights", "theta", "lambdas", "policy", "episodes", "agents" to return.
     follow
@@ -104,7 +101,7 @@ def run(
     >>> found.best(), bool(found.tail().max() > -200)
     ('λ = 0.9', True)
     """
-    job = checked(task, agents, seeds, steps, points, seed, keep, follow, gamma)
+    job = checked(task, agents, seeds, steps, points, keep, follow, gamma)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
     if isinstance(job.world, EnvTask):
@@ -122,9 +119,8 @@ def run(
 
 
 def checked(
-    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, seed: Any, keep: Any, follow: Any = (),
-    gamma: Any = None,
-) -> Job:  # fmt: skip
+    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, keep: Any, follow: Any = (), gamma: Any = None
+) -> Job:
     """Validate the arguments."""
     world = in_processes(task, gamma) or world_of(task, gamma)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
@@ -138,7 +134,7 @@ def checked(
         else:
             check_agent(agent, world, name)
     steps = integer(steps, "steps", 1)
-    numbers, at = seed_numbers(seeds, seed), points_at(points, steps)
+    numbers, at = seed_numbers(seeds), points_at(points, steps)
     followed = () if isinstance(world, EnvTask) else tuple(follow)
     return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world), followed)
 

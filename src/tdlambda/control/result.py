@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.showing import counted
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -113,6 +114,6 @@ class ControlResult:
         """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
         return (
-            f"<{len(self.names)} agents × {len(self.seeds)} seeds × {self.points[-1]:,} steps, "
+            f"<{counted(len(self.names), 'agent')} × {counted(len(self.seeds), 'seed')} × {self.points[-1]:,} steps, "
             f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )

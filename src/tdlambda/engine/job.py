@@ -64,7 +64,7 @@ class Job:
 
 
 def checked(
-    task: Any, learners: Any, seeds: Any, steps: Any, points: Any, seed: Any, weights: Any, truth: Any, keep: Any,
+    task: Any, learners: Any, seeds: Any, steps: Any, points: Any, weights: Any, truth: Any, keep: Any,
     width: Any, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
 ) -> Job:  # fmt: skip
     """Validate the arguments."""
@@ -86,7 +86,7 @@ def checked(
         raise TypeError(f"give either steps or episodes; got steps={steps!r} and episodes={episodes!r}")
     unit = "steps" if episodes is None else "episodes"
     length = integer(steps if episodes is None else episodes, unit, 1)
-    numbers, at, kept = seed_numbers(seeds, seed), points_at(points, length, unit), chosen(keep, KEEP)
+    numbers, at, kept = seed_numbers(seeds), points_at(points, length, unit), chosen(keep, KEEP)
     if average is not None:
         choice(average, "average", "before", "after")
     score = score_of(task, score, weights, truth)
@@ -117,12 +117,11 @@ def moments_of(points: Ints) -> Ints:
     return np.unique(np.round(np.linspace(points.size / n, points.size, n)).astype(np.int64) - 1)
 
 
-def seed_numbers(seeds: Any, seed: Any) -> tuple[int, ...]:
-    """The seeds, from their number or as given."""
+def seed_numbers(seeds: Any) -> tuple[int, ...]:
+    """The seeds, from their number, counted from 0, or as given."""
     if np.ndim(seeds) == 0:
-        numbers = [integer(seed, "seed", 0) + k for k in range(integer(seeds, "seeds", 1))]
-    else:
-        numbers = [integer(number, "seeds", 0) for number in seeds]
+        return tuple(range(integer(seeds, "seeds", 1)))
+    numbers = [integer(number, "seeds", 0) for number in seeds]
     if not numbers or len(set(numbers)) < len(numbers):
         raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
     return tuple(numbers)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.engine.truth import Truth
+from tdlambda.showing import counted
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -120,11 +121,9 @@ class Result:
     def __repr__(self) -> str:
         """A one-line summary."""
         diverged = int((self.diverged_at >= 0).sum())
-        learners = f"{len(self.names)} learner{'' if len(self.names) == 1 else 's'}"
-        seeds = f"{len(self.seeds)} seed{'' if len(self.seeds) == 1 else 's'}"
         return (
-            f"<{learners} × {seeds} × {self.points[-1]:,} {self.unit}, "
-            f"{diverged} diverged{', interrupted' if self.interrupted else ''}>"
+            f"<{counted(len(self.names), 'learner')} × {counted(len(self.seeds), 'seed')} × "
+            f"{self.points[-1]:,} {self.unit}, {diverged} diverged{', interrupted' if self.interrupted else ''}>"
         )
 
 

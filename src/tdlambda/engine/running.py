@@ -31,7 +31,6 @@ def run(
     *,
     episodes: int | None = None,
     points: int | Sequence[int] | None = None,
-    seed: int = 0,
     score: str = "value",
     average: str | None = None,
     weights: ArrayLike | None = None,
@@ -58,16 +57,14 @@ def run(
     learners
         Learners by name; learners in a sequence are named by their index.
     seeds
-        Number of trajectories, at least 1, with seeds counted from `seed`; or a sequence of different seeds, each at
-        least 0.
+        Number of trajectories, at least 1, with seeds counted from 0; or a sequence of different seeds, each at
+        least 0, such as range(100, 130).
     steps, episodes
         Length of each trajectory, in transitions or in episodes, at least 1; give one of the two.
     points
         Number of points at which the error is recorded, evenly spaced up to the last step (100 by default); or a
         sequence of the steps themselves. In a run measured in episodes, points are episodes (by default every episode,
         at most 100).
-    seed
-        First seed if `seeds` is a number; at least 0.
     score
         Error measure: "value", "rmsve", "rms" (over states) or "rmspbe" (root mean squared projected Bellman error).
     average
@@ -111,9 +108,7 @@ def run(
     >>> found.best()
     'λ = 0.9'
     """
-    job = checked(
-        task, learners, seeds, steps, points, seed, weights, truth, keep, width, score, average, episodes, follow
-    )
+    job = checked(task, learners, seeds, steps, points, weights, truth, keep, width, score, average, episodes, follow)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     pieces = _pieces(job, threads)
     if any(groups for groups, _ in pieces):

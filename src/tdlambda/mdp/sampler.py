@@ -99,6 +99,10 @@ class TableSampler:
         self._rng = stream(integer(seed, "seed", 0))
         self._state = np.full(1, -1, dtype=np.int64)
 
+    def __repr__(self) -> str:
+        """A one-line summary."""
+        return f"<TableSampler: {self.mdp.n_states} states, {self.mdp.n_actions} actions>"
+
     def take(self, steps: int) -> Transitions:
         """The next `steps` ≥ 0 transitions of the stream."""
         n = integer(steps, "steps", 0)

@@ -152,7 +152,7 @@ def _figures(
     yield "learning", Figure(
         "errors", errors, (*by_error, "alpha"),
         partial(charts.learning_curves, y=explained(study, study.quantity), unit=study.unit, log=(False, log),
-                warm_up=round(study.warm_up * study.steps)),
+                warm_up=round(study.warm_up * study.length)),
         {"series": "series", "method": "method", **own, "n": "n", "diverged": "diverged", "step": "step",
          "mean": "mean", "low": "low", "high": "high"},
         lists={"step": "steps", "mean": "curve", "low": "curve_low", "high": "curve_high"},
@@ -185,7 +185,7 @@ def _figures(
                 panels="series" if tiles else "", only="tuned", lists=held | {"lam": "lambdas"}, constants=constants,
             )  # fmt: skip
         strip: Callable[[list[Row]], Any] = partial(
-            charts.lambda_in_time, log=not study.warm_up, warm_up=round(study.warm_up * study.steps),
+            charts.lambda_in_time, log=not study.warm_up, warm_up=round(study.warm_up * study.length),
             size=(280, int(np.clip(17 * len(where.live), 60, 300))),
         )  # fmt: skip
         moved, several = list(rows.motions(view, where, run)), rows.many(where)

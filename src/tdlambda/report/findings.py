@@ -155,7 +155,7 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
     if compared and view.study.steps == PRINTED_STEPS:
         parts.append(f"{agree} of {compared} printed cells agree within three standard errors.")
     elif compared:
-        parts.append(f"The printed numbers are for {PRINTED_STEPS:,} steps, not {view.study.steps:,}.")
+        parts.append(f"The printed numbers are for {PRINTED_STEPS:,} steps, not {view.study.length:,}.")
     return Answer("How certain is that?", short, " ".join(parts))
 
 

@@ -47,7 +47,7 @@ def thesis(view: Overview) -> Picture:
     made = drawn(view)
     text = (
         f"{agree} of {compared} printed cells of the first table of Zhao (2020) agree within three standard errors; "
-        f"open markers are the printed numbers. {len(view.seeds)} runs of {view.study.steps:,} steps per cell."
+        f"open markers are the printed numbers. {len(view.seeds)} runs of {view.study.length:,} steps per cell."
     )
     return Picture("A published table, reproduced", text, made.chart("u", made.choice("As published"), size=SIZE))
 

@@ -153,7 +153,7 @@ class Overview:
     @property
     def printed_steps(self) -> int:
         """Steps of the runs behind the published numbers; the figure counts episodes, so any length matches."""
-        return self.study.steps if self.by_eye else PRINTED_STEPS
+        return self.study.length if self.by_eye else PRINTED_STEPS
 
     @property
     def alphas(self) -> list[float]:
@@ -223,7 +223,7 @@ def overview(directory: str | Path) -> Overview:
     declared, results = load_study(directory), load_results(directory)
     study, where = by_family(declared)
     done = results.select("method", "seed").unique().height
-    wanted = study.seeds * results["method"].n_unique()
+    wanted = len(study.numbers) * results["method"].n_unique()
     return Overview(
         study, sorted(results["seed"].unique().to_list()), done, wanted,
         study.read_at[study.kept], list(_cells(study, where, results, _motions(directory, declared))),

@@ -151,7 +151,7 @@ def _about(view: Overview, manifest: Mapping[str, Any]) -> dict[str, str]:
     said = {
         "study": view.study.name,
         "task": view.study.task + (f", {view.study.preset}" if view.study.preset else ""),
-        "runs": f"{len(view.seeds)} of {view.study.seeds} seeds, {view.study.length:,} {view.study.unit} each",
+        "runs": f"{len(view.seeds)} of {len(view.study.numbers)} seeds, {view.study.length:,} {view.study.unit} each",
         "state": f"{view.done:,} of {view.wanted:,} units done (a unit is a method on a seed)"
         + (f"; not run: {', '.join(map(view.named, view.not_run))}" if view.not_run else ""),
         "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),

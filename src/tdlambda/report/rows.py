@@ -213,7 +213,7 @@ def motions(view: Overview, where: Layout | None, methods: Sequence[str]) -> Ite
         if cell.motion is None or view.kind(name) != "tuned":
             continue
         one = {"method": name, "key": name, "series": view.named(name), "label": view.named(name), **look(view, name)}
-        one |= {"settings": settings_of(cell), "seed": view.study.seed}
+        one |= {"settings": settings_of(cell), "seed": view.study.numbers[0]}
         assert where is not None
         for k, (step, lams) in enumerate(zip(steps.tolist(), cell.motion[:, where.live], strict=True)):
             if many(where):

@@ -28,7 +28,7 @@ def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
     about = [study.name, task, f"{runs} runs of {study.length:,} {study.unit}"]
     if view.done < view.wanted:
         about.append(f"unfinished: {view.done:,} of {view.wanted:,} units done")
-    warm = round(study.warm_up * study.steps)
+    warm = round(study.warm_up * study.length)
     frozen = " and policies are frozen." if study.kind == "control" else "."
     lost = sum(cell.diverged for name in methods for cell in view.of(name))
     total = f"{sum(cell.n for name in methods for cell in view.of(name)):,} runs of these methods"
@@ -114,5 +114,5 @@ def _of_lambda(made: Drawn) -> dict[str, Any]:
         "Final λ of each state, mean over runs. Terminal states have none.")  # fmt: skip
     drawn = "The line is the median over observations, the band contains 80 % of them." if many(where) else (
         "Rows are states, columns are moments in time." + shade)  # fmt: skip
-    kept = f"One run of each method at its best cell (seed {study.seed}), recorded during the study."
+    kept = f"One run of each method at its best cell (seed {study.numbers[0]}), recorded during the study."
     return {"lambda-hint": at + (shade if where.kind == "map" else ""), "motion-hint": f"{kept} {drawn}"}

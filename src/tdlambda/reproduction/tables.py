@@ -179,7 +179,7 @@ def reproduce(table: str, protocol: str, study: Study, results: pl.DataFrame) ->
                 for other, theirs in (("fixed", best_printed), ("greedy", rival)):
                     published = None if mine is None or theirs is None else mine < theirs
                     verdicts.append(_verdict(alpha, name, other, published, compare(chosen[name], chosen[other])))
-    return Reproduction(table, protocol, study.name, study.steps, n, cells, verdicts)
+    return Reproduction(table, protocol, study.name, study.length, n, cells, verdicts)
 
 
 def _finished(study: Study, methods: list[str], results: pl.DataFrame) -> list[int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tdlambda.arrays import Floats
 from tdlambda.learners.base import Array
+from tdlambda.showing import hint
 
 Name: TypeAlias = str | int
 """A column: its name, or its index if rows are arrays."""
@@ -41,7 +41,7 @@ class Batch:
         """A column; ValueError, with a suggestion, if it does not exist."""
         if isinstance(name, Hashable) and name in self.columns:
             return self.columns[name]
-        raise ValueError(f"{what}: there is no column {name!r}{nearest(name, self.names)}")
+        raise ValueError(f"{what}: there is no column {name!r}{hint(name, map(str, self.names), 'the columns are {}')}")
 
     def numbers(self, name: Any, what: str) -> Floats:
         """A column of numbers; missing values are NaN."""
@@ -114,16 +114,6 @@ def _kind(batch: Batch, name: Name) -> str | None:
     if column.dtype == object:
         return "text" if any(value is not None for value in column) else None
     return None if np.isnan(column).all() else "dates" if name in batch.times else "numbers"
-
-
-def nearest(name: Any, names: list[Name]) -> str:
-    """The end of a message about an unknown column: the closest name, or all names."""
-    words = [str(known) for known in names]
-    close = get_close_matches(str(name), words, 1, 0.6)
-    if close:
-        return f" (did you mean {close[0]!r}?)"
-    listed = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
-    return f"; the columns are {listed}" if words else "; the rows have no columns"
 
 
 def from_row(row: Any, first: int) -> Batch:

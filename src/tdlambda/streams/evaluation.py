@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, choice, fraction, integer
+from tdlambda.arrays import Floats, choice, confidence, fraction, integer
 from tdlambda.extras import need
 from tdlambda.learners.base import Array
 from tdlambda.streams import baselines as rivals
@@ -78,8 +78,7 @@ def prequential(
         raise TypeError(f"horde must be a td.Horde; got {horde!r}")
     if not 0 < fraction(tolerance, "tolerance") < 1:
         raise ValueError(f"tolerance must be in (0, 1); got {tolerance}")
-    if not 0 < fraction(level, "level") < 1:
-        raise ValueError(f"level must be in (0, 1); got {level}")
+    level = confidence(level)
     period = None if period is None else integer(period, "period", 2)
     for name in baselines or ():
         choice(name, "baselines", *rivals.NAMES)

@@ -120,7 +120,7 @@ class Front:
             raw[:, c] = rows.numbers(name, "features")
         if not np.abs(raw).max(initial=0.0) < LARGEST:  # also true if one is NaN
             bad = np.abs(raw) >= LARGEST
-            if self.missing == "refuse":
+            if self.missing == "raise":
                 bad |= np.isnan(raw) & self.needed
             if bad.any():
                 i, c = (int(k) for k in np.argwhere(bad)[0])
@@ -129,7 +129,7 @@ class Front:
             if isinstance(term, Category | Cycle) and term.column is not None:
                 column = rows.require(term.column, "features")
                 lost = np.array([v is None for v in column]) if column.dtype == object else np.isnan(column)
-                if lost.any() and (self.missing == "refuse" or isinstance(term, Cycle)):
+                if lost.any() and (self.missing == "raise" or isinstance(term, Cycle)):
                     _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
                 if isinstance(term, Cycle):
                     rows.numbers(term.column, "features")

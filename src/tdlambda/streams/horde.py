@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, choice, fraction, integer, positive
+from tdlambda.arrays import Bools, Floats, choice, confidence, integer, positive
 from tdlambda.auto import AutoTD
 from tdlambda.auto.dense import MANY
 from tdlambda.features import Columns, Encoder
@@ -78,7 +78,7 @@ class Horde:
     terminated
         Column that is true at a row that ends an episode; γ is 0 on entering that row.
     missing
-        What to do with missing values: "refuse" raises an error with row and column; "hold" repeats the last reading;
+        What to do with missing values: "raise" raises an error with row and column; "hold" repeats the last reading;
         "mask" uses the mean. With "hold" and "mask", a question whose own cumulant, γ or ρ is missing skips that step.
     observed
         Columns passed to your own encoder, in order. Default: all numeric columns.
@@ -107,7 +107,7 @@ class Horde:
         time: Name | None = None,
         gap: float | timedelta | None = None,
         terminated: Name | None = None,
-        missing: str = "refuse",
+        missing: str = "raise",
         observed: Sequence[Name] | None = None,
         variance: bool = False,
     ) -> None:
@@ -119,7 +119,7 @@ class Horde:
         gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
         self._following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
         self.features, self.observed, self.variance = features, observed, bool(variance)
-        self.missing = choice(missing, "missing", "refuse", "hold", "mask")
+        self.missing = choice(missing, "missing", "raise", "hold", "mask")
         self.rows = 0
         """Number of rows read so far."""
         self.alarms: list[Alarm] = []
@@ -180,7 +180,7 @@ class Horde:
         return dict(zip(self.questions, self._at_work("predict").crew.predict(self._here).tolist(), strict=True))
 
     def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """For each question, an interval that contains its return with probability `level`, in [0, 1].
+        """For each question, an interval that contains its return with probability `level`, in (0, 1).
 
         The interval assumes a normal distribution. The variance of the return is learned from the TD errors δ,
         E[Σ γ^2k δ²] (Sherstan et al. 2018). This is correct if the features are a Markov state, and too small if
@@ -191,7 +191,7 @@ class Horde:
             raise ValueError("interval: the variance was not learned; use td.Horde(…, variance=True)")
         from scipy.stats import norm
 
-        half = float(norm.ppf(0.5 + fraction(level, "level") / 2)) * work.deviation(self._here)
+        half = float(norm.ppf(0.5 + confidence(level) / 2)) * work.deviation(self._here)
         v = work.crew.predict(self._here)
         limits = zip((v - half).tolist(), (v + half).tolist(), strict=True)
         return dict(zip(self.questions, limits, strict=True))
@@ -282,7 +282,7 @@ class Horde:
         fresh[new] |= self._fresh
         at = np.flatnonzero(~fresh[1:])
         asked = self._asker.ask(rows, at)
-        if self.missing == "refuse" and not asked.awake.all():
+        if self.missing == "raise" and not asked.awake.all():
             self._refuse_missing(rows, at, asked.awake)
 
         X, alarms = work.front.encode(batch, raw, fresh[new:])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -19,13 +18,23 @@ from tdlambda.engine.score import score_of
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.rules import Rule
+from tdlambda.showing import hint
 from tdlambda.studies.sizes import check_encoder, check_memory
 from tdlambda.tasks.base import Task
 
-LEARNERS: dict[str, Any] = {
-    name: getattr(module, name) for module in (learners, algorithms) for name in module.__all__
-} | {"AutoTD": AutoTD}
-RULES: dict[str, Any] = {name: getattr(rules, name) for name in rules.__all__} | rules.NAMED
+_BASES = (Learner, learners.Algorithm, Rule, rules.Adaptive, rules.WithEstimates)
+"""Classes for subclasses only."""
+
+
+def _kinds_of(base: type, *modules: Any) -> dict[str, Any]:
+    """The subclasses of a class that modules export, by name."""
+    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    classes = {name: kind for name, kind in found.items() if inspect.isclass(kind)}
+    return {name: kind for name, kind in classes.items() if issubclass(kind, base) and kind not in _BASES}
+
+
+LEARNERS: dict[str, Any] = _kinds_of(Learner, learners, algorithms) | {"AutoTD": AutoTD}
+RULES: dict[str, Any] = _kinds_of(Rule, rules) | rules.NAMED
 AGENTS: dict[str, Any] = {"Sarsa": Sarsa, "QLambda": QLambda}
 """Agents with action values; a control study may name them instead of a learner."""
 _POLICIES = {"epsilon": EpsilonGreedy, "temperature": Boltzmann}
@@ -44,6 +53,8 @@ def build_learner(
     task: Task[Any], learner: str, rule: str | None, options: Mapping[str, Any], warm_up: tuple[float, int]
 ) -> Learner:
     """Build the learner of one cell, with its rule; `warm_up` is a share and the total number of steps."""
+    if learner in AGENTS:
+        raise ValueError(f'learner: {learner} is an agent; a study of agents needs kind = "control"')
     make_learner = _named(learner, LEARNERS, "learner")
     make_rule, of_rule, from_study = _rule(rule, options, warm_up)
     known = {"learner": _parameters(make_learner), "rule": of_rule}
@@ -59,7 +70,9 @@ def build_learner(
         where, _, bare = name.rpartition(".")
         owners = [kind for kind in known if bare in known[kind] and where in ("", kind)]
         if not owners:
-            raise ValueError(f"{name}: {learner}{f' and {rule} have' if rule else ' has'} no such option")
+            whose = f"{learner} and {rule} have" if rule else f"{learner} has"
+            instead = hint(bare, sorted(known["learner"] | known["rule"]), "the options are {}")
+            raise ValueError(f"{name}: {whose} no such option{instead}")
         if len(owners) > 1:
             raise ValueError(f'{name}: {learner} and {rule} both have it; write "learner.{name}" or "rule.{name}"')
         if bare in given[owners[0]]:
@@ -67,9 +80,12 @@ def build_learner(
         given[owners[0]][bare] = _built(name, value)
     own |= given["learner"]
     if make_rule is not None:
-        own["lam"] = make_rule(**{**from_study, **given["rule"]})
+        given["rule"] = from_study | given["rule"]
+        _check_complete(str(rule), make_rule, given["rule"])
+        own["lam"] = make_rule(**given["rule"])
         if not isinstance(own["lam"], Rule):
             raise TypeError(f"rule: {rule} must make a rule for λ; it made {own['lam']!r}")
+    _check_complete(learner, make_learner, own)
     built = make_learner(**own)
     if not isinstance(built, Learner):
         raise TypeError(f"learner: {learner} must make a learner; it made {built!r}")
@@ -84,7 +100,7 @@ def build_agent(
     if learner in AGENTS:
         return build_values(task, learner, rule, {**shared, **options}, warm_up)
     known = _parameters(ActorCritic) - {"critic", "policy", "behavior"}
-    both = _parameters(_named(learner, LEARNERS, "learner"))
+    both = _parameters(_named(learner, LEARNERS | AGENTS, "learner"))
     own: dict[str, Any] = {"warm_up": int(warm_up[0] * warm_up[1])}
     given: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -93,14 +109,14 @@ def build_agent(
         if bare == name and (name not in known or name in both or name == "warm_up"):
             rest[name] = value
         elif bare not in known:
-            raise ValueError(f"{name}: the actor has no such option; it has {', '.join(sorted(known))}")
+            raise ValueError(f"{name}: the actor has no such option{hint(bare, sorted(known), 'it has {}')}")
         elif bare in given:
             raise ValueError(f"{name}: the actor's {bare} is given twice")
         else:
             given[bare] = value
     for name in shared:
         if name not in known:
-            raise ValueError(f"agent.{name}: the actor has no such option; it has {', '.join(sorted(known))}")
+            raise ValueError(f"agent.{name}: the actor has no such option{hint(name, sorted(known), 'it has {}')}")
     own |= {name: _built(name, value) for name, value in {**shared, **given}.items()}
     if "eta" not in own:
         raise ValueError("eta is missing: give the actor's step size in the options, the grid or the study's agent")
@@ -129,7 +145,8 @@ def build_values(
             acts = "policy" if kind is Sarsa else "behavior"
             given[acts] = _POLICIES[name](_level(name, given.pop(name)))
         elif name not in known:
-            raise ValueError(f"{name}: {agent} with {algorithm.__name__} has no such option")
+            instead = hint(name, sorted({*known, *theirs, *_POLICIES}), "the options are {}")
+            raise ValueError(f"{name}: {agent} with {algorithm.__name__} has no such option{instead}")
         else:
             given[name] = _built(name, given[name])
     if make_rule is not None:
@@ -197,9 +214,16 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
     for part in path.split(".") if path else ():
         found = getattr(found, part, None)
     if not callable(found):
-        near = get_close_matches(name, ours, n=1)
-        raise ValueError(f"unknown {what} {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise ValueError(f"unknown {what} {name!r}{hint(name, ours, 'choose from {}')}")
     return found
+
+
+def _check_complete(name: str, call: Any, given: Collection[str]) -> None:
+    """Raise ValueError if an argument without a default is not given."""
+    for parameter in inspect.signature(call).parameters.values():
+        named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if named and parameter.default is parameter.empty and parameter.name not in given:
+            raise ValueError(f"{name} needs {parameter.name}: add it to over and the grid, or to options")
 
 
 def _parameters(call: Any) -> set[str]:

@@ -11,20 +11,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tdlambda.arrays import choice, integer
 from tdlambda.rules import as_rule
-from tdlambda.studies.sizes import CELLS
+from tdlambda.showing import hint
+from tdlambda.studies.sizes import CELLS, SEED, SEEDS
 
+_Kind = TypeVar("_Kind")
 Check = Callable[[Any, str], Any]
 COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "final", "curve", "lambdas")
 """Columns of the results besides those of the grid."""
+_NAMES = 1000
+"""Largest number of names in a list, which may be endless."""
 
 
 def validate(record: Any, checks: Mapping[str, Check], where: str = "") -> None:
@@ -45,9 +48,7 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
     """Validate that all names are known."""
     for name in names:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {listed(known)}"
-            raise ValueError(f"{where}: unknown field {name!r}; {hint}")
+            raise ValueError(f"{where}: unknown field {name!r}{hint(name, known, 'the fields are {}')}")
 
 
 def optional(check: Check) -> Check:
@@ -101,11 +102,35 @@ def whole(value: Any, where: str, low: int, high: int | None = None) -> int:
     return integer(value, where, low, high)
 
 
+def seeds(value: Any, where: str) -> int | range | tuple[int, ...]:
+    """Validate a number of seeds, counted from 0, or the seeds themselves: in a list, or as text such as "100:200".
+
+    >>> seeds(30, "seeds"), seeds("100:130", "seeds"), seeds([5, 3], "seeds")
+    (30, range(100, 130), (5, 3))
+    """
+    if isinstance(value, str):
+        first, _, end = value.partition(":")
+        if not (first.isdecimal() and end.isdecimal()):
+            raise ValueError(f'{where} must be a number, a list, or a range such as "100:200"; got {value!r}')
+        value = range(int(first), int(end))
+    if not isinstance(value, Sequence | np.ndarray):
+        return whole(value, where, 1, SEEDS)
+    some = tuple(whole(seed, where, 0, SEED) for seed in islice(value, SEEDS + 1))
+    if not 1 <= len(some) <= SEEDS:
+        raise ValueError(f"{where} must be from 1 to {SEEDS} seeds; got {value!r}")
+    if len(set(some)) < len(some):
+        raise ValueError(f"{where}: a seed occurs twice")
+    if some != tuple(range(some[0], some[0] + len(some))):
+        return some
+    return range(some[0], some[-1] + 1) if some[0] else len(some)
+
+
 def names(value: Any, where: str) -> tuple[str, ...]:
-    """Validate a list of names."""
-    some = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
-    if some is None or not _all_text(some):
-        raise TypeError(f"{where} must be a list of names; got {value!r}")
+    """Validate a list of names; a set is none, because it has no order."""
+    ordered = isinstance(value, Iterable) and not isinstance(value, str | set | frozenset)
+    some = tuple(islice(value, _NAMES + 1)) if ordered else (None,)
+    if len(some) > _NAMES or not _all_text(some):
+        raise TypeError(f"{where} must be a list of names{f', at most {_NAMES}' * (len(some) > _NAMES)}; got {value!r}")
     return some
 
 
@@ -160,14 +185,12 @@ def quick(value: Any, where: str) -> Any:
     return value
 
 
-_SIZES = dict.fromkeys(("seeds", "steps", "episodes", "points"), partial(whole, low=1))
-_QUICK: dict[str, Check] = {**_SIZES, "grid": grid, "methods": names}
+_SIZES = dict.fromkeys(("steps", "episodes", "points"), partial(whole, low=1))
+_QUICK: dict[str, Check] = {**_SIZES, "seeds": seeds, "grid": grid, "methods": names}
 
 
-def check_over(over: Any, options: Any, grid: Mapping[str, Any], where: str) -> None:
+def check_over(over: Sequence[str], options: Any, grid: Mapping[str, Any], where: str) -> None:
     """Validate names from the grid that are not also given as options."""
-    if not isinstance(over, tuple) or not _all_text(over):
-        raise TypeError(f"{where}.over must be a list of names from the grid; got {over!r}")
     for axis in over:
         if axis not in grid:
             raise ValueError(f"{where}.over: the grid has no {axis!r}; it has {listed(grid)}")

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from tdlambda.arrays import Ints
 from tdlambda.engine.job import moments_of
 from tdlambda.engine.score import SCORES
+from tdlambda.showing import says_arguments
 from tdlambda.studies import checks, sizes
 from tdlambda.studies.checks import Check, listable, listed, one_of, optional, plain, share, text, whole
 from tdlambda.studies.method import Method
-from tdlambda.studies.reading import read
+from tdlambda.studies.reading import merged, read
 
 OF_PREDICTION: dict[str, Any] = {"score": "value", "average": None, "episodes": None}
 """Fields that only prediction has, with their defaults; default values are not part of a study's definition."""
-_SEEDS = 2**32
-"""Seeds from here on are reserved for sampled truths and speed measurements."""
+_STEPS = 100_000
+"""Length of a run by default."""
 _WORDS = {"value": "error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMSPBE"}
 """Short names of the errors."""
 _CHECKS: dict[str, Check] = {
     "name": checks.file_name, "task": text, "title": text, "preset": optional(text),
-    "seeds": partial(whole, low=1, high=sizes.SEEDS), "seed": partial(whole, low=0),
-    "steps": partial(whole, low=1, high=sizes.STEPS), "episodes": optional(partial(whole, low=1, high=sizes.STEPS)),
+    "seeds": checks.seeds, "steps": optional(partial(whole, low=1, high=sizes.STEPS)),
+    "episodes": optional(partial(whole, low=1, high=sizes.STEPS)),
     "points": partial(whole, low=1, high=sizes.POINTS), "curve": partial(whole, low=1),
     "tail": share(lambda tail: 0 < tail <= 1, "a share of the points, in (0, 1]"),
     "warm_up": share(lambda warm_up: 0 <= warm_up < 1, "a share of the steps, in [0, 1)"),
@@ -38,6 +39,7 @@ _CHECKS: dict[str, Check] = {
 }  # fmt: skip
 
 
+@says_arguments
 @dataclass(frozen=True)
 class Declaration:
     """The fields of a study, which `Study` describes."""
@@ -48,9 +50,8 @@ class Declaration:
     preset: str | None = None
     task_options: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
-    seeds: int = 30
-    seed: int = 0
-    steps: int = 100_000
+    seeds: int | str | Sequence[int] = 30
+    steps: int | None = None
     episodes: int | None = None
     points: int = 100
     tail: float = 0.1
@@ -70,8 +71,10 @@ class Declaration:
     def __post_init__(self) -> None:
         """Validate the fields; errors name the field."""
         checks.validate(self, _CHECKS)
-        if self.seed + self.seeds > _SEEDS:
-            raise ValueError(f"seed + seeds must be at most {_SEEDS}; got {self.seed} + {self.seeds}")
+        if self.steps is not None and self.episodes is not None:
+            raise ValueError(f"give either steps or episodes; got steps = {self.steps}, episodes = {self.episodes}")
+        if self.steps is None and self.episodes is None:
+            object.__setattr__(self, "steps", _STEPS)
         if self.agent and self.kind != "control":
             raise ValueError('agent: only a study of kind "control" has actors; leave it out')
         for name, default in OF_PREDICTION.items():
@@ -110,14 +113,17 @@ class Declaration:
         methods = {}
         for name, entry in data["methods"].items():
             checks.check_fields(Method, checks.table(entry, f"methods.{name}"), f"methods.{name}")
-            methods[name] = Method(**entry)
+            with checks.saying(f"methods.{name}"):
+                methods[name] = Method(**entry)
         return cls(**{**data, "methods": methods})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which `from_dict` builds the same study."""
         given = {name: value for name, value in _fields(self).items() if name != "trusted"}
         methods = {name: _fields(method) for name, method in self.methods.items()}
-        data: dict[str, Any] = json.loads(json.dumps(given | {"methods": methods}, default=listable))
+        seeds = f"{self.seeds.start}:{self.seeds.stop}" if isinstance(self.seeds, range) else self.seeds
+        plain_data = given | {"methods": methods, "seeds": seeds}
+        data: dict[str, Any] = json.loads(json.dumps(plain_data, default=listable))
         return data
 
     def but(
@@ -135,7 +141,7 @@ class Declaration:
                 if name not in self.grid:
                     raise ValueError(f"grid: {self.name} has no {name!r}; it has {listed(self.grid)}")
             changes["grid"] = {**self.grid, **grid}
-        return replace(self, **changes)
+        return replace(self, **merged({}, changes))
 
     def small(self) -> Self:
         """The quick version, under its own name; ValueError if the study declares none."""
@@ -144,9 +150,9 @@ class Declaration:
         return self.but(**{"name": f"{self.name}-quick", "quick": {}, **self.quick})
 
     @property
-    def numbers(self) -> range:
+    def numbers(self) -> Sequence[int]:
         """The seeds."""
-        return range(self.seed, self.seed + self.seeds)
+        return range(self.seeds) if isinstance(self.seeds, int) else cast("Sequence[int]", self.seeds)
 
     @property
     def quantity(self) -> str:
@@ -161,7 +167,7 @@ class Declaration:
     @property
     def length(self) -> int:
         """Length of a run in that unit."""
-        return self.steps if self.episodes is None else self.episodes
+        return cast("int", self.steps or self.episodes)
 
     @property
     def read_at(self) -> Ints:
@@ -184,7 +190,7 @@ class Declaration:
         """Number of points in the area: all; in control those after the warm-up, before which methods are equal."""
         if self.kind == "prediction":
             return self.points
-        return max(1, int((self.read_at > int(self.warm_up * self.steps)).sum()))
+        return max(1, int((self.read_at > int(self.warm_up * self.length)).sum()))
 
     @property
     def kept(self) -> Ints:

@@ -41,7 +41,7 @@ def read_manifest(directory: str | Path) -> Manifest:
         if found["format"] == FORMAT:
             if found.pop("sum") != content_sum(found):
                 raise ValueError("its content does not match its checksum")
-            study = replace(Study.from_dict(found["study"]), trusted=False)
+            study = replace(Study.from_dict(_current(found["study"])), trusted=False)
             keys = found["keys"]
             if keys.keys() != study.methods.keys() or not all(isinstance(key, str) for key in keys.values()):
                 raise ValueError("it does not have one key for each method")
@@ -51,6 +51,14 @@ def read_manifest(directory: str | Path) -> Manifest:
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError(f"directory: {path} is damaged; run the study again to rewrite it: {error}") from error
     raise ValueError(f"directory: {path} has format {found['format']}, but this version reads format {FORMAT}")
+
+
+def _current(study: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's plain data from those of earlier versions: a first `seed`, and `steps` beside `episodes`."""
+    data = dict(study)
+    if first := data.pop("seed", 0):
+        data["seeds"] = f"{first}:{first + data['seeds']}"
+    return data if data.get("episodes") is None else data | {"steps": None}
 
 
 def refuse_foreign(directory: Path) -> None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tdlambda.rules import NAMED
+from tdlambda.showing import says_arguments
 from tdlambda.studies.building import SELF_TUNING, default_lam
-from tdlambda.studies.checks import Check, check_over, optional, plain, text, validate
+from tdlambda.studies.checks import Check, check_over, names, optional, plain, text, validate
 
 _FIXED = ("Fixed", "PerState")
 """Rules that do not learn."""
 _CHECKS: dict[str, Check] = {"learner": text, "rule": optional(text), "options": plain, "truth": text, "about": text}
 
 
+@says_arguments
 @dataclass(frozen=True)
 class Method:
     """A method of a study: a learner and a rule for λ, over a grid of parameters.
@@ -55,9 +57,8 @@ class Method:
     about: str = ""
 
     def __post_init__(self) -> None:
-        """Convert lists to tuples."""
-        if isinstance(self.over, list):
-            object.__setattr__(self, "over", tuple(self.over))
+        """Validate the names of the grid; the other fields are validated with the study."""
+        object.__setattr__(self, "over", names(self.over, "over"))
 
     def check(self, where: str, grid: Mapping[str, Any]) -> None:
         """Validate the fields against the study's grid; names are resolved when learners are built."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tdlambda.studies.checks import listed
+from tdlambda.showing import hint
 
 _BUNDLED = files("tdlambda.studies").joinpath("bundled")
+_OTHER = {"steps": "episodes", "episodes": "steps"}
 
 
 def bundled_names() -> list[str]:
@@ -29,9 +30,9 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
         entry = Path(source).resolve()
         folders = [str(entry.parent)]
         if not entry.is_file():
-            near = get_close_matches(str(source), bundled_names(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"bundled are {listed(bundled_names())}"
-            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}; {hint}")
+            known = [*bundled_names(), *(path.name for path in Path().glob("*.toml"))]
+            instead = hint(str(source), known, "choose from {}")
+            raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}{instead}")
     try:
         data = tomllib.loads(entry.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -45,4 +46,10 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
         raise ValueError(f"extends: {source} extends itself, through {len(seen)} files")
     beside = Path(*folders, base)  # a file's neighbours come first
     more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
-    return {**more, **data}, list(dict.fromkeys(folders + theirs))
+    return merged(more, data), list(dict.fromkeys(folders + theirs))
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's plain data with changes; a length in steps replaces one in episodes, and the other way round."""
+    other = {_OTHER[name]: None for name in changes if name in _OTHER and changes[name] is not None}
+    return {**base, **other, **changes}

@@ -15,11 +15,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, integer, number
+from tdlambda.arrays import Floats, confidence, integer, number
+from tdlambda.showing import Table
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(Table):
     """Statistics of one cell: `diverged` of `n` runs diverged; the mean, std, … are of the others."""
 
     n: int
@@ -31,8 +32,8 @@ class Summary:
     high: float
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Table):
     """Paired comparison of A and B: the ratio of their means, and how often A is better, with 95 % intervals.
 
     `n` is the number of pairs in which neither diverged, `diverged` the number of the others.
@@ -57,7 +58,7 @@ def summary(errors: ArrayLike, level: float = 0.95) -> Summary:
     >>> cell.n, cell.diverged, cell.mean, cell.std
     (4, 1, 2.0, 1.0)
     """
-    _check_level(level)
+    level = confidence(level)
     all_runs = _runs(errors, "errors")
     finite = all_runs[np.isfinite(all_runs)]
     lost = all_runs.size - finite.size
@@ -82,7 +83,7 @@ def compare(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     >>> found.ratio, found.ratio_low, found.ratio_high, found.better
     (0.5, 0.5, 0.5, 1.0)
     """
-    _check_level(level)
+    level = confidence(level)
     first, second = _runs(a, "a"), _runs(b, "b")
     if first.size != second.size:
         raise ValueError(f"a and b must have one error for each seed; got {first.size} and {second.size}")
@@ -176,11 +177,6 @@ def sensitivity(values: ArrayLike, errors: ArrayLike, factor: float = 2.0) -> fl
     while last < x.size - 1 and within[last + 1]:
         last += 1
     return float(np.log10(x[last] / x[first]))
-
-
-def _check_level(level: float) -> None:
-    if not 0 < number(level, "level") < 1:
-        raise ValueError(f"level must be in (0, 1); got {level}")
 
 
 def _runs(errors: ArrayLike, name: str) -> Floats:

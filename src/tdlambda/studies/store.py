@@ -161,11 +161,11 @@ def load_motion(directory: str | Path) -> dict[str, list[Floats]]:
     It was recorded on the study's first seed, at the steps of `Study.moments`. Methods without a record are missing.
     """
     store = Store(directory, *study_and_keys(directory))
-    found, moments = {}, len(store.study.moments)
+    found, moments, first = {}, len(store.study.moments), store.study.numbers[0]
     for method in store.study.methods:
         with suppress(OSError, DamagedError):
             cells = store.study.stored_cells(method)
-            unit = read_unit(store.path(method, store.study.seed), store.keys[method], store.study.seed, cells)
+            unit = read_unit(store.path(method, first), store.keys[method], first, cells)
             if MOTION in unit.column_names:
                 rows = unit[MOTION].to_pylist()
                 found[method] = [np.reshape(row, (moments, len(row) // moments)) / 255 for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
@@ -18,6 +19,7 @@ from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
+from tdlambda.showing import counted, hint, misfit
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import listable, listed, saying
@@ -45,29 +47,33 @@ class Study(Declaration):
         Methods by name.
     grid
         Values of each grid parameter, for the methods declared over it.
-    seeds, seed
-        Number of trajectories, and the first seed.
-    steps
-        Length of each trajectory, in transitions.
-    episodes
-        Length of each trajectory in episodes, instead of steps. Points are then episodes, at most one per episode.
+    seeds
+        Number of trajectories, from 1 to 10⁶, with seeds counted from 0 (30 by default); or the seeds themselves, each
+        from 0 to 2³² - 1: a list, a range, or text such as "100:130" (130 excluded).
+    steps, episodes
+        Length of each trajectory, in transitions or in episodes, from 1 to 10¹⁵; give one of the two (100,000 steps by
+        default).
     points
-        Number of points at which the error is read, evenly spaced up to the last step.
+        Number of points at which the error is read, evenly spaced up to the last step, from 1 to the number of steps
+        and at most 10⁶ (100 by default). With `episodes`, points are episodes, at most one per episode.
     score
-        Error measure: "value", "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
+        Error measure: "value" (the default), "rmsve", "rms" or "rmspbe", as for `td.engine.run`.
     average
         "before" or "after": each point is the mean error over all steps since the last point, before or after each
         update, and `area` is the mean over all steps. By default a point is the error at that step.
     tail
-        Share of the points, in (0, 1], at the end of the run; the final error is the mean over them.
+        Share of the points, in (0, 1], at the end of the run; the final error is the mean over them (0.1 by default).
     curve
-        Number of points of the learning curve to store, evenly spaced; all points of the tail are stored too.
+        Number of points of the learning curve to store, evenly spaced, at least 1 (100 by default); all points of the
+        tail are stored too.
     follow
         Whether to record λ of the first seed over time, at up to 48 of the points, for the report; one byte each.
     warm_up
-        Share of the steps, in [0, 1), during which adaptive rules keep λ fixed and, in control, policies are frozen.
+        Share of the steps, in [0, 1), during which adaptive rules keep λ fixed and, in control, policies are frozen
+        (0 by default).
     kind
-        "prediction" measures value errors; "control" lets agents act and measures a cost, minus the return.
+        "prediction" (the default) measures value errors; "control" lets agents act and measures a cost, minus the
+        return.
     agent
         In control, options of every agent: those of `td.ActorCritic`, such as `{"eta": 1.0, "lam": "none"}`, or of
         `td.Sarsa` or `td.QLambda` for methods whose learner is one of these.
@@ -104,6 +110,9 @@ class Study(Declaration):
                 if self.task in WORLDS and not self.preset:
                     if "discount" not in self.task_options:
                         raise ValueError(NO_DISCOUNT.format(self.task))
+                    parameters = [*inspect.signature(WORLDS[self.task]).parameters.values()]
+                    if wrong := misfit(self.task, parameters, self.task_options):
+                        raise TypeError(wrong)
                     made: Any = WORLDS[self.task](**self.task_options).env()
                     made.id = self.task
                     return made
@@ -116,6 +125,9 @@ class Study(Declaration):
                     f"with; write one of {listed(TASKS)}, register your own with @td.tasks.register in one of the "
                     "study's modules, or train an agent in the environment itself: td.train"
                 )
+            if self._task_id not in TASKS:
+                known = [*TASKS, *WORLDS] if self.kind == "control" else [*TASKS]
+                raise ValueError(f"unknown task {self.task!r}{hint(self._task_id, known, 'choose from {}')}")
             return make(self.task, self.preset, **self.task_options)
 
     @property
@@ -158,7 +170,7 @@ class Study(Declaration):
         """The agent of each cell, in control; an agent that does not fit the task raises an error."""
         built = self._of_each_cell(method, partial(build_agent, shared=self.agent))
         with saying(f"methods.{method}"):
-            control.checked(self.environment, built, [self.seed], self.steps, self.read_at, 0, ())
+            control.checked(self.environment, built, self.numbers[:1], self.length, self.read_at, ())
         return built
 
     def learners(self, method: str) -> list[Learner]:
@@ -168,7 +180,7 @@ class Study(Declaration):
         built, truth = self._of_each_cell(method, build_learner), self.truth(method)
         given = None if self.score in ("rms", "rmspbe") else truth
         with saying(f"methods.{method}"):
-            checked(self.environment, built, [self.seed], 1, [1], 0, None, given, (), WIDTH, self.score, self.average)
+            checked(self.environment, built, self.numbers[:1], 1, [1], None, given, (), WIDTH, self.score, self.average)
         return built
 
     def _of_each_cell(self, method: str, build: Callable[..., Any]) -> list[Any]:
@@ -178,7 +190,7 @@ class Study(Declaration):
         built: list[Any] = []
         with saying(f"methods.{method}"):
             for cell in cells:
-                built.append(build(task, declared.learner, *declared.settings(cell), (self.warm_up, self.steps)))
+                built.append(build(task, declared.learner, *declared.settings(cell), (self.warm_up, self.length)))
                 if len(built) == 1:
                     sizes.check_memory(built[0].features.size, len(cells))
         return built
@@ -210,7 +222,7 @@ class Study(Declaration):
             "format": FORMAT, "kind": self.kind, "task": self.task, "preset": self.preset,
             "task_options": self.task_options, "modules": self.modules, "learner": declared.learner,
             "rule": declared.rule, "options": declared.options, "truth": declared.truth, "cells": self.cells(method),
-            "steps": self.steps if self.episodes is None else None, "points": self.points, "tail": self.tail,
+            "steps": self.steps, "points": self.points, "tail": self.tail,
             "curve": self.curve, "warm_up": self.warm_up, "agent": self.agent,
         })  # fmt: skip
 
@@ -239,18 +251,19 @@ class Study(Declaration):
     def run_steps(self) -> int:
         """Number of transitions of a run; if measured in episodes, of the first seed's run."""
         if self.episodes is None:
-            return self.steps
-        return int(episode_ends(self.environment, self.seed, self.episodes)[-1])
+            return self.length
+        return int(episode_ends(self.environment, self.numbers[0], self.episodes)[-1])
 
     def followed(self, method: str) -> tuple[int, ...]:
         """Seeds for which a method's λ is recorded: the first one, if any cell tunes λ."""
         moves = any(not self.fixed_lam(method, cell) for cell in self.cells(method))
-        return (self.seed,) if self.follow and moves else ()
+        return (self.numbers[0],) if self.follow and moves else ()
 
     def __repr__(self) -> str:
         """One-line summary."""
-        what = ", ".join(f"{name} {len(self.cells(name))} cells" for name in self.methods)
-        return f"<study {self.name}: {self.task}, {what}; {self.seeds} seeds × {self.length:,} {self.unit}>"
+        what = ", ".join(f"{name} {counted(len(self.cells(name)), 'cell')}" for name in self.methods)
+        seeds = counted(len(self.numbers), "seed")
+        return f"<study {self.name}: {self.task}, {what}; {seeds} × {self.length:,} {self.unit}>"
 
 
 def _hash(content: Any) -> str:

@@ -175,8 +175,9 @@ class Watcher:
             pace = speed(took, work, waited) if known else None
             time_left = left(took, work, {m.name: m.wanted - m.done for m in methods}) if known else None
         return State(
-            str(self.directory), study.name, study.title or study.task, study.quantity, study.seeds, study.length, done,
-            wanted, sum(path in self._units and path not in damaged for some in files.values() for path in some),
+            str(self.directory), study.name, study.title or study.task, study.quantity, len(study.numbers),
+            study.length, done, wanted,
+            sum(path in self._units and path not in damaged for some in files.values() for path in some),
             60 * pace[0] if pace else None, pace[1] if pace else None, time_left, since,
             methods, sessions, sorted(map(str, damaged)), len(_entries(self.directory / "set-aside")),
             unreadable, study.unit,
@@ -258,7 +259,7 @@ class Watcher:
         diverged = sum(int(unit.lost.sum()) for unit in known if unit.lost is not None)
         best = self._best[method][1] if known else None
         about, n = study.methods[method].about, len(cells)
-        return MethodState(method, about, n, there, study.seeds, n * len(known), diverged, best)
+        return MethodState(method, about, n, there, len(study.numbers), n * len(known), diverged, best)
 
     def _sessions(self) -> tuple[list[Sitting], list[float]]:
         """The running sessions, and the start times of all sessions."""
