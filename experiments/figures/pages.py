@@ -922,7 +922,7 @@ def meta_choices(scale: Scale) -> tuple[Any, str]:
     rules: dict[str, Any] = {
         f"{gradient}, newton, κ = {kappa:g}": kind(kappa) for gradient, kind in kinds.items() for kappa in (1e-3, 1e-2)
     }
-    rules |= {"exact, newton, trace, κ = 0.001": td.rules.Meta(1e-3, horizon=None)}
+    rules |= {"exact, newton, trace, κ = 0.001": td.rules.Meta(1e-3, horizon="episode")}
     rules |= {
         "derived, gradient, κ = 0.1": td.rules.Meta.thesis(0.1),
         "λ-greedy": td.rules.Greedy(),

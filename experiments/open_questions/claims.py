@@ -25,7 +25,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     "fixed λ": lambda: 0.9,
     "META, one step": td.rules.Meta,
     "META, horizon 10": partial(td.rules.Meta, horizon=10),
-    "META, traced": partial(td.rules.Meta, horizon=None),
+    "META, traced": partial(td.rules.Meta, horizon="episode"),
 }
 
 

@@ -14,7 +14,7 @@ from frame import Rows
 import tdlambda as td
 
 REACH: dict[str, dict[str, Any]] = {
-    "one step": {}, "horizon 3": {"horizon": 3}, "horizon 10": {"horizon": 10}, "trace": {"horizon": None},
+    "one step": {}, "horizon 3": {"horizon": 3}, "horizon 10": {"horizon": 10}, "trace": {"horizon": "episode"},
 }  # fmt: skip
 """The forms that learn online."""
 SIZES = (0.0003, 0.001, 0.01, 0.1)

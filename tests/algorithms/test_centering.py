@@ -98,7 +98,7 @@ def every_schedule(quick: bool) -> None:
     for alpha in (td.steps.Implicit(0.1), td.steps.Autostep(0.05), td.steps.ObGD(0.5), td.steps.AdaGrad(0.05)):
         td.check_algorithm(td.TD, alpha=alpha, skip=CONVENTIONS, centering=ETA)
     td.check_algorithm(td.TrueOnlineTD, alpha=td.steps.Swift(0.05, 0.5), skip=CONVENTIONS, centering=ETA)
-    for rule in (td.rules.Meta(0.01), td.rules.Meta(0.01, horizon=None), td.rules.Counting()):
+    for rule in (td.rules.Meta(0.01), td.rules.Meta(0.01, horizon="episode"), td.rules.Counting()):
         td.check_rule(rule, centering=ETA)
     td.check_rule(td.rules.ValueErrorGreedy(), td.TD, seed=1, centering=ETA)
 

@@ -48,7 +48,7 @@ BUILDS: dict[str, partial[Any]] = {
     ),
     "AutoTD": partial(td.AutoTD, features=FEATURES),
     "OneOver": partial(td.steps.OneOver, by="visits", scale=1.0, offset=0.0, power=1.0),
-    "Meta": partial(td.rules.Meta, kappa=0.1, horizon=None, warm_up=0, length=None, features=FEATURES, ratio=1.0),
+    "Meta": partial(td.rules.Meta, kappa=0.1, horizon="episode", warm_up=0, length=None, features=FEATURES, ratio=1.0),
     "Greedy": partial(td.rules.Greedy, ratio=1.0, of="target", warm_up=0),
     "Counting": partial(td.rules.Counting, patience=1.0, warm_up=0, length=10),
     "OneHot": partial(td.features.OneHot, n=3),

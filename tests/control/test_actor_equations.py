@@ -137,7 +137,7 @@ def test_gaussian_agent_is_its_equations(lam: Any) -> None:
         np.testing.assert_allclose(agent.theta, plain.theta, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", [td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Meta(0.05, horizon=None)])
+@pytest.mark.parametrize("rule", [td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Meta(0.05, horizon="episode")])
 def test_the_actor_takes_the_lambda_that_the_critic_has_just_used(rule: td.rules.Meta | td.rules.Greedy) -> None:
     encoder, draw = CASES["dense"]
     agent = td.ActorCritic(td.TrueOnlineGTD(encoder, 0.05, rule), td.control.Softmax(2), 0.1, "critic")

@@ -21,7 +21,7 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
         td.rules.Greedy(of="corrected"), td.rules.Meta(0.3), PublishedMeta(0.3, floor=0.0),
         td.rules.Meta.thesis(0.3, floor=0.0),
         td.rules.Meta(0.3, of="corrected", features=states), td.rules.Meta(0.3, horizon=3),
-        td.rules.Meta(0.3, horizon=None),
+        td.rules.Meta(0.3, horizon="episode"),
         td.rules.Meta(0.3, "derived", "gradient"), td.rules.ValueErrorGreedy(stretch=20), PublishedGreedy(),
         td.rules.Greedy("vtd", of="corrected"),
     ]  # fmt: skip

@@ -44,7 +44,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
             "meta corrected": lambda: td.rules.Meta(0.02, "derived", of="corrected", trace_lam=0.8),
             "meta gradient": lambda: td.rules.Meta(0.1, "exact", "gradient"),
             "meta horizon": lambda: td.rules.Meta(0.02, horizon=3),
-            "meta trace": lambda: td.rules.Meta(0.02, horizon=None),
+            "meta trace": lambda: td.rules.Meta(0.02, horizon="episode"),
         }
         if states is not None:
             rules["meta np"] = lambda: td.rules.Meta(0.02, features=states)

@@ -38,8 +38,8 @@ def meta_is_its_equations(
     exact = gradient == "exact"
     form = MetaForm(gradient, step, in_range, horizon=n if exact and not trace else 1, trace=trace and exact)
     rule = td.rules.Meta(
-        0.3, gradient, step, horizon=None if form.trace else form.horizon, ratio=1.5, trace_lam=0.6, of=of, floor=1e-6,
-        rho_clip=clip, in_range=in_range, warm_up=warm_up,
+        0.3, gradient, step, horizon="episode" if form.trace else form.horizon, ratio=1.5, trace_lam=0.6, of=of,
+        floor=1e-6, rho_clip=clip, in_range=in_range, warm_up=warm_up,
     )  # fmt: skip
     np.testing.assert_allclose(play(s, rule), meta_reference(s, rule, form), atol=1e-8, rtol=1e-6)
 
@@ -134,9 +134,10 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         (lambda: td.rules.Meta(gradient="wrong"), "gradient"),
         (lambda: td.rules.Meta(step="wrong"), "step"),
         (lambda: td.rules.Meta(gradient="printed"), "gradient"),
-        (lambda: td.rules.Meta(gradient="derived", horizon=None), "horizon"),
+        (lambda: td.rules.Meta(gradient="derived", horizon="episode"), "horizon"),
         (lambda: td.rules.Meta(gradient="derived", horizon=2), "horizon"),
         (lambda: td.rules.Meta(horizon=0), "horizon"),
+        (lambda: td.rules.Meta(horizon="all"), 'horizon must be at least 1 or "episode"'),
         (lambda: td.rules.Meta(floor=-1), "floor"),
         (lambda: td.rules.Meta(rho_clip=0), "rho_clip"),
         (lambda: td.rules.Meta(features=3), "features"),

@@ -61,7 +61,7 @@ def test_steps_along_trajectories_sum_to_the_gradient(
     lam = rng.uniform(0.2, 0.8, mdp.n_states)
     kappa = 1e-9
     rule = (
-        td.rules.Meta(kappa, gradient, "gradient", horizon=horizon, in_range=False, floor=0.0)
+        td.rules.Meta(kappa, gradient, "gradient", horizon=horizon or "episode", in_range=False, floor=0.0)
         if gradient != "printed"
         else None
     )

@@ -137,18 +137,18 @@ def test_columns_types_and_order(finished: Path) -> None:
 
 
 def test_parameters_of_every_kind_are_columns(tmp_path: Path) -> None:
-    grid = {"n": [1, 2], "rule.variance": ["direct", "vtd"], "alpha": [0.1], "rule.trace": [True, False]}
+    grid = {"n": [1, 2], "rule.variance": ["direct", "vtd"], "alpha": [0.1], "rule.in_range": [True, False]}
     methods = {
-        "Meta": td.studies.Method("TD", "Meta", over=("alpha", "rule.trace")),
+        "Meta": td.studies.Method("TD", "Meta", over=("alpha", "rule.in_range")),
         "n-step": td.studies.Method("NStepTD", over=("n", "alpha")),
         "greedy": td.studies.Method("TD", "Greedy", over=("rule.variance",), options={"alpha": 0.1}),
     }
     td.studies.run_study(small(grid=grid, methods=methods, seeds=1), tmp_path)
     results = td.studies.load_results(tmp_path)
-    assert results.columns[:7] == ["method", "learner", "rule", "n", "rule.variance", "alpha", "rule.trace"]
+    assert results.columns[:7] == ["method", "learner", "rule", "n", "rule.variance", "alpha", "rule.in_range"]
     assert results["n"].to_list() == [None, None, 1, 2, None, None]
     assert results["rule.variance"].to_list() == [None] * 4 + ["direct", "vtd"]
-    assert results["rule.trace"].to_list() == [True, False, None, None, None, None]
+    assert results["rule.in_range"].to_list() == [True, False, None, None, None, None]
 
 
 def test_seeds_of_any_length_come_in_order(tmp_path: Path) -> None:

@@ -548,7 +548,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an encoder without a type": (method(options={"features": {"n": 11}}), r"methods\.m: features: type must be"),
     "an encoder that cannot be": (
-        method(options={"features": {"type": "OneHot", "m": 1}}), r"methods\.m: features: .*'m'",
+        method(options={"features": {"type": "OneHot", "m": 1}}), r"methods\.m: features: OneHot has no argument m",
     ),
     "a learner that does not fit the task": (
         method(options={"features": {"type": "OneHot", "n": 5}}), r"methods\.m: .*does not fit",

@@ -18,7 +18,7 @@ variance at x_t, which are updated like a trace:
     y₂ = 1 + c² y₂,   y₁ = 2 (L(x) - M(x)) + c y₁ + 2 δ c y₂,    c = γλ of x_t, δ of the step into x_t
     derivative = ½ y₁ γ'(L-V) + y₂ [ δ γ'(L-V) + γ'²λ' S ]
 
-`horizon=None` carries them through the episode (the full gradient, in expectation). `horizon=n` counts only the
+`horizon="episode"` carries them through the episode (the full gradient, in expectation). `horizon=n` counts only the
 λ-returns of the last n states; `horizon=1` is the one-step form.
 """
 
@@ -59,8 +59,8 @@ class Meta(WithEstimates):
     features
         Features that λ depends on: the learner's own (None), or another encoder, such as one-hot states.
     horizon
-        Number of steps over which the meta-gradient is propagated, at least 1; None for the whole episode, at the cost
-        of a trace of two numbers. More than one step needs the "exact" gradient.
+        Number of steps over which the meta-gradient is propagated, at least 1; "episode" for the whole episode, at
+        the cost of a trace of two numbers. More than one step needs the "exact" gradient.
     ratio, trace_lam, of, warm_up, length, aux_alpha
         See `WithEstimates`.
     floor
@@ -106,7 +106,7 @@ class Meta(WithEstimates):
         gradient: Literal["exact", "derived"] = "exact",
         step: Literal["newton", "gradient"] = "newton",
         features: Encoder | None = None,
-        horizon: int | None = 1,
+        horizon: int | Literal["episode"] = 1,
         ratio: float = 2.0,
         trace_lam: float = 1.0,
         of: Literal["target", "corrected"] = "target",
@@ -120,7 +120,9 @@ class Meta(WithEstimates):
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         choice(gradient, "gradient", "exact", "derived")
         choice(step, "step", "newton", "gradient")
-        self.horizon = None if horizon is None else integer(horizon, "horizon", 1)
+        if isinstance(horizon, str) and horizon != "episode":
+            raise ValueError(f'horizon must be at least 1 or "episode"; got {horizon!r}')
+        self.horizon = horizon if isinstance(horizon, str) else integer(horizon, "horizon", 1)
         if self.horizon != 1 and gradient != "exact":
             raise ValueError(f'horizon must be 1 with gradient="{gradient}"; got {horizon}, which needs "exact"')
         self.kappa, self.gradient, self.how = positive(kappa, "kappa"), gradient, step
@@ -131,9 +133,9 @@ class Meta(WithEstimates):
         self.keeps = {} if step == "newton" else {"rho_acc": 1.0}
         if self.horizon != 1:
             self.keeps |= {"c": 0.0, "delta": 0.0}
-        if self.horizon is None:
+        if self.horizon == "episode":
             self.keeps |= {"adjoint1": 0.0, "adjoint2": 0.0}
-        elif self.horizon > 1:
+        if self._back:
             self.keeps |= dict.fromkeys(self._older(), 0.0)
             self.phases = {"carry": "", "step": ""}
 
@@ -152,7 +154,7 @@ class Meta(WithEstimates):
 
     def constants(self) -> dict[str, Any]:
         """The options that are compiled into the generated code."""
-        reach = {None: "trace", 1: "one"}.get(self.horizon, "horizon")
+        reach = "one" if self.horizon == 1 else "trace" if self.horizon == "episode" else "horizon"
         form = {"gradient": self.gradient, "newton": self.how == "newton", "reach": reach, "in_range": self.in_range}
         none = {} if reach == "horizon" else {"older_adjoint1": 0.0, "older_adjoint2": 0.0}
         return super().constants() | form | none
@@ -168,7 +170,7 @@ class Meta(WithEstimates):
 
     def _carry(self) -> str:
         """Source of `carry`, which updates (y₁, y₂) of the λ-returns of the last n - 1 states at the step into x_t."""
-        last = range((self.horizon or 1) - 1, 0, -1)
+        last = self._back[::-1]
         names = ", ".join(self._older())
         lines = [f"def carry({names}, l, m, c, delta):"]
         for k in last:  # the state k steps back was k - 1 steps back before; the newest starts with its own terms
@@ -180,9 +182,14 @@ class Meta(WithEstimates):
         lines += ["    adjoint1_1, adjoint2_1 = 2 * (l - m), 1.0"]
         return "\n".join([*lines, f"    return older_adjoint1, older_adjoint2, {names}"])
 
+    @property
+    def _back(self) -> range:
+        """How many steps ago the horizon's earlier states were."""
+        return range(1, 1 if isinstance(self.horizon, str) else self.horizon)
+
     def _older(self) -> list[str]:
         """The names of (y₁, y₂) of the last n - 1 states."""
-        return [f"{y}_{k}" for k in range(1, self.horizon or 1) for y in ("adjoint1", "adjoint2")]
+        return [f"{y}_{k}" for k in self._back for y in ("adjoint1", "adjoint2")]
 
     @staticmethod
     def step(

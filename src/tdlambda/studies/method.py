@@ -43,10 +43,10 @@ class Method:
     --------
     >>> import tdlambda as td
     >>> meta = td.studies.Method("TrueOnlineTD", rule="Meta", over=("alpha",), options={"kappa": 0.01,
-    ...     "rule.trace": True})
+    ...     "rule.horizon": "episode"})
     >>> study = td.studies.Study("walk", "RandomWalk-v0", {"META": meta}, grid={"alpha": [0.01, 0.1]})
-    >>> [(learner.alpha, learner.rule.kappa, learner.rule.trace) for learner in study.learners("META")]
-    [(0.01, 0.01, True), (0.1, 0.01, True)]
+    >>> [(learner.alpha, learner.rule.kappa, learner.rule.horizon) for learner in study.learners("META")]
+    [(0.01, 0.01, 'episode'), (0.1, 0.01, 'episode')]
     """
 
     learner: str
