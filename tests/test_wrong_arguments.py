@@ -70,6 +70,10 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "a task's argument": (lambda: td.make("RingWorld-v0", foo=3), "RingWorld has no argument foo; its arguments are n"),
     "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[arg-type]
     "a number for a file": (lambda: td.load(3), "path must be text or a Path, such as"),  # type: ignore[call-overload]
+    "a class that needs α": (
+        lambda: td.Horde(td.features.Dense(1), td.Question("x", gamma=0.9), learner=td.TD),  # type: ignore[arg-type]
+        "learner must be a function of the features, such as lambda x: td.TD(x, alpha=0.1)",
+    ),
     "columns without γ": (
         lambda: td.TD(F, 0.1).update_many([0], [1.0], [1]),
         "update_many needs gamma: pass obs, reward, next_obs and gamma, or Transitions",
@@ -156,6 +160,15 @@ def test_errors_of_an_encoder_of_ones_own_are_not_reworded() -> None:
     v = td.LSTD(td.features.Custom(fails, 2))
     with pytest.raises(ValueError, match=r"^no reading at 3$"):
         v.update(3, 1.0, 4, 0.9)
+
+
+def test_probabilities_of_a_question() -> None:
+    for given, message in (
+        ((2.0, 0.5), "target must be in [0, 1]; got 2.0"),
+        ((0.5, 2.0), "behavior must be in (0, 1]"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            td.Question("x", gamma=0.9, target=given[0], behavior=given[1])
 
 
 def test_step_sizes_of_a_chart() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -77,14 +77,13 @@ def says_arguments(kind: type[_Kind]) -> type[_Kind]:
     init: Callable[..., None] | None = vars(kind).get("__init__")
     if init is None:
         return kind
-    _, *parameters = inspect.signature(init).parameters.values()
 
     @wraps(init)
     def checked(self: Any, *given: Any, **named: Any) -> None:
         try:
             init(self, *given, **named)
         except TypeError:
-            if wrong := misfit(type(self).__name__, parameters, named, len(given)):
+            if wrong := wrong_arguments(type(self).__name__, partial(init, self), named, len(given)):
                 raise TypeError(wrong) from None
             raise
 
@@ -92,8 +91,9 @@ def says_arguments(kind: type[_Kind]) -> type[_Kind]:
     return kind
 
 
-def misfit(owner: str, parameters: Sequence[inspect.Parameter], named: Collection[str], given: int = 0) -> str:
+def wrong_arguments(owner: str, build: Callable[..., Any], named: Collection[str], given: int = 0) -> str:
     """What is wrong with arguments, of which the first `given` have no names; nothing if they fit."""
+    parameters = inspect.signature(build).parameters.values()
     known = {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for name in named:

@@ -10,6 +10,7 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Learner
+from tdlambda.showing import wrong_arguments
 from tdlambda.streams.batch import Batch
 from tdlambda.streams.question import Question, is_number
 
@@ -49,7 +50,7 @@ def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:
         if lost:
             raise ValueError(f"learner must have an entry for each question; {lost[0]!r} is missing")
         return {name: learner[name] for name in questions}
-    if not callable(learner):
+    if not callable(learner) or (isinstance(learner, type) and wrong_arguments("", learner, (), 1)):
         raise TypeError(
             f"learner must be a function of the features, such as lambda x: td.TD(x, alpha=0.1); got {learner!r}"
         )

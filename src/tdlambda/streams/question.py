@@ -85,9 +85,12 @@ class Question:
             raise ValueError("target and behavior must be given together, because ρ = target / behavior")
         if self.rho is not None and self.target is not None:
             raise ValueError("give either rho, or target and behavior; got all of them")
-        for name in ("rho", "target", "behavior"):
-            if is_number(value := getattr(self, name)):
-                not_negative(value, name)
+        if is_number(self.rho):
+            not_negative(self.rho, "rho")
+        if is_number(self.target):
+            fraction(self.target, "target")
+        if is_number(self.behavior):
+            fraction(self.behavior, "behavior", zero=False)
         if is_number(self.terminal):
             number(self.terminal, "terminal")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
@@ -19,7 +18,7 @@ from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
-from tdlambda.showing import counted, hint, misfit
+from tdlambda.showing import counted, hint, wrong_arguments
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import listable, listed, saying
@@ -110,8 +109,7 @@ class Study(Declaration):
                 if self.task in WORLDS and not self.preset:
                     if "discount" not in self.task_options:
                         raise ValueError(NO_DISCOUNT.format(self.task))
-                    parameters = [*inspect.signature(WORLDS[self.task]).parameters.values()]
-                    if wrong := misfit(self.task, parameters, self.task_options):
+                    if wrong := wrong_arguments(self.task, WORLDS[self.task], self.task_options):
                         raise TypeError(wrong)
                     made: Any = WORLDS[self.task](**self.task_options).env()
                     made.id = self.task
