@@ -197,3 +197,28 @@ def test_a_class_of_no_module_and_an_odd_docstring() -> None:
         space: dict[str, Any] = {"__name__": "nowhere", "td": td}
         exec(f"class Mine(td.TD):\n    {doc}\n", space)
         assert space["Mine"](F, 0.1).alpha == 0.1
+
+
+AGENTS: dict[str, Callable[[td.Encoder], Any]] = {
+    "Sarsa": lambda x: td.Sarsa(x, 2, 0.1),
+    "actor-critic": lambda x: td.ActorCritic(td.TD(x, 0.1), td.control.Softmax(2), 0.1),
+}
+
+
+@pytest.mark.parametrize("kind", AGENTS)
+def test_agents_name_the_observation_and_the_generator(kind: str) -> None:
+    agent, tiled = AGENTS[kind](F), AGENTS[kind](td.features.TileCoder([0.0], [1.0]))
+    last: Any = (0.9,) if kind == "actor-critic" else (0, 0.9)
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: agent.act(9, np.random.default_rng(0)), "obs must be from 0 to 3; got 9"),
+        (lambda: agent.policy_at(9), "obs must be from 0 to 3; got 9"),
+        (lambda: agent.update(9, 0, 1.0, 1, *last), "obs must be from 0 to 3; got 9"),
+        (lambda: agent.update(0, 0, 1.0, 9, *last), "next_obs must be from 0 to 3; got 9"),
+        (lambda: tiled.act([0.0, 1.0], np.random.default_rng(0)), "obs must have the shape (1,)"),
+        (lambda: tiled.update([0.0], 0, 1.0, [0.0, 1.0], *last), "next_obs must have the shape (1,)"),
+        (lambda: agent.act(0, 3), "rng must be a generator, such as np.random.default_rng(0); got 3"),
+        (lambda: tiled.act([0.0], 3), "rng must be a generator, such as np.random.default_rng(0); got 3"),
+    ]
+    for call, message in wrong:
+        with pytest.raises((TypeError, ValueError), match="^" + re.escape(message)):
+            call()

@@ -28,6 +28,12 @@ def stream(seed: int) -> NDArray[np.uint64]:
     return np.asarray(np.random.SeedSequence(seed).generate_state(4, np.uint64), dtype=np.uint64)
 
 
+def check_generator(rng: Any) -> None:
+    """Raise TypeError if this is no NumPy generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a generator, such as np.random.default_rng(0); got {rng!r}")
+
+
 class Drawing(NamedTuple):
     """Addresses of a NumPy generator's `random()`, for `called`; a call from Python would be much slower.
 

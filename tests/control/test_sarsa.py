@@ -172,7 +172,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         (ValueError, "gamma must be in", lambda: agent.update(0, 0, 0.0, 1, 0, 1.5)),
         ((ValueError, IndexError), "obs", lambda: agent.update(5, 0, 0.0, 1, 0, 1.0)),
         ((ValueError, IndexError), "obs", lambda: agent.update(0, 0, 0.0, -1, 0, 1.0)),
-        ((ValueError, TypeError), "observation", lambda: agent.update("a", 0, 0.0, 1, 0, 1.0)),
+        ((ValueError, TypeError), "obs", lambda: agent.update("a", 0, 0.0, 1, 0, 1.0)),
         (ValueError, "obs", lambda: sarsa().act(9, rng)),
     ]:
         with pytest.raises(error, match=message):  # type: ignore[call-overload]

@@ -24,9 +24,10 @@ from tdlambda.documenting import complete
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
 from tdlambda.learners import Algorithm, Diverged
+from tdlambda.learners.base import encoded
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
-from tdlambda.randomness import Drawing
+from tdlambda.randomness import Drawing, check_generator
 from tdlambda.rules import Fixed, PerState, as_rule
 from tdlambda.showing import differing, no_argument
 
@@ -202,24 +203,28 @@ class ActionValues(ValueState):
         Agents in several threads may share `rng`, but with one-hot features no other thread may draw arrays from it at
         the same time: the number is drawn in compiled code, without the lock of `rng.bit_generator`.
         """
-        if not self._chooses:
-            return drawn((self._b or self._pi)(obs), rng.random())
-        if type(obs) is int and self._one_hot:
-            known, function, state, _ = self._drawing
-            if known is not rng:
-                self._drawing = Drawing.of(rng)
-                return self.act(obs, rng)
-            action = self._act_index(obs, function, state)
-        elif self._kernel is not None:
-            if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
-                obs = as_vector(obs, self._kernel.dimensions)
-            action = self._act_vector(obs, rng.random())
-        else:
-            return self._entry_point("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
-        if action < 0:
-            self.features.encode(obs)  # raises the specific error
-            raise ValueError(f"obs must be an observation that the features can encode; got {obs!r}")
-        return action
+        try:
+            if not self._chooses:
+                return drawn((self._b or self._pi)(obs), rng.random())
+            if type(obs) is int and self._one_hot:
+                known, function, state, _ = self._drawing
+                if known is not rng:
+                    self._drawing = Drawing.of(rng)
+                    return self.act(obs, rng)
+                action = self._act_index(obs, function, state)
+            elif self._kernel is not None:
+                if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
+                    obs = self._vector(obs, "obs")
+                action = self._act_vector(obs, rng.random())
+            else:
+                return self._entry_point("act_at", *_X, 0.0)(*self._encoded(obs), rng.random())
+            if action < 0:
+                self._encoded(obs)  # raises the specific error
+                raise ValueError(f"obs must be an observation that the features can encode; got {obs!r}")
+            return action
+        except AttributeError:
+            check_generator(rng)
+            raise
 
     def greedy(self, obs: Any) -> int:
         """The action with the largest value; the first one if there are ties."""
@@ -341,15 +346,15 @@ class ActionValues(ValueState):
         elif self._kernel is not None:
             # Compiled code accepts exactly this type, with any stride; it checks the length itself.
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
-                obs = as_vector(obs, self._kernel.dimensions)
+                obs = self._vector(obs, "obs")
             if type(next_obs) is not _ARRAY or next_obs.dtype is not _FLOAT or next_obs.ndim != 1:
-                next_obs = as_vector(next_obs, self._kernel.dimensions)
+                next_obs = self._vector(next_obs, "next_obs")
             status = self._learn_vector(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         else:
-            y = self.features.encode(next_obs)
+            x, y = encoded(self.features.encode, obs, "obs"), encoded(self.features.encode, next_obs, "next_obs")
             z = self.learner._lam_features.encode(next_obs) if self.form.own_lam else y
             point = self._entry_point("learn_at", *_X, *_X, *_X, *_NUMBERS)
-            status = point(*self.features.encode(obs), *y, *z, action, next_action, reward, gamma, lam, ended)
+            status = point(*x, *y, *z, action, next_action, reward, gamma, lam, ended)
         if status:
             self._refuse(status, obs, reward, next_obs, next_action, gamma, action)
 
@@ -372,12 +377,16 @@ class ActionValues(ValueState):
             self._refuse(NEVER, None, 0.0, next_obs, next_action, 0.0)
         self._room[k : 2 * k], self._room[2 * k : 3 * k] = pi, b
 
-    def _encoded(self, obs: Any) -> Any:
+    def _vector(self, obs: Any, name: str) -> Floats:
+        """An observation in the form that compiled code needs."""
+        return encoded(lambda one: as_vector(one, int(self._record["dimensions"][0])), obs, name)
+
+    def _encoded(self, obs: Any, name: str = "obs") -> Any:
         """The features of an observation, with indices validated for compiled code."""
-        x, xv = self.features.encode(obs)
+        x, xv = encoded(self.features.encode, obs, name)
         size = self.features.size
         if not ((x >= 0) & (x < size)).all() or not np.isfinite(xv @ xv):
-            raise ValueError(f"obs: feature values and |x|² must be finite; got {obs!r}")
+            raise ValueError(f"{name}: feature values and |x|² must be finite; got {obs!r}")
         return x, xv
 
     def _refuse(
@@ -399,7 +408,7 @@ class ActionValues(ValueState):
                 raise Diverged(self.learner.steps)
             return
         if status in (runtime.OBS, runtime.OBS_VALUES, runtime.NEXT_OBS, runtime.NEXT_OBS_VALUES):
-            self._encoded(obs), self._encoded(next_obs)  # raises the specific error
+            self._encoded(obs), self._encoded(next_obs, "next_obs")  # raises the specific error
         self.learner._refuse(status, obs, reward, next_obs, gamma, 1.0)
 
     def reset(self) -> None:

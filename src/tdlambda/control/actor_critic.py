@@ -22,6 +22,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
+from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call
 
@@ -193,11 +194,15 @@ class ActorCritic:
 
     def act(self, obs: Any, rng: np.random.Generator) -> Any:
         """Draw an action from the behaviour policy (the agent's own policy if none was given)."""
-        if self._behavior is not None:
-            return self.policy.draw(self._behavior(obs), rng)
-        if self.policy.kernel.choose is not None:
-            return self._actor.choose(obs, rng.random())
-        return self.policy.draw(self._actor.distribution(obs), rng)
+        try:
+            if self._behavior is not None:
+                return self.policy.draw(self._behavior(obs), rng)
+            if self.policy.kernel.choose is not None:
+                return self._actor.choose(obs, rng.random())
+            return self.policy.draw(self._actor.distribution(obs), rng)
+        except AttributeError:
+            check_generator(rng)
+            raise
 
     def greedy(self, obs: Any) -> Any:
         """The policy's most probable action."""

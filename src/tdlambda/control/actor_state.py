@@ -18,6 +18,7 @@ from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE, DIVERGED, OK
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
+from tdlambda.learners.base import encoded
 
 MOVING = {"emphasis": "f8", "decay": "f8", "delta": "f8", "steps": "i8", "diverged_at": "i8"}
 """Numbers that an update changes: I and γλ of x_t, δ, updates so far, the update at which it diverged (-1: none)."""
@@ -106,7 +107,7 @@ class Actor:
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
         """The features x of an observation, with indices validated for compiled code."""
-        x, xv = self.features.encode(obs)
+        x, xv = encoded(self.features.encode, obs, "obs")
         if self._check(x, xv) != OK:
             raise ValueError(f"obs: feature values and |x|² must be finite; got {obs!r}")
         return x, xv
