@@ -20,6 +20,13 @@ class Waiting(td.Rule):
     parameters = "patience"
 
 
+class Incomplete(td.TD):
+    """Its constructor forgets the step size."""
+
+    def __init__(self, features: Any) -> None:
+        super().__init__(features)  # type: ignore[call-arg]
+
+
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "a name nearly right": (lambda: td.TD(F, 0.1, lamda=0.3), "TD has no argument lamda; did you mean 'lam'?"),
     "γ of a learner": (lambda: td.TD(F, 0.1, gamma=0.9), "TD has no argument gamma; pass gamma to update"),
@@ -67,6 +74,27 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: td.features.OneHot(m=3),  # type: ignore[call-arg]
         "OneHot has no argument m; its arguments are n",
     ),
+    "an agent without actions": (lambda: td.Sarsa(F), "Sarsa needs actions: pass actions=…"),  # type: ignore[call-arg]
+    "γ of an MDP": (
+        lambda: td.FiniteMDP([[1.0]], [0.0], gamma=0.9),  # type: ignore[call-arg]
+        "FiniteMDP has no argument gamma; did you mean 'disc",
+    ),
+    "γ of an agent": (
+        lambda: td.Sarsa(F, 2, gamma=0.9),
+        "Sarsa with TrueOnlineTD has no argument gamma; pass gamma to upda",
+    ),
+    "another's name for α": (lambda: td.TD(F, 0.1, lr=0.1), "TD has no argument lr; did you mean 'alpha'?"),
+    "α of a rule": (lambda: td.rules.Meta(alpha=0.1), "Meta has no argument alpha; it needs no step size"),  # type: ignore[call-arg]
+    "an old name": (lambda: td.TD(F, 0.1, trace="dutch"), "TD has no argument trace; did you mean 'traces'?"),
+    "a critic's argument": (
+        lambda: td.ActorCritic(critics=3),  # type: ignore[call-arg]
+        "ActorCritic has no argument critics; did you mean 'critic'",
+    ),
+    "no argument of Q(λ)": (
+        lambda: td.QLambda(F, 2, correction="tree"),
+        "QLambda with TrueOnlineTD has no argument correction",
+    ),
+    "a base class's argument": (lambda: Incomplete(F), "TD needs alpha: pass alpha=…"),
     "a task's argument": (lambda: td.make("RingWorld-v0", foo=3), "RingWorld has no argument foo; its arguments are n"),
     "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[arg-type]
     "a number for a file": (lambda: td.load(3), "path must be text or a Path, such as"),  # type: ignore[call-overload]

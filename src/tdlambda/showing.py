@@ -12,11 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 _ELSEWHERE = {
-    "gamma": "pass gamma to update",
+    "gamma": "pass gamma to update, td.learn or td.train",
     "alpha": "it needs no step size (td.TrueOnlineTD(features, alpha=0.1) takes one)",
     "lam": "it needs no λ (td.TrueOnlineTD(features, alpha=0.1, lam=0.9) takes one)",
     "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
 }
+_SYNONYMS = {
+    "gamma": "discount", "discount": "gamma", "lr": "alpha", "learning_rate": "alpha", "step_size": "alpha",
+    "lambda_": "lam", "eps": "epsilon", "coverage": "level", "seed": "seeds",
+}  # fmt: skip
+"""Names of arguments that others use for ours."""
 _Kind = TypeVar("_Kind")
 _LONG, _MANY = 16, 40
 """Lists of more numbers are not written out, and lists of more names not in full."""
@@ -31,7 +36,7 @@ def call(thing: Any, arguments: dict[str, Any]) -> str:
 def differing(kind: type, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a class that differ from its defaults."""
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
-    return {k: v for k, v in arguments.items() if not _same(v, defaults.get(k, inspect.Parameter.empty))}
+    return {k: v for k, v in arguments.items() if not same(v, defaults.get(k, inspect.Parameter.empty))}
 
 
 def _argument(value: Any) -> str:
@@ -49,9 +54,10 @@ def hint(name: object, known: Iterable[str], otherwise: str = "") -> str:
     """
     text, words = str(name), [*known]
     folded = {word.lower(): word for word in words}
-    near = [word for word in words if word.lower().startswith(text.lower())] if len(text) > 2 else []
-    near = near or get_close_matches(text, words, n=1, cutoff=0.65)
+    near = [_SYNONYMS[text]] if _SYNONYMS.get(text) in words else get_close_matches(text, words, n=1, cutoff=0.65)
     near = near or [folded[word] for word in get_close_matches(text.lower(), folded, n=1, cutoff=0.65)]
+    begun = [word for word in words if word.lower().startswith(text.lower())] if len(text) > 2 else []
+    near = near or sorted(begun, key=len)
     if near or not otherwise:
         return f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(words[:_MANY]) + (", …" if len(words) > _MANY else "")
@@ -69,7 +75,9 @@ def counted(n: int, what: str) -> str:
 
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
-    return f"{owner} has no argument {name}{hint(name, known, _ELSEWHERE.get(name, 'its arguments are {}'))}"
+    if name in _ELSEWHERE and _SYNONYMS.get(name) not in known:
+        return f"{owner} has no argument {name}; {_ELSEWHERE[name]}"
+    return f"{owner} has no argument {name}{hint(name, known, 'its arguments are {}')}"
 
 
 def says_arguments(kind: type[_Kind]) -> type[_Kind]:
@@ -83,7 +91,8 @@ def says_arguments(kind: type[_Kind]) -> type[_Kind]:
         try:
             init(self, *given, **named)
         except TypeError:
-            if wrong := wrong_arguments(type(self).__name__, partial(init, self), named, len(given)):
+            owner = type(self) if type(self).__init__ is checked else kind  # a subclass may call it wrongly itself
+            if wrong := wrong_arguments(owner.__name__, partial(init, self), named, len(given)):
                 raise TypeError(wrong) from None
             raise
 
@@ -103,7 +112,8 @@ def wrong_arguments(owner: str, build: Callable[..., Any], named: Collection[str
     return f"{owner} needs {missing[0]}: pass {missing[0]}=…" if missing else ""
 
 
-def _same(value: Any, default: Any) -> bool:
+def same(value: Any, default: Any) -> bool:
+    """Whether an argument has its default value."""
     if isinstance(value, list | np.ndarray) and isinstance(default, int | float):  # one default for all
         return bool((np.asarray(value) == default).all())
     return type(value) is type(default) and repr(value) == repr(default)

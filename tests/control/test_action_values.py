@@ -185,7 +185,7 @@ def test_golden_weights() -> None:
 
 def check_watkins() -> None:
     """Greedy, exploratory, greedy: what follows the exploratory action must not reach the pair before it."""
-    agent = td.QLambda(td.features.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[0, 0, 1, 0, 1, 0, 1, 0])
+    agent = td.QLambda(td.features.OneHot(4), 2, 0.5, 1.0, algorithm=td.TD, initial=[[0, 1, 1, 1], [0, 0, 0, 0]])
     agent.update(0, 0, 0.0, 1, 1, 1.0)  # action 1 in state 1 is not greedy: q(1, ·) = (1, 0)
     first = agent.q(0)[0]
     assert first == pytest.approx(0.5)  # δ = 0 + 1 - 0
@@ -249,7 +249,7 @@ def test_act_takes_the_next_number_of_any_generator(kind: Any) -> None:
         if k % 7 == 0:
             agent.act(1, other)  # another generator in between, which is not the first one's business
         assert agent.act(k % 3, rng) == int(4 * same.random())
-    with pytest.raises(ValueError, match="observation"):
+    with pytest.raises(ValueError, match="obs must be"):
         agent.act(3, rng)
     assert rng.random() == same.random()  # what was refused drew nothing
 

@@ -142,7 +142,7 @@ def test_policies() -> None:
         2,
         0.5,
         policy=td.control.EpsilonGreedy(td.control.Falling(1.0, 0.0, over=2)),
-        initial=[0, 1, 0, 1],
+        initial=[[0, 0], [1, 1]],
     )
     assert agent.policy_at(0).tolist() == [0.5, 0.5]
     agent.update(0, 0, 0.0, 1, 0, 1.0)
@@ -151,7 +151,7 @@ def test_policies() -> None:
     assert agent.policy_at(1).tolist() == [0.0, 1.0]
     by_episodes = td.control.EpsilonGreedy(td.control.Falling(1.0, 0.2, over=0, by="episodes", after=5))
     assert [by_episodes.at(10**6, n) for n in (0, 4, 5)] == [1.0, 1.0, 0.2]
-    warm = td.Sarsa(td.features.OneHot(2), 2, 0.5, policy=td.control.Boltzmann(0.5), initial=[0, 1, 0, 1])
+    warm = td.Sarsa(td.features.OneHot(2), 2, 0.5, policy=td.control.Boltzmann(0.5), initial=[[0, 0], [1, 1]])
     np.testing.assert_allclose(warm.policy_at(0), np.exp([0, 2]) / np.exp([0, 2]).sum())
     rng = np.random.default_rng(0)
     drawn = np.mean([warm.act(0, rng) for _ in range(4000)])
@@ -185,7 +185,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
     uncovered = sarsa(policy=[0.5, 0.5], behavior=[0.0, 1.0], target="expected")
     with pytest.raises(ValueError, match="behavior never takes action 0"):
         uncovered.update(0, 1, 1.0, 1, 1, 1.0)
-    greedy = td.QLambda(td.features.OneHot(2), 2, 0.1, behavior=td.control.EpsilonGreedy(0.0), initial=[0, 1, 0, 1])
+    greedy = td.QLambda(td.features.OneHot(2), 2, 0.1, behavior=td.control.EpsilonGreedy(0.0), initial=[[0, 0], [1, 1]])
     with pytest.raises(ValueError, match="gives action 0 probability 0"):
         greedy.update(0, 1, 1.0, 1, 0, 1.0)
 
@@ -238,7 +238,7 @@ def test_an_environment_that_raises_leaves_the_agent_ready() -> None:
 
 def test_truncation_bootstraps_and_termination_does_not() -> None:
     for ended, expected in (("truncated", 0.5 * (1 + 0.9 * 2)), ("terminated", 0.5)):
-        agent = td.Sarsa(td.features.OneHot(2), 2, 0.5, 0.9, initial=[0, 0, 2, 2])
+        agent = td.Sarsa(td.features.OneHot(2), 2, 0.5, 0.9, initial=[[0, 2], [0, 2]])
         agent.update(0, 0, 1.0, 1, 1, 0.9, **{ended: True})
         assert agent.q(0)[0] == pytest.approx(expected)
         assert not agent.trace.any()

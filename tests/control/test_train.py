@@ -183,8 +183,16 @@ def test_gamma_has_no_default(vector: bool) -> None:
     for name in ("CartPole-v1", newest("Taxi")):  # compiled, and in processes
         with pytest.raises(ValueError, match=f"{name} has no discount of its own; give one: gamma=0.99"):
             td.control.run(name, [agent], seeds=1, steps=10)
-    with pytest.raises(ValueError, match="gamma: 'RingWorld-v0' has a discount of its own; leave gamma out"):
-        td.control.run("RingWorld-v0", [agent], seeds=1, steps=10, gamma=0.9)
+    wrong: list[tuple[Any, float, str]] = [
+        ("RingWorld-v0", 0.9, "gamma: .*RingWorld.* has a discount of its own; leave gamma out"),
+        ("CartPole-v1", 2.0, r"gamma must be in \[0, 1\]"),
+        (newest("Taxi"), 2.0, r"gamma must be in \[0, 1\]"),
+        ("Cart", 0.9, "id: unknown task 'Cart'"),
+        (3, 0.9, "task must be a task"),
+    ]
+    for task, gamma, message in wrong:
+        with pytest.raises((TypeError, ValueError), match=message):
+            td.control.run(task, [agent], seeds=1, steps=10, gamma=gamma)
 
 
 class Silent(gym.vector.VectorEnv[Any, Any, Any]):
@@ -200,6 +208,16 @@ class Silent(gym.vector.VectorEnv[Any, Any, Any]):
     def step(self, actions: Any) -> Any:  # noqa: ARG002
         no = np.zeros(2, dtype=bool)
         return np.ones(2, np.int64), np.ones(2), no, no, {"discount": np.array([0.9, 0.0]), "_discount": ~no & [1, 0]}
+
+
+@pytest.mark.parametrize("discount", [None, "abc", 1.5, [0.9]])
+def test_what_an_environment_reports_must_be_a_discount(discount: Any) -> None:
+    class Wrong(Corridor):
+        def step(self, action: Any) -> Any:
+            return *super().step(action)[:4], {"discount": discount}
+
+    with pytest.raises((TypeError, ValueError), match=r"^info\[\"discount\"\] must be"):
+        td.train(Wrong(), agent(), steps=10, seed=0)
 
 
 def test_each_copy_must_report_its_discount() -> None:

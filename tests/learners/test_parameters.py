@@ -4,6 +4,7 @@
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tdlambda as td
@@ -150,17 +151,39 @@ def test_agents_pass_them_to_the_algorithm(kind: type[Any]) -> None:
     assert "traces='dutch'" in repr(agent)
 
 
-def test_a_default_of_ones_own_algorithm_stays() -> None:
+def test_subclasses_of_agents_and_algorithms_may_have_defaults_of_their_own() -> None:
+    class Optimistic(td.Sarsa):
+        """Other defaults, which its constructor passes on."""
+
+        def __init__(self, features: Any, actions: Any, initial: float = 1.0, bound: float = 10.0) -> None:
+            super().__init__(features, actions, 0.1, initial=initial, bound=bound)
+
     class Loose(td.TD):
         """A larger bound, and no choice of dtype."""
 
-        def __init__(self, features: Any, alpha: Any, lam: Any = 0.9, bound: float = 50.0) -> None:
-            super().__init__(features, alpha, lam, bound=bound)
+        def __init__(self, features: Any, alpha: Any, lam: Any = 0.9, bound: float = 50.0, initial: Any = 5.0) -> None:
+            super().__init__(features, alpha, lam, bound=bound, initial=initial)
 
-    agent = td.Sarsa(td.features.OneHot(3), 2, 0.1, algorithm=Loose)
-    assert agent.learner.bound == agent.get_params()["bound"] == agent.clone().learner.bound == 50.0
-    with pytest.raises(TypeError, match="dtype"):
-        td.Sarsa(td.features.OneHot(3), 2, 0.1, algorithm=Loose, dtype="float32")
+    x = td.features.OneHot(3)
+    own = Optimistic(x, 2)
+    assert (own.q(0) == 1).all()
+    assert own.learner.bound == 10
+    agent = td.Sarsa(x, 2, 0.1, algorithm=Loose)  # the agent's own defaults, as its signature says
+    assert agent.learner.bound == agent.get_params()["bound"] == agent.clone().learner.bound == 1000
+    assert (agent.q(0) == 0).all()
+    with pytest.raises(TypeError, match="Sarsa with Loose has no argument dtype; its arguments are"):
+        td.Sarsa(x, 2, 0.1, algorithm=Loose, dtype="float32")
+
+
+def test_initial_weights_of_agents_are_a_table_like_their_weights() -> None:
+    initial = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    agent = td.QLambda(td.features.OneHot(3), 2, 0.1, initial=initial)
+    for one in (agent, agent.clone()):
+        assert one.weights.tolist() == initial == one.get_params()["initial"]
+        assert one.q(1).tolist() == [2.0, 5.0]
+    for wrong in (np.ones((3, 2)), np.ones(6)):
+        with pytest.raises(ValueError, match=r"initial must be a number, or \[action, feature\] of shape \(2, 3\)"):
+            td.Sarsa(td.features.OneHot(3), 2, 0.1, initial=wrong)
 
 
 def test_reprs_of_agents_are_the_calls() -> None:

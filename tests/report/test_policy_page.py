@@ -182,7 +182,7 @@ def test_arrows_are_the_moves_of_each_task() -> None:
             down, right = way[arrow]
             leads = task.mdp.under(np.eye(4)[action]).P().toarray()[width + 2]
             assert leads.argmax() == (1 + down) * width + 2 + right
-    lake: Any = EnvTask("FrozenLake-v1", 0.95)
+    lake: Any = EnvTask("FrozenLake-v1", {"discount": 0.95})
     assert (lake.rows, action_names(lake)) == (("SFFF", "FHFH", "FFFH", "HFFG"), ["←", "↓", "→", "↑"])
 
 

@@ -29,11 +29,18 @@ from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing, check_generator
 from tdlambda.rules import Fixed, PerState, as_rule
-from tdlambda.showing import differing, no_argument
+from tdlambda.showing import no_argument, same, says_arguments
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
 _X = (np.zeros(1, np.int64), np.zeros(1))
 _ANY = np.zeros((2, 2))[:, 0]
+_OF_AGENTS = ("features", "alpha", "lam", "correction")
+_COMMON = {
+    name: p.default
+    for name, p in inspect.signature(Algorithm).parameters.items()
+    if p.kind is p.KEYWORD_ONLY and name not in _OF_AGENTS
+}
+"""Defaults of the common options of algorithms."""
 _NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
 _ENTRY_POINTS: dict[str, tuple[Any, ...]] = {
     "act_index": (0, 0, 0),
@@ -72,7 +79,7 @@ class ActionValues(ValueState):
         Trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
         `td.mdp.TraceCorrection`.
     options
-        Arguments that only some algorithms have, such as `traces="replacing"` of `td.TD` or `beta` of `td.GTD`.
+        Options that only some algorithms have, such as `traces="replacing"` of `td.TD` or `beta` of `td.GTD`.
     """
 
     takes_next_action: ClassVar[bool] = True
@@ -85,6 +92,7 @@ class ActionValues(ValueState):
     def __init_subclass__(cls, **options: Any) -> None:
         """Describe the parameters of this class in the docstrings of its subclasses."""
         super().__init_subclass__(**options)
+        says_arguments(cls)
         complete(cls)
 
     def __init__(
@@ -98,18 +106,14 @@ class ActionValues(ValueState):
             raise TypeError(
                 f"algorithm must be a learner class with traces, such as td.TrueOnlineTD; got {algorithm!r}"
             )
-        known = dict.fromkeys([*inspect.signature(type(self)).parameters, *inspect.signature(algorithm).parameters])
-        known.pop("options", None)
-        if unknown := [name for name in options if name not in known]:
-            raise TypeError(no_argument(f"{type(self).__name__} with {algorithm.__name__}", unknown[0], known))
+        self.features, self.algorithm, self.alpha = features, algorithm, alpha
+        passed = self._passed(algorithm, options)
         pairs = Pairs(features, self.actions)
-        self.features, self.algorithm, self.alpha, self._options = features, algorithm, alpha, dict(options)
+        self._options = dict(options)
         self.policy, self.behavior = policy, behavior
         self.correction = TraceCorrection.named(correction)
         if self.correction.name == "vtrace":
             raise ValueError('correction must not be "vtrace", which corrects state values; use "retrace"')
-        if {"correction", "features"} & set(options):
-            raise TypeError("correction and features are arguments of the agent, not of its algorithm")
         self._pi, self._b = policy_from(policy, self.actions, "policy"), None
         if behavior is not None:
             self._b = policy_from(behavior, self.actions, "behavior")
@@ -125,7 +129,7 @@ class ActionValues(ValueState):
         self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
-        self.learner = algorithm(pairs, alpha, rule, **differing(type(self), options))
+        self.learner = algorithm(pairs, alpha, rule, **passed)
         self.learner._for_actions(corrects, target != "sampled")
         own_lam = self.learner._lam_features is not pairs
         if own_lam and self.learner.model.carried:
@@ -154,6 +158,22 @@ class ActionValues(ValueState):
         self._given, self._chooses = given, isinstance(self._b or self._pi, GreedyPolicy)
         self._guard = Guard("agent")
         self._bind()
+
+    def _passed(self, algorithm: type[Algorithm], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options in the algorithm's form. It may lack a common one that has the default value."""
+        own = [name for name in inspect.signature(algorithm).parameters if name not in _OF_AGENTS]
+        for name, value in options.items():
+            if name not in own and not (name in _COMMON and same(value, _COMMON[name])):
+                others = [n for n in inspect.signature(type(self)).parameters if n not in (*_COMMON, "options")]
+                owner = f"{type(self).__name__} with {algorithm.__name__}"
+                raise TypeError(no_argument(owner, name, [*dict.fromkeys([*others, *own])]))
+        passed = {name: value for name, value in options.items() if name in own}
+        if np.ndim(initial := passed.get("initial", 0.0)):
+            shape = (self.actions, self.features.size)
+            if np.shape(initial) != shape:
+                raise ValueError(f"initial must be a number, or [action, feature] of shape {shape}; got {initial!r}")
+            passed["initial"] = np.asarray(initial).T.ravel()
+        return passed
 
     def _psi(self) -> float:
         c = self.correction

@@ -24,7 +24,7 @@ from tdlambda.learners.base import check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
-from tdlambda.showing import call
+from tdlambda.showing import call, says_arguments
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -48,6 +48,7 @@ class ActorOptions(TypedDict, total=False):
     bound: float
 
 
+@says_arguments
 class ActorCritic:
     """Online episodic actor-critic with a state-based discount: one-step, or with eligibility traces.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import integer
+from tdlambda.arrays import fraction, integer
 from tdlambda.control.job import Job
 from tdlambda.control.kept import KEEP, Found, kept_of
 from tdlambda.control.lane import Agent, Lane, check_agent, form_of
@@ -122,6 +122,7 @@ def checked(
     task: Any, agents: Any, seeds: Any, steps: Any, points: Any, keep: Any, follow: Any = (), gamma: Any = None
 ) -> Job:
     """Validate the arguments."""
+    gamma = None if gamma is None else fraction(gamma, "gamma")
     world = in_processes(task, gamma) or world_of(task, gamma)
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:

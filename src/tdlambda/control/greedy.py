@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from tdlambda.arrays import Floats, choice, finite, fraction, integer, positive
+from tdlambda.showing import says_arguments
 
 LEVEL = {"start": "f8", "end": "f8", "after": "i8", "over": "i8", "episodes": "i8"}
 """Numbers of a decreasing level, as compiled code reads them."""
@@ -60,6 +61,7 @@ def softmax(q: Floats, temperature: float, out: Floats) -> None:
         out[a] /= total
 
 
+@says_arguments
 class Falling:
     """A level that decreases linearly from `start` to `end` over a number of steps or episodes.
 
@@ -167,6 +169,7 @@ class GreedyPolicy:
         return f"{type(self).__name__}({self.level!r})"
 
 
+@says_arguments
 class EpsilonGreedy(GreedyPolicy):
     """ε-greedy: a greedy action, or with probability ε a random one; ties are broken uniformly.
 
@@ -188,6 +191,7 @@ class EpsilonGreedy(GreedyPolicy):
         super().__init__(epsilon, fraction)
 
 
+@says_arguments
 class Boltzmann(GreedyPolicy):
     """The softmax of action values, π(a|s) ∝ exp(q(s,a)/τ).
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder
-from tdlambda.showing import call
+from tdlambda.showing import call, says_arguments
 
 Behavior: TypeAlias = Callable[[Any], ArrayLike | tuple[ArrayLike, ArrayLike]] | ArrayLike | tuple[ArrayLike, ArrayLike]
 """A behaviour policy: probabilities, or for a Gaussian policy mean and σ; or a function of the observation."""
@@ -61,6 +61,7 @@ class Policy(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Describe the parameters of this class in the docstrings of its subclasses."""
         super().__init_subclass__(**options)
+        says_arguments(cls)
         complete(cls)
 
     def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:

@@ -49,7 +49,9 @@ class QLambda(ActionValues):
         "watkins", which cuts traces at exploratory actions, or "peng", which does not.
     behavior
         Behaviour policy, in the same forms as `policy` of `ActionValues`.
-    centering, initial, trace_tolerance, bound, on_divergence, dtype
+    initial
+        Initial weights, finite: one number, or one for each action and feature [action, feature].
+    centering, trace_tolerance, bound, on_divergence, dtype
         See `Algorithm`.
 
     Examples

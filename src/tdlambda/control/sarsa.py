@@ -46,7 +46,9 @@ class Sarsa(ActionValues):
     clear
         On leaving a state, set the traces of the other actions to 0 at its features, as Singh & Sutton (1996) do with
         replacing traces.
-    centering, initial, trace_tolerance, bound, on_divergence, dtype
+    initial
+        Initial weights, finite: one number, or one for each action and feature [action, feature].
+    centering, trace_tolerance, bound, on_divergence, dtype
         See `Algorithm`.
 
     Examples

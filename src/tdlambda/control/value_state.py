@@ -107,6 +107,8 @@ class ValueState:
         own = {"features": self.features, "actions": self.actions, "alpha": self.alpha, "lam": self.learner.rule}
         own |= {"algorithm": self.algorithm, "policy": self.policy, "behavior": self.behavior}
         taken = self.learner.get_params()
+        if np.ndim(taken["initial"]):
+            taken["initial"] = np.reshape(taken["initial"], (self.features.size, self.actions)).T.tolist()
         return own | {"correction": self.correction} | {name: taken.get(name, v) for name, v in self._options.items()}
 
     def __repr__(self) -> str:
@@ -137,7 +139,10 @@ class ValueState:
             return _in_state, (type(self), self.get_params(), state)
 
     def save(self, path: str | Path) -> None:
-        """Save to a file, atomically and without pickle; `td.load` reads it."""
+        """Save to a file, atomically and without pickle; `td.load` reads it.
+
+        The file keeps the step size itself, also a default one, which may change with the version.
+        """
         from tdlambda.control.value_storage import save
 
         with self._guard.quiet:

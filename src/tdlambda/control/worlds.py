@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.arrays import fraction
+from tdlambda.showing import wrong_arguments
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
-from tdlambda.tasks.world import Plane, World, WorldEnv
+from tdlambda.tasks.world import Plane, World
 
 NO_DISCOUNT = "{} has no discount of its own; give one: gamma=0.99, or in a study task_options={{'discount': 0.99}}"
 
 
 class EnvTask(gym.Env[Any, Any]):
-    """A Gymnasium environment by its id and options, as a study needs it; `discount` is γ if it reports none."""
+    """A Gymnasium environment by its id and options, as a study needs it.
+
+    An option `discount` that the environment itself does not take is γ. Without it, the environment must report γ.
+    """
 
     mdp = None
 
-    def __init__(self, name: str, discount: float | None = None, **options: Any) -> None:
-        env = gym.make(name, **options)
-        self.id, self.options = name, options
-        self.discount = None if discount is None else fraction(discount, "discount")
-        if discount is None and not _reports_discount(env):
+    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+        self.id, self.options = name, dict(options)
+        gamma = None if _takes_discount(name) else self.options.pop("discount", None)
+        self.discount = None if gamma is None else fraction(gamma, "discount")
+        env = gym.make(name, **self.options)
+        if gamma is None and not _reports_discount(env):
             raise ValueError(NO_DISCOUNT.format(name))
         self.observation_space, self.action_space = env.observation_space, env.action_space
         lake: Any = env.unwrapped
         if isinstance(lake, FrozenLakeEnv):
             self.rows, self.action_names = map_of(lake), FrozenLake.action_names
         env.close()
+
+
+def _takes_discount(name: str) -> bool:
+    """Whether the constructor of an environment has a parameter `discount`."""
+    build: Any = gym.spec(name).entry_point
+    return "discount" in inspect.signature(load_env_creator(build) if isinstance(build, str) else build).parameters
 
 
 def _reports_discount(env: gym.Env[Any, Any]) -> bool:
@@ -45,8 +59,9 @@ def in_processes(task: Any, gamma: float | None = None) -> EnvTask | None:
     """The Gymnasium environment, if the task must run step by step; None if it has a compiled world."""
     if isinstance(task, EnvTask):
         return task
-    known = isinstance(task, str) and (task.removeprefix("tdlambda/") in TASKS or task in WORLDS)
-    return EnvTask(task, gamma) if isinstance(task, str) and not known and task in gym.registry else None
+    if isinstance(task, str) and task in {*gym.registry} - {*WORLDS} and task.removeprefix("tdlambda/") not in TASKS:
+        return EnvTask(task, {} if gamma is None else {"discount": gamma})
+    return None
 
 
 GRID = 8
@@ -61,23 +76,26 @@ def world_of(task: Any, gamma: float | None = None) -> World:
     (500, 2)
     """
     if isinstance(task, str) and task.removeprefix("tdlambda/") not in TASKS and task in WORLDS:
-        if gamma is None:
-            raise ValueError(NO_DISCOUNT.format(task))
-        return WORLDS[task](fraction(gamma, "gamma"))
-    if gamma is not None:
-        raise ValueError(f"gamma: {task!r} has a discount of its own; leave gamma out")
-    if isinstance(task, World):
-        return task
-    if isinstance(task, WorldEnv):
-        return task.world
+        return classic_world(task, {} if gamma is None else {"discount": gamma})
     if isinstance(task, str):
         task = make(task)
-    if not isinstance(task, gym.Env):
+    if not isinstance(task, World | gym.Env):
         raise TypeError(f"task must be a task, a td.tasks.World or the id of one; got {task!r}")
-    if not hasattr(task, "world"):
+    found: World | None = task if isinstance(task, World) else getattr(task, "world", None)
+    if found is None:
         raise ValueError(f"task: {task!r} has no compiled world; use td.train, which runs it step by step")
-    found: World = task.world()
-    return found
+    if gamma is not None:
+        raise ValueError(f"gamma: {task!r} has a discount of its own; leave gamma out")
+    return found if isinstance(found, World) else found()
+
+
+def classic_world(name: str, options: Mapping[str, Any]) -> World:
+    """The compiled world of one of Gymnasium's environments; options are `discount` and `limit`."""
+    if "discount" not in options:
+        raise ValueError(NO_DISCOUNT.format(name))
+    if wrong := wrong_arguments(name, WORLDS[name], options):
+        raise TypeError(wrong)
+    return WORLDS[name](**options)
 
 
 def plane_of(world: Any) -> Plane | None:

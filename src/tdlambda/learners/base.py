@@ -29,7 +29,7 @@ LEARNERS: dict[str, type[Learner]] = {}
 
 _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 _Encoding = TypeVar("_Encoding")
-_OBSERVATION = re.compile(r"\A(observations?|obs)\b")
+_OBSERVATION = re.compile(r"\A(observations?|obs)(?=\[| must |:)")
 
 
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened

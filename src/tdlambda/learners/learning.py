@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, integer, real
+from tdlambda.arrays import Floats, Ints, fraction, integer, real
 from tdlambda.interruption import Interrupted
 from tdlambda.learners.base import OnlineLearner
 from tdlambda.progress import Bar
@@ -145,7 +145,7 @@ def discount_of(info: dict[str, Any], gamma: float | None) -> float:
     """γ' of a step: the one that was given, or the one that the environment reports."""
     if gamma is None and "discount" not in info:
         raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
-    return float(info["discount"]) if gamma is None else gamma
+    return fraction(info["discount"], 'info["discount"]') if gamma is None else gamma
 
 
 class _Actor:

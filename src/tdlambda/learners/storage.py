@@ -31,7 +31,7 @@ from tdlambda.learners.step_size import OneOver, StepSize
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Rule
 
-FORMAT = 3
+FORMAT = 4
 _HEADER = "header.json"
 _LEAST_ALLOWANCE = 2**22
 """Numbers that parameters may always allocate, even from a small file: some encoders hold more than the weights."""

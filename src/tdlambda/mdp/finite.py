@@ -16,8 +16,10 @@ from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.policy import Policy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
 from tdlambda.mdp.view import PolicyView
+from tdlambda.showing import says_arguments
 
 
+@says_arguments
 class FiniteMDP:
     """A finite Markov decision process with state-dependent discount, and its exact solutions.
 

@@ -26,7 +26,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from tdlambda.arrays import Floats, choice, flag, integer, not_negative, positive
+from tdlambda.arrays import Floats, choice, flag, not_negative, positive
 from tdlambda.features import Encoder
 from tdlambda.rules.base import Seen, WithEstimates
 from tdlambda.rules.moments import of_mean, of_variance
@@ -120,9 +120,9 @@ class Meta(WithEstimates):
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         choice(gradient, "gradient", "exact", "derived")
         choice(step, "step", "newton", "gradient")
-        if isinstance(horizon, str) and horizon != "episode":
-            raise ValueError(f'horizon must be at least 1 or "episode"; got {horizon!r}')
-        self.horizon = horizon if isinstance(horizon, str) else integer(horizon, "horizon", 1)
+        if horizon != "episode" and (not isinstance(horizon, int | np.integer) or horizon < 1):
+            raise ValueError(f'horizon must be an integer of at least 1, or "episode"; got {horizon!r}')
+        self.horizon = horizon if isinstance(horizon, str) else int(horizon)
         if self.horizon != 1 and gradient != "exact":
             raise ValueError(f'horizon must be 1 with gradient="{gradient}"; got {horizon}, which needs "exact"')
         self.kappa, self.gradient, self.how = positive(kappa, "kappa"), gradient, step
@@ -184,7 +184,7 @@ class Meta(WithEstimates):
 
     @property
     def _back(self) -> range:
-        """How many steps ago the horizon's earlier states were."""
+        """Steps back to the earlier states within the horizon."""
         return range(1, 1 if isinstance(self.horizon, str) else self.horizon)
 
     def _older(self) -> list[str]:

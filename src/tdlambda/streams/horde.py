@@ -18,6 +18,7 @@ from tdlambda.features import Columns, Encoder
 from tdlambda.features.columns import Name, default
 from tdlambda.learners.base import Array, Learner
 from tdlambda.progress import Bar
+from tdlambda.showing import says_arguments
 from tdlambda.streams.asking import Asker, Factory, made, makers, named
 from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
 from tdlambda.streams.crew import Crew, Steps
@@ -51,6 +52,7 @@ class Work:
         return np.sqrt(np.maximum(self.spread.predict(obs), 0.0))
 
 
+@says_arguments
 class Horde:
     """Many predictions about one stream of rows: one learner per question, one shared encoding of the rows.
 

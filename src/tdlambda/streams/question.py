@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
+from tdlambda.showing import says_arguments
 from tdlambda.streams.batch import Batch, Name
 
 Source: TypeAlias = str | float | Callable[..., float]
@@ -24,6 +25,7 @@ class Asked(NamedTuple):
     behavior: Floats | None
 
 
+@says_arguments
 @dataclass(frozen=True)
 class Question:
     """A general value function: which signal to predict, over which horizon, under which policy.

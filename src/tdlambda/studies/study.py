@@ -12,13 +12,13 @@ from typing import Any
 import gymnasium as gym
 
 from tdlambda.control import engine as control
-from tdlambda.control.worlds import NO_DISCOUNT, EnvTask
+from tdlambda.control.worlds import EnvTask, classic_world
 from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
-from tdlambda.showing import counted, hint, wrong_arguments
+from tdlambda.showing import counted, hint
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth
 from tdlambda.studies.checks import listable, listed, saying
@@ -107,15 +107,11 @@ class Study(Declaration):
         with saying("task"):
             if self.kind == "control" and self._task_id not in TASKS:
                 if self.task in WORLDS and not self.preset:
-                    if "discount" not in self.task_options:
-                        raise ValueError(NO_DISCOUNT.format(self.task))
-                    if wrong := wrong_arguments(self.task, WORLDS[self.task], self.task_options):
-                        raise TypeError(wrong)
-                    made: Any = WORLDS[self.task](**self.task_options).env()
+                    made: Any = classic_world(self.task, self.task_options).env()
                     made.id = self.task
                     return made
                 if self.task in gym.registry:
-                    found: Any = EnvTask(self.task, **self.task_options)
+                    found: Any = EnvTask(self.task, self.task_options)
                     return found
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
