@@ -14,6 +14,7 @@ from registered import newest
 
 import tdlambda as td
 from tdlambda import progress as bars
+from tdlambda.control.worlds import EnvTask
 
 
 class Corridor(gym.Env[int, Any]):
@@ -208,6 +209,27 @@ class Silent(gym.vector.VectorEnv[Any, Any, Any]):
     def step(self, actions: Any) -> Any:  # noqa: ARG002
         no = np.zeros(2, dtype=bool)
         return np.ones(2, np.int64), np.ones(2), no, no, {"discount": np.array([0.9, 0.0]), "_discount": ~no & [1, 0]}
+
+
+class Named(Corridor):
+    """An environment with options of its own, one of them called like γ."""
+
+    def __init__(self, name: str = "x", discount: float = 0.9) -> None:
+        super().__init__()
+        self.name, self.discount = name, discount
+
+
+def test_an_option_discount_is_gamma_unless_the_environment_takes_it() -> None:
+    for name, build in (("Named-v0", Named), ("Corridor-v0", Corridor)):
+        gym.register(name, build)  # type: ignore[arg-type]
+    try:
+        task = EnvTask("Named-v0", {"name": "y", "discount": 0.5})
+        assert (task.options, task.discount) == ({"name": "y", "discount": 0.5}, None)
+        task = EnvTask("Corridor-v0", {"limit": 5, "discount": 0.5})
+        assert (task.options, task.discount) == ({"limit": 5}, 0.5)
+    finally:
+        for name in ("Named-v0", "Corridor-v0"):
+            del gym.registry[name]
 
 
 @pytest.mark.parametrize("discount", [None, "abc", 1.5, [0.9]])
