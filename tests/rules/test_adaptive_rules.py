@@ -137,6 +137,7 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         (lambda: td.rules.Meta(gradient="derived", horizon="episode"), "horizon"),
         (lambda: td.rules.Meta(gradient="derived", horizon=2), "horizon"),
         (lambda: td.rules.Meta(horizon=0), "horizon"),
+        (lambda: td.rules.Meta(horizon=True), "horizon must be an integer; got True"),
         (lambda: td.rules.Meta(horizon="all"), 'horizon must be at least 1 or "episode"'),
         (lambda: td.rules.Meta(floor=-1), "floor"),
         (lambda: td.rules.Meta(rho_clip=0), "rho_clip"),
