@@ -166,7 +166,7 @@ def td_traces(scale: Scale) -> tuple[Any, str]:
     for k, trace in enumerate(("accumulating", "replacing", "dutch")):
         runs = np.stack(
             [
-                early(lambda a=a, t=trace: td.TD(walk.features, a, 0.9, trace=t, on_divergence="flag"), walk, seeds)
+                early(lambda a=a, t=trace: td.TD(walk.features, a, 0.9, traces=t, on_divergence="flag"), walk, seeds)
                 for a in alphas
             ],
             axis=1,

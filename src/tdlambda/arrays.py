@@ -34,16 +34,23 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
 
 
 def integer(value: object, name: str, low: int, high: int | None = None) -> int:
-    """A Python int within [low, high], from any value that is exactly an integer."""
+    """A Python int within [low, high], from any integer; bools are rejected.
+
+    >>> integer(1e3, "steps", 1)
+    Traceback (most recent call last):
+    TypeError: steps must be an integer; got 1000.0: write 1_000
+    """
     try:
+        if isinstance(value, bool | np.bool_) or np.ma.is_masked(value):
+            raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]  # it raises TypeError
     except TypeError:
-        number = None
-    if number is None or np.ma.is_masked(value):
-        raise TypeError(f"{name} must be an integer; got {value!r}")
+        exact = isinstance(value, float) and value.is_integer() and abs(value) < 1e18
+        instead = f": write {int(value):_}" if exact else ""  # type: ignore[call-overload]  # a float
+        raise TypeError(f"{name} must be an integer; got {value!r}{instead}") from None
     if number < low or (high is not None and number > high):
-        bounds = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} must be {bounds}; got {number}")
+        bounds = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+        raise ValueError(f"{name} must be {bounds}; got {number:,}")
     return number
 
 

@@ -71,9 +71,11 @@ def test_options_change_the_study(study: Path) -> None:
     [
         (["run", "smal.toml"], "smal.toml"),
         (["run", "ringworld-0.4-0.35"], "did you mean 'ringworld-0.40-0.35'"),
-        (["run", "small.toml", "--seeds", "x"], "seeds must be a number, a list, or a range"),
+        (["run", "small.toml", "--seeds", "x"], "--seeds must be a number of seeds, or a range A:B such as 100:130"),
+        (["run", "small.toml", "--seeds", "-3"], "--seeds must be a number of seeds, or a range A:B such as 100:130"),
+        (["run", "small.toml", "--seeds", "7:7"], "--seeds must be from 1 to 1,000,000 seeds"),
         (["run", "small.toml", "--steps", "9", "--episodes", "2"], "give either steps or episodes"),
-        (["run", "small.toml", "--seeds", "0"], "seeds"),
+        (["run", "small.toml", "--seeds", "0"], "--seeds must be from 1 to 1,000,000; got 0"),
         (["run", "small.toml", "--grid", "lam"], "--grid"),
         (["run", "small.toml", "--grid", "kappa=1"], "kappa"),
         (["run", "small.toml", "--methods", "fixed,fancy"], "fancy"),

@@ -5,6 +5,8 @@ import runpy
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +64,32 @@ def run_run_tests_of(script: str, folder: str) -> None:
         test()
 
 
+@contextmanager
+def files_of(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The files of a page, in a folder that Python imports from."""
+    files = {other.file: other.text for other in SCRIPTS if other.page == page and other.file}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    try:
+        yield
+    finally:
+        for name in files:
+            sys.modules.pop(name.removesuffix(".py"), None)
+
+
 @pytest.mark.parametrize("block", SCRIPTS, ids=str)
 def test_python_without_prompts_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(block.text, str(block), "exec")
     if block.reason is None:
-        files = [other for other in SCRIPTS if other.page == block.page and other.file]
-        for file in files:
-            (tmp_path / str(file.file)).write_text(file.text, encoding="utf-8")
         script = tmp_path / (block.file or "script.py")
         script.write_text(block.text, encoding="utf-8")
         monkeypatch.chdir(tmp_path)
-        monkeypatch.syspath_prepend(str(tmp_path))
-        try:
+        with files_of(block.page, tmp_path, monkeypatch):
             if script.name.startswith("test_"):
                 interpreted(run_run_tests_of, str(script), str(tmp_path))
             else:
                 runpy.run_path(str(script), run_name="__main__")
-        finally:
-            for file in files:
-                sys.modules.pop(str(file.file).removesuffix(".py"), None)
 
 
 def test_python_with_prompts_is_where_pytest_looks_for_it() -> None:
@@ -110,8 +119,11 @@ def test_commands_that_cannot_be_typed_are_noticed(line: str) -> None:
 
 
 @pytest.mark.parametrize("block", list(blocks("toml")), ids=str)
-def test_studies_can_be_declared(block: Block) -> None:
-    assert Study.from_dict(tomllib.loads(block.text)).methods
+def test_studies_can_be_built(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study.from_dict(tomllib.loads(block.text))
+    build = study.agents if study.kind == "control" else study.learners
+    with files_of(block.page, tmp_path, monkeypatch):
+        assert all(build(method) for method in study.methods)
 
 
 def test_tables_of_the_command_line_are_those_of_the_commands() -> None:

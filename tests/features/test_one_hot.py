@@ -24,7 +24,7 @@ def test_size_is_not_held_in_memory() -> None:
 
 @pytest.mark.parametrize("state", [-1, 5, 10**30, np.int64(-1), np.uint64(2**63)])
 def test_out_of_range(state: int) -> None:
-    with pytest.raises(ValueError, match=rf"observation must be from 0 to 4; got {state}"):
+    with pytest.raises(ValueError, match=rf"observation must be from 0 to 4; got {state:,}"):
         OneHot(5).encode(state)
 
 
@@ -40,7 +40,7 @@ def test_batch_errors() -> None:
         encoder.encode_batch([0, 4, 5, -1])
     with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got -1 \(row 1\)"):
         encoder.encode_batch([0, -1])
-    with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got 18446744073709551615"):
+    with pytest.raises(ValueError, match=r"observations must be from 0 to 4; got 18,446,744,073,709,551,615"):
         encoder.encode_batch(np.array([2**64 - 1], dtype=np.uint64))
     with pytest.raises(TypeError, match="observations must be integers; got an array of float64"):
         encoder.encode_batch([0.0, 1.0])

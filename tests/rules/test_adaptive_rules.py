@@ -138,6 +138,8 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         (lambda: td.rules.Meta(gradient="derived", horizon=2), "horizon"),
         (lambda: td.rules.Meta(horizon=0), "horizon"),
         (lambda: td.rules.Meta(horizon="all"), 'horizon must be an integer of at least 1, or "episode"'),
+        (lambda: td.rules.Meta(horizon=True), 'horizon must be an integer of at least 1, or "episode"'),
+        (lambda: td.rules.Meta(horizon=None), 'horizon must be an integer of at least 1, or "episode"'),
         (lambda: td.rules.Meta(floor=-1), "floor"),
         (lambda: td.rules.Meta(rho_clip=0), "rho_clip"),
         (lambda: td.rules.Meta(features=3), "features"),

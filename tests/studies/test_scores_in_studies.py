@@ -1,6 +1,7 @@
 """Studies scored by other errors, in episodes, and by means over all steps: the engine's numbers, keys, words."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def test_a_length_in_steps_replaces_one_in_episodes_and_the_other_way_round(tmp_
     study = td.studies.Study(**WALK, episodes=10, quick={"steps": 200})
     assert (study.steps, study.small().steps, study.small().episodes) == (None, 200, None)
     assert (study.but(steps=300).length, study.but(steps=300).but(episodes=4).unit) == (300, "episodes")
-    assert study.but(episodes=None).steps == td.studies.Study(**WALK).steps == 100_000
+    assert study.but(episodes=None).length == td.studies.Study(**WALK).length == 100_000
+    assert replace(td.studies.Study(**WALK), episodes=4).length == 4  # steps are by default, not given
     with pytest.raises(ValueError, match="give either steps or episodes; got steps = 300, episodes = 4"):
         study.but(steps=300, episodes=4)
     (tmp_path / "mine.toml").write_text('extends = "self-tuning-boyan"\nepisodes = 20')

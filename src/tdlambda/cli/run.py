@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Annotated, Any
 
 import typer
@@ -12,12 +14,15 @@ from rich.console import Console
 from rich.markup import escape
 
 import tdlambda as td
+from tdlambda.arrays import integer
 from tdlambda.cli.output import console, print_json, print_table
+from tdlambda.engine.job import SEEDS
 from tdlambda.interruption import Interrupted
+from tdlambda.studies import checks
 
 Seeds = Annotated[
     str | None,
-    typer.Option(help="Number of seeds, from the study's first one, or a range A:B (B excluded).", show_default=False),
+    typer.Option(help="Number of seeds, the study's first ones, or a range A:B (B excluded).", show_default=False),
 ]
 Steps = Annotated[int | None, typer.Option(help="Number of steps of each run.", show_default=False)]
 Alphas = Annotated[str | None, typer.Option(help="Step sizes, separated by commas.", show_default=False)]
@@ -90,8 +95,7 @@ def resized(
     changes: dict[str, Any] = {} if steps is None else {"steps": steps, "points": min(study.points, steps)}
     changes |= {} if episodes is None else {"episodes": episodes}
     if seeds is not None:
-        first = study.numbers[0]
-        changes["seeds"] = range(first, first + int(seeds)) if seeds.isdecimal() else seeds
+        changes["seeds"] = _seeds(study, seeds)
     values = {}
     for text in ([f"alpha={alphas}"] if alphas is not None else []) + (grid or []):
         name, equals, listed = text.partition("=")
@@ -99,6 +103,22 @@ def resized(
             raise ValueError(f"--grid must be name=value,value,…; got {text!r}")
         values[name.strip()] = [_value(part.strip()) for part in listed.split(",")]
     return study.but(grid=values, **changes)
+
+
+def _seeds(study: td.studies.Study, text: str) -> Any:
+    """The first seeds of a study, by their number, or a range A:B; a number may continue a range, but not a list."""
+    if not re.fullmatch("[0-9]{1,18}(:[0-9]{1,18})?", text):
+        raise ValueError(f"--seeds must be a number of seeds, or a range A:B such as 100:130; got {shortened(text)}")
+    if ":" in text:
+        return checks.seeds(text, "--seeds")
+    n, own = integer(int(text), "--seeds", 1, SEEDS), study.numbers
+    if n <= len(own):
+        return own[:n]
+    if not isinstance(own, range):
+        raise ValueError(
+            f"--seeds must be at most {len(own)}, the number of seeds that {study.name} lists, or a range A:B; got {n}"
+        )
+    return checks.seeds(range(own[0], own[0] + n), "--seeds")
 
 
 def announce(plan: td.studies.Plan) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
+from itertools import islice
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from tdlambda.tasks.base import Task
 KEEP = ("weights", "lambdas", "estimates", "learners")
 MOMENTS = 48
 """Largest number of points at which λ is recorded."""
+SEED, SEEDS = 2**32 - 1, 10**6
+"""Largest seed (sampled truths use larger ones), and largest number of seeds."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +121,23 @@ def moments_of(points: Ints) -> Ints:
     return np.unique(np.round(np.linspace(points.size / n, points.size, n)).astype(np.int64) - 1)
 
 
-def seed_numbers(seeds: Any) -> tuple[int, ...]:
-    """The seeds, from their number, counted from 0, or as given."""
-    if np.ndim(seeds) == 0:
-        return tuple(range(integer(seeds, "seeds", 1)))
-    numbers = [integer(number, "seeds", 0) for number in seeds]
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"seeds must be different numbers, at least one; got {seeds!r}")
-    return tuple(numbers)
+def seed_numbers(seeds: Any, name: str = "seeds", span: str = "range(100, 130)") -> tuple[int, ...]:
+    """The seeds, from their number, counted from 0, or as given; `span` is a range of seeds as the user writes it.
+
+    >>> seed_numbers(3), seed_numbers([5, 3])
+    ((0, 1, 2), (5, 3))
+    """
+    if isinstance(seeds, float) or (hasattr(seeds, "__index__") and not getattr(seeds, "ndim", 0)):
+        return tuple(range(integer(seeds, name, 1, SEEDS)))
+    if not isinstance(seeds, Collection) or isinstance(seeds, str | bytes | bytearray | Set | Mapping):
+        forms = f"a number of seeds, a list of seeds, or a range such as {span}"
+        raise TypeError(f"{name} must be {forms}; got {shortened(seeds)}")
+    numbers = tuple(integer(seed, name, 0, SEED) for seed in islice(seeds, SEEDS + 1))
+    if not 1 <= len(numbers) <= SEEDS:
+        raise ValueError(f"{name} must be from 1 to {SEEDS:,} seeds; got {shortened(seeds)}")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name} must be different; got {shortened(seeds)}")
+    return numbers
 
 
 def chosen(keep: Any, known: tuple[str, ...]) -> tuple[str, ...]:

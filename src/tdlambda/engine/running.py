@@ -57,8 +57,8 @@ def run(
     learners
         Learners by name; learners in a sequence are named by their index.
     seeds
-        Number of trajectories, at least 1, with seeds counted from 0; or a sequence of different seeds, each at
-        least 0, such as range(100, 130).
+        Number of trajectories, from 1 to 10⁶, with seeds counted from 0; or a sequence of different seeds, each from 0
+        to 2³² - 1, such as range(100, 130).
     steps, episodes
         Length of each trajectory, in transitions or in episodes, at least 1; give one of the two.
     points

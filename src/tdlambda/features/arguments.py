@@ -1,29 +1,16 @@
 """Validation of arguments."""
 
-import operator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import unmasked
-
-
-def integer(name: str, value: Any) -> int:
-    """The argument of this name as an int; raise if it is not an integer (bool and float are not)."""
-    try:
-        if isinstance(value, bool | np.bool_) or np.ma.is_masked(value):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer; got {value!r}") from None
+from tdlambda.arrays import integer, unmasked
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
     """The argument of this name as an int; raise if it is not an integer of at least `least`."""
-    number = integer(name, value)
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}; got {number}")
+    number = integer(value, name, least)
     if number >= 2**62:
         raise ValueError(f"{name} must be below 2**62; got an integer of {number.bit_length()} bits")
     return number

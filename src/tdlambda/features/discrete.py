@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.features.arguments import fresh_array, integer
+from tdlambda.arrays import integer
+from tdlambda.features.arguments import fresh_array
 from tdlambda.features.base import Indices
 
 
 def state_index(observation: Any, n: int) -> int:
     """The observation as a Python int; raise unless it is from 0 to n - 1."""
-    state = observation if type(observation) is int else integer("observation", observation)
-    if not 0 <= state < n:
-        raise ValueError(f"observation must be from 0 to {n - 1}; got {state}")
-    return state
+    if type(observation) is int and 0 <= observation < n:
+        return observation
+    return integer(observation, "observation", 0, n - 1)
 
 
 def state_indices(observations: Any, n: int) -> Indices:
@@ -29,5 +29,5 @@ def state_indices(observations: Any, n: int) -> Indices:
     outside = (states < 0) | (states >= n)
     if outside.any():
         row = int(outside.argmax())
-        raise ValueError(f"observations must be from 0 to {n - 1}; got {states[row]} (row {row})")
+        raise ValueError(f"observations must be from 0 to {n - 1:,}; got {states[row]:,} (row {row:,})")
     return states.astype(np.int64, copy=False)

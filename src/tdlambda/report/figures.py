@@ -118,7 +118,7 @@ class Drawn:
         some = figure.chosen(choice, self.cells)
         if figure.chart is None or not some:
             return None
-        if self.view.study.steps != self.view.printed_steps:  # the published values are for runs of another length
+        if self.view.study.length != self.view.printed_steps:  # the published values are for runs of another length
             some = [row | {"published": None, "old": None} for row in some]
         return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
 

@@ -152,7 +152,7 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
     if view.done < view.wanted:
         parts.append(f"Unfinished: {view.done:,} of {view.wanted:,} units are done.")
     agree, compared = agreement(view)
-    if compared and view.study.steps == PRINTED_STEPS:
+    if compared and view.study.length == PRINTED_STEPS:
         parts.append(f"{agree} of {compared} printed cells agree within three standard errors.")
     elif compared:
         parts.append(f"The printed numbers are for {PRINTED_STEPS:,} steps, not {view.study.length:,}.")

@@ -29,7 +29,7 @@ def page_data(view: Overview, manifest: Mapping[str, Any] | None = None) -> dict
     return {
         "name": study.name, "quantity": study.quantity, "alphas": view.alphas,
         "alphaNames": list(map(setting, view.alphas)),
-        "printing": bool(view.published), "published": study.steps == view.printed_steps,
+        "printing": bool(view.published), "published": study.length == view.printed_steps,
         "groups": [_group(made, name, methods) for name, methods in groups(view).items()],
         "figures": figures,
         "rows": {figure.data: columns_of(figure.rows) for figure in made.figures.values()},

@@ -70,7 +70,7 @@ def _published(
     if found is None:
         return _NONE
     beside = z_of(view, found)
-    z = beside[1] if beside and view.study.steps == view.printed_steps else None
+    z = beside[1] if beside and view.study.length == view.printed_steps else None
     spread = found.uncertainty if found.by_eye or found.std is None else found.std
     said = f"{number(found.mean)} ± {number(spread)}" + ("" if z is None else f" (z = {z:.1f})")
     off = spread if found.by_eye else None

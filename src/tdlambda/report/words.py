@@ -83,7 +83,7 @@ def _u_hint(view: Overview, methods: Sequence[str], measure: str) -> str:
         "chosen in hindsight at each α. Click a point to show its α in the figures below."
     )
     if view.published and measure == "tail":
-        other = "" if study.steps == view.printed_steps else f" for {view.printed_steps:,} steps"
+        other = "" if study.length == view.printed_steps else f" for {view.printed_steps:,} steps"
         eye = "read by eye off the published figure, which used another protocol; the bar is the reading uncertainty"
         said += f" Open markers are {eye if view.by_eye else f'the published values{other}'}."
     if any(cell.diverged for name in methods for cell in view.of(name)):

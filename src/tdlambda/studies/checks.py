@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tdlambda.arrays import choice, integer
+from tdlambda.engine.job import seed_numbers
 from tdlambda.rules import as_rule
 from tdlambda.showing import hint
-from tdlambda.studies.sizes import CELLS, SEED, SEEDS
+from tdlambda.studies.sizes import CELLS
 
 _Kind = TypeVar("_Kind")
 Check = Callable[[Any, str], Any]
@@ -28,6 +29,8 @@ COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "
 """Columns of the results besides those of the grid."""
 _NAMES = 1000
 """Largest number of names in a list, which may be endless."""
+_SPAN = '"100:130"'
+"""A range of seeds, as in a TOML file."""
 
 
 def validate(record: Any, checks: Mapping[str, Check], where: str = "") -> None:
@@ -48,7 +51,8 @@ def check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
     """Validate that all names are known."""
     for name in names:
         if name not in known:
-            raise ValueError(f"{where}: unknown field {name!r}{hint(name, known, 'the fields are {}')}")
+            more = f" Write seeds = 30, [3, 5, 8] or {_SPAN}" if name == "seed" and "seeds" in known else ""
+            raise ValueError(f"{where}: unknown field {name!r}{hint(name, known, 'the fields are {}')}{more}")
 
 
 def optional(check: Check) -> Check:
@@ -88,45 +92,23 @@ def share(inside: Callable[[float], bool], what: str) -> Check:
     return lambda value, where: float(number(value, where))
 
 
-def whole(value: Any, where: str, low: int, high: int | None = None) -> int:
-    """Validate an integer in [low, high]; other numbers and text raise an error.
-
-    >>> whole(1e3, "steps", 1)
-    Traceback (most recent call last):
-    TypeError: steps must be an integer; got 1000.0: write 1_000
-    """
-    if isinstance(value, bool | np.bool_):
-        raise TypeError(f"{where} must be an integer; got {value!r}")
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e18:
-        raise TypeError(f"{where} must be an integer; got {value!r}: write {int(value):_}")
-    return integer(value, where, low, high)
-
-
 def seeds(value: Any, where: str) -> int | range | tuple[int, ...]:
-    """Validate a number of seeds, counted from 0, or the seeds themselves: in a list, or as text such as "100:200".
+    """Validate a number of seeds, counted from 0, or the seeds themselves: in a list, or as text such as "100:130".
 
     >>> seeds(30, "seeds"), seeds("100:130", "seeds"), seeds([5, 3], "seeds")
     (30, range(100, 130), (5, 3))
     """
-    if isinstance(value, str):
-        first, _, end = value.partition(":")
-        if not (first.isdecimal() and end.isdecimal()):
-            raise ValueError(f'{where} must be a number, a list, or a range such as "100:200"; got {value!r}')
-        value = range(int(first), int(end))
-    if not isinstance(value, Sequence | np.ndarray):
-        return whole(value, where, 1, SEEDS)
-    some = tuple(whole(seed, where, 0, SEED) for seed in islice(value, SEEDS + 1))
-    if not 1 <= len(some) <= SEEDS:
-        raise ValueError(f"{where} must be from 1 to {SEEDS} seeds; got {value!r}")
-    if len(set(some)) < len(some):
-        raise ValueError(f"{where}: a seed occurs twice")
-    if some != tuple(range(some[0], some[0] + len(some))):
+    if isinstance(value, str) and (ends := re.fullmatch(r"([0-9]{1,18}):([0-9]{1,18})", value)):
+        value = range(int(ends[1]), int(ends[2]))
+    some = seed_numbers(value, where, _SPAN)
+    span = range(some[0], some[0] + len(some))
+    if some != tuple(span):
         return some
-    return range(some[0], some[-1] + 1) if some[0] else len(some)
+    return span if some[0] else len(some)
 
 
 def names(value: Any, where: str) -> tuple[str, ...]:
-    """Validate a list of names; a set is none, because it has no order."""
+    """Validate a list of names; sets are rejected, because they have no order."""
     ordered = isinstance(value, Iterable) and not isinstance(value, str | set | frozenset)
     some = tuple(islice(value, _NAMES + 1)) if ordered else (None,)
     if len(some) > _NAMES or not _all_text(some):
@@ -185,7 +167,7 @@ def quick(value: Any, where: str) -> Any:
     return value
 
 
-_SIZES = dict.fromkeys(("steps", "episodes", "points"), partial(whole, low=1))
+_SIZES = dict.fromkeys(("steps", "episodes", "points"), partial(integer, low=1))
 _QUICK: dict[str, Check] = {**_SIZES, "seeds": seeds, "grid": grid, "methods": names}
 
 

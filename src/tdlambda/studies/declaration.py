@@ -11,12 +11,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from tdlambda.arrays import Ints
+from tdlambda.arrays import Ints, integer
 from tdlambda.engine.job import moments_of
 from tdlambda.engine.score import SCORES
 from tdlambda.showing import says_arguments
 from tdlambda.studies import checks, sizes
-from tdlambda.studies.checks import Check, listable, listed, one_of, optional, plain, share, text, whole
+from tdlambda.studies.checks import Check, listable, listed, one_of, optional, plain, share, text
 from tdlambda.studies.method import Method
 from tdlambda.studies.reading import merged, read
 
@@ -28,9 +28,9 @@ _WORDS = {"value": "error", "rmsve": "RMSVE", "rms": "RMS error", "rmspbe": "RMS
 """Short names of the errors."""
 _CHECKS: dict[str, Check] = {
     "name": checks.file_name, "task": text, "title": text, "preset": optional(text),
-    "seeds": checks.seeds, "steps": optional(partial(whole, low=1, high=sizes.STEPS)),
-    "episodes": optional(partial(whole, low=1, high=sizes.STEPS)),
-    "points": partial(whole, low=1, high=sizes.POINTS), "curve": partial(whole, low=1),
+    "seeds": checks.seeds, "steps": optional(partial(integer, low=1, high=sizes.STEPS)),
+    "episodes": optional(partial(integer, low=1, high=sizes.STEPS)),
+    "points": partial(integer, low=1, high=sizes.POINTS), "curve": partial(integer, low=1),
     "tail": share(lambda tail: 0 < tail <= 1, "a share of the points, in (0, 1]"),
     "warm_up": share(lambda warm_up: 0 <= warm_up < 1, "a share of the steps, in [0, 1)"),
     "score": one_of(*SCORES), "average": optional(one_of("before", "after")), "follow": checks.flag,
@@ -73,8 +73,6 @@ class Declaration:
         checks.validate(self, _CHECKS)
         if self.steps is not None and self.episodes is not None:
             raise ValueError(f"give either steps or episodes; got steps = {self.steps}, episodes = {self.episodes}")
-        if self.steps is None and self.episodes is None:
-            object.__setattr__(self, "steps", _STEPS)
         if self.agent and self.kind != "control":
             raise ValueError('agent: only a study of kind "control" has actors; leave it out')
         for name, default in OF_PREDICTION.items():
@@ -167,7 +165,7 @@ class Declaration:
     @property
     def length(self) -> int:
         """Length of a run in that unit."""
-        return cast("int", self.steps or self.episodes)
+        return self.steps or self.episodes or _STEPS
 
     @property
     def read_at(self) -> Ints:

@@ -25,8 +25,6 @@ from tdlambda.studies.store import Session, Store
 from tdlambda.studies.study import Study
 from tdlambda.studies.units import unit_bytes
 
-CALIBRATION_SEED = 2**32 + 1
-"""Seed of the trajectory for speed measurements; no study uses it."""
 KEPT = {"prediction": ("lambdas",), "control": ("lambdas", "policy")}
 """Parts of a learner that a unit stores besides its errors."""
 
@@ -213,7 +211,7 @@ def calibrated(study: Study, method: str, seconds: float) -> float:
     while True:
         n = min(length, study.length)
         begun = time.perf_counter()
-        _run(study, method, [CALIBRATION_SEED], n, points=[n], keep=KEPT[study.kind], threads=1, progress=False)
+        _run(study, method, [study.numbers[0]], n, points=[n], keep=KEPT[study.kind], threads=1, progress=False)
         took = time.perf_counter() - begun
         if length > 64 and (took >= seconds / 2 or n == study.length):
             return took / n * study.length

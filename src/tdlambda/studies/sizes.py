@@ -7,10 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-SEEDS, STEPS, POINTS, CELLS = 10**6, 10**15, 10**6, 10**5
-"""Upper limits: seeds; steps, which a float can still count exactly; points; cells of a method (one learner each)."""
-SEED = 2**32 - 1
-"""Largest seed; larger ones are reserved for sampled truths and speed measurements."""
+STEPS, POINTS, CELLS = 10**15, 10**6, 10**5
+"""Upper limits: steps, which a float can still count exactly; points; cells of a method (one learner each)."""
 ERRORS = 10**8
 """Largest number of errors of one method on one seed, cells × points: 0.8 GB."""
 _FEATURE = 32

@@ -216,7 +216,7 @@ class Study(Declaration):
             "format": FORMAT, "kind": self.kind, "task": self.task, "preset": self.preset,
             "task_options": self.task_options, "modules": self.modules, "learner": declared.learner,
             "rule": declared.rule, "options": declared.options, "truth": declared.truth, "cells": self.cells(method),
-            "steps": self.steps, "points": self.points, "tail": self.tail,
+            "steps": self.length if self.episodes is None else None, "points": self.points, "tail": self.tail,
             "curve": self.curve, "warm_up": self.warm_up, "agent": self.agent,
         })  # fmt: skip
 
