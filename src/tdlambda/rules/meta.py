@@ -120,7 +120,8 @@ class Meta(WithEstimates):
         super().__init__(ratio, trace_lam, of, warm_up, length, aux_alpha)
         choice(gradient, "gradient", "exact", "derived")
         choice(step, "step", "newton", "gradient")
-        if horizon != "episode" and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1):
+        whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
+        if horizon != "episode" and not (whole and int(horizon) >= 1):
             raise ValueError(f'horizon must be an integer of at least 1, or "episode"; got {horizon!r}')
         self.horizon = horizon if isinstance(horizon, str) else int(horizon)
         if self.horizon != 1 and gradient != "exact":
