@@ -62,7 +62,7 @@ def run(
         for both. λ is a number or learned; features need a compiled form: `td.features.TileCoder`,
         `td.features.Fourier`, `td.features.Dense`, `td.features.OneHot`.
     seeds
-        Number of seeds, at least 1, counted from 0; or a sequence of different seeds, each at least 0.
+        Number of seeds, from 1 to 10⁶, counted from 0; or a sequence of different seeds, each from 0 to 2³² - 1.
     steps
         Number of steps of each agent on each seed, over all its episodes; at least 1.
     gamma
