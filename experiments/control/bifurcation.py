@@ -127,7 +127,7 @@ def by_agent(world: Any, start: Any, lam: float, alpha: float, steps: int, explo
     n = len(start)
     agent = td.Sarsa(
         td.features.OneHot(n), 4, alpha, lam, target="expected", correction="retrace", algorithm=td.TD,
-        policy=td.control.EpsilonGreedy(0.1), behavior=behavior, initial=start.reshape(-1), on_divergence="flag",
+        policy=td.control.EpsilonGreedy(0.1), behavior=behavior, initial=start.T, on_divergence="flag",
     )  # fmt: skip
     random, state, other, b = stream(seed), np.zeros(1), np.zeros(1), np.zeros(4)
     numbers, rng, at, returns = world.numbers, np.random.default_rng(seed), [0.0], [0.0]

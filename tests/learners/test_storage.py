@@ -247,9 +247,9 @@ def changed_header(saved: Path, change: Callable[[dict[str, Any]], Any]) -> Path
 
 
 HOSTILE_HEADERS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "newer": (lambda h: h.update(format=4, tdlambda="9.9"), "format 4, from tdlambda 9.9.*upgrade"),
+    "newer": (lambda h: h.update(format=5, tdlambda="9.9"), "format 5, from tdlambda 9.9.*upgrade"),
     "no format": (lambda h: h.pop("format"), "no format"),
-    "an older format": (lambda h: h.update(format=1), "format 1, but this version of tdlambda reads only format 3"),
+    "an older format": (lambda h: h.update(format=1), "format 1, but this version of tdlambda reads only format 4"),
     "the format of 0.1": (
         lambda h: h.update(format=2, tdlambda="0.1"),
         "format 2, but .* load the file with tdlambda 0.1",

@@ -171,7 +171,8 @@ class ActionValues(ValueState):
         if np.ndim(initial := passed.get("initial", 0.0)):
             shape = (self.actions, self.features.size)
             if np.shape(initial) != shape:
-                raise ValueError(f"initial must be a number, or [action, feature] of shape {shape}; got {initial!r}")
+                got = f"the shape {np.shape(initial)}"
+                raise ValueError(f"initial must be a number, or [action, feature] of shape {shape}; got {got}")
             passed["initial"] = np.asarray(initial).T.ravel()
         return passed
 
