@@ -39,7 +39,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "a learner for an agent": (
         lambda: td.train("CartPole-v1", td.TD(F, 0.1), 10),  # type: ignore[arg-type]
-        "agent must be td.Sarsa",
+        "agent must be an agent, such as td.Sarsa",
     ),
     "a learner for a factory": (
         lambda: td.check_learner(td.TD(F, 0.1)),  # type: ignore[arg-type]
@@ -95,6 +95,23 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
         "QLambda with TrueOnlineTD has no argument correction",
     ),
     "a base class's argument": (lambda: Incomplete(F), "TD needs alpha: pass alpha=…"),
+    "a flag for ρ": (
+        lambda: td.TD(F, 0.1).update(0, 1.0, 1, 0.9, False),
+        "rho must be a number; got False: pass terminated and truncated by name",
+    ),
+    "a class for a policy": (lambda: td.Sarsa(F, 2, policy=td.control.EpsilonGreedy), "policy must be td.control.Epsi"),  # type: ignore[arg-type]
+    "a class for an agent of many": (
+        lambda: td.control.run("RingWorld-v0", [td.Sarsa], 1, 10),  # type: ignore[list-item]
+        "agents: '0' must be an agent, such as td.Sarsa(features, actions=2)",
+    ),
+    "one agent for many": (
+        lambda: td.control.run("RingWorld-v0", td.Sarsa(F, 2), 1, 10),  # type: ignore[arg-type]
+        "agents must be a list of agents, or a dict by name",
+    ),
+    "an MDP for a task": (
+        lambda: td.engine.run(td.FiniteMDP([[1.0]], [0.0], discount=0.9), [td.TD(F, 0.1)], 1, 10),  # type: ignore[arg-type]
+        "td.TabularTask(mdp, target, behavior, features) is a task",
+    ),
     "a task's argument": (lambda: td.make("RingWorld-v0", foo=3), "RingWorld has no argument foo; its arguments are n"),
     "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[arg-type]
     "a number for a file": (lambda: td.load(3), "path must be text or a Path, such as"),  # type: ignore[call-overload]
@@ -250,3 +267,13 @@ def test_agents_name_the_observation_and_the_generator(kind: str) -> None:
     for call, message in wrong:
         with pytest.raises((TypeError, ValueError), match="^" + re.escape(message)):
             call()
+
+
+def test_names_of_modules_are_found() -> None:
+    for name, where in (
+        ("OneHot", "it is td.features.OneHot"),
+        ("Meta", "it is td.rules.Meta"),
+        ("Qlambda", "'QLambda'"),
+    ):
+        with pytest.raises(AttributeError, match=f"module 'tdlambda' has no attribute '{name}'; .*{where}"):
+            getattr(td, name)

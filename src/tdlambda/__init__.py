@@ -6,6 +6,7 @@ Polars and Altair are imported when something needs them.
 
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -151,12 +152,21 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would ac
         if name in _NAMES:
             return import_module(f"tdlambda.{name}")
         if name not in _HOME:
-            raise AttributeError(f"module 'tdlambda' has no attribute {name!r}")
+            raise AttributeError(f"module 'tdlambda' has no attribute {name!r}{_where(name)}")
         globals()[name] = found = getattr(import_module(f"tdlambda.{_HOME[name]}"), name)
         return found
 
     def __dir__() -> list[str]:
         return sorted(__all__)
+
+    def _where(name: str) -> str:
+        """A hint where a name is: in the __all__ of a module, which is not imported for it, or under a similar one."""
+        for module in [module for module in _NAMES if module in __all__]:
+            text = Path(__file__).with_name(module).joinpath("__init__.py").read_text(encoding="utf-8")
+            if f'"{name}"' in text.partition("__all__ = [")[2]:
+                return f"; it is td.{module}.{name}"
+        hint: str = import_module("tdlambda.showing").hint(name, __all__)
+        return hint
 
 
 def _make(name: str, **options: Any) -> Any:

@@ -53,6 +53,7 @@ def test_what_is_wrong_is_said(file: Path) -> None:
     for arguments, said in (
         ((file, "--predict", "flwo"), "did you mean 'flow'?"),
         ((file,), "--predict is missing"),
+        ((file, "--predict", "flow", "--load", "x.horde"), "--predict: a saved Horde has its own questions"),
         ((file.parent / "none.csv", "--predict", "flow"), "there is no file"),
         ((file, "--predict", "flow", "--horizon", "0.5"), "horizon must be at least 1"),
     ):

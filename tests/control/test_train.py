@@ -182,7 +182,7 @@ def test_gamma_has_no_default(vector: bool) -> None:
         td.train(env, agent, steps=10, seed=0)
     assert agent.steps == 0
     for name in ("CartPole-v1", newest("Taxi")):  # compiled, and in processes
-        with pytest.raises(ValueError, match=f"{name} has no discount of its own; give one: gamma=0.99"):
+        with pytest.raises(ValueError, match=f"{name} has no discount of its own; pass gamma=0.99"):
             td.control.run(name, [agent], seeds=1, steps=10)
     wrong: list[tuple[Any, float, str]] = [
         ("RingWorld-v0", 0.9, "gamma: .*RingWorld.* has a discount of its own; leave gamma out"),

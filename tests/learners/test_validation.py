@@ -83,7 +83,7 @@ def test_numbers_are_numbers_and_flags_flags_in_update_too(make: Any) -> None:
     with pytest.raises(ValueError, match="masked"):
         v.update_many(np.ma.masked_array([0, 1], mask=[True, False]), [1.0, 1.0], [1, 2], gamma=1.0)
     assert copies(v) == before
-    v.update(0, np.float32(1), np.int64(1), np.array(0.9), True, np.bool_(False), 1)
+    v.update(0, np.float32(1), np.int64(1), np.array(0.9), 1, np.bool_(False), 1)
     assert v.steps == 2
 
 

@@ -1,6 +1,8 @@
 """A Horde is as many learners as it has questions: each fed by hand, row by row, in plain Python."""
 
 import copy
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,3 +163,16 @@ def test_a_question_that_diverges_leaves_the_others_alone() -> None:
     alone = td.Horde(td.features.Dense(WIDTH), {"good": asked["good"]}, kinds["good"], observed=FEATURES)
     assert horde.predict()["good"] == pytest.approx(alone.learn(FRAME).predict()["good"], rel=1e-12)
     assert np.isfinite(horde.predict()["bad"])
+
+
+def test_dates_may_be_text_as_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "flow.csv"
+    lines = [f"2025-05-{day:02} {hour:02}:00,{day + hour}" for day in range(1, 5) for hour in range(24)]
+    file.write_text("date,flow\n" + "\n".join(lines), encoding="utf-8")
+    hordes = [td.Horde(None, td.Question("flow", gamma=0.9), time="date") for _ in range(2)]
+    for horde, date in zip(hordes, ("2025-05-05 00:00", datetime(2025, 5, 5)), strict=True):
+        horde.learn(file)
+        horde.update({"date": date, "flow": 5.0})
+    assert hordes[0].predict() == hordes[1].predict()
+    with pytest.raises(ValueError, match=r"column 'date' changes from dates to text .*'noon'"):
+        hordes[0].update({"date": "noon", "flow": 5.0})

@@ -67,14 +67,14 @@ def test_agents_are_as_declared() -> None:
         ({"task": "CartPoll-v1"}, "task: unknown task 'CartPoll-v1'; did you mean 'CartPole-v1'"),
         (
             {"task": "CartPole-v1", "task_options": {"limit": 5}},
-            "task: CartPole-v1 has no discount of its own; give one",
+            "task: CartPole-v1 has no discount of its own; pass gamma",
         ),
         (
             {"task": "CartPole-v1", "task_options": {"discount": 0.9, "limt": 5}},
             "task: CartPole-v1 has no argument limt; did you mean 'limit'",
         ),
         ({"methods": {"fixed": td.studies.Method("Sarssa")}}, "unknown learner 'Sarssa'; did you mean 'Sarsa'"),
-        ({"agent": {}}, "eta is missing: give the actor"),
+        ({"agent": {}}, "eta is missing: this learner is the critic"),
         (
             {"methods": {"fixed": td.studies.Method("MonteCarlo", options={"alpha": 0.1})}},
             "critic must be a learner with tr",

@@ -626,7 +626,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a quick grid in a list": ({"quick": {"grid": [1]}}, "quick: grid must be a table"),
     "a quick grid of one number": ({"quick": {"grid": {"alpha": 1}}}, r"quick: grid\.alpha must be a list"),
     "a name that no file can have": ({"name": "n" * 101}, "name must be .* at most 100"),
-    "an environment": ({"task": "CartPole-v1"}, "task: CartPole-v1 is an environment of Gymnasium.* td.train"),
+    "an environment": ({"task": "CartPole-v1"}, "task: CartPole-v1 is an environment of Gymnasium.* kind = .control"),
 }  # fmt: skip
 
 

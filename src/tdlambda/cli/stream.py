@@ -45,6 +45,8 @@ def stream(
     """
     import tdlambda as td  # Numba is slow to import
 
+    if load is not None and predict:
+        raise ValueError("--predict: a saved Horde has its own questions; leave --predict or --load out")
     if load is not None:
         horde = td.load(load)
     elif not predict:

@@ -124,12 +124,14 @@ def checked(
     """Validate the arguments."""
     gamma = None if gamma is None else fraction(gamma, "gamma")
     world = in_processes(task, gamma) or world_of(task, gamma)
+    if isinstance(agents, Agent):
+        raise TypeError(f"agents must be a list of agents, or a dict by name; got {agents!r}")
     named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
     if not named:
         raise ValueError("agents must not be empty")
     for name, agent in named.items():
         if not isinstance(agent, Agent):
-            raise TypeError(f"agents: {name!r} must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
+            raise TypeError(f"agents: {name!r} must be an agent, such as td.Sarsa(features, actions=2); got {agent!r}")
         if isinstance(world, EnvTask):
             agent.for_space(world.action_space)
         else:

@@ -25,9 +25,9 @@ class ControlResult:
     points
         Steps at which the curve is read.
     returns
-        [agent, seed, point]: the mean return of the episodes that ended (terminated or truncated) since the previous
-        point; if none ended, the previous value; before the first episode ends, its return so far. -∞ from the point at
-        which an agent diverged.
+        [agent, seed, point]: the mean discounted return of the episodes that ended (terminated or truncated) since the
+        previous point; if none ended, the previous value; before the first episode ends, its return so far. -∞ from the
+        point at which an agent diverged.
     diverged_at
         Step at which critic or policy diverged [agent, seed]; -1 if neither did.
     observations
@@ -37,7 +37,7 @@ class ControlResult:
         feature]; θ of an actor's policy [seed, action, feature]; λ [seed, observation], for action values [seed,
         observation, action]; and the greedy action [seed, observation].
     episodes
-        If requested, [agent][seed]: return, length and final step of each episode [episode, 3].
+        If requested, [agent][seed]: discounted return, length and final step of each episode [episode, 3].
     agents
         If requested, [agent][seed]: the trained agents.
     motion, moments

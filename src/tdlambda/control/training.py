@@ -74,7 +74,7 @@ def train(
     500
     """
     if not isinstance(agent, Agent):
-        raise TypeError(f"agent must be td.Sarsa, td.QLambda or td.ActorCritic; got {agent!r}")
+        raise TypeError(f"agent must be an agent, such as td.Sarsa(features, actions=2); got {agent!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     curve = LearningCurve() if curve is None else curve
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)

@@ -17,7 +17,7 @@ def policy_from(given: Any, actions: int, name: str) -> Any:
     """A policy derived from action values, or a function that returns validated probabilities."""
     if isinstance(given, GreedyPolicy):
         return given
-    if isinstance(given, int | float | str) or given is None:
+    if isinstance(given, int | float | str | type) or given is None:
         raise TypeError(
             f"{name} must be td.control.EpsilonGreedy(0.1), td.control.Boltzmann(1.0), or the probability of each "
             f"action; got {given!r}"

@@ -17,7 +17,7 @@ from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
 from tdlambda.tasks.world import Plane, World
 
-NO_DISCOUNT = "{} has no discount of its own; give one: gamma=0.99, or in a study task_options={{'discount': 0.99}}"
+NO_DISCOUNT = "{} has no discount of its own; pass gamma=0.99, or in a study task_options = {{ discount = 0.99 }}"
 
 
 class EnvTask(gym.Env[Any, Any]):

@@ -16,6 +16,7 @@ from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.score import Score, score_of
 from tdlambda.engine.stream import contiguous
 from tdlambda.learners.base import Learner
+from tdlambda.mdp import FiniteMDP
 from tdlambda.tasks import make
 from tdlambda.tasks.base import Task
 
@@ -67,6 +68,11 @@ class Job:
         return sum(self.steps_of(seed) for seed in self.seeds)
 
 
+def _as_task(given: Any) -> str:
+    """How to make a task of an MDP."""
+    return "; td.TabularTask(mdp, target, behavior, features) is a task" if isinstance(given, FiniteMDP) else ""
+
+
 def checked(
     task: Any, learners: Any, seeds: Any, steps: Any, points: Any, weights: Any, truth: Any, keep: Any,
     width: Any, score: Any = "value", average: Any = None, episodes: Any = None, follow: Any = (),
@@ -75,7 +81,7 @@ def checked(
     if isinstance(task, str):
         task = make(task)
     if not isinstance(task, Task):
-        raise TypeError(f"task must be a task or the id of one; got {task!r}")
+        raise TypeError(f"task must be a task or the id of one; got {task!r}{_as_task(task)}")
     if isinstance(learners, Learner):
         raise TypeError(f"learners must be a list of learners, or a dict by name; got {learners!r}")
     named = dict(learners) if isinstance(learners, Mapping) else {str(k): v for k, v in enumerate(learners)}

@@ -404,7 +404,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             ended += 2
         try:
             try:
-                plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN
+                plain_numbers = type(0.0 + reward + gamma + rho) in _PLAIN and rho is not False and rho is not True
             except (TypeError, OverflowError):  # such as text
                 plain_numbers = False
             if not plain_numbers:

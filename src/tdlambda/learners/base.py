@@ -297,6 +297,8 @@ def encoded(encode: Callable[[Any], _Encoding], obs: Any, name: str) -> _Encodin
 
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
     """(reward, γ, ρ) as floats; an error names the invalid one."""
+    if isinstance(rho, bool | np.bool_):
+        raise TypeError(f"rho must be a number; got {rho}: pass terminated and truncated by name")
     r = number(reward, "reward")
     if not np.isfinite(r):
         raise ValueError(f"reward must be finite; got {reward}")

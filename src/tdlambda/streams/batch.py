@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -90,6 +92,10 @@ class Schema:
             raise ValueError(f"the columns change at row {batch.first}: {'; '.join(said)}")
         for name, kind in found.items():
             column, known = batch.columns[name], kinds[name]
+            if (known, kind) == ("dates", "text"):
+                with suppress(ValueError):
+                    column = np.array([np.nan if value is None else date(value) for value in column])
+                    batch.columns[name], found[name], kind = column, "dates", "dates"
             if kind is not None and known is not None and kind != known:
                 row = next(i for i, value in enumerate(column) if value is not None and value == value)
                 raise ValueError(
@@ -186,6 +192,14 @@ def _reads_as_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def date(text: str) -> float:
+    """A date from text, in seconds since 1970; ValueError if it is none."""
+    try:
+        return seconds(datetime.fromisoformat(text.strip()))
+    except ValueError:
+        return seconds(datetime.strptime(text.strip(), "%Y/%m/%d %H:%M" if ":" in text else "%Y/%m/%d"))
 
 
 def seconds(value: Any) -> float:

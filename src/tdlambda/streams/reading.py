@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.extras import missing, need
 from tdlambda.learners.base import Array
-from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, values
+from tdlambda.streams.batch import Batch, Name, date, from_matrix, from_rows, values
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -297,17 +297,7 @@ def _number(cell: str) -> float:
 
 
 def _date(cell: str) -> float:
-    from datetime import datetime
-
-    from tdlambda.streams.batch import seconds
-
-    if cell.strip().lower() in MISSING:
-        return np.nan
-    text = cell.strip()
-    try:
-        return seconds(datetime.fromisoformat(text))
-    except ValueError:
-        return seconds(datetime.strptime(text, "%Y/%m/%d %H:%M" if ":" in text else "%Y/%m/%d"))
+    return np.nan if cell.strip().lower() in MISSING else date(cell)
 
 
 def _kind(cells: tuple[str, ...]) -> str:

@@ -119,7 +119,10 @@ def build_agent(
             raise ValueError(f"agent.{name}: the actor has no such option{hint(name, sorted(known), 'it has {}')}")
     own |= {name: _built(name, value) for name, value in {**shared, **given}.items()}
     if "eta" not in own:
-        raise ValueError("eta is missing: give the actor's step size in the options, the grid or the study's agent")
+        raise ValueError(
+            "eta is missing: this learner is the critic of an actor; give the actor's step size in the options or the "
+            'grid, or write learner = "Sarsa" or "QLambda" for action values'
+        )
     if own.get("lam") == "none":  # TOML has no null
         own["lam"] = None
     critic = build_learner(task, learner, rule, rest, warm_up)
@@ -154,7 +157,8 @@ def build_values(
     features_ = given.pop("features", getattr(task, "features", None))
     if features_ is None:
         raise ValueError(
-            'features: this task has none of its own; write features = {type = "Fourier", low = […], high = […]}'
+            'features: this task has none of its own; write options = { features = { type = "Fourier", '
+            "low = […], high = […] } }"
         )
     actions: Any = task.action_space
     if not isinstance(actions, gym.spaces.Discrete):

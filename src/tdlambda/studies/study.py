@@ -116,8 +116,8 @@ class Study(Declaration):
             if self._task_id not in TASKS and self.task in gym.registry:
                 raise ValueError(
                     f"{self.task} is an environment of Gymnasium, without a policy to evaluate or values to compare "
-                    f"with; write one of {listed(TASKS)}, register your own with @td.tasks.register in one of the "
-                    "study's modules, or train an agent in the environment itself: td.train"
+                    f'with; write kind = "control" to train agents in it, one of {listed(TASKS)}, or register your own '
+                    "with @td.tasks.register in one of the study's modules"
                 )
             if self._task_id not in TASKS:
                 known = [*TASKS, *WORLDS] if self.kind == "control" else [*TASKS]

@@ -79,7 +79,7 @@ class Task(gym.Env[Obs, Any]):
 
     def __repr__(self) -> str:
         """The id and the sizes."""
-        return f"<{self.id}: {self.features.size} features, {'on' if self.on_policy else 'off'}-policy>"
+        return f"<{self.id or type(self).__name__}: {self.features.size} features, {'on' if self.on_policy else 'off'}-policy>"
 
 
 class TabularTask(Task[int]):
