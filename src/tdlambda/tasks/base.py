@@ -79,7 +79,8 @@ class Task(gym.Env[Obs, Any]):
 
     def __repr__(self) -> str:
         """The id and the sizes."""
-        return f"<{self.id or type(self).__name__}: {self.features.size} features, {'on' if self.on_policy else 'off'}-policy>"
+        name, how = self.id or type(self).__name__, "on" if self.on_policy else "off"
+        return f"<{name}: {self.features.size} features, {how}-policy>"
 
 
 class TabularTask(Task[int]):
