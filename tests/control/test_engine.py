@@ -380,7 +380,7 @@ def test_observations_that_features_refuse_are_named() -> None:
     ("agents", "what"),
     [
         ([], "agents must not be empty"),
-        ([3], "must be td.Sarsa, td.QLambda or td.ActorCritic"),
+        ([3], "must be an agent, such as td.Sarsa"),
         (
             [td.ActorCritic(td.TrueOnlineTD(td.features.OneHot(3), 0.1), td.control.Softmax(3), 0.1)],
             "features must encode vectors of 2",
