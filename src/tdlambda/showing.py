@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial, wraps
@@ -29,14 +29,9 @@ _LONG, _MANY = 16, 40
 
 def call(thing: Any, arguments: dict[str, Any]) -> str:
     """The call that builds an equal object: required arguments and those that differ from the defaults."""
-    shown = (f"{k}={_argument(v)}" for k, v in differing(type(thing), arguments).items())
-    return f"{type(thing).__name__}({', '.join(shown)})"
-
-
-def differing(kind: type, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a class that differ from its defaults."""
-    defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
-    return {k: v for k, v in arguments.items() if not same(v, defaults.get(k, inspect.Parameter.empty))}
+    defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
+    differ = {k: v for k, v in arguments.items() if not same(v, defaults.get(k, inspect.Parameter.empty))}
+    return f"{type(thing).__name__}({', '.join(f'{k}={_argument(v)}' for k, v in differ.items())})"
 
 
 def _argument(value: Any) -> str:

@@ -15,6 +15,7 @@ from tdlambda.arrays import fraction
 from tdlambda.showing import wrong_arguments
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
+from tdlambda.tasks.registry import NAMESPACE
 from tdlambda.tasks.world import Plane, World
 
 NO_DISCOUNT = "{} has no discount of its own; pass gamma=0.99, or in a study task_options = {{ discount = 0.99 }}"
@@ -59,9 +60,14 @@ def in_processes(task: Any, gamma: float | None = None) -> EnvTask | None:
     """The Gymnasium environment, if the task must run step by step; None if it has a compiled world."""
     if isinstance(task, EnvTask):
         return task
-    if isinstance(task, str) and task in {*gym.registry} - {*WORLDS} and task.removeprefix("tdlambda/") not in TASKS:
-        return EnvTask(task, {} if gamma is None else {"discount": gamma})
-    return None
+    if not isinstance(task, str) or _is_ours(task) or task in WORLDS or task not in gym.registry:
+        return None
+    return EnvTask(task, {} if gamma is None else {"discount": gamma})
+
+
+def _is_ours(name: str) -> bool:
+    """Whether this is the id of a task of the library, with or without its namespace."""
+    return name.removeprefix(f"{NAMESPACE}/") in TASKS
 
 
 GRID = 8
@@ -75,7 +81,7 @@ def world_of(task: Any, gamma: float | None = None) -> World:
     >>> world_of(td.make("MountainCar-v0", limit=500)).limit, world_of("CartPole-v1", 0.99).actions
     (500, 2)
     """
-    if isinstance(task, str) and task.removeprefix("tdlambda/") not in TASKS and task in WORLDS:
+    if isinstance(task, str) and task in WORLDS and not _is_ours(task):
         return classic_world(task, {} if gamma is None else {"discount": gamma})
     if isinstance(task, str):
         task = make(task)
