@@ -105,7 +105,7 @@ def test_a_running_study_is_watched_to_its_end_in_a_terminal(small: Path) -> Non
     watching, ours = in_terminal(str(out), "--every", "0.2")
     before = until_closed(ours, "no results in")
     running = subprocess.Popen(
-        [*COMMAND, "run", str(STUDY), "--seeds", "20", "--steps", "500000", "--out", str(out)],
+        [*COMMAND, "run", str(STUDY), "--seeds", "20", "--steps", "250000", "--out", str(out)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     text = before + until_closed(ours)
