@@ -149,7 +149,7 @@ def measure(kind: str, n: int = 4000) -> dict[str, Any]:
         for s, r, s_next, g, rho, end in rows:
             learner.update(s, r, s_next, g, rho, end)
 
-    state = (learner._record, learner._rows, 0.9)
+    state = (learner.memory.record, learner.memory.rows, 0.9)
     enter = partial(entry(empty, *state, 0, 0, 0.0, 0.0, 0.0, 0), *state)
 
     def nothing() -> None:
@@ -200,7 +200,7 @@ def measure_sizes(
         x, xv = coder.encode_batch(steps.obs)
         y, yv = coder.encode_batch(steps.next_obs)
         lam = np.full(n, 0.9)
-        state: Any = (*learner._memory, x, xv, y, yv, y, yv)
+        state: Any = (*learner.memory.arrays, x, xv, y, yv, y, yv)
 
         def run(learner: Any = learner, state: Any = state, steps: Any = steps, lam: Any = lam) -> None:
             numbers: Any = (steps.reward, steps.gamma, steps.rho, lam, steps.terminated, steps.truncated)
@@ -213,7 +213,7 @@ def measure_sizes(
     return [
         {
             "features": live[str(size)].features.size,
-            "live_traces": int(live[str(size)]._record["n_live"][0]),
+            "live_traces": int(live[str(size)].memory["n_live"]),
             "ns_per_update": 1e9 * times[str(size)] / n,
             "against_smallest": times[str(size)] / first,
         }
@@ -314,7 +314,7 @@ def measure_steps(n: int = 50_000) -> list[dict[str, Any]]:
             seconds = best({"many": partial(learner.update_many, steps)}, 5)["many"]
             plain = next((x for x in found if x["learner"] == kind and not x["alpha"]), None)
             line[f"{where}_ns"] = 1e9 * seconds / n
-            line["live_traces"] = int(learner._record["n_live"][0])
+            line["live_traces"] = int(learner.memory["n_live"])
             line[f"{where}_against_number"] = line[f"{where}_ns"] / plain[f"{where}_ns"] if plain else 1.0
         found.append(line)
     return found

@@ -166,7 +166,7 @@ def _memory(n: int) -> int:
     X = np.random.default_rng(0).normal(size=(4, FEATURES))
     made = td.Horde(td.features.Dense(FEATURES), questions(n), make).learn(X)
     teams = made._at_work("memory").crew.teams
-    return sum(array.nbytes for team in teams for array in (team.block.F, team.block.N, team.block.U))
+    return sum(array.nbytes for team in teams for array in team.block.memory.arrays[:3])
 
 
 if __name__ == "__main__":

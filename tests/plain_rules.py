@@ -227,7 +227,7 @@ def play(s: Rows, rule: Any, make: Callable[..., Any] = td.TrueOnlineTD) -> list
     lams = []
     for t in range(len(s.reward)):
         v.update(t, s.reward[t], t + 1, gamma=s.gamma[t], rho=s.rho[t], terminated=bool(s.end[t]))
-        lams.append(float(v._record["last_lam"][0]))
+        lams.append(float(v.memory["last_lam"]))
     lam_weights = v.row("u") if isinstance(rule, td.rules.Meta) else []
     weights = [v.row(name) for name in v.model.rows if name.endswith("_w")]
     return [*lams, *lam_weights, *np.concatenate(weights)]

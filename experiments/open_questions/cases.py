@@ -85,9 +85,9 @@ CASES = {
 
 def set_lambda(learner: Any, u: Any) -> None:
     """Put the weights of λ(x) = 1 - u·z into a learner with META."""
-    learner._own[learner.model.own_rows.index("u")] = u
+    learner.memory.row("u")[:] = u
 
 
 def set_kappa(learner: Any, kappa: float) -> None:
     """Change META's step size on the way."""
-    learner._record["kappa"] = kappa
+    learner.memory["kappa"] = kappa

@@ -93,7 +93,7 @@ def sampled(case: Case, stored: td.mdp.Transitions, known: tuple[Any, ...], u: A
         td.features.OneHot(case.system.n), NEVER, rule, initial=1.0, bound=1e9
     )  # none of it is divergence
     for name, values in zip("VMLS", known, strict=True):
-        held._rows[held.model.rows.index(f"{name}_w"), : case.system.n] = values
+        held.memory.row(f"{name}_w")[:] = values
     set_lambda(held, u)
     held.update_many(stored)
     return (held.row("u") - u) / kappa / max(stored.terminated.sum(), 1)

@@ -55,7 +55,7 @@ def by_object(name: str) -> Any:
 def by_interpreter(name: str) -> Any:
     """The weights that the interpreter of declarations learns."""
     v = learner(name)
-    numbers = {n: float(v._record[n][0]) for n in v._record.dtype.names}
+    numbers = v.memory.numbers()
     plain = Interpreter(v.model, 3, numbers)
     plain.rows["V_w"] = np.array(START)
     for t in range(STEPS):

@@ -146,9 +146,7 @@ def centred_by_hand() -> None:
 
 def _alpha(v: Any) -> float:
     """α of the last update."""
-    return (
-        v.alpha.scale / (v.alpha.offset + v.steps) if isinstance(v.alpha, td.steps.OneOver) else v._record["alpha"][0]
-    )
+    return v.alpha.scale / (v.alpha.offset + v.steps) if isinstance(v.alpha, td.steps.OneOver) else v.memory["alpha"]
 
 
 def test_rules_variances_and_step_sizes_see_the_centred_reward() -> None:

@@ -98,7 +98,7 @@ def follow_on() -> None:
         v = td.ETD(td.features.OneHot(1), 1e-9, 0.0)
         for _ in range(400):
             v.update(0, 0.0, 0, gamma)
-        np.testing.assert_allclose(1 + v._record["V_follow"][0], 1 / (1 - gamma))
+        np.testing.assert_allclose(1 + v.memory["V_follow"], 1 / (1 - gamma))
 
 
 def test_on_policy_the_follow_on_trace_becomes_the_horizon() -> None:

@@ -62,7 +62,7 @@ def mean_update(learner: Any, start: dict[str, Any]) -> dict[str, Any]:
 
     Updates are linear in traces and in what is kept, so paths that meet in a state can be averaged there.
     """
-    numbers = {n: float(learner._record[n][0]) for n in learner._record.dtype.names}
+    numbers = learner.memory.numbers()
     traces = [f"V_{row}" for row in learner.declaration.trace_rows.split()]
     at: list[Any] = [Interpreter(learner.model, 2, numbers) for _ in range(3)]
     changes = {name: np.zeros(2) for name in start}

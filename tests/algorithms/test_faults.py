@@ -17,7 +17,7 @@ def a_follow_on_trace_is_bounded() -> None:
         v = kind(td.features.OneHot(3), 0.1, 0.0, on_divergence="flag")
         for t in range(120):
             v.update(t % 3, 0.0, (t + 1) % 3, 1.0, 1e6)
-        assert v._record["V_follow"][0] == 1e100
+        assert v.memory["V_follow"] == 1e100
         assert v.diverged_at is None
         assert not v.weights.any()
         for t in range(120, 130):

@@ -97,7 +97,7 @@ def use(learner: Any) -> None:
 def held(learner: Any) -> str:
     """All that a learner is, to compare."""
     acts = isinstance(learner, td.ActorCritic)
-    parts = [learner.critic._state(), learner._actor.state()] if acts else [learner._state()]
+    parts = [learner.critic._state(), learner.actor.memory.state_dict()] if acts else [learner._state()]
     sums = [hashlib.sha256(array.tobytes()).hexdigest() for part in parts for array in part.values()]
     return f"{learner!r} {sums}"
 

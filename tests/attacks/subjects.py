@@ -178,7 +178,8 @@ class Subject:
         if not self.acts:
             found: dict[str, Array] = self.learner._state()
             return found
-        return self.learner.critic._state() | {f"actor {k}": v for k, v in self.learner._actor.state().items()}
+        actor = self.learner.actor.memory.state_dict()
+        return self.learner.critic._state() | {f"actor {k}": v for k, v in actor.items()}
 
     def finite(self) -> bool:
         """Whether all of it are numbers."""

@@ -130,5 +130,5 @@ def change(agent: td.ActorCritic, *step: Any, **more: Any) -> Array:
     before = agent.theta.copy()
     agent.update(*step, **more)
     after = agent.theta.copy()
-    agent._actor.rows[: agent.policy.rows, : agent.features.size] = before
+    agent.actor.memory.rows[: agent.policy.rows, : agent.features.size] = before
     return after - before

@@ -211,7 +211,7 @@ def check_schedules() -> None:
         for size in (12, 300):
             learner = algorithm(td.features.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
             learner._for_actions(True, True)
-            numbers = {n: float(learner._record[n][0]) for n in learner._record.dtype.names}
+            numbers = learner.memory.numbers()
             oracle, index = Interpreter(learner.model, size, numbers), np.arange(size)
             for _ in range(60):
                 x, y, z = (rng.normal(size=size) * (rng.random(size) < 6 / size) for _ in range(3))

@@ -51,7 +51,7 @@ BUILDS: list[Callable[[], td.ActorCritic]] = [
 
 
 def snapshot(agent: td.ActorCritic) -> list[bytes]:
-    arrays = [*agent.critic._state().values(), *agent._actor.state().values(), agent._actor.live, agent._actor.record]
+    arrays = [*agent.critic._state().values(), *agent.actor.memory.all_arrays]
     return [array.tobytes() for array in arrays]
 
 
@@ -270,7 +270,7 @@ def test_a_step_without_bound_leaves_the_policy_able_to_act() -> None:
 
 def test_softmax_acts_as_its_probabilities_say() -> None:
     agent = softmax()
-    agent._actor.rows[:3, 2] = [1.0, -1.0, -800.0]
+    agent.actor.memory.rows[:3, 2] = [1.0, -1.0, -800.0]
     pi, rng = agent.policy_at(2), np.random.default_rng(0)
     counts = np.bincount([agent.act(2, rng) for _ in range(4000)], minlength=3)
     assert pi[2] == 0
@@ -282,7 +282,7 @@ def test_softmax_acts_as_its_probabilities_say() -> None:
 
 def test_gaussian_acts_as_its_mean_and_sigma_say() -> None:
     agent, rng = gaussian(), np.random.default_rng(0)
-    agent._actor.rows[:4, 2] = [0.5, -0.5, 1.0, -50.0]
+    agent.actor.memory.rows[:4, 2] = [0.5, -0.5, 1.0, -50.0]
     mean, sigma = agent.policy_at(2)
     np.testing.assert_allclose(mean, [0.5, 0.5])
     np.testing.assert_allclose(sigma, [0.5 * np.exp(np.log(10) * np.tanh(1 / np.log(10))), 0.05], rtol=1e-9)

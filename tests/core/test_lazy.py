@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,16 @@ import tdlambda as td
 from tdlambda.algorithms.td import DutchTD, ReplacingTD
 from tdlambda.core import declare
 from tdlambda.core.equations import parse
+from tdlambda.core.lazy_memory import LazyMemory
 from tdlambda.core.linear import Linear
+from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
-from tdlambda.core.records import named
 from tdlambda.core.runtime import DIVERGED, OK
-from tdlambda.core.schedules import lazy, lazy_arrays, one
+from tdlambda.core.schedules import lazy, one
 from tdlambda.core.source import load
 from tdlambda.learners.centering import centered
 
-SIZE, ACTIVE, WIDTH = 150, 4, 152
+SIZE, ACTIVE = 150, 4
 NUMBERS = {
     "alpha": 0.02, "beta": 0.01, "mu": 0.5, "bound": 1e6, "factor": 1e6, "size": SIZE, "z_size": SIZE,
     "diverged_at": -1, "offset": 10.0, "power": 0.5, "kappa": 0.1, "trace_lam": 0.9, "pace": 2.0, "rho_clip": 2.0,
@@ -118,14 +120,10 @@ def enter(state, rows, own, live, x, xv, y, yv, z, zv, reward, gamma, rho, lam, 
 """
 
 
-def learner(model: Model, **numbers: float) -> tuple[Any, Any]:
-    state = np.zeros(1, named(one.state_type(model)))
-    for name, value in (NUMBERS | numbers).items():
-        if name in state.dtype.names:
-            state[name] = value
-    rows = np.zeros((len(model.rows) + (model.sizes_by == "visits"), WIDTH))
-    rows[0, :SIZE] = 0.1 * np.random.default_rng(5).normal(size=SIZE)
-    return state, rows
+def learner(model: Model, **numbers: float) -> Memory:
+    layout = replace(layout_of(model, SIZE, SIZE, "float64"), lists_live=True)
+    known = {name: value for name, value in (NUMBERS | numbers).items() if name in (layout.record.names or ())}
+    return Memory(layout, known, {model.rows[0]: 0.1 * np.random.default_rng(5).normal(size=SIZE)})
 
 
 def stream(seed: int, n: int, binary: bool) -> Iterator[Any]:
@@ -153,35 +151,34 @@ class Pair:
     """Both schedules of one model, from the same start."""
 
     def __init__(self, model: Model, binary: bool, **numbers: float) -> None:
-        self.model, self.width = model, len(model.own_rows)
+        self.model = model
         self.one = load("test_one", one.generate(model, sparse=True) + STEP)
         self.lazy = load("test_lazy", lazy.generate(model, binary) + STEP)
-        self.state, self.rows = learner(model, **numbers)
-        self.live = np.zeros((2, WIDTH), dtype=np.int64)
-        self.own, self.lazy_own = np.zeros((2, self.width, WIDTH))
-        self.open(self.state, self.rows)
+        self.memory = learner(model, **numbers)
+        self.open(self.memory.copy())
 
-    def open(self, state: Any, rows: Any) -> None:
-        self.memory = lazy_arrays.opened(self.model, state, rows)
+    def open(self, memory: Memory) -> None:
+        self.lazy_memory = LazyMemory(self.model, memory)
 
-    def closed(self) -> tuple[Any, Any, Any]:
-        found = np.zeros_like(self.state), np.zeros_like(self.rows), np.zeros_like(self.live)
-        lazy_arrays.closed(self.model, *self.memory[:2], *found)
+    def closed(self) -> Memory:
+        found = learner(self.model)
+        self.lazy_memory.write(found)
         return found
 
     def step(self, transition: Any) -> tuple[int, int]:
-        state, rows, lists = self.memory
         return (
-            self.one.enter(self.state, self.rows, self.own, self.live, *transition),
-            self.lazy.enter(state, rows, self.lazy_own, lists, *transition),
+            self.one.enter(*self.memory.all_arrays, *transition),
+            self.lazy.enter(*self.lazy_memory.all_arrays, *transition),
         )
 
     def compare(self) -> None:
-        state, rows, _ = self.closed()
-        np.testing.assert_allclose(rows, self.rows, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(self.lazy_own, self.own, rtol=1e-9, atol=1e-12)
-        for name in set(self.state.dtype.names) - {"n_live"}:
-            np.testing.assert_allclose(state[name], self.state[name], rtol=1e-9, atol=1e-12, err_msg=name)
+        found = self.closed()
+        np.testing.assert_allclose(found.rows, self.memory.rows, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.rule_rows, self.memory.rule_rows, rtol=1e-9, atol=1e-12)
+        theirs = self.memory.numbers()
+        for name, value in found.numbers().items():
+            if name != "n_live":
+                np.testing.assert_allclose(value, theirs[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +192,8 @@ def test_it_is_the_ordinary_schedule(name: str, binary: bool) -> None:
         if t % 40 == 39:
             pair.compare()
         if t % 200 == 199:  # in the middle of an episode
-            pair.open(*pair.closed()[:2])
-    assert pair.state["n_live"][0] > 0
+            pair.open(pair.closed())
+    assert pair.memory["n_live"] > 0
 
 
 @pytest.mark.parametrize("name", ["TD", "TrueOnlineGTD", "META"])
@@ -213,9 +210,9 @@ def test_traces_within_the_tolerance_are_dropped() -> None:
     pair = Pair(MODELS["TrueOnlineTD"], True, tolerance=1e-6)
     for transition in stream(2, 600, True):
         pair.step((*transition[:7], 0.9, 1.0, 0.9, False, False))
-    state, rows, _ = pair.closed()
-    np.testing.assert_allclose(rows[0], pair.rows[0], atol=1e-6)
-    assert state["n_live"][0] < SIZE
+    found = pair.closed()
+    np.testing.assert_allclose(found.rows[0], pair.memory.rows[0], atol=1e-6)
+    assert found["n_live"] < SIZE
 
 
 def test_what_it_cannot_do_is_known() -> None:

@@ -62,6 +62,6 @@ def a_short_stream_through_both(name: str) -> None:
             own.update_many(stream)
         ours: Any = found.learners[k][0]
         assert own.diverged_at == ours.diverged_at, label
-        bound = 1e-11 * max(1.0, float(np.abs(own._rows).max()))
-        np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=bound, err_msg=label)
+        bound = 1e-11 * max(1.0, float(np.abs(own.memory.rows).max()))
+        np.testing.assert_allclose(ours.memory.rows, own.memory.rows, rtol=0, atol=bound, err_msg=label)
         np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(found.observations), atol=1e-9, err_msg=label)

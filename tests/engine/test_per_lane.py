@@ -38,7 +38,7 @@ def each_lane_is_a_learner(features: Any, make: Any, per_lane: tuple[str, ...]) 
         np.testing.assert_allclose(alone.weights, one.weights, rtol=1e-12, atol=1e-13)
         assert alone.td_error == pytest.approx(one.td_error, abs=1e-12)
         for name in ("most_reward", "most_gamma", "most_rho"):
-            assert alone._record[name] == one._record[name]
+            assert alone.memory.record[name] == one.memory.record[name]
 
 
 def every_combination() -> None:

@@ -95,8 +95,8 @@ def test_a_weight_that_is_no_number_is_noticed_wherever_it_is() -> None:
     groups, _ = plan([td.TrueOnlineGTD(td.features.OneHot(5), 0.1, td.rules.Meta()) for _ in range(8)])
     for row, feature in ((0, 0), (0, 4), (5, 2), (16, 3)):
         block = Block(groups[0], share=False)
-        block.F[:, :2] = 1.0
-        block.F[feature, row, 3] = np.nan
+        block.memory.F[:, :2] = 1.0
+        block.memory.F[feature, row, 3] = np.nan
         assert block.diverged().tolist() == [False] * 3 + [True] + [False] * 4
         block.freeze(3)
         assert not block.diverged().any()

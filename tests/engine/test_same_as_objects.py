@@ -133,9 +133,9 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
         else:
             assert found.diverged_at[k, 0] == -1, label
             assert found.error[k, 0, -1] < np.inf, label
-        scale = max(1.0, float(np.abs(own._rows).max()))
+        scale = max(1.0, float(np.abs(own.memory.rows).max()))
         if own.diverged_at is None:
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-12 * scale, err_msg=label)
+            np.testing.assert_allclose(ours.memory.rows, own.memory.rows, rtol=0, atol=1e-12 * scale, err_msg=label)
             np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
             np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
             np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
@@ -145,8 +145,10 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
                 with contextlib.suppress(td.Diverged):
                     going_on.update_many(more)
             assert own.diverged_at == ours.diverged_at, label
-            scale = max(1.0, float(np.abs(own._rows).max()))
-            np.testing.assert_allclose(ours._rows, own._rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on")
+            scale = max(1.0, float(np.abs(own.memory.rows).max()))
+            np.testing.assert_allclose(
+                ours.memory.rows, own.memory.rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on"
+            )
     assert moved > 0.9 * (len(learners) - (found.diverged_at >= 0).sum())
 
 

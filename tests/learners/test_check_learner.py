@@ -198,7 +198,8 @@ class ForgetsBetweenChunks(Base):
 class SharesItsWeights(Base):
     def clone(self) -> Self:
         clone = super().clone()
-        clone._rows = self._rows
+        clone.memory.rows = self.memory.rows
+        clone._bind()
         return clone
 
 
@@ -212,13 +213,13 @@ class ClonesWithoutTraces(Base):
 class ResetsItsWeights(Base):
     def reset(self) -> None:
         super().reset()
-        self._rows[0] = 0.0
+        self.memory.rows[0] = 0.0
 
 
 class ResetsABitMoreEachTime(Base):
     def reset(self) -> None:
         super().reset()
-        self._record["td_error"] += 1.0
+        self.memory["td_error"] += 1.0
 
 
 class AcceptsNaN(Base):
@@ -236,7 +237,7 @@ class LearnsFromWhatItRefuses(Base):
         try:
             super().update(obs, *rest, **more)
         except ValueError:
-            self._rows[0, 0] += 1e-9
+            self.memory.rows[0, 0] += 1e-9
             raise
 
 
@@ -272,7 +273,7 @@ class HasMoreStateThanItSays(Base):
 class LearnsAsItPredicts(Base):
     def predict(self, obs: Any) -> float:
         value = super().predict(obs)
-        self._rows[0] *= 0.999
+        self.memory.rows[0] *= 0.999
         return value
 
 

@@ -38,8 +38,8 @@ def meta_steps(mdp: td.FiniteMDP, s: int, V: Any, lam: Any, kind: Kind) -> Any:
     for k in np.flatnonzero(o.state == s):
         v = td.TrueOnlineTD(td.features.OneHot(6), 1e-300, rule_of(kind), initial=V)
         for name, values in (("V_w", V), ("M_w", mdp.v()), ("L_w", moments.mean), ("S_w", moments.variance)):
-            v._rows[v.model.rows.index(name), :6] = np.where(mdp.terminal, 0, values)
-        v._own[v.model.own_rows.index("u")] = 1 - lam
+            v.memory.row(name)[:] = np.where(mdp.terminal, 0, values)
+        v.memory.row("u")[:] = 1 - lam
         after = int(o.next_state[k])
         v.update(s, float(o.reward[k]), after, gamma=float(mdp.discount[after]))
         total += o.probability[k] * (v.row("u") - (1 - lam)) / KAPPA

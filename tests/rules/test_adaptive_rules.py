@@ -123,7 +123,7 @@ def test_on_policy_rho_acc_is_one_and_off_policy_it_can_be_bounded() -> None:
         steps = ring.sampler(seed=1).take(200)
         for t in range(200):
             v.update(int(steps.obs[t]), 0.0, int(steps.next_obs[t]), 0.9, float(steps.rho[t]))
-            acc = float(v._record["rho_acc"][0])
+            acc = float(v.memory["rho_acc"])
             assert acc == 1 if clip is None else acc <= 1.5
 
 

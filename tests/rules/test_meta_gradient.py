@@ -18,14 +18,14 @@ def with_oracle(task: TabularTask, V: Any, lam: Any, rule: td.rules.Meta) -> td.
     moments = mdp.under(task.target).lambda_return(V, lam)
     exact = {"V_w": V, "M_w": mdp.v(task.target), "L_w": moments.mean, "S_w": moments.variance}
     for name, values in exact.items():
-        v._rows[v.model.rows.index(name), : len(values)] = np.where(mdp.terminal, 0, values)
+        v.memory.row(name)[:] = np.where(mdp.terminal, 0, values)
     weights_of_lambda(v)[:] = 1 - np.asarray(lam)
     return v
 
 
 def weights_of_lambda(v: td.Algorithm) -> Any:
     """The weights u of λ(s), to be written."""
-    return v._own[v.model.own_rows.index("u")]
+    return v.memory.row("u")
 
 
 def visits(mdp: td.FiniteMDP, policy: Any) -> Any:

@@ -183,13 +183,13 @@ def test_one_learner_to_its_user(tmp_path: Path) -> None:
     for name, mixed in (("w", v.weights), ("e", v.trace)):
         np.testing.assert_allclose(mixed, p @ [v.row(f"L{k}_{name}") for k in range(6)], rtol=1e-12)
     assert v.predict(X[0]) == pytest.approx(v.weights @ X[0])
-    assert v.trace_decay == pytest.approx(0.9 * v._record["last_lam"][0])
+    assert v.trace_decay == pytest.approx(0.9 * v.memory["last_lam"])
     v.save(tmp_path / "middle")
     other: Any = td.load(tmp_path / "middle")
     for one in (v, other):
         one.update_many(X[500:600], reward[500:], X[501:], gamma=0.9)
-    np.testing.assert_array_equal(v._rows, other._rows)
-    assert v._record == other._record
+    np.testing.assert_array_equal(v.memory.rows, other.memory.rows)
+    assert v.memory.record == other.memory.record
 
 
 def test_under_a_gradient_method_the_mean_learns_by_td() -> None:

@@ -95,7 +95,7 @@ def test_same_as_its_equations(seed: int) -> None:
     for t in range(steps):
         plain.step(X[t], X[t + 1], reward[t], gamma[t], rho[t], end[t], cut[t])
         own.update(X[t], reward[t], X[t + 1], gamma[t], rho[t], bool(end[t]), bool(cut[t]))
-        lam = float(own._record["last_lam"][0])
+        lam = float(own.memory["last_lam"])
         assert lam == pytest.approx(plain.lams[-1], abs=1e-9)
         moved += 0.01 < lam < 0.99
     np.testing.assert_allclose(own.weights, plain.w, rtol=1e-9, atol=1e-11)
@@ -140,8 +140,8 @@ def side_by_side(own: Any, ours: Any) -> Any:
     """The rule's rows, one by one, and all numbers of the two learners; lanes share one list of live features."""
     for name in own.model.own_rows:
         yield name, own.row(name), ours.row(name)
-    for name in set(own._record.dtype.names) - {"n_live"}:
-        yield name, own._record[name], ours._record[name]
+    for name in set(own.memory.record.dtype.names) - {"n_live"}:
+        yield name, own.memory.record[name], ours.memory.record[name]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_engine_is_the_learners_themselves(kinds: Any, name: str) -> None:
         own.update_many(stream)
         assert own.diverged_at == ours.diverged_at, label
         if own.diverged_at is None:
-            for name_, mine, theirs in (("rows", own._rows, ours._rows), *side_by_side(own, ours)):
+            for name_, mine, theirs in (("rows", own.memory.rows, ours.memory.rows), *side_by_side(own, ours)):
                 atol = 1e-12 * max(1.0, float(np.abs(mine).max()))
                 np.testing.assert_allclose(theirs, mine, rtol=0, atol=atol, err_msg=f"{label}, {name_}")
             np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(found.observations), atol=1e-9, err_msg=label)
@@ -205,9 +205,9 @@ def test_saved_in_the_middle_it_goes_on_as_if_nothing_had_happened(tmp_path: Pat
     more = sampler.take(500)
     for one in (learner, other):
         one.update_many(more)
-    np.testing.assert_array_equal(learner._rows, other._rows)
-    np.testing.assert_array_equal(learner._own, other._own)
-    assert learner._record == other._record
+    np.testing.assert_array_equal(learner.memory.rows, other.memory.rows)
+    np.testing.assert_array_equal(learner.memory.rule_rows, other.memory.rule_rows)
+    assert learner.memory.record == other.memory.record
     assert learner.row("counted").sum() == 1537 // 70 * 70
     other.save(tmp_path / "later")
     with pytest.raises(ValueError, match="does not fit"):

@@ -161,7 +161,7 @@ def test_the_bundled_study_is_the_thesis() -> None:
     assert (agent.eta, agent.lam, agent.warm_up, agent.td_error) == (1.0, None, 25_000, "after")
     assert agent.critic.rule.warm_up_steps == reference.critic.rule.warm_up_steps
     assert agent.critic.model is reference.critic.model
-    assert agent.critic._record == reference.critic._record
+    assert agent.critic.memory.record == reference.critic.memory.record
     assert other.agent["eta"] < 0.1
     assert other.methods == study.methods
     assert other.key("fixed") != study.key("fixed")

@@ -80,7 +80,7 @@ class DifferentialTD(Algorithm):
     @property
     def reward_rate(self) -> float:
         """The current estimate r̄ of the average reward."""
-        return float(self._record["V_mean"][0])
+        return float(self.memory["V_mean"])
 
 
 class MeanRewardTD(declare.Algorithm):

@@ -73,7 +73,7 @@ class Emphatic(Algorithm, base=True):
         if by_feature:
             self.interest = own.tolist()
             for k in self.model.estimates:
-                self._rows[self.model.rows.index(f"{k}_interests"), : features.size] = own
+                self.memory.row(f"{k}_interests")[:] = own
 
     @property
     def _declared(self) -> type[declare.Algorithm]:

@@ -34,7 +34,7 @@ class SecondWeights(Algorithm, base=True):
         super().__init__(features, alpha, lam, beta=1.0 if beta is None else positive(beta, "beta"), **options)
         self.beta = None if beta is None else float(beta)
         if beta is None and isinstance(self.alpha, float):  # with a schedule, β is a factor on α
-            self._record["beta"] = self.alpha
+            self.memory["beta"] = self.alpha
 
 
 class TwoForms(SecondWeights, base=True):

@@ -74,7 +74,8 @@ class VarianceLearner(Algorithm):
         return TrueOnlineTD
 
     @property
-    def _beside(self) -> Rule | None:
+    def learned_rule(self) -> Rule | None:
+        """The declaration of the second moment or variance, learned beside the value."""
         return self._moments
 
     @abstractmethod

@@ -26,8 +26,8 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints
 from tdlambda.auto.layout import Systems
 from tdlambda.compiled import kernel, part
+from tdlambda.core.lane_memory import aligned
 from tdlambda.core.runtime import add_scaled, fill
-from tdlambda.engine.block import aligned
 
 MANY = 256
 """Largest number of features with systems."""

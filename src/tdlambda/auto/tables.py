@@ -16,9 +16,9 @@ from tdlambda.auto.mixing import weigh
 from tdlambda.auto.modules import lanes_type, module_of
 from tdlambda.auto.systems import ERROR, first_systems
 from tdlambda.compiled import entry
+from tdlambda.core.lane_memory import aligned
 from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
-from tdlambda.engine.block import aligned
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 

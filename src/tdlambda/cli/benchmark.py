@@ -16,7 +16,7 @@ import numpy as np
 from tdlambda.algorithms import ETD, GTD, GTD2, HTD, TDRC, TrueOnlineETD, TrueOnlineGTD, TrueOnlineTD
 from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel, lanewise
-from tdlambda.engine.block import aligned
+from tdlambda.core.lane_memory import aligned
 from tdlambda.engine.plan import WIDTH
 from tdlambda.engine.running import run
 from tdlambda.features import OneHot

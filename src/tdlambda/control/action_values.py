@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, flag, fraction, integer, number
-from tdlambda.compiled import entry
 from tdlambda.control.defaults import step_size
 from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
@@ -20,6 +18,7 @@ from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_
 from tdlambda.control.value_state import RECORD, ValueState
 from tdlambda.control.value_steps import NEVER, NO_ACTION
 from tdlambda.core import runtime
+from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
@@ -33,7 +32,6 @@ from tdlambda.showing import no_argument, same, says_arguments
 
 _ARRAY, _FLOAT = np.ndarray, np.dtype(np.float64)
 _X = (np.zeros(1, np.int64), np.zeros(1))
-_ANY = np.zeros((2, 2))[:, 0]
 _OF_AGENTS = ("features", "alpha", "lam", "correction")
 _COMMON = {
     name: p.default
@@ -44,9 +42,9 @@ _COMMON = {
 _NUMBERS = (0, 0, 0.0, 0.0, 0.0, 0)
 _ENTRY_POINTS: dict[str, tuple[Any, ...]] = {
     "act_index": (0, 0, 0),
-    "act_vector": (_ANY, 0.0),
+    "act_vector": (ANY_VECTOR, 0.0),
     "learn_index": (0, 0, *_NUMBERS),
-    "learn_vector": (_ANY, _ANY, *_NUMBERS),
+    "learn_vector": (ANY_VECTOR, ANY_VECTOR, *_NUMBERS),
 }
 """Entry points called at every step, with example arguments besides the agent's arrays."""
 
@@ -126,12 +124,12 @@ class ActionValues(ValueState):
             raise ValueError(
                 f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
             )
-        self._lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
+        self.fixed_lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
         self.learner = algorithm(pairs, alpha, rule, **passed)
         self.learner._for_actions(corrects, target != "sampled")
-        own_lam = self.learner._lam_features is not pairs
+        own_lam = self.learner.lam_features is not pairs
         if own_lam and self.learner.model.carried:
             raise ValueError(
                 f'lam: {type(rule).__name__} with features of its own needs target="sampled" on-policy, or an '
@@ -143,18 +141,18 @@ class ActionValues(ValueState):
             self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, given, on_policy,
             own_lam, flag(clear, "clear"),
         )  # fmt: skip
-        self._record = np.zeros(1, RECORD)
+        self.record = np.zeros(1, RECORD)
         told: dict[str, float] = {"actions": self.actions, "active": features.active, "size": features.size}
         told["c_bar"] = self.correction.c_bar
         if self.correction.name == "abtd":
             told["psi"] = self._psi()
         told |= {f"{who}_{name}": value for who, p in (("pi", aim), ("b", act)) for name, value in p.numbers().items()}
         for name, value in told.items():
-            self._record[name] = value
+            self.record[name] = value
         self._kernel = None if own_lam else features.kernel
         self._one_hot = type(features) is OneHot and not own_lam
         if self._kernel is not None:
-            self._record["dimensions"] = self._kernel.dimensions
+            self.record["dimensions"] = self._kernel.dimensions
         self._given, self._chooses = given, isinstance(self._b or self._pi, GreedyPolicy)
         self._guard = Guard("agent")
         self._bind()
@@ -192,28 +190,24 @@ class ActionValues(ValueState):
         self._index = np.zeros((4 + k) * n, dtype=np.int64)
         self._drawing = Drawing(None, 0, 0)
         self._entry_points: dict[str, Callable[..., Any]] = {}
-        for name, examples in _ENTRY_POINTS.items():
-            setattr(self, f"_{name}", partial(self._first, name, examples))
-
-    def _first(self, name: str, examples: tuple[Any, ...], *given: Any) -> Any:
-        """Handle the first call of an entry point; later calls go directly to the machine code."""
-        point = self._entry_point(name, *examples)
-        setattr(self, f"_{name}", point)
-        return point(*given)
+        for name in _ENTRY_POINTS:
+            at_first_call(self, f"_{name}", lambda *_, name=name: self._entry_point(name, *_ENTRY_POINTS[name]))
 
     @property
     def module(self) -> ModuleType:
         """The generated module."""
-        return value_module(self.form, self.learner._sparse, None if self._kernel is None else self._kernel.encode)
+        return value_module(
+            self.form, self.learner.memory.layout.lists_live, None if self._kernel is None else self._kernel.encode
+        )
 
     def _entry_point(self, name: str, *examples: Any) -> Callable[..., Any]:
         """Machine code with the agent's arrays bound to it."""
         if name not in self._entry_points:
-            learner = self.learner
-            memory = learner._memory if name.startswith("learn") else (learner._record, learner._rows)
-            memory = memory[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
-            bound = (*memory, self._record, self._room, self._index)[: -1 if name == "act_index" else None]
-            self._entry_points[name] = partial(entry(getattr(self.module, name), *bound, *examples), *bound)
+            memory = self.learner.memory
+            arrays = memory.arrays if name.startswith("learn") else (memory.record, memory.rows)
+            arrays = arrays[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
+            arrays = (*arrays, self.record, self._room, self._index)[: -1 if name == "act_index" else None]
+            self._entry_points[name] = bound(self.module, name, arrays, *examples)
         return self._entry_points[name]
 
     # ---- acting ----------------------------------------------------------------------------------------------
@@ -302,8 +296,8 @@ class ActionValues(ValueState):
         return np.asarray(table, dtype=np.float64).reshape(-1, self.actions)
 
     def _lam_of(self, obs: Any, action: int) -> float:
-        if self._lam is not None:
-            return self._lam
+        if self.fixed_lam is not None:
+            return self.fixed_lam
         if self._of_pairs:
             obs = (
                 integer(obs, "obs (of a λ for each state)", 0, (self.features.states or 2**62) - 1) * self.actions
@@ -356,7 +350,7 @@ class ActionValues(ValueState):
             if gamma is None and not ended & 1:
                 raise TypeError("gamma is missing: pass the discount on entering next_obs, such as gamma=0.99")
             reward, gamma = number(reward, "reward"), number(0.0 if gamma is None else gamma, "gamma")
-        lam = self._lam
+        lam = self.fixed_lam
         if lam is None or self._given:
             action, next_action = self._action(action, "action"), self._action(next_action, "next_action")
             lam = 0.0 if ended & 1 else self._lam_of(next_obs, next_action)
@@ -373,7 +367,7 @@ class ActionValues(ValueState):
             status = self._learn_vector(obs, next_obs, action, next_action, reward, gamma, lam, ended)
         else:
             x, y = encoded(self.features.encode, obs, "obs"), encoded(self.features.encode, next_obs, "next_obs")
-            z = self.learner._lam_features.encode(next_obs) if self.form.own_lam else y
+            z = self.learner.lam_features.encode(next_obs) if self.form.own_lam else y
             point = self._entry_point("learn_at", *_X, *_X, *_X, *_NUMBERS)
             status = point(*x, *y, *z, action, next_action, reward, gamma, lam, ended)
         if status:
@@ -400,7 +394,7 @@ class ActionValues(ValueState):
 
     def _vector(self, obs: Any, name: str) -> Floats:
         """An observation in the form that compiled code needs."""
-        return encoded(lambda one: as_vector(one, int(self._record["dimensions"][0])), obs, name)
+        return encoded(lambda one: as_vector(one, int(self.record["dimensions"][0])), obs, name)
 
     def _encoded(self, obs: Any, name: str = "obs") -> Any:
         """The features of an observation, with indices validated for compiled code."""
@@ -428,7 +422,7 @@ class ActionValues(ValueState):
             if self.learner.on_divergence == "raise":
                 raise Diverged(self.learner.steps)
             return
-        if status in (runtime.OBS, runtime.OBS_VALUES, runtime.NEXT_OBS, runtime.NEXT_OBS_VALUES):
+        if status in OBSERVATION_CODES:
             self._encoded(obs), self._encoded(next_obs, "next_obs")  # raises the specific error
         self.learner._refuse(status, obs, reward, next_obs, gamma, 1.0)
 

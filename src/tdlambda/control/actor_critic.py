@@ -132,18 +132,18 @@ class ActorCritic:
         self.critic, self.policy, self.weighting, self.td_error = critic, policy, weighting, td_error
         self.behavior, self._behavior = behavior, None if behavior is None else policy.behavior(behavior)
         self.features = critic.features if policy.features is None else policy.features
-        self._actor = Actor(
+        self.actor = Actor(
             policy, self.features, eta, lam is not None, weighting, entropy, warm_up, trace_tolerance, bound
         )
         self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
         self.trace_tolerance, self.bound = trace_tolerance, bound
-        self._lam: Rule | str | None = lam if isinstance(lam, str) else rule
-        self.lam: Rule | str | None = "fixed" if default else self._lam
+        self.actor_lam: Rule | str | None = lam if isinstance(lam, str) else rule
+        self.lam: Rule | str | None = "fixed" if default else self.actor_lam
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
         if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
             raise ValueError('td_error="after" needs a critic whose rewards are not centred; use td_error="before"')
         # λ' is either the one that a critic with traces has just used, or comes from a rule.
-        self._shares_decay, self._rule = shared and self._trace_critic is not None, rule
+        self.shares_decay, self._rule = shared and self._trace_critic is not None, rule
         self._predicts = self._trace_critic is None or td_error == "after"
 
     @classmethod
@@ -199,15 +199,15 @@ class ActorCritic:
             if self._behavior is not None:
                 return self.policy.draw(self._behavior(obs), rng)
             if self.policy.kernel.choose is not None:
-                return self._actor.choose(obs, rng.random())
-            return self.policy.draw(self._actor.distribution(obs), rng)
+                return self.actor.choose(obs, rng.random())
+            return self.policy.draw(self.actor.distribution(obs), rng)
         except AttributeError:
             check_generator(rng)
             raise
 
     def greedy(self, obs: Any) -> Any:
         """The policy's most probable action."""
-        return self.policy.mode(self._actor.distribution(obs))
+        return self.policy.mode(self.actor.distribution(obs))
 
     def plot(self, env: gym.Env[Any, Any]) -> ChartType:
         """An Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
@@ -218,7 +218,7 @@ class ActorCritic:
 
     def policy_at(self, obs: Any) -> Any:
         """π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
-        return self._actor.distribution(obs)
+        return self.actor.distribution(obs)
 
     def rho(self, obs: Any, action: Any) -> float:
         """The importance-sampling ratio π(a|s)/b(a|s) of an action; 1 on-policy."""
@@ -226,7 +226,7 @@ class ActorCritic:
             return 1.0
         log_b = self.policy.log_density(self._behavior(obs), action)
         with np.errstate(over="ignore"):
-            return float(np.exp(self.policy.log_density(self._actor.distribution(obs), action) - log_b))
+            return float(np.exp(self.policy.log_density(self.actor.distribution(obs), action) - log_b))
 
     # ---- learning --------------------------------------------------------------------------------------------
 
@@ -266,22 +266,22 @@ class ActorCritic:
         self, obs: Any, action: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any
     ) -> None:
         number, point = self.policy.given(action)
-        x, xv = self._actor.encode(obs)
+        x, xv = self.actor.encode(obs)
         if rho is None:
             rho = 1.0 if self._behavior is None else self.rho(obs, action)
-        lam = 0.0 if self._shares_decay or self._rule is None else fraction(self._rule.at(next_obs), "lam")
+        lam = 0.0 if self.shares_decay or self._rule is None else fraction(self._rule.at(next_obs), "lam")
         delta = self._error(obs, reward, next_obs, gamma, rho, terminated) if self._predicts else 0.0
-        if self._actor.diverged_at is not None:  # validate the input, but do not learn
+        if self.actor.diverged_at is not None:  # validate the input, but do not learn
             check_numbers(reward, gamma, rho)
             self.critic.features.encode(obs), self.critic.features.encode(next_obs)
             return
         try:
             self.critic.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
         except Diverged:
-            self._actor.stop()
+            self.actor.stop()
             raise
         if getattr(self.critic, "diverged_at", None) is not None:
-            self._actor.stop()
+            self.actor.stop()
             return
         gamma_next, rho = float(gamma), float(rho)  # γ' may be positive on termination: trace and I are reset
         decay_next = gamma_next * lam
@@ -289,10 +289,10 @@ class ActorCritic:
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
         elif self._trace_critic is not None:
             delta = self._trace_critic.td_error
-        if self._shares_decay:
-            decay_next = gamma_next * float(self._trace_critic._record["last_lam"][0])  # type: ignore[union-attr]
+        if self.shares_decay:
+            decay_next = gamma_next * self._trace_critic.memory["last_lam"]  # type: ignore[union-attr]
         ended = (1 if terminated else 0) + (2 if truncated else 0)
-        diverged = self._actor.learn(x, xv, number, point, delta, rho, gamma_next, decay_next, ended)
+        diverged = self.actor.learn(x, xv, number, point, delta, rho, gamma_next, decay_next, ended)
         if diverged and getattr(self.critic, "on_divergence", "raise") == "raise":
             error = Diverged(self.steps)
             error.add_note("The policy diverged, not the critic: use a smaller eta, or a smaller lam of the actor.")
@@ -307,34 +307,34 @@ class ActorCritic:
         """Discard the current episode in critic and actor: traces 0, I = 1; keep the weights and θ."""
         with self._guard:
             self.critic.reset()
-            self._actor.begin()
+            self.actor.begin()
 
     # ---- inspection ------------------------------------------------------------------------------------------
 
     @property
     def theta(self) -> Floats:
         """The policy's parameters θ [row, feature], a read-only view."""
-        return self._actor.view(0)
+        return self.actor.view(0)
 
     @property
     def trace(self) -> Floats:
         """The actor's trace z [row, feature], a read-only view; the one-step method has no rows."""
-        return self._actor.view(self.policy.rows)
+        return self.actor.view(self.policy.rows)
 
     @property
     def emphasis(self) -> float:
         """The emphasis I of the next state; on-policy, the accumulated discount of the episode."""
-        return float(self._actor.record["emphasis"][0])
+        return float(self.actor.memory["emphasis"])
 
     @property
     def steps(self) -> int:
         """Number of updates so far."""
-        return self._actor.steps
+        return self.actor.steps
 
     @property
     def diverged_at(self) -> int | None:
         """The update (counted from 1) at which the critic or the policy diverged; None if neither has."""
-        return self._actor.diverged_at
+        return self.actor.diverged_at
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, with an untrained critic."""
@@ -353,7 +353,8 @@ class ActorCritic:
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy."""
         with self._guard.quiet:
-            return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, self._actor.state())
+            state = {name: array.copy() for name, array in self.actor.memory.state_dict().items()}
+            return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, state)
 
     def save(self, path: str | Path) -> None:
         """Save to a file, atomically and without pickle; `td.load` reads it."""
@@ -370,5 +371,5 @@ def _has_fixed_lambda(critic: Learner) -> bool:
 
 def _in_state(kind: type[_Agent], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> _Agent:
     agent = kind(**params)
-    agent._actor.restore(state)
+    agent.actor.memory.load(state)
     return agent

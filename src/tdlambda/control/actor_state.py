@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tdlambda.arrays import Floats, Ints, choice, integer, not_negative, number, positive
 from tdlambda.control import actor
-from tdlambda.control.modules import ActorForm, actor_module, machine_code
+from tdlambda.control.modules import ActorForm, actor_module
 from tdlambda.control.policy import Policy
-from tdlambda.core.records import named
+from tdlambda.core.memory import Layout, Memory
+from tdlambda.core.program import bound
 from tdlambda.core.runtime import DENSE_SIZE, DIVERGED, OK
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
@@ -58,11 +58,13 @@ class Actor:
         if policy.initial.shape not in ((), (rows, size)):
             shape = policy.initial.shape
             raise ValueError(f"policy: initial must be one number or of shape ({rows}, {size}); got shape {shape}")
-        width = size + ((64 - size) % 512 if self.sparse else -size % 4)  # the same padding as learners
-        self.rows: Floats = np.zeros((2 * rows if traced else rows, width))
-        self.rows[:rows, :size] = policy.initial
-        self.live: Ints = np.zeros((2, width if self.sparse else 0), dtype=np.int64)
-        self.out: Floats = np.zeros(2 * rows)
+        theta, trace = ([f"{name}_{i}" for i in range(rows)] for name in ("theta", "trace"))
+        traces = tuple(trace) if traced else ()
+        kinds = MOVING | FIXED | dict.fromkeys(policy.numbers(), "f8")
+        layout = Layout(
+            rows=(*theta, *traces), size=size, record=np.dtype(list(kinds.items())), traces=traces, fading=traces,
+            changing=frozenset([*MOVING, "n_live"]), within_episode=("emphasis", "decay"), lists_live=self.sparse,
+        )  # fmt: skip
         given = {"tau": not_negative(entropy, "entropy"), "bound": positive(bound, "bound"), "emphasis": 1.0}
         given |= {"tolerance": trace_tolerance, "size": size, "diverged_at": -1}
         given["warm_up"] = integer(warm_up, "warm_up", 0, 2**62)
@@ -70,15 +72,14 @@ class Actor:
             given |= {"eta": eta.scale, "offset": eta.offset, "power": eta.power}
         else:
             given["eta"] = positive(eta, "eta")
-        kinds = MOVING | FIXED | dict.fromkeys(policy.numbers(), "f8")
-        self.record: NDArray[Any] = np.zeros(1, named(list(kinds.items())))
-        for name, value in (given | policy.numbers()).items():
-            self.record[name] = value
+        initial = dict(zip(theta, np.broadcast_to(policy.initial, (rows, size)), strict=True))
+        self.memory = Memory(layout, given | policy.numbers(), initial)
+        self.out: Floats = np.zeros(2 * rows)
 
     @property
-    def memory(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """The arrays that compiled code works on."""
-        return self.record, self.rows, self.live, self.out
+        return self.memory.record, self.memory.rows, self.memory.live, self.out
 
     @cached_property
     def module(self) -> ModuleType:
@@ -87,7 +88,7 @@ class Actor:
 
     def _entry(self, name: str, *examples: Any) -> Callable[..., Any]:
         """Machine code with the actor's arrays bound to it."""
-        return partial(machine_code(self.module, name, *self.memory, *examples), *self.memory)
+        return bound(self.module, name, self.arrays, *examples)
 
     @cached_property
     def _check(self) -> Callable[..., int]:
@@ -134,49 +135,21 @@ class Actor:
 
     def view(self, first: int) -> Floats:
         """The policy's rows from row `first` on, as a read-only view."""
-        view = self.rows[first : first + self.policy.rows, : self.features.size]
+        view = self.memory.rows[first : first + self.policy.rows, : self.features.size]
         view.flags.writeable = False
         return view
 
     @property
     def steps(self) -> int:
         """Number of updates so far."""
-        return int(self.record["steps"][0])
+        return int(self.memory["steps"])
 
     @property
     def diverged_at(self) -> int | None:
         """The update, counted from 1, at which it diverged."""
-        step = int(self.record["diverged_at"][0])
+        step = int(self.memory["diverged_at"])
         return None if step < 0 else step
 
     def stop(self) -> None:
         """Stop learning, because the critic has diverged at the current step."""
-        self.record["diverged_at"] = self.steps + 1
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of rows and numbers, by name; the list of live features follows from the traces."""
-        names = [name for name in self.record.dtype.names or () if name != "n_live"]
-        return {"rows": self.rows.copy()} | {name: self.record[name].copy() for name in names}
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Restore the arrays of `state`; raise ValueError if they do not fit."""
-        own = self.state()
-        if set(state) != set(own):
-            raise ValueError(f"state must have the parts {sorted(own)}; got {sorted(state)}")
-        for name, array in own.items():
-            if state[name].shape != array.shape or state[name].dtype != array.dtype:
-                raise ValueError(
-                    f"state {name!r} must be {array.dtype} of shape {array.shape}; got {state[name].dtype} of shape "
-                    f"{state[name].shape}"
-                )
-            if name not in ("rows", *MOVING) and state[name] != array:
-                raise ValueError(f"state {name!r} must be {array[0]}, the value of this agent; got {state[name][0]}")
-        if state["steps"][0] < 0 or state["diverged_at"][0] < -1:
-            raise ValueError("state: steps must be at least 0 and diverged_at at least -1")
-        self.rows[:] = state["rows"]
-        for name in MOVING:
-            self.record[name] = state[name]
-        if self.sparse:
-            live = np.flatnonzero(self.rows[self.policy.rows :, : self.features.size].any(axis=0))
-            self.live[:], self.record["n_live"] = 0, live.size
-            self.live[0, : live.size], self.live[1, live] = live, 1
+        self.memory["diverged_at"] = self.steps + 1

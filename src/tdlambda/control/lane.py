@@ -11,10 +11,12 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.control.action_values import ActionValues
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.interaction import ACCOUNT
-from tdlambda.control.modules import Form, Sizes, interaction_module, machine_code
+from tdlambda.control.modules import Form, Sizes, interaction_module
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.value_modules import WorldForm, value_world_module
-from tdlambda.core.schedules import lazy, lazy_arrays
+from tdlambda.core.lazy_memory import LazyMemory
+from tdlambda.core.program import machine_code
+from tdlambda.core.schedules import lazy
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.rules import Fixed, PerState
@@ -57,7 +59,7 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
     check_features(agent.features, world, name)
     if agent.learner.dtype != "float64" or agent.form.own_lam:
         raise ValueError(f'agents: {name!r} must have dtype="float64" and a rule for λ without its own features')
-    if agent._lam is None and not isinstance(agent.learner.rule, PerState):
+    if agent.fixed_lam is None and not isinstance(agent.learner.rule, PerState):
         raise ValueError(
             f"agents: {name!r}: lam must be a number, one for each state, or a rule that learns; "
             f"got {agent.learner.rule!r}"
@@ -72,7 +74,7 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
             f'agents: {name!r}: critic must be a learner with traces and dtype="float64", such as td.TrueOnlineTD; '
             f"got {critic!r}"
         )
-    if critic._lam is None:
+    if critic.fixed_lam is None:
         raise ValueError(
             f"agents: {name!r}: lam of the critic must be a number or a rule that learns; got {critic.rule!r}"
         )
@@ -81,10 +83,12 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
     if agent._behavior is not None:
         raise ValueError(f"agents: {name!r} must act on-policy, without a behavior; got {agent.behavior!r}")
     check_features(features, world, name)
-    if agent.features != features or critic._lam_features != features:
+    if agent.features != features or critic.lam_features != features:
         raise ValueError(f"agents: {name!r}: critic, λ and policy must have the same features")
-    if not isinstance(agent._lam, Fixed | str | None):
-        raise ValueError(f'agents: {name!r}: lam of the actor must be "critic", None or a number; got {agent._lam!r}')
+    if not isinstance(agent.actor_lam, Fixed | str | None):
+        raise ValueError(
+            f'agents: {name!r}: lam of the actor must be "critic", None or a number; got {agent.actor_lam!r}'
+        )
 
 
 def streams(seed: int) -> NDArray[np.uint64]:
@@ -102,9 +106,10 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
     learner = learner_of(agent)
     features, encoder = learner.features, agent.features.loop_kernel
     assert encoder is not None
-    schedule, clears = "sparse" if learner._sparse else "dense", isinstance(agent, ActionValues) and agent.form.clears
+    lists_live, clears = learner.memory.layout.lists_live, isinstance(agent, ActionValues) and agent.form.clears
+    schedule = "sparse" if lists_live else "dense"
     # The lazy schedule pays if a step reads few of the features and many of them may be live.
-    many = learner._sparse or (isinstance(agent, ActionValues) and features.size >= MANY)
+    many = lists_live or (isinstance(agent, ActionValues) and features.size >= MANY)
     if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
         schedule = "binary" if encoder.binary and plain else "lazy"
@@ -112,8 +117,8 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
     sizes = Sizes(world.actions, agent.features.active, world.width)
     if isinstance(agent, ActionValues):
         return WorldForm(agent.form, schedule, *place, sizes)
-    shared, after = agent._shares_decay, agent.td_error == "after"
-    return Form(learner.model, schedule, agent._actor.form, *place, sizes, shared, after)
+    shared, after = agent.shares_decay, agent.td_error == "after"
+    return Form(learner.model, schedule, agent.actor.form, *place, sizes, shared, after)
 
 
 class Lane:
@@ -126,11 +131,8 @@ class Lane:
         self.learner, self.points, self.steps = learner, points, 0
         self.curve: Floats = np.full(points.size, -np.inf)
         self.episodes: list[Floats] = []
-        self.lazy = form.schedule in ("lazy", "binary")
-        self.memory: Any = (learner._record, learner._rows, learner._own, learner._live)
-        if self.lazy:
-            state, rows, live = lazy_arrays.opened(learner.model, learner._record, learner._rows)
-            self.memory = (state, rows, learner._own, live)
+        is_lazy = form.schedule in ("lazy", "binary")
+        self.memory = LazyMemory(learner.model, learner.memory) if is_lazy else learner.memory
         self.account = np.zeros(1, ACCOUNT)
         self.account["length"], self.account["limit"] = -1, world.limit
         self.state = np.zeros(world.size)
@@ -147,11 +149,11 @@ class Lane:
     def _of_actor(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of `interact`."""
         agent: Any = self.agent
-        self.account["lam"] = agent.critic._lam
-        self.account["actor_lam"] = agent._lam.lam if isinstance(agent._lam, Fixed) else 0.0
+        self.account["lam"] = agent.critic.fixed_lam
+        self.account["actor_lam"] = agent.actor_lam.lam if isinstance(agent.actor_lam, Fixed) else 0.0
         n, encoder = agent.features.active, agent.features.loop_kernel
         x, y = ((np.zeros(n, dtype=np.int64), np.zeros(n)) for _ in range(2))
-        return self.memory, agent._actor.memory, place, (encoder.numbers, *x, *y)
+        return self.memory.all_arrays, agent.actor.arrays, place, (encoder.numbers, *x, *y)
 
     def _of_values(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of `interact_values`."""
@@ -159,13 +161,13 @@ class Lane:
         n, k, encoder = agent.features.active, agent.actions, agent.features.loop_kernel
         floats = [np.zeros(size) for size in (k, k, k, n, n, n * k)]
         indices = [np.zeros(size, dtype=np.int64) for size in (n, n, n, n, n * k)]
-        lam = np.array([agent._lam]) if agent._lam is not None else agent.learner.rule.lam
-        return self.memory, agent._record, (*floats, *indices), place, encoder.numbers, lam
+        lam = np.array([agent.fixed_lam]) if agent.fixed_lam is not None else agent.learner.rule.lam
+        return self.memory.all_arrays, agent.record, (*floats, *indices), place, encoder.numbers, lam
 
     @property
     def diverged_at(self) -> int:
         """The step at which the agent diverged; -1 if it has not."""
-        learning = self.memory[0]["diverged_at"][0] < 0 and self.agent.diverged_at is None
+        learning = self.memory.record["diverged_at"][0] < 0 and self.agent.diverged_at is None
         return -1 if learning else self.steps
 
     def advance(self, steps: int, log: Floats) -> None:
@@ -190,11 +192,8 @@ class Lane:
         return self._closed(self.agent.clone())
 
     def _closed(self, agent: Agent) -> Agent:
-        learner = learner_of(agent)
-        if self.lazy:
-            state, rows, own, _ = self.memory
-            lazy_arrays.closed(learner.model, state, rows, learner._record, learner._rows, learner._live)
-            learner._own[:] = own
+        if isinstance(self.memory, LazyMemory):
+            self.memory.write(learner_of(agent).memory)
         return agent
 
     def finished_episodes(self) -> Floats:

@@ -11,7 +11,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tdlambda.compiled import entry
 from tdlambda.control import actor, driver, interaction
 from tdlambda.control.actor import OneStep, PolicyGradient
 from tdlambda.control.policy import PolicyKernel
@@ -157,16 +156,3 @@ def write_world(parts: Parts, begin: Any, move: Any, observe: Any, encode: Any) 
     functions = {"begin_": begin, "move_": move, "observe_": observe or interaction.same, "encode_": encode}
     for name, function in functions.items():
         parts.copy(function, name)
-
-
-_entries: dict[tuple[ModuleType, str], Any] = {}
-
-
-def machine_code(module: ModuleType, name: str, *examples: Any) -> Any:
-    """The machine code of a function for arguments of these types, which must be the same at each call for this name.
-
-    Numba is slow to recognise the types of NumPy records, so this is done once per module, not once per call.
-    """
-    if (module, name) not in _entries:
-        _entries[module, name] = entry(getattr(module, name), *examples)
-    return _entries[module, name]

@@ -45,7 +45,7 @@ def save(agent: ActorCritic, path: str | Path) -> None:
     params["critic"] = {"learner": type(critic).__name__, "params": _all_plain(critic.get_params())}
     params["policy"] = {"type": type(policy).__name__, "params": _all_plain(policy.get_params())}
     state = {f"critic.{name}": array for name, array in critic._state().items()}
-    state |= {f"actor.{name}": array for name, array in agent._actor.state().items()}
+    state |= {f"actor.{name}": array for name, array in agent.actor.memory.state_dict().items()}
     header = {"agent": "ActorCritic", "params": params}
     read(header, state)  # do not write what could not be loaded
     storage.write(path, header, state)
@@ -65,6 +65,8 @@ def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
     parts = {part: _under(f"{part}.", state) for part in ("critic", "actor")}
     if len(state) > sum(map(len, parts.values())):
         raise ValueError("it has arrays other than critic.* and actor.*")
+    if "emphasis" in parts["actor"]:
+        raise ValueError("its actor was saved by version 0.2 of tdlambda; train it again, or load it with that version")
     params = dict(header["params"])
     critic = storage._build(params.pop("critic"), parts["critic"])
     critic._restore({name: array.copy() for name, array in parts["critic"].items()})
@@ -75,7 +77,7 @@ def read(header: dict[str, Any], state: dict[str, Array]) -> ActorCritic:
     if 8 * policy.rows * (policy.features or critic.features).size > held:
         raise ValueError(f"its policy asks for more parameters than its arrays hold, {held} bytes in total")
     agent = ActorCritic(critic, policy, **{name: storage._part(value, allowance) for name, value in params.items()})
-    agent._actor.restore(parts["actor"])
+    agent.actor.memory.load(parts["actor"])
     whose: dict[str, Any] = {"critic": critic, "actor": agent}
     for part, arrays in parts.items():
         storage._require_finite(whose[part], arrays)

@@ -48,7 +48,7 @@ class ValueState:
     form: ValueForm
     alpha: Alpha | None
     _options: dict[str, Any]
-    _record: NDArray[Any]
+    record: NDArray[Any]
     _guard: Guard
 
     def _bind(self) -> None:
@@ -68,12 +68,12 @@ class ValueState:
     @property
     def steps(self) -> int:
         """Number of updates so far."""
-        return int(self._record["steps"][0])
+        return int(self.record["steps"][0])
 
     @property
     def episodes(self) -> int:
         """Number of finished episodes, including truncated ones."""
-        return int(self._record["episodes"][0])
+        return int(self.record["episodes"][0])
 
     @property
     def td_error(self) -> float:
@@ -116,7 +116,7 @@ class ValueState:
         return call(self, readable(self.get_params()))
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        counts = np.array([self._record[name][0] for name in COUNTED], dtype=np.int64)
+        counts = np.array([self.record[name][0] for name in COUNTED], dtype=np.int64)
         return {"agent": counts} | self.learner._state()
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -125,7 +125,7 @@ class ValueState:
             raise ValueError(f"state 'agent' must be {len(COUNTED)} integers of at least 0; got {counts!r}")
         self.learner._restore({name: array.copy() for name, array in state.items() if name != "agent"})
         for name, count in zip(COUNTED, counts, strict=True):
-            self._record[name] = count
+            self.record[name] = count
         self._bind()
 
     def clone(self) -> Self:

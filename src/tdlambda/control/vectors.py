@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.control.actor_critic import ActorCritic
-from tdlambda.core.names import words
+from tdlambda.core.memory import Episode
 from tdlambda.learners import Algorithm
 from tdlambda.learners.learning import _held, discount_of
 
@@ -21,42 +21,30 @@ class Traces:
     """
 
     def __init__(self, learner: Algorithm) -> None:
-        self.learner = learner
-        model, declared = learner.model, learner.declaration
-        self.rows = [model.rows.index(f"{k}_{r}") for k in model.estimates for r in words(declared.trace_rows)]
-        traces = words(learner._beside.trace_rows) if learner._beside is not None else []
-        self.own = [model.own_rows.index(r) for r in traces]
-        self.numbers = [name for name in model.kept if name not in model.held] + ["under_way", "length"]
+        self.learner, model, declared = learner, learner.model, learner.declaration
         begins = {
             keep: declared.dots[at].partition(".")[0] for keep, at in declared.keeps.items() if isinstance(at, str)
         }
-        self.predictions = {
-            f"{k}_{keep}": model.rows.index(f"{k}_{row}") for k in model.estimates for keep, row in begins.items()
-        }
+        self.predictions = {f"{k}_{keep}": f"{k}_{row}" for k in model.estimates for keep, row in begins.items()}
 
-    def _now(self, at: Any) -> dict[str, float]:
-        """The predictions at an observation (or a pair) with the current weights."""
+    def _shifted(self, episode: Episode, at: Any, sign: int) -> Episode:
+        """The episode with its stored predictions shifted by those of the current weights at an observation or pair."""
+        if not self.predictions:
+            return episode
         index, value = self.learner.features.encode(at)
-        return {name: float(value @ self.learner._rows[row, index]) for name, row in self.predictions.items()}
+        row = self.learner.memory.row
+        now = {name: float(value @ row(weights)[index]) for name, weights in self.predictions.items()}
+        return episode._replace(
+            numbers=episode.numbers | {name: episode.numbers[name] + sign * v for name, v in now.items()}
+        )
 
-    def taken(self, at: Any) -> tuple[Any, ...]:
-        """A copy of the episode state, in an episode that is at this observation or pair."""
-        one = self.learner
-        numbers = {name: one._record[name][0] for name in self.numbers}
-        if self.predictions:
-            numbers |= {name: numbers[name] - now for name, now in self._now(at).items()}
-        return one._rows[self.rows], one._own[self.own], numbers
+    def taken(self, at: Any) -> Episode:
+        """A copy of the traces and kept numbers, positioned at this observation or pair."""
+        return self._shifted(self.learner.memory.episode(), at, -1)
 
-    def put(self, kept: tuple[Any, ...], at: Any) -> None:
+    def put(self, kept: Any, at: Any) -> None:
         """Restore a copy and continue its episode."""
-        one, (rows, own, numbers) = self.learner, kept
-        one._rows[self.rows], one._own[self.own] = rows, own
-        if self.predictions:
-            numbers = numbers | {name: numbers[name] + now for name, now in self._now(at).items()}
-        for name, value in numbers.items():
-            one._record[name] = value
-        if one._sparse:
-            one._list(np.flatnonzero(one._fading().any(axis=0)))
+        self.learner.memory.resume(self._shifted(kept, at, 1))
 
 
 class ActorTraces:
@@ -65,21 +53,16 @@ class ActorTraces:
     def __init__(self, agent: ActorCritic) -> None:
         if not isinstance(agent.critic, Algorithm):
             raise TypeError(f"agent: in a vector environment, its critic must have traces; got {agent.critic!r}")
-        self.critic, self.actor = Traces(agent.critic), agent._actor
+        self.critic, self.actor = Traces(agent.critic), agent.actor
 
-    def taken(self, at: Any) -> tuple[Any, ...]:
-        """A copy of the episode state."""
-        a = self.actor
-        numbers = {name: a.record[name][0] for name in ("emphasis", "decay")}
-        return self.critic.taken(at), a.rows[a.policy.rows :].copy(), numbers
+    def taken(self, at: Any) -> tuple[Episode, Episode]:
+        """A copy of the traces and kept numbers of both."""
+        return self.critic.taken(at), self.actor.memory.episode()
 
-    def put(self, kept: tuple[Any, ...], at: Any) -> None:
+    def put(self, kept: Any, at: Any) -> None:
         """Restore a copy and continue its episode."""
-        a, (critic, rows, numbers) = self.actor, kept
-        self.critic.put(critic, at)
-        a.restore(a.state() | {name: np.array([value]) for name, value in numbers.items()} | {
-            "rows": np.concatenate([a.rows[: a.policy.rows], rows])
-        })  # fmt: skip
+        self.critic.put(kept[0], at)
+        self.actor.memory.resume(kept[1])
 
 
 def run_vector(env: gym.vector.VectorEnv[Any, Any, Any], job: Any, hand: Any) -> None:

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats
+from tdlambda.core.lane_memory import LaneMemory, LaneState
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.records import named
-from tdlambda.core.runtime import DENSE_SIZE
-from tdlambda.core.schedules import lanes
+from tdlambda.core.program import lanes_module
 from tdlambda.engine import sharing
-from tdlambda.engine.plan import COUNTERS, LINE, Group, module_of
+from tdlambda.engine.plan import Group
 from tdlambda.features import OneHot
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.base import Array
 
 
-def aligned(array: Floats) -> Floats:
-    """A copy aligned to a cache line, because vector loads across two lines are slow."""
-    room = np.empty(array.size + LINE)
-    begin = -(room.ctypes.data // 8) % LINE
-    copy = room[begin : begin + array.size].reshape(array.shape)
-    copy[:] = array
-    return copy
+class Start(NamedTuple):
+    """What every block of a group begins with, whatever the seed."""
+
+    shared: sharing.Sharing | None
+    model: Model
+    module: ModuleType
+    advance: Any
+    memory: LaneMemory
+
+
+class Frozen(NamedTuple):
+    """The state of a lane when it diverged, and the step at which it did."""
+
+    state: LaneState
+    step: int
 
 
 class Block:
@@ -41,88 +46,56 @@ class Block:
     stream.
     """
 
-    shared: sharing.Sharing | None
-    model: Model
-    module: ModuleType
-    one_hot: bool
-    one_z: bool
-    places: list[int]
-    """Indices of the learner's rows that the block has."""
-    F: Floats
-    U: Floats
-    N: Floats
-
     def __init__(self, group: Group, share: bool = True, per_lane: tuple[str, ...] = ()) -> None:
-        start = group.starts.get((share, per_lane))
+        start: Start | None = group.starts.get((share, per_lane))
         if start is None:
             start = group.starts[share, per_lane] = self._start(group, share, per_lane)
-        self.__dict__ |= start
-        self.group, first, size = group, group.learners[0], group.features.size
-        self.F, self.U, self.N = aligned(start["F"]), aligned(start["U"]), aligned(start["N"])
-        if self.shared is not None:
-            self.shared = replace(self.shared, kept={})
+        self.group, self.model, self.module, self._advance = group, start.model, start.module, start.advance
+        self.memory = start.memory.copy()
+        self.shared = None if start.shared is None else replace(start.shared, kept={})
         self.apart = None if self.shared is None else Block(self.shared.group, share=False)
-        self.visits: Floats = np.array(first._rows[-1, :size]) if self.model.sizes_by == "visits" else np.zeros(0)
-        self.order: Ints = np.zeros(size, dtype=np.int64)
-        self.listed: Ints = np.zeros(size, dtype=np.int64)
-        self.state: Array = np.zeros(1, named(lanes.state_type(self.model)))
-        for name in self.state.dtype.names or ():
-            if name in (first._record.dtype.names or ()):
-                self.state[name] = first._record[name]
-        self.state["under_way"] = self.state["n_live"] = 0
-        self.state["sparse"], self.state["scale"] = size > DENSE_SIZE, -1.0
-        self.state["started"] = any(one._record["start"][0] > 0 for one in group.learners)
-        self.frozen: dict[int, tuple[Array, Array, Floats, int]] = {}
-        self._advance = self.module.advance
-        if self.apart is not None:
-            both = (self.module, self.apart.module, self.model, self.one_hot, self.one_z)
-            self._advance = sharing.module_of_both(*both).advance
+        self.frozen: dict[int, Frozen] = {}
         self.take_tops()
 
     @staticmethod
-    def _start(group: Group, share: bool, per_lane: tuple[str, ...]) -> dict[str, Any]:
-        """The initial attributes of every block of a group, by name."""
-        first, size = group.learners[0], group.features.size
+    def _start(group: Group, share: bool, per_lane: tuple[str, ...]) -> Start:
+        """What every block of a group begins with."""
         shared = sharing.found(group) if share and not per_lane else None
-        model = first.model if shared is None else shared.model
+        model = group.learners[0].model if shared is None else shared.model
         one_hot = type(group.features) is OneHot
         one_z = one_hot if model.over_x else type(group.lam_features) is OneHot
-        module = module_of(model, one_hot, one_z, per_lane)
-        places = [first.model.rows.index(name) for name in model.rows]
-        N = np.array([np.broadcast_to(_numbers(group.lanes, name), len(group.lanes)) for name in module.NAMES])
-        return {
-            "shared": shared, "model": model, "one_hot": one_hot, "one_z": one_z, "module": module, "places": places,
-            "F": np.stack([one._rows[places, :size].T for one in group.lanes], axis=2),
-            "U": np.stack([one._own.T for one in group.lanes], axis=2), "N": N,
-        }  # fmt: skip
+        module, memories = lanes_module(model, one_hot, one_z, per_lane), [one.memory for one in group.lanes]
+        advance = module.advance
+        if shared is not None:
+            apart = Block(shared.group, share=False)
+            advance = sharing.module_of_both(module, apart.module, model, one_hot, one_z).advance
+        return Start(shared, model, module, advance, LaneMemory(model, memories, module.NAMES))
 
     def advance(self, *stretch: Any) -> int:
         """Learn from a stretch of a stream; return where to continue: its end, or after a step that left the bounds."""
         if self.apart is None or self.shared is None:
-            return int(self._advance(*self.memory, *stretch))
-        return int(self._advance(*self.memory, *self.apart.memory, self.shared.where, self.shared.lam, *stretch))
-
-    @property
-    def memory(self) -> tuple[Any, ...]:
-        """The arrays that the generated module works on."""
-        return self.F, self.N, self.U, self.order, self.listed, self.state, self.visits
+            return int(self._advance(*self.memory.arrays, *stretch))
+        return int(
+            self._advance(*self.memory.arrays, *self.apart.memory.arrays, self.shared.where, self.shared.lam, *stretch)
+        )
 
     @property
     def steps(self) -> int:
         """Number of transitions so far."""
-        return int(self.state["steps"][0])
+        return self.memory.steps
+
+    @property
+    def lanes(self) -> int:
+        """Number of lanes, including those that only pad the block."""
+        return self.memory.N.shape[1]
 
     def number(self, name: str) -> Floats:
         """A number by name, [lane]."""
-        return self.N[self.module.NAMES.index(name)]
-
-    def row(self, name: str) -> Floats:
-        """A row by name, [feature, lane]."""
-        return self.F[:, self.model.rows.index(name)]
+        return self.memory.number(name)
 
     def reset(self) -> None:
         """Discard the current episode: set every trace to 0."""
-        self.module.end(*self.memory[:-1])
+        self.module.end(*self.memory.arrays[:-1])
 
     def take_tops(self) -> None:
         """Set the bounds on traces and weights to the largest |trace| and |weight|."""
@@ -130,7 +103,7 @@ class Block:
         for k in self.model.estimates:
             for what, rows in (("trace", words(algorithm.trace_rows)), ("weight", words(algorithm.weight_rows))):
                 if rows and f"{k}_{what}_top" in self.module.NAMES:
-                    most = np.max([np.abs(self.row(f"{k}_{r}")).max(axis=0) for r in rows], axis=0)
+                    most = np.max([np.abs(self.memory.row(f"{k}_{r}")).max(axis=0) for r in rows], axis=0)
                     self.number(f"{k}_{what}_top")[:] = most
 
     def beyond(self) -> Bools:
@@ -140,10 +113,11 @@ class Block:
         names = [] if self.model.rule is None else [*self.model.rule.keeps, *self.model.results]
         for name in names:
             within &= np.isfinite(self.number(name))
-        if self.U.size:
-            within &= np.isfinite(self.U).all(axis=(0, 1))
+        U = self.memory.U
+        if U.size:
+            within &= np.isfinite(U).all(axis=(0, 1))
             if self.model.rule is not None:
-                within &= (np.abs(self.U) <= self.model.rule.row_bound).all(axis=(0, 1))
+                within &= (np.abs(U) <= self.model.rule.row_bound).all(axis=(0, 1))
         found: Bools = ~within & (self.number("bound") < np.inf)
         if self.apart is not None and self.shared is not None:
             found |= self.apart.beyond()[self.shared.where] & (self.number("bound") < np.inf)
@@ -156,7 +130,7 @@ class Block:
 
     def diverged(self) -> Bools:
         """The lanes with a weight, or a prediction of the last step, that is out of bounds."""
-        self.F[:, :, list(self.frozen)] = 0.0  # frozen lanes keep computing; zeros keep them within bounds
+        self.memory.F[:, :, list(self.frozen)] = 0.0  # frozen lanes keep computing; zeros keep them within bounds
         self.take_tops()
         found = self.beyond() | ((self.number("out") > 0) & (self.number("bound") < np.inf))
         self.number("out")[:] = 0.0
@@ -166,51 +140,25 @@ class Block:
 
     def freeze(self, lane: int) -> None:
         """Save a lane's state and set the lane to 0, so that the updates it still receives do no harm."""
-        largest = self.number("bound")[lane]
-        np.nan_to_num(self.F[:, :, lane], copy=False, nan=0.0, posinf=largest, neginf=-largest)
-        self.frozen[lane] = (self.F[:, :, lane].copy(), self.U[:, :, lane].copy(), self.N[:, lane].copy(), self.steps)
+        self.frozen[lane] = Frozen(self.memory.clear(lane), self.steps)
         if self.apart is not None and self.shared is not None:
             self.shared.keep(lane, self.apart)
             place = self.shared.where[lane]
             if place not in self.apart.frozen and {*np.flatnonzero(self.shared.where == place)} <= {*self.frozen}:
                 self.apart.freeze(int(place))
-        self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane] = 0.0, 0.0, 0.0
         self.number("bound")[lane] = np.inf
         self.take_tops()
 
     def learner(self, lane: int) -> Algorithm:
         """A learner in this lane's state, which can continue on its own."""
-        copy, size = self.group.learners[lane].clone(), self.group.features.size
-        F, U, N, steps = self.frozen.get(lane, (self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane], -1))
-        copy._rows[self.places, :size], copy._own[:] = F.T, U.T
+        copy, frozen = self.group.learners[lane].clone(), self.frozen.get(lane)
+        memory = copy.memory
+        self.memory.write(self.memory.lane(lane) if frozen is None else frozen.state, memory)
         if self.apart is not None and self.shared is not None:
-            self.shared.restore(lane, self.apart, copy)
-        if self.visits.size:
-            copy._rows[-1, :size] = self.visits
-        numbers = dict(zip(self.module.NAMES, N, strict=True))
-        for name in [*self.model.kept, "td_error"]:
-            if name in numbers:
-                copy._record[name] = numbers[name]
-        for name in [*COUNTERS, *lanes.SHARED_FLOATS, "under_way"]:
-            copy._record[name] = numbers.get(name, self.state[name])
-        copy._record["last_lam"] = numbers.get("lam_next", copy._record["last_lam"][0])
-        copy._record["steps"] = self.steps if steps < 0 else steps
-        copy._record["diverged_at"] = steps
-        if copy._sparse and steps < 0:
-            copy._list(self.order[: int(self.state["n_live"][0])])
+            self.shared.restore(lane, self.apart, memory)
+        if frozen is None:
+            memory["diverged_at"] = -1
+            memory.list_live(self.memory.live)
+        else:
+            memory["steps"] = memory["diverged_at"] = frozen.step
         return copy
-
-
-def _numbers(learners: list[Algorithm], name: str) -> list[float] | float:
-    """The initial values of a number: one for each lane, or one for all."""
-    model, known = learners[0].model, learners[0]._record.dtype.names or ()
-    if name in known and (name not in model.results or name in model.held):
-        return [one._record[name].item() for one in learners]
-    k, _, own = name.partition("_")
-    if model.without(own, k):
-        return 0.0
-    if own in words(model.algorithm.sizes) and k in model.estimates:
-        pace = model.estimates[k].pace
-        given = [pace] if pace in known and pace not in model.results else []
-        return [math.prod(one._record[what].item() for what in (*given, own)) for one in learners]
-    return np.inf if name.startswith("allowed") else 0.0

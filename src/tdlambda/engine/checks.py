@@ -106,7 +106,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
             int(c.obs[t]), float(c.reward[t]), int(c.next_obs[t]), float(c.gamma[t]), float(c.rho[t]),
             bool(c.terminated[t]), bool(c.truncated[t]),
         )  # fmt: skip
-        lam = float(learner._record["last_lam"][0])
+        lam = learner.memory["last_lam"]
         _require(0 <= lam <= 1, f"lam_next must be in [0, 1]; at step {t + 1} it is {lam}")
     values = learner.lambdas(range(STATES))
     good = bool(((values >= 0) & (values <= 1)).all())
@@ -143,7 +143,7 @@ def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
     for name, features in _features(seed).items():
         c, X = _stream(seed, 250), features.matrix(range(STATES))
         learner = make(features)
-        lam = learner._lam_many(c.next_obs, len(c)) if learner._lam is None else np.full(len(c), learner._lam)
+        lam = learner.lambdas(c.next_obs) if learner.fixed_lam is None else np.full(len(c), learner.fixed_lam)
         truth = _interpreted(learner, X, c, lam)
         learner.update_many(c)
         _require(learner.diverged_at is None, "the learner diverged on the test stream; give a smaller alpha")
@@ -159,9 +159,9 @@ def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
 
 
 def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: int | None = None) -> Interpreter:
-    numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
-    Z = learner._lam_features.matrix(range(STATES))
-    plain = Interpreter(learner.model, learner.features.size, numbers, learner._lam_features.size)
+    numbers = learner.memory.numbers()
+    Z = learner.lam_features.matrix(range(STATES))
+    plain = Interpreter(learner.model, learner.features.size, numbers, learner.lam_features.size)
     rho, cut = learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
     for t in range(len(c) if steps is None else steps):
         s, n = c.obs[t], c.next_obs[t]
@@ -174,7 +174,7 @@ def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
     """The learner after it has run as a lane."""
     block = Block(Group((learner,), (0,)))
     x = contiguous(learner.features, np.arange(STATES))
-    z = x if learner._lam_features is learner.features else contiguous(learner._lam_features, np.arange(STATES))
+    z = x if learner.lam_features is learner.features else contiguous(learner.lam_features, np.arange(STATES))
     lam, begin = block.group.lam_table(np.arange(STATES)), 0
     while begin < len(c):
         begin = block.advance(*x, *z, lam, c.obs, c.next_obs, *block.group.columns(c), begin, len(c))
@@ -200,7 +200,7 @@ Step = tuple[int, float, int, float, float]
 
 def _weights(learner: Algorithm, *steps: Step, lam: Any = (1.0,) * 6, end: int = -1) -> list[Any]:
     """The weights after each transition; the transition with index `end` terminates."""
-    numbers = {name: float(learner._record[name][0]) for name in learner._record.dtype.names or ()}
+    numbers = learner.memory.numbers()
     plain, found, X = Interpreter(learner.model, 6, numbers), [], np.eye(6)
     for t, (s, reward, after, gamma, rho) in enumerate(steps):
         plain.learn(X[s], X[after], reward, gamma, rho, lam[after], t == end)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from types import ModuleType
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.compiled import IS_COMPILED
-from tdlambda.core.model import Model
+from tdlambda.core.lane_memory import LINE, SHARED
+from tdlambda.core.memory import VISITS
 from tdlambda.core.names import words
-from tdlambda.core.schedules import lanes
-from tdlambda.core.source import load
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.base import Learner
@@ -24,16 +21,6 @@ from tdlambda.rules import Fixed, PerState
 WIDTH = 96
 """Largest number of lanes in a block. With few lanes the overhead of a step dominates, many lanes do not fit the
 first-level cache, and power-of-two widths cause cache-set conflicts."""
-LINE = 8 if IS_COMPILED else 1
-"""Numbers in a cache line; 1 if uncompiled, because padding lanes would then cost as much as the others."""
-COUNTERS = ("steps", "since", "length", "longest")
-"""Counters that lanes and learners exchange."""
-
-
-@cache
-def module_of(model: Model, one_hot: bool, one_z: bool, per_lane: tuple[str, ...] = ()) -> ModuleType:
-    """The generated module for lanes of this model."""
-    return load(f"lanes_{model.name}", lanes.generate(model, one_hot, one_z, per_lane))
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,7 @@ class Group:
     @property
     def lam_features(self) -> Encoder:
         """The encoder of the features on which λ depends."""
-        return self.learners[0]._lam_features
+        return self.learners[0].lam_features
 
     def columns(self, c: Transitions) -> tuple[Any, ...]:
         """The columns that lanes learn from besides observations; a correction changes ρ and adds factors on λ'."""
@@ -76,7 +63,7 @@ class Group:
             table[0, : len(rules)] = [rule.lam if isinstance(rule, Fixed) else 1.0 for rule in rules]
             return table
         table = np.repeat(table, len(observations), axis=0)
-        columns = [learner._lam_many(observations, len(observations)) for learner in self.learners]
+        columns = [learner.lambdas(observations) for learner in self.learners]
         table[:, : len(rules)] = np.transpose(columns)
         return table
 
@@ -111,13 +98,13 @@ def _has_lanes(learner: Learner) -> bool:
 
 def _kind(learner: Any, encoders: list[Encoder]) -> tuple[Any, ...]:
     """A key of everything that the lanes of a block share: model, encoders, counters, and largest numbers so far."""
-    record, rule = learner._record[0], learner._beside
-    shared = [*COUNTERS, *lanes.SHARED_FLOATS, "warm_up", *(words(rule.shared) if rule is not None else [])]
-    visits = learner._rows[-1].tobytes() if learner.model.sizes_by == "visits" else b""
+    memory, rule = learner.memory, learner.learned_rule
+    shared = [*SHARED, "warm_up", *(words(rule.shared) if rule is not None else [])]
+    visits = memory.row(VISITS).tobytes() if VISITS in memory.layout.rows else b""
     return (
         learner.model, learner.correction, isinstance(learner.rule, PerState),
-        *(record[name].item() for name in shared), visits,
-        _place(learner.features, encoders), _place(learner._lam_features, encoders),
+        *(memory[name] for name in shared), visits,
+        _place(learner.features, encoders), _place(learner.lam_features, encoders),
     )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
+from tdlambda.core.lane_memory import SHARED, LaneState
+from tdlambda.core.memory import Memory
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
@@ -69,23 +71,26 @@ class Sharing:
     """Index of the plain learner that each lane uses."""
     lam: Floats
     """λ of each plain learner."""
-    kept: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
+    kept: dict[int, LaneState] = field(default_factory=dict)
     """The estimate of each frozen lane, at the time when it was frozen."""
 
     def keep(self, lane: int, apart: Any) -> None:
         """Save the current estimate of a lane."""
+        self.kept[lane] = self._present(lane, apart)
+
+    def _present(self, lane: int, apart: Any) -> LaneState:
         place = self.where[lane]
         frozen = apart.frozen.get(place)
-        self.kept[lane] = (apart.F[:, :, place].copy(), apart.N[:, place].copy()) if frozen is None else frozen[::2]
+        return LaneState(*(array.copy() for array in apart.memory.lane(place))) if frozen is None else frozen.state
 
-    def restore(self, lane: int, apart: Any, learner: Algorithm) -> None:
-        """Copy a lane's estimate into a learner."""
-        F, N = self.kept.get(lane, (apart.F[:, :, self.where[lane]], apart.N[:, self.where[lane]]))
-        numbers = dict(zip(apart.module.NAMES, N, strict=True))
+    def restore(self, lane: int, apart: Any, memory: Memory) -> None:
+        """Copy a lane's estimate into a learner's memory."""
+        state = self.kept[lane] if lane in self.kept else self._present(lane, apart)
+        numbers = dict(zip(apart.memory.names, state.N, strict=True))
         for i, row in enumerate(self.model.algorithm.row_names()):
-            learner._rows[learner.model.rows.index(f"{self.estimate}_{row}"), : learner.features.size] = F[:, i]
+            memory.row(f"{self.estimate}_{row}")[:] = state.F[:, i]
         for name in (*self.model.algorithm.keeps, *self.model.algorithm.holds):
-            learner._record[f"{self.estimate}_{name}"] = numbers[f"V_{name}"]
+            memory[f"{self.estimate}_{name}"] = numbers[f"V_{name}"]
 
 
 def found(group: Group) -> Sharing | None:
@@ -99,16 +104,14 @@ def found(group: Group) -> Sharing | None:
         if name in rule.squares or not set(dots) <= {"x", "x'"}:
             continue
         plain = [_alone(learner, name) for learner in group.lanes]
-        keys = [
-            b"".join(part.tobytes() for part in one._state().values()) + bytes(str(one._lam), "ascii") for one in plain
-        ]
+        keys = [(one.fixed_lam, *map(np.ndarray.tobytes, one.memory.state_dict().values())) for one in plain]
         different = list(dict.fromkeys(keys))
         if 2 * len(different) > len(group.learners):
             continue
         chosen = [plain[keys.index(key)] for key in different]
         places = Group(tuple(chosen), tuple(range(len(chosen))))
         where = np.array([different.index(key) for key in keys], dtype=np.int64)
-        lam = np.array([one._lam for one in places.lanes], dtype=np.float64)
+        lam = np.array([one.fixed_lam for one in places.lanes], dtype=np.float64)
         return Sharing(name, _without(model, name), places, where, lam)
     return None
 
@@ -121,22 +124,20 @@ def _without(model: Model, name: str) -> Model:
 
 def _alone(learner: Algorithm, name: str) -> Algorithm:
     """A plain learner of one of a learner's estimates, in the state of that estimate."""
-    given, record = learner.model.estimates[name], learner._record[0]
-    numbers: dict[str, float] = {"one": 1.0} | {
-        name: float(record[name]) for name in (given.lam, given.pace) if name != "one"
-    }
+    given, memory = learner.model.estimates[name], learner.memory
+    numbers = {"one": 1.0} | {name: memory[name] for name in (given.lam, given.pace) if name != "one"}
     params: dict[str, Any] = learner.get_params() | {"lam": numbers[given.lam], "on_divergence": "flag"}
     plain = type(learner)(**params)
     for size in words(learner.declaration.sizes):
-        plain._record[size] = numbers[given.pace] * float(record[size])
+        plain.memory[size] = numbers[given.pace] * memory[size]
     for parameter in words(learner.declaration.of_value):
-        plain._record[parameter] = 0.0
+        plain.memory[parameter] = 0.0
     for row in learner.declaration.row_names():
-        plain._rows[plain.model.rows.index(f"V_{row}")] = learner._rows[learner.model.rows.index(f"{name}_{row}")]
+        plain.memory.row(f"V_{row}")[:] = memory.row(f"{name}_{row}")
     for kept in (*learner.declaration.keeps, *learner.declaration.holds):
-        plain._record[f"V_{kept}"] = record[f"{name}_{kept}"]
-    for counter in ("steps", "since", "length", "longest", "most_reward", "most_gamma", "most_rho"):
-        plain._record[counter] = record[counter]
+        plain.memory[f"V_{kept}"] = memory[f"{name}_{kept}"]
+    for counter in SHARED:
+        plain.memory[counter] = memory[counter]
     return plain
 
 

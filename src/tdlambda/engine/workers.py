@@ -70,7 +70,7 @@ class Lanes:
         self.n = len(group.learners)
         self.before = self.block.steps
         self.points, self.point = points + self.before, 0
-        lanes = self.block.N.shape[1]
+        lanes = self.block.lanes
         self.errors = np.full((points.size, lanes), np.inf)
         self.rows = job.score.rows(group.features)
         self.mean = None if job.average is None else RunningMean(job.average == "before", lanes, self.read)
@@ -105,7 +105,7 @@ class Lanes:
     def read(self) -> Floats:
         """The current error of each lane."""
         square = np.empty(self.errors.shape[1])
-        read_errors(square, self.block.F, self.block.number("largest"), *self.rows)
+        read_errors(square, self.block.memory.F, self.block.number("largest"), *self.rows)
         error: Floats = self.job.score.of(square)
         return error
 
@@ -113,7 +113,7 @@ class Lanes:
         """The result of each lane, by the index of its learner."""
         found = {}
         for lane, place in enumerate(self.block.group.where):
-            step = self.block.frozen[lane][-1] if lane in self.block.frozen else -1
+            step = self.block.frozen[lane].step if lane in self.block.frozen else -1
             at = -1 if step < 0 else step - self.before
             errors = self.errors[:, lane].copy()
             if at >= 0:

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
-from tdlambda.compiled import entry
 from tdlambda.core import declare, runtime
+from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.records import named
-from tdlambda.core.schedules import one
-from tdlambda.core.source import load
+from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound, learner_module, refuse
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
 from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
@@ -34,9 +32,6 @@ from tdlambda.showing import no_argument
 
 _PLAIN = (float, np.float64)
 _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
-_OBSERVATIONS = (runtime.OBS, runtime.NEXT_OBS, runtime.OBS_VALUES, runtime.NEXT_OBS_VALUES)
-_ANY = np.zeros((2, 2))[:, 0]
-"""Type of a vector with any stride, for which entry points are compiled."""
 
 
 @cache
@@ -57,11 +52,6 @@ class _Form:
 
     def __hash__(self) -> int:
         return hash(self.key)
-
-
-@cache
-def _module(model: Model, sparse: bool, encode: Any) -> ModuleType:
-    return load(f"one_{'sparse' if sparse else 'dense'}_{model.name}", one.generate(model, sparse, encode))
 
 
 def _signature(kind: type[Algorithm]) -> inspect.Signature:
@@ -198,13 +188,13 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self.initial, self.trace_tolerance, self.dtype = start, float(trace_tolerance), dtype
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
         self._take_numbers(numbers)
-        self._lam = self.rule.lam if isinstance(self.rule, Fixed) else None
-        self._lam_features = features
+        self.fixed_lam = self.rule.lam if isinstance(self.rule, Fixed) else None
+        self.lam_features = features
         if self.rule.learns():
             own = self.rule.features
-            self._lam, self._lam_features = 1.0, features if own is None or own == features else own
-        self._one_hot = type(features) is OneHot and self._lam_features is features
-        self._kernel = features.kernel if self._lam_features is features else None
+            self.fixed_lam, self.lam_features = 1.0, features if own is None or own == features else own
+        self._one_hot = type(features) is OneHot and self.lam_features is features
+        self._kernel = features.kernel if self.lam_features is features else None
         self._allocate(start)
 
     def _take_numbers(self, given: dict[str, Any]) -> None:
@@ -220,30 +210,19 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             setattr(self, name, number(kind.ranges.get(name, number)(value, name), name))
 
     def _allocate(self, start: Floats) -> None:
-        """Allocate the model's memory: rows, the rule's rows, the list of live features, and a record of numbers."""
-        declaration: Any = self.declaration
+        """Allocate the model's memory and set its initial values."""
         self.model = model = self._modelled()
-        size, width = self.features.size, self._lam_features.size
-        by_visits = isinstance(self.alpha, OneOver) and self.alpha.by == "visits"
-        self._sparse = size > runtime.DENSE_SIZE or one.always_sparse(model)
-        room = size + (-size % 4 if size <= runtime.DENSE_SIZE else (64 - size) % 512)
-        # Rows are padded: short ones to whole vectors of four, long ones so that their addresses do not differ by a
-        # multiple of 4096 bytes, which would cause cache-set conflicts.
-        self._rows: Array = np.zeros((len(model.rows) + by_visits, room), dtype=self.dtype)
-        for name, begin in declaration.starts.items():
-            self._rows[[model.rows.index(f"{k}_{name}") for k in model.estimates]] = begin
-        first = words(declaration.weight_rows)[0]
-        self._rows[[model.rows.index(f"{k}_{first}") for k in ("V", *model.mixture)], :size] = start
-        self._own: Floats = np.zeros((len(model.own_rows), width))
-        self._live: Ints = np.zeros((2, room if self._sparse else 0), dtype=np.int64)
-        self._record: Array = np.zeros(1, named(one.state_type(model)))
-        for name, value in (self._constants(start) | model.held).items():
-            self._record[name] = value
+        layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
+        first = words(self.declaration.weight_rows)[0]
+        starts = self.declaration.starts.items()
+        rows: dict[str, Any] = {f"{k}_{name}": number for name, number in starts for k in model.estimates}
+        rows |= {f"{k}_{first}": start for k in ("V", *model.mixture)}
+        self.memory = Memory(layout, self._constants(start) | model.held, rows)
         self._bind()
 
     def _modelled(self) -> Model:
         sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
-        form = None if self._beside is None else _Form(self._beside)
+        form = None if self.learned_rule is None else _Form(self.learned_rule)
         declaration: Any = self.declaration
         return _model(declaration, form, sizes_by, self._corrects, self._mixes)
 
@@ -260,13 +239,13 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
         found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
-        found |= {"z_size": self._lam_features.size, "last_lam": 1.0}
+        found |= {"z_size": self.lam_features.size, "last_lam": 1.0}
         found["dimensions"] = 0 if self._kernel is None else self._kernel.dimensions
         if isinstance(self.alpha, OneOver):
             found |= {"alpha": self.alpha.scale, "offset": self.alpha.offset, "power": self.alpha.power}
         else:
             found |= self.alpha.numbers() if isinstance(self.alpha, StepSize) else {"alpha": self.alpha}
-        if (rule := self._beside) is not None:
+        if (rule := self.learned_rule) is not None:
             found |= rule.numbers(None if isinstance(self.alpha, OneOver) else found["alpha"])
             found["warm_up"] = rule.warm_up_steps
         return found
@@ -282,29 +261,28 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return type(self)
 
     @property
-    def _beside(self) -> Rule | None:
+    def learned_rule(self) -> Rule | None:
         """A rule that declares further estimates to learn."""
         return self.rule if self.rule.learns() else None
 
     @property
     def module(self) -> ModuleType:
         """The generated module that runs this learner."""
-        return _module(self.model, self._sparse, None if self._kernel is None else self._kernel.encode)
-
-    @property
-    def _memory(self) -> tuple[Any, ...]:
-        more = {"own_": self._own, "live_": self._live}
-        return self._record, self._rows, *(more[name] for name in one.memory(self.model, self._sparse))
+        encode = None if self._kernel is None else self._kernel.encode
+        return learner_module(self.model, self.memory.layout.lists_live, encode)
 
     def _bind(self) -> None:
-        """Make the first call of each entry point look up its machine code; later calls skip the lookup.
-
-        An update takes half a microsecond, so a lookup at every call would be noticeable.
-        """
-        self._update: Callable[..., int] = self._first_update
-        self._update_index: Callable[..., int] = self._first_update_index
-        self._update_vector: Callable[..., int] = self._first_update_vector
-        self._predict_vector: Callable[..., float] = self._first_predict_vector
+        """Bind the entry points to the memory; each is compiled at its first call."""
+        self._weight: Callable[[int, int], float] = self.memory.rows.item
+        self._update: Callable[..., int]
+        self._update_index: Callable[..., int]
+        self._update_vector: Callable[..., int]
+        self._predict_vector: Callable[..., float]
+        at_first_call(self, "_update", lambda *step: self._entry_point("update", (), *step))
+        at_first_call(self, "_update_index", lambda *_: self._entry_with_lam("update_index", (), 0))
+        vector = lambda *_: self._entry_with_lam("update_vector", self._encoding(), ANY_VECTOR)  # noqa: E731
+        at_first_call(self, "_update_vector", vector)
+        at_first_call(self, "_predict_vector", lambda *_: self._entry_of_predictions())
 
     def _encoding(self) -> tuple[Array, Ints]:
         """Buffers: the values of x and x' followed by the encoder's numbers, and the indices of x and x'."""
@@ -312,25 +290,28 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         active = self.features.active
         return np.concatenate([np.zeros(2 * active), self._kernel.numbers]), np.zeros((2, active), dtype=np.int64)
 
-    def _first_update_vector(self, *step: Any) -> int:
-        memory = (*self._memory, *self._encoding())
-        example = (*memory, *self._numbers_first, _ANY, _ANY, 0.0, 0.0, 0.0, 0)
-        self._update_vector = self._with_lam(partial(entry(self.module.update_vector, *example), *memory))
-        return self._update_vector(*step)
+    def _entry_point(self, name: str, buffers: tuple[Any, ...], *examples: Any) -> Callable[..., Any]:
+        return bound(self.module, name, (*self.memory.arrays, *buffers), *examples)
 
-    def _with_lam(self, enter: Callable[..., int]) -> Callable[..., int]:
-        """A function of (obs, next_obs, reward, γ, ρ, ended), which passes these to `enter` after λ' and its factor."""
+    def _entry_of_predictions(self) -> Callable[..., float]:
+        arrays = (self.memory.record, self.memory.rows, *self._encoding())
+        return bound(self.module, "predict_vector", arrays, ANY_VECTOR)
+
+    def _entry_with_lam(self, name: str, buffers: tuple[Any, ...], obs: Any) -> Callable[..., int]:
+        """A function of (obs, next_obs, reward, γ, ρ, ended), which passes these on after λ' and the factor on it."""
+        lam_first = (0.0, 0.0) if self.model.corrected else (0.0,)
+        enter = self._entry_point(name, buffers, *lam_first, obs, obs, 0.0, 0.0, 0.0, 0)
         if self.model.corrected:
 
             def corrected(obs: Any, after: Any, reward: float, gamma: float, rho: float, ended: int) -> int:
-                lam = self._lam_at(after) if self._lam is None else self._lam
+                lam = self._lam_at(after) if self.fixed_lam is None else self.fixed_lam
                 kappa, cut = self._corrected(rho)
                 return enter(lam, cut, obs, after, reward, gamma, kappa, ended)
 
             return corrected
-        if self._lam is None:
+        if self.fixed_lam is None:
             return lambda obs, after, *numbers: enter(self._lam_at(after), obs, after, *numbers)
-        return partial(enter, self._lam)
+        return partial(enter, self.fixed_lam)
 
     def _corrected(self, rho: float) -> tuple[float, float]:
         """The correction κ and the factor on λ' for this action."""
@@ -338,29 +319,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         kappa, cut = self.correction.factors(rho, behavior)
         return float(kappa), float(cut)
 
-    def _first_predict_vector(self, obs: Any) -> float:
-        memory = (self._record, self._rows, *self._encoding())
-        self._predict_vector = partial(entry(self.module.predict_vector, *memory, _ANY), *memory)
-        return self._predict_vector(obs)
-
-    def _first_update(self, *step: Any) -> int:
-        self._update = partial(entry(self.module.update, *self._memory, *step), *self._memory)
-        return self._update(*step)
-
-    def _first_update_index(self, *step: Any) -> int:
-        example = (*self._memory, *self._numbers_first, 0, 0, 0.0, 0.0, 0.0, 0)
-        self._update_index = self._with_lam(partial(entry(self.module.update_index, *example), *self._memory))
-        return self._update_index(*step)
-
-    @property
-    def _numbers_first(self) -> tuple[float, ...]:
-        """The leading arguments of entry points: λ', and the factor on it where traces are corrected."""
-        return (0.0, 0.0) if self.model.corrected else (0.0,)
-
     def predict(self, obs: Any) -> float:
         """V(obs)."""
         if self._one_hot and type(obs) is int and 0 <= obs < self.features.size:
-            return self._rows.item(0, obs)
+            return self._weight(0, obs)
         if self._kernel is not None:
             if type(obs) is not _ARRAY or obs.dtype is not _FLOAT or obs.ndim != 1:
                 obs = self._vector(obs)
@@ -422,8 +384,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                 status = self._update_vector(obs, next_obs, reward, gamma, rho, ended)
             else:
                 x, (y, yv) = self.features.encode(obs), self.features.encode(next_obs)
-                z, zv = (y, yv) if self._lam_features is self.features else self._lam_features.encode(next_obs)
-                lam = self._lam_at(next_obs) if self._lam is None else self._lam
+                z, zv = (y, yv) if self.lam_features is self.features else self.lam_features.encode(next_obs)
+                lam = self._lam_at(next_obs) if self.fixed_lam is None else self.fixed_lam
                 numbers: tuple[float, ...] = (float(reward), float(gamma), float(rho), lam)
                 if self.model.corrected:
                     kappa, cut = self._corrected(rho)
@@ -438,14 +400,14 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             self._refuse(status, obs, reward, next_obs, gamma, rho)
 
     def _learn_many(self, c: Transitions) -> None:
-        self._record["busy"] = 1  # `update` raises in other threads until this is done
+        self.memory["busy"] = 1  # `update` raises in other threads until this is done
         try:
             self._learn_columns(c)
         finally:
-            self._record["busy"] = 0
+            self.memory["busy"] = 0
 
     def _learn_columns(self, c: Transitions) -> None:
-        lam = self._lam_many(c.next_obs, len(c)) if self._lam is None else np.array([self._lam])
+        lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         if self.model.corrected:
             rho, cut = self.correction.factors(c.rho, c.behavior)
@@ -455,17 +417,17 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             return
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
-            status, t = self.module.update_many_indices(*self._memory, *indices, *numbers)
+            status, t = self.module.update_many_indices(*self.memory.arrays, *indices, *numbers)
         elif self._kernel is not None and all(_is_matrix(o, self._kernel.dimensions) for o in (obs, next_obs)):
             vectors: Any = (*self._encoding(), plain(obs, np.float64), plain(next_obs, np.float64))
-            status, t = self.module.update_many_vectors(*self._memory, *vectors, *numbers)
+            status, t = self.module.update_many_vectors(*self.memory.arrays, *vectors, *numbers)
         else:
             after = encoded(self.features.encode_batch, next_obs, "next_obs")
-            same = self._lam_features is self.features
-            z = after if same else encoded(self._lam_features.encode_batch, next_obs, "next_obs")
+            same = self.lam_features is self.features
+            z = after if same else encoded(self.lam_features.encode_batch, next_obs, "next_obs")
             before = encoded(self.features.encode_batch, obs, "obs")
-            status, t = self.module.update_many(*self._memory, *before, *after, *z, *numbers)
-        if status in _OBSERVATIONS:
+            status, t = self.module.update_many(*self.memory.arrays, *before, *after, *z, *numbers)
+        if status in OBSERVATION_CODES:
             encoded(self.features.encode_batch, obs, "obs")  # raises the specific error
             encoded(self.features.encode_batch, next_obs, "next_obs")
         if status:
@@ -475,29 +437,19 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """Raise the error that a status code stands for."""
         if status == runtime.DIVERGED:
             if self.on_divergence == "raise":
-                raise Diverged(int(self._record["diverged_at"][0]))
+                raise Diverged(self.memory["diverged_at"])
             return
         if status == runtime.IN_USE:
             self._guard.refuse()
-        if status in _OBSERVATIONS and not where:
+        if status in OBSERVATION_CODES and not where:
             self._check_observations(obs, next_obs)
-        size = self.features.size
-        raise ValueError(
-            {
-                runtime.REWARD: f"reward must be finite; got {reward}",
-                runtime.GAMMA_RANGE: f"gamma must be in [0, 1]; got {gamma}",
-                runtime.RHO_RANGE: f"rho must be finite and not negative; got {rho}",
-                runtime.OBS: f"obs: a feature index must be from 0 to {size - 1}; got {obs}",
-                runtime.NEXT_OBS: f"next_obs: a feature index must be from 0 to {size - 1}; got {next_obs}",
-                runtime.OBS_VALUES: f"obs: feature values and |x|² must be finite; got {obs}",
-                runtime.NEXT_OBS_VALUES: f"next_obs: feature values and |x|² must be finite; got {next_obs}",
-            }[status]
-            + where
-        )
+        refuse(
+            status, self.features.size, where, obs=obs, reward=reward, next_obs=next_obs, gamma=gamma, rho=rho
+        )  # fmt: skip
 
     def _check_observations(self, obs: Any, next_obs: Any) -> None:
         encoded(self.features.encode, obs, "obs")
-        for features in (self.features, self._lam_features):
+        for features in (self.features, self.lam_features):
             encoded(features.encode, next_obs, "next_obs")
 
     def lambda_at(self, obs: Any) -> float:
@@ -505,23 +457,22 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         if not self.rule.learns():
             return super().lambda_at(obs)
         x, xv = self.features.encode(obs)
-        z, zv = self._lam_features.encode(obs)
+        z, zv = self.lam_features.encode(obs)
         return float(self.rule.values(self._seen(x[None], xv[None], z[None], zv[None]))[0])
 
     def lambdas(self, observations: Any) -> Floats:
         """The λ in use at each of these observations."""
         if not self.rule.learns():
             return self._lam_many(rows(observations, "observations"), len(observations))
-        x, z = self.features.encode_batch(observations), self._lam_features.encode_batch(observations)
+        x, z = self.features.encode_batch(observations), self.lam_features.encode_batch(observations)
         return self.rule.values(self._seen(*x, *z))
 
     def _seen(self, x: Ints, xv: Floats, z: Ints, zv: Floats) -> Seen:
         """The information that a rule may use at some observations."""
-        record, model = self._record[0], self.model
-        estimates = dict(zip(model.estimates, self._estimates(x, xv), strict=False))
-        own = {name: self._own[i] for i, name in enumerate(model.own_rows)}
-        numbers = {name: float(record[name]) for name in self._record.dtype.names or ()}
-        return Seen(estimates, own, z, zv, numbers, bool(record["steps"] > record["warm_up"]))
+        memory = self.memory
+        estimates = dict(zip(self.model.estimates, self._estimates(x, xv), strict=False))
+        own = {name: memory.row(name) for name in self.model.own_rows}
+        return Seen(estimates, own, z, zv, memory.numbers(), memory["steps"] > memory["warm_up"])
 
     def estimates(self, observations: Any) -> Floats:
         """All estimates [estimate, observation]: V, then those that a rule or a variance learner learns alongside V.
@@ -534,10 +485,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def _estimates(self, index: Ints, value: Floats) -> Floats:
         first = words(self.declaration.weight_rows)[0]
-        found = [self._rows[self.model.rows.index(f"{k}_{first}")] for k in self.model.estimates]
-        found += [
-            self._own[self.model.own_rows.index(name)] for name in (self._beside.reported if self._beside else ())
-        ]
+        names = [f"{k}_{first}" for k in self.model.estimates]
+        names += self.learned_rule.reported if self.learned_rule else ()
+        found = [self.memory.row(name) for name in names]
         return np.stack([(value * row[index]).sum(axis=1) for row in found]).astype(np.float64)
 
     @property
@@ -558,24 +508,18 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     @property
     def mixture(self) -> dict[str, float]:
         """The estimates that V mixes and their weights (`td.rules.LambdaMixture`); empty for other rules."""
-        return {k: float(self._record[number][0]) for k, number in self.model.mixture.items()}
+        return {k: self.memory[number] for k, number in self.model.mixture.items()}
 
     def row(self, name: str) -> Array:
         """A row by name, read-only: "V_w", the value's weights; "V_e", its trace; "u", the rule's weights."""
-        if name in self.model.own_rows:
-            view = self._own[self.model.own_rows.index(name)]
-        elif name in self.model.rows:
-            view = self._rows[self.model.rows.index(name), : self.features.size]
-        else:
-            raise KeyError(f"unknown row {name!r}; rows are {', '.join([*self.model.rows, *self.model.own_rows])}")
-        view = view.view()
+        view = self.memory.row(name).view()
         view.flags.writeable = False
         return view
 
     @property
     def td_error(self) -> float:
         """The TD error δ of the last update."""
-        return float(self._record["td_error"][0])
+        return float(self.memory["td_error"])
 
     @property
     def average_reward(self) -> float | None:
@@ -584,7 +528,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         With centring, V is the discounted sum of r - r̄; for a constant γ, V + r̄/(1 - γ) is the discounted value.
         """
         center = self.declaration.center
-        return float(self._record[f"V_{center}"][0]) if center else None
+        return float(self.memory[f"V_{center}"]) if center else None
 
     @property
     def trace_decay(self) -> float | None:
@@ -592,45 +536,23 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         if "V_decay" not in self.model.kept:
             return None
         weights = self.mixture or {"V": 1.0}
-        return sum(weight * float(self._record[f"{k}_decay"][0]) for k, weight in weights.items())
+        return sum(weight * self.memory[f"{k}_decay"] for k, weight in weights.items())
 
     @property
     def steps(self) -> int:
         """Number of updates so far."""
-        return int(self._record["steps"][0])
+        return int(self.memory["steps"])
 
     @property
     def diverged_at(self) -> int | None:
         """The update, counted from 1, at which the learner diverged; None if it has not."""
-        step = int(self._record["diverged_at"][0])
+        step = int(self.memory["diverged_at"])
         return None if step < 0 else step
 
     def reset(self) -> None:
         """Set the traces to 0, as at the start of an episode; keep the weights."""
         with self._guard:
-            traces = words(self.declaration.trace_rows)
-            for k in self.model.estimates:
-                for name in traces:
-                    self._rows[self.model.rows.index(f"{k}_{name}")] = 0.0
-            for name in words(self._beside.trace_rows) if self._beside is not None else ():
-                self._own[self.model.own_rows.index(name)] = 0.0
-            self._record["under_way"] = 0
-            if self._sparse:
-                live = np.flatnonzero(self._fading().any(axis=0))
-                self._list(live)
-
-    def _fading(self) -> Array:
-        """The rows [row, feature] whose nonzero entries keep a feature live."""
-        lasting = one.lasting(self.declaration)
-        names = [f"{k}_{r}" for k in self.model.estimates for r in [*words(self.declaration.trace_rows), *lasting]]
-        found = [self._rows[self.model.rows.index(name)] for name in names]
-        return np.array(found or [np.zeros(self._rows.shape[1])])
-
-    def _list(self, live: Ints) -> None:
-        """Make these the live features."""
-        self._live[:] = 0
-        self._live[0, : live.size], self._live[1, live] = live, 1
-        self._record["n_live"] = live.size
+            self.memory.reset()
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name."""
@@ -657,6 +579,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         copy = object.__new__(type(self))
         with self._guard.quiet:
             own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
+            own["memory"] = self.memory.copy()
         vars(copy).update(own, _guard=Guard("learner"), _behavior=None)
         copy._bind()
         return copy
@@ -664,49 +587,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     # ---- storage ---------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Array]:
-        names = self._record.dtype.names or ()
-        kinds = {name: self._record.dtype[name].kind for name in names}
-        numbers = np.array([self._record[name][0] for name in names if kinds[name] == "f"])
-        counts = np.array([self._record[name][0] for name in names if kinds[name] == "i"], dtype=np.int64)
-        return {"rows": self._rows, "own": self._own, "live": self._live, "numbers": numbers, "counts": counts}
+        return self.memory.state_dict()
 
     def _restore(self, state: dict[str, Array]) -> None:
-        own = self._state()
-        for name, array in own.items():
-            given = state.get(name)
-            if given is None or given.shape != array.shape or given.dtype != array.dtype:
-                raise ValueError(f"state {name!r} does not fit this learner")
-        if set(state) != set(own):
-            raise ValueError(f"state has unknown parts {sorted(set(state) - set(own))}")
-        record = self._record.copy()
-        names = record.dtype.names or ()
-        numbers, counts = iter(state["numbers"]), iter(state["counts"])
-        for name in names:
-            record[name] = next(numbers if record.dtype[name].kind == "f" else counts)
-        self._require_sense(record[0], state)
-        self._rows, self._own, self._live, self._record = state["rows"], state["own"], state["live"], record
-        self._bind()
-
-    def _require_sense(self, new: Any, state: dict[str, Array]) -> None:
-        """Validate a state: its constants must be this learner's, its counts and indices within the arrays."""
-        moving = {"most_reward", "most_gamma", "most_rho", "td_error", "last_lam", *self.model.kept}
-        counters = {"steps", "under_way", "n_live", "diverged_at", "since", "length", "longest"}
-        for name in self._record.dtype.names or ():
-            if name not in moving | counters and new[name] != self._record[name][0]:
-                own = self._record[name][0]
-                raise ValueError(f"state does not fit this learner: {name} must be {own}; got {new[name]}")
-        order, listed = state["live"]
-        n, marks = int(new["n_live"]), np.zeros(listed.size, dtype=np.int64)
-        live = order[: max(0, n)]
-        good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
-        if good:
-            marks[live] = 1
-        if not good or marks.sum() != n or not np.array_equal(marks, listed):
-            raise ValueError("state: the list of live features is not consistent")
-        if (
-            any(new[name] < 0 for name in counters - {"diverged_at"})
-            or not all(new[name] >= 0 for name in ("most_reward", "most_gamma", "most_rho"))
-            or new["most_gamma"] > 1
-            or (self.model.sizes_by == "visits" and not (state["rows"][-1] >= 0).all())
-        ):
-            raise ValueError("state: a counter is negative, or a recorded maximum is out of range")
+        self.memory.load(state)

@@ -48,19 +48,17 @@ class Team:
         self.where = where
         self.block = Block(Group(tuple(learners), tuple(where)), share=False, per_lane=OWN)
         block, first = self.block, learners[0]
-        if first._record["under_way"][0]:  # in the middle of an episode
-            live = np.arange(block.listed.size) if order is None else order
-            block.order[: live.size], block.listed[live] = live, 1
-            block.state["n_live"], block.state["under_way"] = live.size, 1
+        if first.memory["under_way"]:  # in the middle of an episode
+            block.memory.resume(np.arange(first.features.size) if order is None else order)
         for lane, one in enumerate(learners):
             if one.diverged_at is not None:
                 block.freeze(lane)
-                block.frozen[lane] = (*block.frozen[lane][:-1], one.diverged_at)
+                block.frozen[lane] = block.frozen[lane]._replace(step=one.diverged_at)
 
     @property
     def order(self) -> Ints:
         """Indices of the live features."""
-        return self.block.order[: int(self.block.state["n_live"][0])].copy()
+        return self.block.memory.live.copy()
 
     def reset(self) -> None:
         """Reset the traces."""
@@ -93,7 +91,7 @@ class Team:
     def _take(self, column: Floats, rows: Ints) -> Floats:
         """The columns of this team's lanes from [transition, question]; padding lanes repeat the last one."""
         n, first = len(self.where), self.where[0]
-        out = np.empty((rows.size, self.block.N.shape[1]))
+        out = np.empty((rows.size, self.block.lanes))
         mine = slice(first, first + n) if self.where[-1] - first == n - 1 else self.where
         out[:, :n] = column[:, mine] if rows.size == len(column) else column[rows][:, mine]
         out[:, n:] = out[:, n - 1 : n]
@@ -101,12 +99,12 @@ class Team:
 
     def weights(self) -> Floats:
         """The weights [feature, question]."""
-        found = self.block.F[:, 0, : len(self.where)]
+        found = self.block.memory.F[:, 0, : len(self.where)]
         if self.block.frozen:
             found = found.copy()
-            for lane, (F, *_) in self.block.frozen.items():
+            for lane, frozen in self.block.frozen.items():
                 if lane < len(self.where):
-                    found[:, lane] = F[:, 0]
+                    found[:, lane] = frozen.state.F[:, 0]
         return found
 
     def learner(self, q: int) -> Any:

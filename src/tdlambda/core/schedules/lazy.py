@@ -14,7 +14,7 @@ tolerance are dropped. The results are those of the schedule `one`, up to roundi
 
 The layout is rows_[feature, row], because a step reads few features, but all rows of each. The last four lines of the
 array are buffers: sums over z, x and x', and what is to be added at x. Each estimate has its own list of live features,
-live_[2 k] and live_[2 k + 1], because each is settled separately. `lazy_arrays` converts a learner's arrays.
+live_[2 k] and live_[2 k + 1], because each is settled separately. `core.lazy_memory` converts a learner's arrays.
 
 A bound on the weights grows by the largest change that each step can make. The weights themselves are checked for
 divergence only when this bound exceeds the limit. They are checked after a whole step; `one` checks them after each of
