@@ -67,9 +67,9 @@ def learners(folder: Path) -> None:
     ours, other = folder / "ours.npz", folder / "other.safetensors"
 
     def save(learner: Any) -> None:
-        header, state = storage._plain("learner", learner), learner._state()
-        storage._require_finite(learner, state)  # as `storage.save` does
-        storage._build(header, state)
+        header, state = storage.plain("learner", learner), learner._state()
+        storage.require_finite(learner, state)  # as `storage.save` does
+        storage.build(header, state)
         write_whole(other, tensors.save(state, metadata={"header": json.dumps(header)}))
 
     def read(content: bytes) -> Any:
@@ -94,11 +94,11 @@ def learners(folder: Path) -> None:
         print(f"{name:52} zip {ours.stat().st_size:,} bytes, safetensors {other.stat().st_size:,}")
         compare(f"save {name}", zip=partial(learner.save, ours), safetensors=partial(save, learner))
         compare(f"load {name}", zip=lambda: td.load(ours), safetensors=lambda: read(other.read_bytes()))
-    state, params = learner._state(), storage._plain("learner", learner)
+    state, params = learner._state(), storage.plain("learner", learner)
 
     def same(found: Any) -> bool:
         equal = all(np.array_equal(array, state[name]) for name, array in found._state().items())
-        return equal and bool(storage._plain("learner", found) == params)
+        return equal and bool(storage.plain("learner", found) == params)
 
     flips("learner, zip", ours.read_bytes(), zipped, same)
     flips("learner, safetensors", other.read_bytes(), read, same)

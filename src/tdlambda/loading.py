@@ -61,12 +61,11 @@ def _reader(header: dict[str, Any]) -> Any:
     """The function that reads a file with this header; its module is imported on demand."""
     if "learner" in header:
         return storage.read
+    if "agent" in header:
+        import_module("tdlambda.control")
+        return storage.read
     if "horde" in header:
         return import_module("tdlambda.streams.storage").read
     if "curve" in header:
         return import_module("tdlambda.control.curve").LearningCurve.read
-    if header.get("agent") == "ActorCritic":
-        return import_module("tdlambda.control.storage").read
-    if header.get("agent") in import_module("tdlambda.control").AGENTS:
-        return import_module("tdlambda.control.value_storage").read
     raise ValueError("its header names no learner, agent, Horde or learning curve")

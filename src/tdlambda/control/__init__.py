@@ -13,9 +13,12 @@ from tdlambda.control.sarsa import Sarsa
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.training import train
 from tdlambda.control.value_state import AGENTS
+from tdlambda.learners.storage import PARTS
 
 __all__ = [
     "AGENTS", "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve",
     "Policy",
     "QLambda", "Sarsa", "Softmax", "meta_actor_critic", "run", "train",
 ]  # fmt: skip
+
+PARTS.update({kind.__name__: kind for kind in (Boltzmann, EpsilonGreedy, Falling, Gaussian, Softmax)})

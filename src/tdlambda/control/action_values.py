@@ -22,7 +22,7 @@ from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, 
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
-from tdlambda.learners import Algorithm, Diverged
+from tdlambda.learners import LEARNERS, Algorithm, Diverged
 from tdlambda.learners.base import encoded
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
@@ -67,7 +67,7 @@ class ActionValues(ValueState):
         λ in [0, 1]: a number, one for each state, a table [state, action], a rule, or the name of a rule ("auto",
         "meta", "greedy").
     algorithm
-        A learner class with traces, such as `td.TrueOnlineTD`, `td.TD` or your own.
+        A learner class with traces, such as `td.TrueOnlineTD`, `td.TD` or your own, or its name.
     policy
         Target policy π: `td.control.EpsilonGreedy`, `td.control.Boltzmann`, or fixed probabilities of the actions (a
         row, a table [state, action], or a function of the observation).
@@ -94,10 +94,11 @@ class ActionValues(ValueState):
         complete(cls)
 
     def __init__(
-        self, features: Encoder, actions: int, alpha: Any, lam: Any, algorithm: type[Algorithm], policy: Any,
+        self, features: Encoder, actions: int, alpha: Any, lam: Any, algorithm: Any, policy: Any,
         behavior: Any, correction: str | TraceCorrection, target: str, options: Mapping[str, Any], clear: bool = False,
     ) -> None:  # fmt: skip
         self.actions = integer(actions, "actions", 1)
+        algorithm = LEARNERS.get(algorithm, algorithm) if isinstance(algorithm, str) else algorithm
         if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)) or issubclass(
             algorithm, VarianceLearner
         ):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -22,6 +21,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.base import check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.saved import SAVED, Saved, under, with_prefix
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call, says_arguments
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 OWN_LAMBDA = 0.9
 """λ of the actor's trace if the critic has no fixed λ; the best of five on CartPole, see docs/actor-critic.md."""
-
-_Agent = TypeVar("_Agent", bound="ActorCritic")
 
 
 class ActorOptions(TypedDict, total=False):
@@ -49,7 +47,7 @@ class ActorOptions(TypedDict, total=False):
 
 
 @says_arguments
-class ActorCritic:
+class ActorCritic(Saved):
     """Online episodic actor-critic with a state-based discount: one-step, or with eligibility traces.
 
         z   = ρ [ γλ z + I ∇ log π(a|x; θ) ]            θ  += η [ δ z + τ I ∇H(π(·|x; θ)) ]            I' = I γ'
@@ -96,6 +94,7 @@ class ActorCritic:
     (True, 1)
     """
 
+    role = "agent"
     takes_next_action = False
     """Whether `update` takes the next action."""
 
@@ -346,22 +345,20 @@ class ActorCritic:
         """The call that builds this agent."""
         return call(self, readable(self.get_params()))
 
-    def clone(self) -> Self:
-        """A copy in the same state that shares nothing with this agent."""
-        return _in_state(*self.__reduce__()[1])
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return with_prefix("critic.", self.critic._state()) | with_prefix("actor.", self.actor.memory.state_dict())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickle and copy."""
-        with self._guard.quiet:
-            state = {name: array.copy() for name, array in self.actor.memory.state_dict().items()}
-            return _in_state, (type(self), self.get_params() | {"critic": self.critic.clone()}, state)
+    def _restore(self, state: dict[str, NDArray[Any]]) -> None:
+        critic = self.critic.clone()
+        critic._restore(under("critic.", state))
+        self.actor.memory.load(under("actor.", state))
+        self.critic._restore(under("critic.", state))
 
-    def save(self, path: str | Path) -> None:
-        """Save to a file, atomically and without pickle; `td.load` reads it."""
-        from tdlambda.control.storage import save
-
-        with self._guard.quiet:
-            save(self, path)
+    @classmethod
+    def _least_bytes(cls, params: dict[str, Any]) -> int:
+        critic, policy = params["critic"], params["policy"]
+        policies = 8 * policy.rows * (policy.features or critic.features).size
+        return policies + type(critic)._least_bytes(critic.get_params())
 
 
 def _has_fixed_lambda(critic: Learner) -> bool:
@@ -369,7 +366,4 @@ def _has_fixed_lambda(critic: Learner) -> bool:
     return "lam" in critic.get_params() and not critic.rule.learns()
 
 
-def _in_state(kind: type[_Agent], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> _Agent:
-    agent = kind(**params)
-    agent.actor.memory.load(state)
-    return agent
+SAVED["agent"]["ActorCritic"] = ActorCritic

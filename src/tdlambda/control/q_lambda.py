@@ -72,7 +72,7 @@ class QLambda(ActionValues):
         lam: Lam = 0.9,
         *,
         form: Literal["watkins", "peng"] = "watkins",
-        algorithm: type[Algorithm] = TrueOnlineTD,
+        algorithm: type[Algorithm] | str = TrueOnlineTD,
         behavior: GreedyPolicy | Policy = EXPLORING,
         centering: float | None = None,
         initial: ArrayLike = 0.0,

@@ -69,7 +69,7 @@ class Sarsa(ActionValues):
         lam: Lam = 0.9,
         *,
         target: Literal["sampled", "expected"] = "sampled",
-        algorithm: type[Algorithm] = TrueOnlineTD,
+        algorithm: type[Algorithm] | str = TrueOnlineTD,
         policy: GreedyPolicy | Policy = EXPLORING,
         behavior: GreedyPolicy | Policy | None = None,
         correction: str | TraceCorrection = "importance",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -19,7 +18,7 @@ from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
 from tdlambda.learners.base import readable
-from tdlambda.learners.guard import Guard
+from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.showing import call
@@ -35,8 +34,10 @@ RECORD = named(
 """An agent's numbers: updates and episodes so far; sizes; options of the correction; levels of both policies."""
 
 
-class ValueState:
+class ValueState(Saved):
     """The part of `ActionValues` that neither acts nor learns."""
+
+    role = "agent"
 
     features: Encoder
     actions: int
@@ -49,11 +50,6 @@ class ValueState:
     alpha: Alpha | None
     _options: dict[str, Any]
     record: NDArray[Any]
-    _guard: Guard
-
-    def _bind(self) -> None:
-        """Drop machine code that is bound to previous arrays."""
-        raise NotImplementedError
 
     @property
     def weights(self) -> Floats:
@@ -115,6 +111,13 @@ class ValueState:
         """The call that builds this agent."""
         return call(self, readable(self.get_params()))
 
+    def _params_in_files(self) -> dict[str, Any]:
+        return self.get_params() | {"alpha": self.learner.alpha}  # the default may change with the version
+
+    @classmethod
+    def _least_bytes(cls, params: dict[str, Any]) -> int:
+        return 4 * int(params["features"].size * params["actions"])
+
     def _state(self) -> dict[str, NDArray[Any]]:
         counts = np.array([self.record[name][0] for name in COUNTED], dtype=np.int64)
         return {"agent": counts} | self.learner._state()
@@ -123,37 +126,10 @@ class ValueState:
         counts = state.get("agent")
         if counts is None or counts.shape != (len(COUNTED),) or counts.dtype != np.int64 or (counts < 0).any():
             raise ValueError(f"state 'agent' must be {len(COUNTED)} integers of at least 0; got {counts!r}")
-        self.learner._restore({name: array.copy() for name, array in state.items() if name != "agent"})
+        self.learner._restore({name: array for name, array in state.items() if name != "agent"})
         for name, count in zip(COUNTED, counts, strict=True):
             self.record[name] = count
-        self._bind()
-
-    def clone(self) -> Self:
-        """A copy in the same state that shares nothing with this agent."""
-        return _in_state(*self.__reduce__()[1])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickle and copy."""
-        with self._guard.quiet:
-            state = {name: array.copy() for name, array in self._state().items()}
-            return _in_state, (type(self), self.get_params(), state)
-
-    def save(self, path: str | Path) -> None:
-        """Save to a file, atomically and without pickle; `td.load` reads it.
-
-        The file keeps the step size itself, also a default one, which may change with the version.
-        """
-        from tdlambda.control.value_storage import save
-
-        with self._guard.quiet:
-            save(self, path)
 
 
-AGENTS: dict[str, type[Any]] = {}
+AGENTS = SAVED["agent"]
 """Agents that `td.load` accepts, by name."""
-
-
-def _in_state(kind: type[Any], params: dict[str, Any], state: dict[str, NDArray[Any]]) -> Any:
-    agent = kind(**params)
-    agent._restore(state)
-    return agent

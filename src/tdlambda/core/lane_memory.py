@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints
 from tdlambda.compiled import IS_COMPILED
-from tdlambda.core.memory import VISITS, Array, Memory
+from tdlambda.core.memory import VISITS, Memory
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.records import named

@@ -14,16 +14,14 @@ from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.records import named
 from tdlambda.core.runtime import DENSE_SIZE
 from tdlambda.core.schedules import one
 
-Array = NDArray[Any]
 VISITS = "visits"
 """The row that counts the visits of each feature, if step sizes depend on them."""
 _MAXIMA = ("most_reward", "most_gamma", "most_rho")

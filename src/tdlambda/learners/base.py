@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tdlambda.arrays import Array as Array
 from tdlambda.arrays import Floats, Ints, column, flag, fraction, not_negative, number, plain, rows
 from tdlambda.documenting import complete
 from tdlambda.features import Encoder
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Lam, PerState, Rule, as_rule
 from tdlambda.showing import call, says_arguments
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-Array = NDArray[Any]
-LEARNERS: dict[str, type[Learner]] = {}
+LEARNERS: dict[str, type[Learner]] = SAVED["learner"]  # type: ignore[assignment]
 """Every learner class by name; only these can be loaded from a file."""
 
 
-_AnyLearner = TypeVar("_AnyLearner", bound="Learner")
 _Encoding = TypeVar("_Encoding")
 _OBSERVATION = re.compile(r"\A(observations?|obs)(?=\[| must |:)")
 
@@ -75,7 +72,7 @@ class OnlineLearner(Protocol):
         """Learn from one transition."""
 
 
-class Learner(ABC):
+class Learner(Saved):
     """Base class of learners, which learn a prediction V(s) = w·x(s) from a stream of transitions.
 
     A subclass implements learning from one validated transition (`_learn`), saving and restoring its state (`_state`,
@@ -86,8 +83,11 @@ class Learner(ABC):
     can run in different threads.
     """
 
+    role = "learner"
     takes_adaptive: ClassVar[bool] = False
     """Whether λ can be learned alongside the value."""
+    state_power: ClassVar[int] = 1
+    """Power of the number of features with which the state grows: 2 if it holds a matrix over the features."""
 
     def __init_subclass__(cls, base: bool = False, **options: Any) -> None:
         """Register the class so that it can be loaded by name; `base=True` marks an abstract base class."""
@@ -189,27 +189,10 @@ class Learner(ABC):
     def reset(self) -> None:
         """Discard the unfinished episode (traces, stored steps); keep the weights."""
 
-    @abstractmethod
-    def get_params(self) -> dict[str, Any]:
-        """The constructor's arguments, by name."""
-
-    def clone(self) -> Self:
-        """An independent copy of this learner, in the same state."""
-        with self._guard.quiet:
-            return _in_state(type(self), self.get_params(), self._state())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Support pickle and copy by the same state as `clone`, without the machine code."""
-        with self._guard.quiet:
-            state = {name: array.copy() for name, array in self._state().items()}
-            return _in_state, (type(self), self.get_params(), state)
-
-    def save(self, path: str | Path) -> None:
-        """Write the learner to a file for `td.load`; the file is replaced atomically."""
-        from tdlambda.learners.storage import save
-
-        with self._guard.quiet:
-            save(self, path)
+    @classmethod
+    def _least_bytes(cls, params: dict[str, Any]) -> int:
+        encoders = [value for value in params.values() if isinstance(value, Encoder)]
+        return max((4 * encoder.size**cls.state_power for encoder in encoders), default=0)
 
     def __repr__(self) -> str:
         """The call that builds an equal learner."""
@@ -241,14 +224,6 @@ class Learner(ABC):
     ) -> None:  # fmt: skip
         """Learn from one transition whose numbers are validated."""
         raise NotImplementedError(f"{type(self).__name__} must implement _learn or update")
-
-    @abstractmethod
-    def _state(self) -> dict[str, Array]:
-        """Arrays that hold everything learned."""
-
-    @abstractmethod
-    def _restore(self, state: dict[str, Array]) -> None:
-        """Restore the arrays of `_state`; raise if they do not fit."""
 
     def _learn_many(self, c: Transitions) -> None:
         """Validate all rows, then learn from one after another."""
@@ -323,9 +298,3 @@ def columns(
         array = rows(value, name)
         rest[name] = np.full(rewards.size, array) if array.ndim == 0 else array
     return Transitions(obs, np.zeros(0, np.int64), rewards, next_obs, **rest)
-
-
-def _in_state(kind: type[_AnyLearner], params: dict[str, Any], state: dict[str, Array]) -> _AnyLearner:
-    learner = kind(**params)
-    learner._restore({name: array.copy() for name, array in state.items()})
-    return learner

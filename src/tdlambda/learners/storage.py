@@ -1,10 +1,11 @@
-"""Learners in files: a zip of plain arrays with a JSON header. Nothing in a file is ever run.
+"""Learners and agents in files: a zip of plain arrays with a JSON header. Nothing in a file is ever run.
 
-    header.json   format, version of tdlambda, class of the learner, its parameters
-    <name>.npy    one for each array of the learner's state, as `numpy.savez` writes them
+    header.json   format, version of tdlambda, class of the object, its parameters
+    <name>.npy    one for each array of its state, as `numpy.savez` writes them; those of its parts have a prefix
 
-Classes are looked up by name among the registered learners and among the encoders and rules that `tdlambda.features`
-and `tdlambda.rules` export. The sizes that a file claims are checked against its own size before memory is allocated.
+Classes are looked up by name among the registered ones (`saved.SAVED`, `PARTS`) and among the encoders and rules that
+`tdlambda.features` and `tdlambda.rules` export. The sizes that a file claims are checked against its own size before
+memory is allocated.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ import numpy as np
 
 import tdlambda
 from tdlambda import features, rules
+from tdlambda.arrays import Array
 from tdlambda.features import Custom, Encoder
-from tdlambda.learners.base import LEARNERS, Array, Learner
+from tdlambda.learners.base import LEARNERS
+from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.learners.step_size import OneOver, StepSize
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Rule
 
 FORMAT = 4
 _HEADER = "header.json"
-_LEAST_ALLOWANCE = 2**22
+LEAST_ALLOWANCE = 2**22
 """Numbers that parameters may always allocate, even from a small file: some encoders hold more than the weights."""
 _ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
     "Fourier": lambda p: (min(p["order"], 2**40) + 1) ** min(np.size(p["low"]), 64) * np.size(p["low"]),
@@ -43,13 +46,13 @@ _ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
 """Numbers that an encoder's constructor allocates; by default the sum of its integer arguments."""
 
 
-def save(learner: Learner, path: str | Path) -> None:
-    """Write a learner to exactly this path; if it fails, an existing file is left unchanged.
+def save(subject: Saved, path: str | Path) -> None:
+    """Write a learner or an agent to exactly this path; if it fails, an existing file is left unchanged.
 
     Parameters
     ----------
-    learner
-        A learner of a registered class, whose features are plain data (not `Custom`).
+    subject
+        An object of a registered class, whose features are plain data (not `Custom`).
     path
         Path of the file; no suffix is added.
 
@@ -64,47 +67,57 @@ def save(learner: Learner, path: str | Path) -> None:
     ...     td.load(f"{folder}/values").predict(0)
     0.5
     """
-    _require_registered(learner)
-    header, state = _plain("learner", learner), learner._state()
-    _require_finite(learner, state)
-    _build(header, state)  # do not write what could not be loaded
+    _require_registered(subject)
+    header, state = plain(subject.role, subject), subject._state()
+    require_finite(subject, state)
+    build(header, state)._restore({name: array.copy() for name, array in state.items()})  # could it be loaded?
     write(path, header, state)
 
 
-def read(header: dict[str, Any], state: dict[str, Array]) -> Learner:
-    """Read a learner from a file that `save` wrote."""
-    learner = _build(header, state)
-    learner._restore(state)
-    _require_finite(learner, state)
-    return learner
+def read(header: dict[str, Any], state: dict[str, Array]) -> Saved:
+    """Read an object from a file that `save` wrote."""
+    found = build(header, state)
+    found._restore(state)
+    require_finite(found, state)
+    return found
 
 
-def _require_registered(learner: Any) -> None:
-    kind = type(learner)
-    if not isinstance(learner, Learner) or LEARNERS.get(kind.__name__) is not kind:
-        raise TypeError(f"learner must be of a registered class, a subclass of Learner with its own name; got {kind}")
+def _require_registered(subject: Any) -> None:
+    kind = type(subject)
+    if not isinstance(subject, Saved) or SAVED[subject.role].get(kind.__name__) is not kind:
+        raise TypeError(
+            f"{getattr(kind, 'role', 'learner')} must be of a registered class, a subclass with its own name, to be "
+            f"saved; got {kind}"
+        )
 
 
-_PARTS = (Encoder, Rule, OneOver, StepSize, TraceCorrection)
-"""Types that a parameter may have besides plain data."""
+PARTS: dict[str, Any] = {"OneOver": OneOver, "TraceCorrection": TraceCorrection}
+"""Further classes that parameters may have, by name, such as policies."""
+_BASES = (Encoder, Rule, StepSize)
+"""Base classes of parts that are found by their name."""
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain(name: str, value: Any) -> Any:
     """A parameter in a form that JSON can hold."""
-    if isinstance(value, _PARTS):
+    is_part = isinstance(value, tuple(PARTS.values()) + _BASES)
+    if is_part:
         if _part_named(type(value).__name__) is not type(value):
             raise TypeError(
                 f"{name}: {type(value).__name__} cannot be saved, because it contains code. Save the weights instead, "
                 "with numpy.save(path, learner.weights), and pass them as initial= later"
             )
-        params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
-        return {"type": type(value).__name__, "params": params}
-    if isinstance(value, Learner):
+        return {"type": type(value).__name__, "params": _all_plain(value.get_params())}
+    if isinstance(value, Saved):
         _require_registered(value)
-        params = {key: _plain(key, inner) for key, inner in value.get_params().items()}
-        return {"learner": type(value).__name__, "params": params}
-    if isinstance(value, list) and any(isinstance(inner, Learner) for inner in value):
-        return [_plain(name, inner) for inner in value]
+        return {value.role: type(value).__name__, "params": _all_plain(value._params_in_files())}
+    if isinstance(value, type):
+        if value not in LEARNERS.values():
+            raise TypeError(f"{name}: only a registered class can be saved; got {value}")
+        return value.__name__
+    if callable(value):
+        raise TypeError(f"{name}: a function cannot be saved, because files hold no code; give a table instead")
+    if isinstance(value, list) and any(isinstance(inner, Saved) for inner in value):
+        return [plain(name, inner) for inner in value]
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     try:
@@ -114,13 +127,17 @@ def _plain(name: str, value: Any) -> Any:
     return value
 
 
+def _all_plain(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: plain(name, value) for name, value in params.items()}
+
+
 def _parts() -> dict[str, Any]:
     """The classes that parameters may be instances of, by name."""
     exported = [getattr(module, name) for module in (features, rules) for name in module.__all__]
     kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
     encoders = [kind for kind in kinds if issubclass(kind, Encoder) and kind is not Custom]
     complete = [kind for kind in kinds if issubclass(kind, Rule) and kind.is_complete()]
-    return {kind.__name__: kind for kind in [*encoders, *complete, OneOver, TraceCorrection]}
+    return PARTS | {kind.__name__: kind for kind in [*encoders, *complete]}
 
 
 def _part_named(name: Any) -> Any:
@@ -128,7 +145,7 @@ def _part_named(name: Any) -> Any:
     if not isinstance(name, str):
         return None
     kind = _parts().get(name) or _exported(name, "steps") or _exported(name, "reproduction")
-    return kind if inspect.isclass(kind) and issubclass(kind, _PARTS) else None
+    return kind if inspect.isclass(kind) and issubclass(kind, (*_BASES, *PARTS.values())) else None
 
 
 def _exported(name: str, folder: str) -> Any:
@@ -188,50 +205,53 @@ def _array(name: str, data: bytes) -> Array:
     return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=True)
 
 
-def _build(header: dict[str, Any], state: dict[str, Array]) -> Learner:
-    """Build the learner that the header describes, if the state has the size that such a learner needs."""
-    kind = _learner_named(header.get("learner"))
+def build(header: dict[str, Any], state: dict[str, Array]) -> Any:
+    """Build the object that the header describes, untrained, if the state has the size that such an object needs."""
+    kind = _class_of(header)
     held = sum(array.nbytes for array in state.values())
-    allowance = max(_LEAST_ALLOWANCE, held)
-    params = {name: _part(value, allowance) for name, value in header["params"].items()}
+    allowance = max(LEAST_ALLOWANCE, held)
+    params = {name: part(value, allowance) for name, value in header["params"].items()}
+    if kind._least_bytes(params) > held:
+        raise ValueError(f"its parameters need more features than its arrays hold, which have only {held} bytes")
     for encoder in (value for value in params.values() if isinstance(value, Encoder)):
-        # Weights take at least 4 bytes per feature; `state_power` is 2 where the state is a matrix over the features.
-        if 4 * encoder.size ** getattr(kind, "state_power", 1) > held:
-            raise ValueError(f"its parameters need {encoder.size} features, but its arrays have only {held} bytes")
         if encoder.active * _integers(params) > allowance:
             raise ValueError("its parameters would allocate more memory than its arrays account for")
-    learner = kind(**params)
-    for name, array in learner._state().items():
+    found: Any = kind(**params)
+    own = found._state()
+    for name, array in own.items():
         if name not in state or state[name].dtype != array.dtype or state[name].ndim != array.ndim:
             raise ValueError(f"its array {name!r} is missing, or not {array.dtype} with {array.ndim} dimensions")
-    if len(state) > len(learner._state()):
+    if len(state) > len(own):
         raise ValueError(f"it has arrays that {kind.__name__} does not use")
-    return learner
+    return found
 
 
-def _learner_named(name: Any) -> type[Learner]:
-    if isinstance(name, str) and name not in LEARNERS:  # import it, if it is part of tdlambda
+def _class_of(given: dict[str, Any]) -> type[Saved]:
+    """The class that a header, or a part of one, names."""
+    role = next((role for role in SAVED if role in given), None)
+    name = given.get(role) if role is not None else None
+    if role == "learner" and isinstance(name, str) and name not in SAVED[role]:  # import it, if it is part of tdlambda
         getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
-    kind = LEARNERS.get(name) if isinstance(name, str) else None
+    kind = SAVED[role].get(name) if role is not None and isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
-        raise ValueError(f"unknown learner {name!r}; if it is your own class, import its module first")
+        raise ValueError(f"unknown {role or 'class'} {name!r}; if it is your own class, import its module first")
     return kind
 
 
-def _part(value: Any, allowance: int) -> Any:
+def part(value: Any, allowance: int) -> Any:
     """A parameter from its plain form."""
     if isinstance(value, list):
-        return [_part(inner, allowance) for inner in value]
+        return [part(inner, allowance) for inner in value]
     if not isinstance(value, dict):
         return value
-    name, params = value.get("type", value.get("learner")), value.get("params")
-    kind: Any = _learner_named(name) if "learner" in value else _part_named(name)
+    name, params = value.get("type"), value.get("params")
+    kind: Any = _part_named(name) if "type" in value else _class_of(value)
     if kind is None or len(value) != 2 or not isinstance(params, dict):
         raise ValueError(f"unknown class {name!r} in its parameters")
     numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)
     if numbers(params) > allowance:
         raise ValueError(f"its {name} would allocate more memory than its arrays account for")
-    return kind(**{key: _part(inner, allowance) for key, inner in params.items()})
+    return kind(**{key: part(inner, allowance) for key, inner in params.items()})
 
 
 def _integers(value: Any) -> int:
@@ -243,7 +263,7 @@ def _integers(value: Any) -> int:
     return abs(value) if type(value) is int else 0
 
 
-def _require_finite(learner: Learner, state: dict[str, Array]) -> None:
+def require_finite(learner: Any, state: dict[str, Array]) -> None:
     """Validate that numbers are finite, unless the learner has diverged."""
     for name, array in state.items():
         if getattr(learner, "diverged_at", None) is None and not np.isfinite(array).all():

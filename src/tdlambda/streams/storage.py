@@ -44,7 +44,7 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
     if isinstance(features, Columns):
         plain: Any = {"columns": features.get_params()}
     else:
-        plain = {"encoder": storage._plain("features", features)}
+        plain = {"encoder": storage.plain("features", features)}
     arrays = {f"front.{name}": array for name, array in work.front.arrays().items()} | {"obs": horde._obs}
     crews = {name: crew for name, crew in (("crew", work.crew), ("spread", work.spread)) if crew is not None}
     params = {
@@ -82,7 +82,7 @@ def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
         name = type(one).__name__
         if LEARNERS.get(name) is not type(one):
             raise TypeError(f"learner: {name} must be a registered class: a subclass of Learner with a unique name")
-        params = {key: storage._plain(key, value) for key, value in one.get_params().items()}
+        params = {key: storage.plain(key, value) for key, value in one.get_params().items()}
         shapes = [[part, list(array.shape)] for part, array in one._state().items()]
         kinds.setdefault(json.dumps([name, params, shapes], allow_nan=False), []).append(q)
     for k, some in enumerate(kinds.values()):
@@ -104,11 +104,11 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
 
     p = header["params"]
     questions = {name: Question(**params) for name, params in p["questions"].items()}
-    allowance = max(storage._LEAST_ALLOWANCE, sum(array.nbytes for array in arrays.values()))
+    allowance = max(storage.LEAST_ALLOWANCE, sum(array.nbytes for array in arrays.values()))
     features: Columns | Encoder = (
         Columns.of_params(p["features"]["columns"])
         if "columns" in p["features"]
-        else storage._part(p["features"]["encoder"], allowance)
+        else storage.part(p["features"]["encoder"], allowance)
     )
     if features.size > allowance:
         raise ValueError("its features need far more memory than the size of the file justifies")
@@ -146,9 +146,9 @@ def _crew_of(given: dict[str, Any], prefix: str, encoder: Encoder, arrays: dict[
         stacked = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
         for place, q in enumerate(kind["of"]):
             state = {name: array[place].copy() for name, array in stacked.items()}
-            learner = storage._build(kind, state)
+            learner = storage.build(kind, state)
             learner._restore(state)
-            storage._require_finite(learner, state)
+            storage.require_finite(learner, state)
             if learner.features != encoder:
                 raise ValueError("its learners do not match its features")
             learner.features = encoder
