@@ -166,7 +166,7 @@ GOLDEN = {
 def check_golden_weights() -> None:
     for name, expected in GOLDEN.items():
         learner = td.TD(td.features.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
-        learner._for_actions(True, True)
+        learner.for_actions(True, True)
         index, i = np.arange(3), np.arange(3)
         for t in range(12):
             x, mean, after = (np.cos(k + 1.3 * u + 2.1 * i) for k, u in ((1, t), (2, t + 1), (1, t + 1)))
@@ -210,7 +210,7 @@ def check_schedules() -> None:
     for algorithm, rule in [*cases, (td.TrueOnlineETD, 0.8), (td.TrueOnlineTD, td.rules.Meta(kappa=0.05))]:
         for size in (12, 300):
             learner = algorithm(td.features.Dense(size), 0.02, rule, trace_tolerance=0.0, on_divergence="flag")
-            learner._for_actions(True, True)
+            learner.for_actions(True, True)
             numbers = learner.memory.numbers()
             oracle, index = Interpreter(learner.model, size, numbers), np.arange(size)
             for _ in range(60):

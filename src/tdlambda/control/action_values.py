@@ -129,7 +129,7 @@ class ActionValues(ValueState):
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha
         self.learner = algorithm(pairs, alpha, rule, **passed)
-        self.learner._for_actions(corrects, target != "sampled")
+        self.learner.for_actions(corrects, target != "sampled")
         own_lam = self.learner.lam_features is not pairs
         if own_lam and self.learner.model.carried:
             raise ValueError(
@@ -425,7 +425,7 @@ class ActionValues(ValueState):
             return
         if status in OBSERVATION_CODES:
             self._encoded(obs), self._encoded(next_obs, "next_obs")  # raises the specific error
-        self.learner._refuse(status, obs, reward, next_obs, gamma, 1.0)
+        self.learner.refuse_status(status, obs, reward, next_obs, gamma, 1.0)
 
     def reset(self) -> None:
         """Discard the current episode: set the traces to 0 and keep the weights."""

@@ -80,7 +80,7 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
         )
     if not isinstance(agent.policy, Softmax) or agent.policy.actions != world.actions:
         raise ValueError(f"agents: {name!r}: policy must be td.control.Softmax({world.actions}); got {agent.policy!r}")
-    if agent._behavior is not None:
+    if agent.behavior is not None:
         raise ValueError(f"agents: {name!r} must act on-policy, without a behavior; got {agent.behavior!r}")
     check_features(features, world, name)
     if agent.features != features or critic.lam_features != features:

@@ -104,11 +104,12 @@ def checked(
     fitting: set[int] = set()
     for name, learner in named.items():
         try:
-            for encoder in (learner.features, getattr(learner, "_lam_features", learner.features)):
+            for encoder in (learner.features, getattr(learner, "lam_features", learner.features)):
                 if id(encoder) not in fitting:
                     contiguous(encoder, observations)
                     fitting.add(id(encoder))
-            learner._lam_many(observations, len(observations))
+            if not learner.rule.learns():
+                learner.lambdas(observations)
         except (TypeError, ValueError, IndexError) as error:
             raise ValueError(f"learners: {name!r} does not fit the observations of {task!r}: {error}") from error
     fresh = [learner.clone() for learner in named.values()]

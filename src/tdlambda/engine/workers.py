@@ -192,6 +192,4 @@ def _kept(job: Job, learner: Any) -> dict[str, Any]:
 
 def _lambdas(job: Job, learner: Any) -> Floats:
     """The λ of a learner at the observations."""
-    lambdas = getattr(learner, "lambdas", None)
-    found = lambdas(job.observations) if lambdas else learner._lam_many(job.observations, len(job.observations))
-    return np.array(found, dtype=np.float64)
+    return np.array(learner.lambdas(job.observations), dtype=np.float64)

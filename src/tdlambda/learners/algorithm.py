@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
@@ -226,7 +226,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         declaration: Any = self.declaration
         return _model(declaration, form, sizes_by, self._corrects, self._mixes)
 
-    def _for_actions(self, corrects: bool, mixes: bool) -> None:
+    def for_actions(self, corrects: bool, mixes: bool) -> None:
         """Become a learner of action values, whose steps may supply a factor on λ' and a mixture as x'."""
         self._corrects, self._mixes, self._kernel, self._one_hot = corrects, mixes, None, False
         self.model = self._modelled()
@@ -397,7 +397,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             self._check_observations(obs, next_obs)  # raises the specific error
             raise
         if status:
-            self._refuse(status, obs, reward, next_obs, gamma, rho)
+            self.refuse_status(status, obs, reward, next_obs, gamma, rho)
 
     def _learn_many(self, c: Transitions) -> None:
         self.memory["busy"] = 1  # `update` raises in other threads until this is done
@@ -431,9 +431,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             encoded(self.features.encode_batch, obs, "obs")  # raises the specific error
             encoded(self.features.encode_batch, next_obs, "next_obs")
         if status:
-            self._refuse(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
+            self.refuse_status(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
 
-    def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = "") -> None:
+    def refuse_status(
+        self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = ""
+    ) -> None:
         """Raise the error that a status code stands for."""
         if status == runtime.DIVERGED:
             if self.on_divergence == "raise":
@@ -463,7 +465,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def lambdas(self, observations: Any) -> Floats:
         """The λ in use at each of these observations."""
         if not self.rule.learns():
-            return self._lam_many(rows(observations, "observations"), len(observations))
+            return super().lambdas(observations)
         x, z = self.features.encode_batch(observations), self.lam_features.encode_batch(observations)
         return self.rule.values(self._seen(*x, *z))
 

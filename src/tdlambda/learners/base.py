@@ -180,6 +180,10 @@ class Learner(Saved):
         """The λ in use at this observation."""
         return self.rule.at(obs)
 
+    def lambdas(self, observations: Any) -> Floats:
+        """The λ in use at each of these observations."""
+        return self._lam_many(rows(observations, "observations"), len(observations))
+
     @property
     @abstractmethod
     def weights(self) -> Array:

@@ -204,7 +204,7 @@ class _Checks:
         learner = self.after(self.past)
         load = tdlambda.load if isinstance(learner, Learner) else getattr(type(learner), "load", None)
         made_of = [part for part in (self.features, getattr(learner, "rule", None)) if part is not None]
-        if load is None or not all(storage._part_named(type(part).__name__) is type(part) for part in made_of):
+        if load is None or not all(storage.part_named(type(part).__name__) is type(part) for part in made_of):
             return  # features or rules that contain code cannot be saved
         with tempfile.TemporaryDirectory() as folder:
             before, path = self.state(learner), Path(folder) / "learner"

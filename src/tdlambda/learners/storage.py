@@ -101,7 +101,7 @@ def plain(name: str, value: Any) -> Any:
     """A parameter in a form that JSON can hold."""
     is_part = isinstance(value, tuple(PARTS.values()) + _BASES)
     if is_part:
-        if _part_named(type(value).__name__) is not type(value):
+        if part_named(type(value).__name__) is not type(value):
             raise TypeError(
                 f"{name}: {type(value).__name__} cannot be saved, because it contains code. Save the weights instead, "
                 "with numpy.save(path, learner.weights), and pass them as initial= later"
@@ -140,7 +140,7 @@ def _parts() -> dict[str, Any]:
     return PARTS | {kind.__name__: kind for kind in [*encoders, *complete]}
 
 
-def _part_named(name: Any) -> Any:
+def part_named(name: Any) -> Any:
     """The class of a parameter by name; step sizes and the agent that reproduces Zhao (2020) are imported on demand."""
     if not isinstance(name, str):
         return None
@@ -245,7 +245,7 @@ def part(value: Any, allowance: int) -> Any:
     if not isinstance(value, dict):
         return value
     name, params = value.get("type"), value.get("params")
-    kind: Any = _part_named(name) if "type" in value else _class_of(value)
+    kind: Any = part_named(name) if "type" in value else _class_of(value)
     if kind is None or len(value) != 2 or not isinstance(params, dict):
         raise ValueError(f"unknown class {name!r} in its parameters")
     numbers: Callable[[dict[str, Any]], int] = _ALLOCATES.get(kind.__name__, _integers)

@@ -196,11 +196,7 @@ def follow(task: Task[Any], learner: Learner, steps: int, points: int | Sequence
         learner.update_many(sampler.take(moment - done))
         done = moment
         V = learner.predict_many(everywhere)
-        lam = (
-            found.lambdas(everywhere)
-            if hasattr(learner, "lambdas")
-            else [learner.lambda_at(s) for s in everywhere.tolist()]
-        )
+        lam = learner.lambdas(everywhere)
         estimates = found.estimates(everywhere)[1:] if names else np.empty((0, everywhere.size))
         seen.append((V, np.asarray(lam), float(weights @ (V - v) ** 2), estimates))
     learner.update_many(sampler.take(steps - done))
