@@ -26,10 +26,10 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     """
     entry: Any = _BUNDLED.joinpath(f"{source}.toml")
     folders: list[str] = []
-    if isinstance(source, Path) or not entry.is_file():
+    if isinstance(source, Path) or not _is_file(entry):
         entry = Path(source).resolve()
         folders = [str(entry.parent)]
-        if not entry.is_file():
+        if not _is_file(entry):
             known = [*bundled_names(), *(path.name for path in Path().glob("*.toml"))]
             instead = hint(str(source), known, "choose from {}")
             raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}{instead}")
@@ -45,8 +45,18 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     if entry in seen:
         raise ValueError(f"extends: {source} extends itself, through {len(seen)} files")
     beside = Path(*folders, base)  # a file's neighbours come first
-    more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
+    more, theirs = read(beside if folders and _is_file(beside) else base, (*seen, entry))
     return merged(more, data), list(dict.fromkeys(folders + theirs))
+
+
+def _is_file(path: Any) -> bool:
+    """Whether there is such a file; no file has a name that is too long or contains a null character."""
+    try:
+        return bool(path.is_file())
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return False
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
