@@ -27,12 +27,13 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     entry: Any = _BUNDLED.joinpath(f"{source}.toml")
     folders: list[str] = []
     if isinstance(source, Path) or not _is_file(entry):
-        entry = Path(source).resolve()
-        folders = [str(entry.parent)]
+        entry = Path(source)
         if not _is_file(entry):
             known = [*bundled_names(), *(path.name for path in Path().glob("*.toml"))]
             instead = hint(str(source), known, "choose from {}")
             raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}{instead}")
+        entry = entry.resolve()
+        folders = [str(entry.parent)]
     try:
         data = tomllib.loads(entry.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
