@@ -143,7 +143,7 @@ def test_td_ends_at_the_exact_fixed_point(correction: str) -> None:
 
 
 def every_schedule() -> None:
-    for correction in ("retrace", "vtrace"):
+    for correction in ("retrace", "vtrace", "tree"):
         for kind in (td.TD, td.GTD, td.TrueOnlineTD):
             td.check_algorithm(kind, correction=correction, skip=["rho"])
     td.check_rule(td.rules.Meta(0.05), correction="retrace")
@@ -160,6 +160,42 @@ def test_lanes_of_several_corrections() -> None:
     for k, one in enumerate(some):
         one.update_many(ring.sampler(seed=4).take(300))
         np.testing.assert_allclose(result.weights[k][0], one.weights, rtol=1e-12)
+
+
+def test_whoever_knows_the_behavior_passes_it_on() -> None:
+    ring: Any = td.make("RingWorld-v0", "0.4/0.35")
+    steps = ring.sampler(seed=4).take(300)
+
+    def tree(**options: Any) -> Any:
+        return td.TD(ring.features, 0.05, 0.9, correction="tree", **options)
+
+    alone, logged, framed = tree(dtype="float32"), tree(), tree()
+    result = td.engine.run(ring, [alone], seeds=[4], steps=300, points=1, keep=("weights",))
+    alone.update_many(steps)
+    np.testing.assert_array_equal(result.weights[0][0], alone.weights)
+
+    td.learners.learn_from_log(steps, logged, chunk=70)
+    frame = {"b": steps.behavior} | {name: column for name, column in vars(steps).items() if name != "behavior"}
+    td.learners.learn_from_log(frame, framed, behavior="b")
+    for one in (logged, framed):
+        np.testing.assert_allclose(one.weights, alone.weights, rtol=1e-5)
+    with pytest.raises(ValueError, match="behavior: the table has no column 'behavior'"):
+        td.learners.learn_from_log(frame, tree())
+    with pytest.raises(ValueError, match=r"behavior must be in \(0, 1\]; got 0.0"):
+        td.learners.learn_from_log(frame, tree(), behavior=0)
+
+    lived = td.learn(ring, None, tree(), steps=300, seed=1).learner
+    other = td.learn(ring, None, td.TD(ring.features, 0.05, 0.9), steps=300, seed=1).learner
+    assert lived.steps == 300 and abs(lived.weights - other.weights).max() > 1e-3
+    td.check_learner(tree)
+
+
+def test_mountain_car_gives_the_behavior_of_each_action() -> None:
+    car: Any = td.make("MountainCar-v0")
+    steps = car.sampler(seed=1).take(400)
+    for obs, action, b, rho in zip(steps.obs, steps.action, steps.behavior, steps.rho, strict=True):
+        assert b == pytest.approx(car.behavior(obs)[action])
+        assert rho * b == pytest.approx(car.target(obs)[action])
 
 
 @pytest.mark.parametrize("correction", ["retrace", "vtrace", "tree"])

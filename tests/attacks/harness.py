@@ -1,7 +1,8 @@
 """What the attacks share: numbered cases, run in child processes so that a crash or a hang is a failure with a number.
 
 A case is a function of a random generator, which is seeded with the attack's seed and the case's number; so one case
-can be run again alone. It says what it is about to do before it does it, and raises `Failed` where a property does not
+can be run again alone. Progress is printed on standard error. Ctrl-C ends an attack early, with the cases tried so far:
+children have process groups of their own, which a terminal's Ctrl-C does not reach. It says what it is about to do before it does it, and raises `Failed` where a property does not
 hold.
 """
 
@@ -12,16 +13,20 @@ import os
 import resource
 import select
 import signal
+import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 Say: TypeAlias = Callable[[str], None]
+EVERY = 10.0
+"""Seconds between two lines of progress."""
 BATCH = 200
 """Cases in a child: what one of them has corrupted is not carried far."""
 
@@ -46,6 +51,8 @@ class Attack:
         That a case may take.
     memory
         Bytes that a child may take beyond what it begins with.
+    typical
+        Seconds that a case took on average when last measured, on two idle cores; 0 if nobody needs to know.
     """
 
     name: str
@@ -54,6 +61,7 @@ class Attack:
     warm: Callable[[], None] = lambda: None
     seconds: float = 20.0
     memory: int = 2**31
+    typical: float = 0.0
 
 
 @dataclass
@@ -71,14 +79,29 @@ class Tally:
 
     attack: Attack
     seed: int
+    cases: range
     tried: int = 0
     failures: list[Failure] = field(default_factory=list)
     seconds: float = 0.0
+    interrupted: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    said: float = field(default_factory=time.monotonic)
+
+    def begin(self, case: int) -> None:
+        """Count the cases before this one as tried; print how far it is, if nothing was printed for a while."""
+        self.tried, now = case - self.cases.start, time.monotonic()
+        if now - self.said >= EVERY and self.tried:
+            counts = f"{self.tried} of {len(self.cases)} tried, {len(self.failures)} failed"
+            left = duration((now - self.begun) / self.tried * (len(self.cases) - self.tried))
+            print(f"{self.attack.name}: {counts}, about {left} left", file=sys.stderr, flush=True)
+            self.said = now
 
     def report(self, examples: int = 2) -> str:
         """Counts, then the failures of each kind with a few that can be run again."""
         name = self.attack.name
         counts = f"{self.tried} tried, {len(self.failures)} failed"
+        if self.interrupted:
+            counts = f"stopped by Ctrl-C: of {len(self.cases)}, {counts}"
         lines = [f"{name}: {counts} (seed {self.seed}, {self.seconds:.0f} s)"]
         kinds: dict[str, list[Failure]] = {}
         for failure in self.failures:
@@ -93,62 +116,80 @@ class Tally:
 
 def run(attack: Attack, cases: range, seed: int) -> Tally:
     """Try cases, with a directory for temporary files that goes with what killed children have left in it."""
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as tempfile.tempdir:
-        attack.warm()
-        tally = _tried(attack, cases, seed)
+    begun, tally = time.monotonic(), Tally(attack, seed, cases)
+    took = f", about {duration(attack.typical * len(cases))} on two idle cores" if attack.typical else ""
+    print(f"{attack.name}: {len(cases)} cases{took}; first compiling what they need", file=sys.stderr, flush=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as tempfile.tempdir:
+            attack.warm()
+            _try(tally)
+    except KeyboardInterrupt:
+        tally.interrupted = True
     tempfile.tempdir, tally.seconds = None, time.monotonic() - begun
     return tally
 
 
-def _tried(attack: Attack, cases: range, seed: int) -> Tally:
+def duration(seconds: float) -> str:
+    """A time for people."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _try(tally: Tally) -> None:
     """Cases in batches; one during which a child dies is tried again alone, to tell it from what came before."""
-    tally = Tally(attack, seed, len(cases))
+    cases, tally.begun = tally.cases, time.monotonic()
     for first in range(cases.start, cases.stop, BATCH):
         at = first
         while at < min(first + BATCH, cases.stop):
-            failures, died = _batch(attack, range(at, min(first + BATCH, cases.stop)), seed)
-            tally.failures += failures
+            died = _batch(tally, range(at, min(first + BATCH, cases.stop)))
             if died is None:
                 break
-            alone = _batch(attack, range(died.case, died.case + 1), seed) if died.case > at else ([], died)
-            if alone[0] or alone[1]:
-                tally.failures += [*alone[0], *([alone[1]] if alone[1] else [])]
+            other = Tally(tally.attack, tally.seed, range(died.case, died.case + 1))
+            alone = _batch(other, other.cases) if died.case > at else died
+            if other.failures or alone:
+                tally.failures += [*other.failures, *([alone] if alone else [])]
             else:
                 died.what += f", but not alone (after cases {at} to {died.case - 1})"
                 tally.failures.append(died)
             at = died.case + 1
-    return tally
+            tally.begin(at)
 
 
-def _batch(attack: Attack, cases: range, seed: int) -> tuple[list[Failure], Failure | None]:
-    """Cases in one child: those that failed, and the one during which it died."""
-    reading, writing = os.pipe()
+def _batch(tally: Tally, cases: range) -> Failure | None:
+    """Cases in one child: count them and add those that failed; return the one during which the child died."""
+    attack, (reading, writing) = tally.attack, os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
-        _child(attack, cases, seed, writing)
+        _child(attack, cases, tally.seed, writing)
+    with suppress(PermissionError, ProcessLookupError):  # the child does the same, whoever is first
+        os.setpgid(child, child)
     os.close(writing)
-    failures: list[Failure] = []
     now = Failure(cases.start, "", "")
-    hung = False
-    with os.fdopen(reading, "rb") as pipe:
-        for message in _messages(pipe, attack.seconds):
-            if message is None:
-                hung = True
-                os.kill(child, signal.SIGKILL)
-                break
-            if "case" in message:
-                now = Failure(message["case"], "", "")
-            now.doing = message.get("doing", now.doing)
-            if "failed" in message:
-                failures.append(Failure(now.case, now.doing, message["failed"]))
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    hung = True
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            for message in _messages(pipe, attack.seconds):
+                if message is None:
+                    break
+                if "case" in message:
+                    now = Failure(message["case"], "", "")
+                    tally.begin(now.case)
+                now.doing = message.get("doing", now.doing)
+                if "failed" in message:
+                    tally.failures.append(Failure(now.case, now.doing, message["failed"]))
+            else:
+                hung = False
+    finally:
+        if hung:  # or interrupted
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == 0:
-        return failures, None
+        tally.begin(cases.stop)
+        return None
     name = signal.Signals(-code).name if code < 0 else f"exit {code}"
     now.what = f"no answer in {attack.seconds:g} s" if hung else f"the process died: {name}"
-    return failures, now
+    return now
 
 
 def _messages(pipe: Any, seconds: float) -> Iterator[dict[str, Any] | None]:
@@ -173,6 +214,7 @@ def _child(attack: Attack, cases: range, seed: int, writing: int) -> None:
 
     code = 1
     try:
+        os.setpgid(0, 0)
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1), os.dup2(silence, 2)
         limit = _size() + attack.memory

@@ -1,6 +1,7 @@
 """Every attack: small and the same for everyone; by `make slow` large, with a seed of the moment."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -42,7 +43,7 @@ def case(rng, say):
 
 for first in range(6):
     numbers = iter([first] * 9)
-    (found,) = run(Attack("itself", "", case, seconds=0.5), range(1), 0).failures or [None]
+    (found,) = run(Attack("itself", "", case, seconds=3), range(1), 0).failures or [None]
     print(found.what if found else "held")
 """
 
@@ -51,9 +52,61 @@ def test_a_crash_a_hang_and_a_huge_array_are_failures() -> None:
     program = CRASHES.replace("HERE", str(Path(__file__).parent.parent))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     *seen, huge, wrong, held = done.stdout.splitlines()
-    assert seen == ["the process died: SIGSEGV"] * 2 + ["no answer in 0.5 s"]
+    assert seen == ["the process died: SIGSEGV"] * 2 + ["no answer in 3 s"]
     assert "MemoryError" in huge
     assert (wrong, held) == ("wrong", "held")
+
+
+STOPPED = """
+import os, signal, sys, threading, time
+sys.path.insert(0, "HERE")
+from attacks import harness
+harness.EVERY = 0.0
+
+def case(rng, say):
+    if next(cases) == 3:
+        if not os.fork():  # what a case leaves running goes with it
+            print("here", file=open("FOLDER/left", "w"), flush=True)
+            time.sleep(600)
+        time.sleep(600)
+    raise harness.Failed("wrong")
+
+cases = iter(range(9))
+timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+timer.start()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+tally = harness.run(harness.Attack("itself", "", case, typical=2.0), range(10, 1000), 0)
+print(tally.report())
+"""
+
+
+def test_an_attack_says_how_far_it_is_and_is_stopped_with_a_result(tmp_path: Path) -> None:
+    program = STOPPED.replace("HERE", str(Path(__file__).parent.parent)).replace("FOLDER", str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    first, *_, last = done.stderr.splitlines()
+    assert first.startswith("itself: 990 cases, about 33 min on two idle cores")
+    assert last.startswith("itself: 3 of 990 tried, 3 failed, about ")
+    assert done.stdout.startswith("itself: stopped by Ctrl-C: of 990, 3 tried, 3 failed")
+    assert (tmp_path / "left").exists()
+    assert f"{tmp_path}/left" not in str(list(map(_open_files, Path("/proc").glob("[0-9]*/fd"))))
+
+
+def _open_files(place: Path) -> list[str]:
+    """The files that a process has open."""
+    try:
+        return [os.readlink(entry) for entry in place.iterdir()]
+    except OSError:  # it has ended
+        return []
+
+
+def test_ctrl_c_ends_the_command_with_130() -> None:
+    command = [sys.executable, str(Path(__file__).parent), "online", "files", "--size=100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None and running.stdout is not None
+        assert running.stderr.readline().startswith("online: 100000 cases")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert running.stdout.read().startswith("online: stopped by Ctrl-C: of 100000, ")
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -521,6 +521,31 @@ def test_a_manifest_of_somebody_else_is_not_overwritten(content: bytes, tmp_path
     assert (tmp_path / "manifest.json").read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    "key", ["λ" * 250, "x" * 5000, "a\0b", "../../../elsewhere", "0123456789abcdef/..", "*", "", 3, None]
+)
+def test_a_forged_key_never_becomes_a_path(key: Any, tmp_path: Path, finished: Path) -> None:
+    manifest = json.loads((finished / "manifest.json").read_bytes())
+    del manifest["sum"]
+    manifest["keys"][next(iter(manifest["keys"]))] = key
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"sum": content_sum(manifest)}))
+    readers: list[Any] = [td.studies.load_results, td.studies.load_study, lambda place: Watcher(place).look()]
+    for read in readers:
+        with pytest.raises(ValueError, match=r"manifest\.json is damaged.* one key for each method"):
+            read(tmp_path)
+
+
+def test_the_longest_name_of_a_method_can_be_written_read_and_set_aside(tmp_path: Path) -> None:
+    longest = small(seeds=[2**32 - 1], methods={"漢" * 60: next(iter(STUDY.methods.values()))})
+    assert td.studies.run_study(longest, tmp_path, progress=False).done == 1
+    (path,) = tmp_path.glob("units/*/*.parquet")
+    path.write_bytes(b"")
+    assert td.studies.run_study(longest, tmp_path, progress=False).done == 1
+    assert len(td.studies.load_results(tmp_path)) and Watcher(tmp_path).look().finished
+    with pytest.raises(ValueError, match=r"methods: a name must be .* at most 180 bytes"):
+        small(methods={"漢" * 61: next(iter(STUDY.methods.values()))})
+
+
 def test_a_manifest_that_is_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").mkdir()
     with pytest.raises(ValueError, match=r"out: .*manifest\.json cannot be read"):

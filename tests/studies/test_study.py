@@ -259,6 +259,9 @@ def test_a_study_extends_a_bundled_one_or_its_neighbour(tmp_path: Path, monkeypa
         ('extends = "../there/b.toml"', "extends itself"),
         ("extends = 3", "extends"),
         ('extends = "frozenlak"', "did you mean 'frozenlake'"),
+        (f'extends = "{"x" * 300}"', "there is neither a file nor a bundled study"),
+        (f'extends = "{"../" * 2000}"', "there is neither a file nor a bundled study"),
+        ('extends = "a\\u0000b"', "there is neither a file nor a bundled study"),
     ],
 )
 def test_a_study_that_extends_itself_or_nothing_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from registered import newest
 
 import tdlambda as td
+from tdlambda.control.processes import learn_in_env
 from tdlambda.report.figures import drawn
 from tdlambda.report.overview import overview
 from tdlambda.report.page import load, page
@@ -122,3 +124,44 @@ def test_a_run_by_id_is_td_train() -> None:
     curve = td.train(newest("Taxi"), clone, steps=400, seed=4, gamma=0.9)
     np.testing.assert_array_equal(found.weights[0][0], clone.weights)
     assert found.episodes[0][0][:, 1].tolist() == curve.lengths.tolist()
+
+
+def chain() -> td.TabularTask:
+    """Thirty states in a row, one action, -1 for each step."""
+    rows = [(s, 0, s + 1, -1.0 - s % 3, 1.0) for s in range(30)]
+    mdp = td.FiniteMDP.from_rows(rows, discount=0.95, terminal=[30], start=np.eye(31)[0])
+    return td.TabularTask(mdp, [1.0], None, td.features.OneHot(31))
+
+
+gym.register("Chain-v0", chain)
+
+
+def chain_agent(alpha: float, **options: Any) -> Any:
+    """With one action, an agent that does the same in every run."""
+    return td.Sarsa(td.features.OneHot(31), 1, alpha, 0.5, policy=td.control.EpsilonGreedy(0.0), **options)
+
+
+def test_returns_mean_the_same_in_compiled_worlds_and_in_processes() -> None:
+    points, keep = np.arange(7, 141, 7), ("weights", "episodes")
+    for agent in (chain_agent(0.1), chain_agent(1e3), chain_agent(1e3, on_divergence="flag")):
+        compiled = td.control.run(chain(), [agent], seeds=1, steps=140, points=points, keep=keep)
+        own = learn_in_env("Chain-v0", {}, None, agent.clone(), 0, 140, points, keep, np.arange(31))
+        np.testing.assert_allclose(own.curve, compiled.returns[0, 0], rtol=1e-12)
+        assert own.diverged_at == compiled.diverged_at[0, 0]
+        np.testing.assert_allclose(own.kept["episodes"], compiled.episodes[0][0])
+    calm = td.control.run(chain(), [chain_agent(0.1)], seeds=1, steps=140, points=points).returns[0, 0]
+    so_far = [-sum((1 + s % 3) * 0.95**s for s in range(n)) for n in (7, 14, 21, 28)]
+    np.testing.assert_allclose(calm[:4], so_far)  # the first episode ends after 30 steps
+    assert np.isneginf(compiled.returns).any()
+
+
+def test_divergence_counts_the_steps_of_this_run_and_refuses_agents_that_diverged_before() -> None:
+    agent, points = chain_agent(0.1), np.arange(7, 141, 7)
+    td.train(chain(), agent, steps=100, seed=0)
+    agent.learner._record["alpha"] = 1e3
+    own = learn_in_env("Chain-v0", {}, None, agent, 0, 140, points, (), np.arange(31))
+    assert 0 < own.diverged_at < 100
+    assert np.isneginf(own.curve[points >= own.diverged_at]).all() and np.isfinite(own.curve[0])
+    for task in ("Chain-v0", chain()):
+        with pytest.raises(ValueError, match="'0' has already diverged"):
+            td.control.run(task, [agent], seeds=1, steps=10)

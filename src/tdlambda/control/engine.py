@@ -136,6 +136,8 @@ def checked(
             agent.for_space(world.action_space)
         else:
             check_agent(agent, world, name)
+        if agent.diverged_at is not None:
+            raise ValueError(f"agents: {name!r} has already diverged; pass an agent that has not")
     steps = integer(steps, "steps", 1)
     numbers, at = seed_numbers(seeds), points_at(points, steps)
     followed = () if isinstance(world, EnvTask) else tuple(follow)

@@ -33,8 +33,6 @@ def check_agent(agent: Agent, world: World, name: str) -> None:
         check_values(agent, world, name)
     else:
         check_actor(agent, world, name)
-    if agent.diverged_at is not None:
-        raise ValueError(f"agents: {name!r} has already diverged; pass an agent that has not")
 
 
 def check_features(features: Encoder, world: World, name: str) -> None:

@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -13,10 +14,12 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.control.curve import LearningCurve
+from tdlambda.control.interaction import ACCOUNT, told
 from tdlambda.control.job import Job
 from tdlambda.control.kept import Found, kept_of
 from tdlambda.control.training import train
 from tdlambda.engine.progress import Progress
+from tdlambda.learners import Diverged
 
 
 def pieces_in_processes(
@@ -49,25 +52,35 @@ def learn_in_env(
     keep: tuple[str, ...], observations: Any,
 ) -> Found:  # fmt: skip
     """Run one agent on one seed, in this process."""
-    world = gym.make(env, **options)
+    world, curve = gym.make(env, **options), _Recorder(agent, points)
     try:
-        curve = train(world, agent, steps, seed=seed, gamma=gamma, progress=False)
+        train(world, agent, steps, seed=seed, gamma=gamma, progress=False, curve=curve)
+    except Diverged:
+        curve.diverged_at = curve.steps + 1
     finally:
         world.close()
-    diverged = -1 if agent.diverged_at is None else int(agent.diverged_at)
     episodes = np.stack([curve.discounted, curve.lengths, curve.ends], axis=1) if len(curve) else np.zeros((0, 3))
-    return Found(returns_at(curve, points, diverged), diverged, kept_of(agent, keep, observations, episodes))
+    return Found(curve.at_points, curve.diverged_at, kept_of(agent, keep, observations, episodes))
 
 
-def returns_at(curve: LearningCurve, points: Ints, diverged_at: int) -> Floats:
-    """The mean return of the episodes since the previous point; see `ControlResult.returns`."""
-    out, before, last = np.full(points.size, -np.inf), 0, 0.0
-    for i, point in enumerate(points.tolist()):
-        some = curve.discounted[(curve.ends > before) & (curve.ends <= point)]
-        last, before = float(some.mean()) if some.size else last, point
-        if diverged_at < 0 or point < diverged_at:
-            out[i] = last
-    return out
+class _Recorder(LearningCurve):
+    """A curve that also records `ControlResult.returns`, by the function that compiled runs use."""
+
+    def __init__(self, agent: Any, points: Ints) -> None:
+        super().__init__()
+        self.agent, self.points, self.diverged_at = agent, points, -1
+        self.at_points: Floats = np.full(points.size, -np.inf)
+        self._account = SimpleNamespace(**dict.fromkeys(ACCOUNT.names or (), 0) | {"length": -1})
+        self._log = np.zeros((1, 3))
+
+    def add(self, reward: float, gamma_next: float, ended: bool, truncated: bool = False, env: int = 0) -> None:
+        """Add one step; stop the training at the step at which the agent diverged."""
+        if self.agent.diverged_at is not None:
+            raise Diverged(self.steps + 1)
+        super().add(reward, gamma_next, ended, truncated, env)
+        if self._account.length < 0:
+            self._account.length, self._account.gained, self._account.gain = 0, 0.0, 1.0
+        told(self._account, reward, gamma_next, ended, self.steps - 1, self.points, self.at_points, self._log, 0)
 
 
 def pool_of(workers: int) -> ProcessPoolExecutor:

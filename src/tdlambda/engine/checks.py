@@ -102,10 +102,7 @@ def check_rule(rule: Rule, algorithm: type[Algorithm] = TrueOnlineTD, *, seed: i
     _check_schedules(make, seed)
     learner, c = make(OneHot(STATES)), _stream(seed, 300)
     for t in range(len(c)):
-        learner.update(
-            int(c.obs[t]), float(c.reward[t]), int(c.next_obs[t]), float(c.gamma[t]), float(c.rho[t]),
-            bool(c.terminated[t]), bool(c.truncated[t]),
-        )  # fmt: skip
+        learner.update(*_step(c, t))
         lam = learner.memory["last_lam"]
         _require(0 <= lam <= 1, f"lam_next must be in [0, 1]; at step {t + 1} it is {lam}")
     values = learner.lambdas(range(STATES))
@@ -125,8 +122,15 @@ def _stream(seed: int, steps: int) -> Transitions:
     rho = np.where(rng.random(steps) < 0.1, 0.0, rng.uniform(0.2, 1.6, steps))
     ends = rng.random((2, steps)) < [[0.06], [0.05]]
     return Transitions(
-        states[:-1], np.zeros(0, np.int64), rng.normal(size=steps), states[1:], gamma, rho, ends[0], ends[1]
+        states[:-1], np.zeros(0, np.int64), rng.normal(size=steps), states[1:], gamma, rho, ends[0], ends[1],
+        rng.uniform(0.1, 0.6, steps),
     )  # fmt: skip
+
+
+def _step(c: Transitions, t: int) -> tuple[Any, ...]:
+    """The arguments of `update` for one transition."""
+    columns = (c.obs, c.reward, c.next_obs, c.gamma, c.rho, c.terminated, c.truncated, c.behavior)
+    return tuple(column[t].item() for column in columns)
 
 
 def _features(seed: int) -> dict[str, Encoder]:
@@ -150,10 +154,7 @@ def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
         _compare(learner, truth, f"one learner, {name} features")
         single = make(features)
         for t in range(60):
-            single.update(
-                int(c.obs[t]), float(c.reward[t]), int(c.next_obs[t]), float(c.gamma[t]), float(c.rho[t]),
-                bool(c.terminated[t]), bool(c.truncated[t]),
-            )  # fmt: skip
+            single.update(*_step(c, t))
         _compare(single, _interpreted(single, X, c, lam, 60), f"update, one by one, {name} features")
         _compare(_in_lanes(make(features), c), truth, f"lanes, {name} features")
 

@@ -149,10 +149,7 @@ class Itself:
         for stop in stops if self.mean is None else range(begin + 1, begin + len(c) + 1):
             part = slice(self.step - begin, int(stop) - begin)
             with suppress(Diverged):
-                self.learner.update_many(
-                    c.obs[part], c.reward[part], c.next_obs[part], c.gamma[part], c.rho[part],
-                    c.terminated[part], c.truncated[part],
-                )  # fmt: skip
+                self.learner.update_many(c[part])
             diverged_at = getattr(self.learner, "diverged_at", None)
             if diverged_at is not None:
                 self.diverged_at = diverged_at - self.before

@@ -407,14 +407,14 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             self.memory["busy"] = 0
 
     def _learn_columns(self, c: Transitions) -> None:
+        if not len(c):
+            return
         lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         if self.model.corrected:
             rho, cut = self.correction.factors(c.rho, c.behavior)
             numbers = (c.reward, c.gamma, rho, lam, cut, c.terminated, c.truncated)
         obs, next_obs = c.obs, c.next_obs
-        if not len(c):
-            return
         if self._one_hot and obs.dtype == next_obs.dtype == np.int64 and obs.ndim == next_obs.ndim == 1:
             indices: Any = (plain(obs, np.int64), plain(next_obs, np.int64))
             status, t = self.module.update_many_indices(*self.memory.arrays, *indices, *numbers)

@@ -274,6 +274,12 @@ def encoded(encode: Callable[[Any], _Encoding], obs: Any, name: str) -> _Encodin
         raise error from None
 
 
+def needs_behavior(learner: Any) -> bool:
+    """Whether `update` of this learner needs b(a|s)."""
+    correction = getattr(learner, "correction", None)
+    return isinstance(correction, TraceCorrection) and correction.needs_behavior
+
+
 def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, float]:
     """(reward, γ, ρ) as floats; an error names the invalid one."""
     if isinstance(rho, bool | np.bool_):

@@ -16,14 +16,16 @@ import tdlambda
 from tdlambda.features import Dense, GridTilings, OneHot, Table
 from tdlambda.features.box import BoxEncoder
 from tdlambda.learners import storage
-from tdlambda.learners.base import Learner, OnlineLearner
+from tdlambda.learners.base import Learner, OnlineLearner, needs_behavior
 
 _METHODS = ("predict", "update", "update_many", "lambda_at", "reset", "get_params", "clone", "save")
-_NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+_NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated", "behavior")
+"""Arguments of `update`; `behavior` is given only to learners that need it."""
 _BAD_NUMBERS = {
     "reward": (np.nan, np.inf, -np.inf),
     "gamma": (-0.1, 1.1, np.nan),
     "rho": (-0.5, np.inf, np.nan),
+    "behavior": (0.0, 1.5, np.nan),
 }
 _EPISODE = 20
 _CUT = 55
@@ -82,6 +84,7 @@ class _Checks:
             _require(callable(getattr(learner, method, None)), f"the learner must have a method {method}")
         self.features = getattr(learner, "features", None)
         self.given = None if observations is None else list(observations)
+        self.needs_b = needs_behavior(learner)
         self.rows = self.stream(120)
         self.past, self.rest = self.rows[:_CUT], self.rows[_CUT:]
         self.probes = [row[0] for row in self.rows[:20]]
@@ -122,7 +125,8 @@ class _Checks:
             how = ends % 3 + 1 if end else 0  # terminated, truncated, or both
             gamma = rng.uniform(0.5, 1) if calm else rng.choice([0.0, 1.0, *rng.random(4)])
             rho = rng.uniform(0.5, 1.5) if calm else rng.choice([0.0, 1.0, *1.5 * rng.random(4)])
-            rows.append((obs, float(rng.normal()), next_obs, float(gamma), float(rho), bool(how & 1), how > 1))
+            b = (float(rng.uniform(0.1, 0.6)),) if self.needs_b else ()
+            rows.append((obs, float(rng.normal()), next_obs, float(gamma), float(rho), bool(how & 1), how > 1, *b))
             obs, age = (self.draw(), 0) if end else (next_obs, age)
         return rows
 
@@ -246,11 +250,12 @@ class _Checks:
 
     def check_bad_input(self) -> None:
         learner, good = self.after(self.past), self.rest[0]
-        cases = [(name, value) for name, values in _BAD_NUMBERS.items() for value in values]
+        names = _NAMES[: len(good)]
+        cases = [(name, value) for name, values in _BAD_NUMBERS.items() if name in names for value in values]
         cases += [(name, value) for name in ("obs", "next_obs") for value in self.bad_observations()]
         before = self.state(learner)
         for name, value in cases:
-            what, bad = f"{name}={value!r}", tuple(dict(zip(_NAMES, good, strict=True), **{name: value}).values())
+            what, bad = f"{name}={value!r}", tuple(dict(zip(names, good, strict=True), **{name: value}).values())
             _require(_refuses(learner.update, *bad), f"update must raise ValueError or TypeError for {what}")
             self.same(learner, before, f"update that raises for {what} must change nothing")
             if np.ndim(value) == 0 or np.shape(value) == np.shape(good[0]):  # rows of other shapes form no column
@@ -262,7 +267,8 @@ class _Checks:
     def check_zero_gamma_and_rho(self) -> None:
         for name in ("gamma", "rho"):
             learner = self.after(self.past)
-            learner.update(self.probes[0], 1.0, self.probes[1], **{"gamma": 1.0, name: 0.0})
+            more = {"behavior": 0.5} if self.needs_b else {}
+            learner.update(self.probes[0], 1.0, self.probes[1], **{"gamma": 1.0, name: 0.0} | more)
             value = learner.predict(self.probes[0])
             _require(math.isfinite(value), f"{name}=0 is valid, but after it the prediction is {value}")
 
@@ -296,7 +302,7 @@ def _learn(learner: Any, rows: list[Row]) -> Any:
 def _learn_many(learner: Any, rows: list[Row], start: int = 0, stop: int | None = None) -> None:
     """Learn by columns, which are slices of arrays, so that empty ones keep their dtype."""
     columns = [np.array(column)[start:stop] for column in zip(*rows, strict=True)]
-    learner.update_many(**dict(zip(_NAMES, columns, strict=True)))
+    learner.update_many(**dict(zip(_NAMES, columns, strict=False)))
 
 
 def _held(value: Any, seen: set[int]) -> int:

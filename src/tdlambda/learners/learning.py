@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, fraction, integer, real
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.base import OnlineLearner
+from tdlambda.learners.base import OnlineLearner, needs_behavior
 from tdlambda.progress import Bar
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
@@ -127,13 +127,15 @@ def _run(
     env: gym.Env[Any, Any], actor: _Actor, learner: OnlineLearner, steps: int, seed: int | None, gamma: float | None,
     tally: _Tally, bar: Bar,
 ) -> None:  # fmt: skip
+    needs_b, update = needs_behavior(learner), cast(Any, learner).update
     learner.reset()  # an unfinished episode of the learner does not continue in this environment
     obs = _held(env.reset(seed=seed)[0])
     for step in range(1, steps + 1):
-        action, rho = actor.act(obs)
+        action, rho, b = actor.act(obs)
         raw, reward, terminated, truncated, info = env.step(action)
         next_obs = _held(raw)
-        learner.update(obs, float(reward), next_obs, discount_of(info, gamma), rho, terminated, truncated)
+        more = {"behavior": b} if needs_b else {}
+        update(obs, float(reward), next_obs, discount_of(info, gamma), rho, terminated, truncated, **more)
         ended = bool(terminated or truncated)
         tally.add(float(reward), ended)
         obs = _held(env.reset()[0]) if ended and step < steps else next_obs
@@ -171,8 +173,8 @@ class _Actor:
         # numbers.
         self.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
-    def act(self, obs: Any) -> tuple[int, float]:
-        """Draw an action for the environment; return it with its ρ."""
+    def act(self, obs: Any) -> tuple[int, float, float]:
+        """Draw an action for the environment; return it with its ρ and its b(a|s)."""
         b = self.behavior(obs)
         sums = np.cumsum(b)
         a = int(np.searchsorted(sums, self.rng.random() * sums[-1], side="right"))  # never one of probability 0
@@ -186,7 +188,7 @@ class _Actor:
                     "policy does, so its value cannot be learned; give the action a positive probability"
                 )
             rho = float(pi[a] / b[a])
-        return a + self.start, rho
+        return a + self.start, rho, float(b[a])
 
 
 def _as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:

@@ -11,16 +11,17 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, integer, unmasked
-from tdlambda.learners.base import Array
+from tdlambda.learners.base import Array, needs_behavior
 from tdlambda.mdp import Transitions
 
 AnyLearner = TypeVar("AnyLearner")
 Columns: TypeAlias = str | Sequence[str]
-_FIELDS = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated")
+_FIELDS = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated", "behavior")
 _RANGES = {
     "reward": (-np.inf, np.inf, "finite"),
     "gamma": (0.0, 1.0, "in [0, 1]"),
     "rho": (0.0, np.inf, "finite and not negative"),
+    "behavior": (np.nextafter(0.0, 1.0), 1.0, "in (0, 1]"),
 }
 _DEFAULTS = {"rho": 1.0, "terminated": False, "truncated": False}
 
@@ -36,6 +37,7 @@ def learn_from_log(
     rho: str | float = "rho",
     terminated: str | bool = "terminated",
     truncated: str | bool = "truncated",
+    behavior: str | float = "behavior",
     chunk: int = 100_000,
 ) -> AnyLearner:
     """Learn from a table with one transition per row, and return the learner.
@@ -60,6 +62,9 @@ def learn_from_log(
     gamma, rho, terminated, truncated
         Name of a column, or one value for all rows; γ in [0, 1], ρ finite and ≥ 0. Where the column is missing, ρ = 1,
         terminated and truncated are False; γ has no default.
+    behavior
+        Name of the column of b(a|s), or one value for all rows, in (0, 1]. It is read only for learners whose trace
+        correction needs it ("tree", "abtd").
     chunk
         Number of rows learned from at a time, at least 1.
 
@@ -74,13 +79,14 @@ def learn_from_log(
     0.45
     """
     chunk = integer(chunk, "chunk", 1)
-    wanted = dict(zip(_FIELDS, (obs, reward, next_obs, gamma, rho, terminated, truncated), strict=True))
+    wanted = dict(zip(_FIELDS, (obs, reward, next_obs, gamma, rho, terminated, truncated, behavior), strict=True))
+    if not needs_behavior(learner):
+        del wanted["behavior"]
     first = 0
     for batch in _batches(table):
         rows = _transitions(batch, wanted, first)
         for start in range(0, len(rows), chunk):
-            part = {name: column[start : start + chunk] for name, column in vars(rows).items()}
-            learner.update_many(Transitions(**part))  # type: ignore[attr-defined]  # any class with this method works
+            learner.update_many(rows[start : start + chunk])  # type: ignore[attr-defined]  # any class with this method works
         first += len(rows)
     return learner
 
@@ -99,7 +105,7 @@ def _transitions(table: Any, wanted: dict[str, Any], first: int) -> Transitions:
     """Validated columns; `first` is the number of the table's first row, for messages."""
     columns = {field: _values(table, field, wanted[field], first) for field in ("obs", "reward", "next_obs")}
     n = len(columns["reward"])
-    for field in ("gamma", "rho", "terminated", "truncated"):
+    for field in [field for field in wanted if field not in columns]:
         columns[field] = _values(table, field, wanted[field], first)
         if columns[field].ndim == 0:
             columns[field] = np.full(n, columns[field])

@@ -142,10 +142,15 @@ class TraceCorrection:
         """The constructor's arguments as plain data."""
         return asdict(self)
 
+    @property
+    def needs_behavior(self) -> bool:
+        """Whether the coefficients depend on b(a|s), not only on ρ."""
+        return self.name in ("tree", "abtd")
+
     def factors(self, rho: Any, behavior: Any) -> tuple[Any, Any]:
         """The correction κ and the factor c/κ on λ' of actions with these ratios and behaviour probabilities."""
         psi, b = 0.0, np.asarray(1.0 if behavior is None or np.size(behavior) == 0 else behavior, dtype=np.float64)
-        if self.name in ("tree", "abtd"):
+        if self.needs_behavior:
             if behavior is None or np.size(behavior) == 0:
                 raise ValueError(
                     f'behavior: correction "{self.name}" needs b(a|s), the probability of the action taken'

@@ -29,6 +29,8 @@ COLUMNS = ("method", "learner", "rule", "seed", "diverged_at", "tail", "area", "
 """Columns of the results besides those of the grid."""
 _NAMES = 1000
 """Largest number of names in a list, which may be endless."""
+_BYTES = 180
+"""Largest length of a name of a file in UTF-8: file systems allow 255, of which a unit that is set aside needs 60."""
 _SPAN = '"100:130"'
 """A range of seeds, as in a TOML file."""
 
@@ -78,9 +80,9 @@ def that(holds: Callable[[Any], Any], what: str, error: type[Exception] = TypeEr
 
 text = that(lambda value: isinstance(value, str), 'text, in quotes: "…"')
 flag = that(lambda value: isinstance(value, bool), "true or false")
-file_name = that(
-    lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w.+-]{,99}", value),  # on every system
-    "letters, digits and . + - _, beginning with a letter or digit, at most 100", ValueError,
+file_name = that(  # valid on every system, also with a key, a seed and a time appended
+    lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w.+-]{,99}", value) and len(value.encode()) <= _BYTES,
+    f"letters, digits and . + - _, beginning with a letter or digit, at most 100 and at most {_BYTES} bytes", ValueError,
 )  # fmt: skip
 table = that(lambda value: isinstance(value, Mapping) and _all_text(value), "a table, values by name")
 

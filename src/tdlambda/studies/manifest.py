@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from tdlambda.studies.sources import differences
 from tdlambda.studies.study import FORMAT, Study
 
 NAME = "manifest.json"
+_KEY = re.compile(r"[0-9a-f]{16}")
+"""A key as `Study.key` gives it. It becomes part of a path, so nothing else is accepted."""
 _MARKS = (b'"format"', b'"study"', b'"keys"')
 
 
@@ -43,7 +46,9 @@ def read_manifest(directory: str | Path) -> Manifest:
                 raise ValueError("its content does not match its checksum")
             study = replace(Study.from_dict(_current(found["study"])), trusted=False)
             keys = found["keys"]
-            if keys.keys() != study.methods.keys() or not all(isinstance(key, str) for key in keys.values()):
+            if keys.keys() != study.methods.keys() or not all(
+                isinstance(key, str) and _KEY.fullmatch(key) for key in keys.values()
+            ):
                 raise ValueError("it does not have one key for each method")
             return Manifest(study, keys, dict(found.get("code", {})))
     except (FileNotFoundError, NotADirectoryError):

@@ -26,13 +26,14 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     """
     entry: Any = _BUNDLED.joinpath(f"{source}.toml")
     folders: list[str] = []
-    if isinstance(source, Path) or not entry.is_file():
-        entry = Path(source).resolve()
-        folders = [str(entry.parent)]
-        if not entry.is_file():
+    if isinstance(source, Path) or not _is_file(entry):
+        entry = Path(source)
+        if not _is_file(entry):
             known = [*bundled_names(), *(path.name for path in Path().glob("*.toml"))]
             instead = hint(str(source), known, "choose from {}")
             raise ValueError(f"study: there is neither a file nor a bundled study {str(source)!r}{instead}")
+        entry = entry.resolve()
+        folders = [str(entry.parent)]
     try:
         data = tomllib.loads(entry.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -45,8 +46,18 @@ def read(source: str | Path, seen: tuple[Any, ...] = ()) -> tuple[dict[str, Any]
     if entry in seen:
         raise ValueError(f"extends: {source} extends itself, through {len(seen)} files")
     beside = Path(*folders, base)  # a file's neighbours come first
-    more, theirs = read(beside if folders and beside.is_file() else base, (*seen, entry))
+    more, theirs = read(beside if folders and _is_file(beside) else base, (*seen, entry))
     return merged(more, data), list(dict.fromkeys(folders + theirs))
+
+
+def _is_file(path: Any) -> bool:
+    """Whether there is such a file; no file has a name that is too long or contains a null character."""
+    try:
+        return bool(path.is_file())
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return False
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -181,12 +181,12 @@ class CarSampler:
         """Draw the next `steps` transitions of the stream, a number of at least 0."""
         n = integer(steps, "steps", 0)
         obs, next_obs = np.empty((n, 2)), np.empty((n, 2))
-        action, rho = np.empty(n, dtype=np.int64), np.empty(n)
+        action, rho, behavior = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         terminated, truncated = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
-        _drive(self._rng, self._state, *self._settings, obs, next_obs, action, rho, terminated, truncated)
+        _drive(self._rng, self._state, *self._settings, obs, next_obs, action, rho, behavior, terminated, truncated)
         gamma = np.where(terminated, 0.0, 1.0)
         reward = np.where(terminated, self._arrival, -1.0)
-        return Transitions(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
+        return Transitions(obs, action, reward, next_obs, gamma, rho, terminated, truncated, behavior)
 
 
 @compiled
@@ -255,6 +255,7 @@ def _drive(
     next_obs: Floats,
     action: Ints,
     rho: Floats,
+    taken: Floats,
     terminated: Bools,
     truncated: Bools,
 ) -> None:
@@ -269,7 +270,8 @@ def _drive(
             a += 1
         if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not select an action of probability 0
             a = 0
-        rho[t] = _pump(target, velocity, a) / _pump(behavior, velocity, a)
+        taken[t] = _pump(behavior, velocity, a)
+        rho[t] = _pump(target, velocity, a) / taken[t]
         obs[t, 0], obs[t, 1], action[t] = position, velocity, a
         position, velocity = move(position, velocity, perturbed(a, noise, uniform(rng), uniform(rng)))
         next_obs[t, 0], next_obs[t, 1] = position, velocity
