@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -59,8 +59,10 @@ class Block:
         self.__dict__ |= start
         self.group, first, size = group, group.learners[0], group.features.size
         self.F, self.U, self.N = aligned(start["F"]), aligned(start["U"]), aligned(start["N"])
+        self.source: Ints = np.minimum(np.arange(self.N.shape[1]), len(group.learners) - 1)
+        """The learner that each lane computes: its own, or another one's once its own has diverged."""
         if self.shared is not None:
-            self.shared = replace(self.shared, kept={})
+            self.shared = replace(self.shared, where=self.shared.where.copy(), lam=self.shared.lam.copy(), kept={})
         self.apart = None if self.shared is None else Block(self.shared.group, share=False)
         self.visits: Floats = np.array(first._rows[-1, :size]) if self.model.sizes_by == "visits" else np.zeros(0)
         self.order: Ints = np.zeros(size, dtype=np.int64)
@@ -144,39 +146,57 @@ class Block:
             within &= np.isfinite(self.U).all(axis=(0, 1))
             if self.model.rule is not None:
                 within &= (np.abs(self.U) <= self.model.rule.row_bound).all(axis=(0, 1))
-        found: Bools = ~within & (self.number("bound") < np.inf)
         if self.apart is not None and self.shared is not None:
-            found |= self.apart.beyond()[self.shared.where] & (self.number("bound") < np.inf)
-        return found
+            within &= ~self.apart.beyond()[self.shared.where]
+        return cast(Bools, ~within)
 
     @property
     def stopped(self) -> bool:
         """Whether the last step had a prediction out of bounds."""
         return bool(self.number("out").any()) or (self.apart is not None and self.apart.stopped)
 
+    @property
+    def learning(self) -> bool:
+        """Whether any learner has not diverged."""
+        return len(self.frozen) < len(self.group.learners)
+
     def diverged(self) -> Bools:
-        """The lanes with a weight, or a prediction of the last step, that is out of bounds."""
-        self.F[:, :, list(self.frozen)] = 0.0  # frozen lanes keep computing; zeros keep them within bounds
+        """The learners with a weight, or a prediction of the last step, that is out of bounds, and not yet frozen."""
         self.take_tops()
-        found = self.beyond() | ((self.number("out") > 0) & (self.number("bound") < np.inf))
+        found = self.beyond() | (self.number("out") > 0)
         self.number("out")[:] = 0.0
         if self.apart is not None and self.shared is not None:
-            found |= self.apart.diverged()[self.shared.where] & (self.number("bound") < np.inf)
-        return found
+            out = np.zeros(self.apart.N.shape[1], dtype=bool)
+            out[: len(self.apart.group.learners)] = self.apart.diverged()
+            found |= out[self.shared.where]
+        found[list(self.frozen)] = False
+        return found[: len(self.group.learners)]
 
     def freeze(self, lane: int) -> None:
-        """Save a lane's state and set the lane to 0, so that the updates it still receives do no harm."""
-        largest = self.number("bound")[lane]
-        np.nan_to_num(self.F[:, :, lane], copy=False, nan=0.0, posinf=largest, neginf=-largest)
-        self.frozen[lane] = (self.F[:, :, lane].copy(), self.U[:, :, lane].copy(), self.N[:, lane].copy(), self.steps)
+        """Save the state of a learner that diverged; lanes that computed it repeat one that has not.
+
+        A lane must compute something, and whatever it computes after divergence would overflow again and again, each
+        time stopping all lanes. A copy of another lane stops none.
+        """
+        F, U, N = (sharing.finite(array[..., lane], self.number("bound")[lane]) for array in (self.F, self.U, self.N))
+        self.frozen[lane] = (F, U, N, self.steps)
         if self.apart is not None and self.shared is not None:
             self.shared.keep(lane, self.apart)
-            place = self.shared.where[lane]
-            if place not in self.apart.frozen and {*np.flatnonzero(self.shared.where == place)} <= {*self.frozen}:
-                self.apart.freeze(int(place))
-        self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane] = 0.0, 0.0, 0.0
-        self.number("bound")[lane] = np.inf
-        self.take_tops()
+        if self.learning:
+            self._repeat()
+
+    def _repeat(self) -> None:
+        """Copy a learner that has not diverged into every lane of a learner that has."""
+        live = next(lane for lane in range(len(self.group.learners)) if lane not in self.frozen)
+        lost = np.isin(self.source, list(self.frozen))
+        self.source[lost] = live
+        for array in (self.F, self.U, self.N):
+            array[..., lost] = array[..., live, None]
+        if self.apart is not None and self.shared is not None:
+            self.shared.where[lost] = self.shared.where[live]
+            for place in set(range(len(self.apart.group.learners))) - {*self.shared.where} - {*self.apart.frozen}:
+                self.apart.freeze(place)
+            self.shared.lam[:] = self.shared.lam[self.apart.source]
 
     def learner(self, lane: int) -> Algorithm:
         """A learner in this lane's state, which can continue on its own."""

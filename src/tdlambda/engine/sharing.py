@@ -56,6 +56,11 @@ def advance(
 '''
 
 
+def finite(array: Floats, bound: float) -> Floats:
+    """A copy in which ±∞ is ±bound, and NaN is 0."""
+    return np.nan_to_num(array, nan=0.0, posinf=bound, neginf=-bound)
+
+
 @dataclass
 class Sharing:
     """One estimate of a group's learners, learned in a separate block."""
@@ -75,8 +80,8 @@ class Sharing:
     def keep(self, lane: int, apart: Any) -> None:
         """Save the current estimate of a lane."""
         place = self.where[lane]
-        frozen = apart.frozen.get(place)
-        self.kept[lane] = (apart.F[:, :, place].copy(), apart.N[:, place].copy()) if frozen is None else frozen[::2]
+        bound = apart.number("bound")[place]
+        self.kept[lane] = (finite(apart.F[:, :, place], bound), finite(apart.N[:, place], bound))
 
     def restore(self, lane: int, apart: Any, learner: Algorithm) -> None:
         """Copy a lane's estimate into a learner."""
