@@ -1,4 +1,4 @@
-"""A learner that has diverged costs nothing: it stops the other lanes once, and a block of nothing else does not run."""
+"""A learner that has diverged costs nothing: it stops the other lanes once; a block of nothing else does not run."""
 
 from functools import partial
 from typing import Any
