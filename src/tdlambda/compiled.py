@@ -1,22 +1,18 @@
 """Compilation of Python functions to machine code, with Numba."""
 
 import ctypes
-import hashlib
-import os
-import warnings
 from collections.abc import Callable
 from functools import cache
-from glob import escape
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as _numba
 from llvmlite import ir
 from numba.core import event
-from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 
+from tdlambda.code_cache import cached
 from tdlambda.compile_notice import CompileNotice
 
 numba: Any = _numba  # its type stubs lack `_nrt` and `config`
@@ -141,7 +137,7 @@ def _compile(function: _Function, **options: Any) -> _Function:
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     dispatcher._compiler._customize_flags = _Flags
     if not is_part:
-        _cache_on_disk(dispatcher, (0, 0) if generated else _package_stamp())
+        dispatcher._cache = cached(function, (0, 0) if generated else _package_stamp())
     return cast(_Function, dispatcher)
 
 
@@ -223,57 +219,6 @@ class _WithoutEnvironment:
 
 
 _WITHOUT_ENVIRONMENT = _WithoutEnvironment()
-
-
-def _cache_on_disk(dispatcher: Any, stamp: tuple[int, int]) -> None:
-    try:
-        dispatcher.enable_caching()
-    except RuntimeError:  # Numba finds no writable directory
-        _warn_that_nothing_is_cached()
-        return
-    # Numba's cache checks the file of a kernel, but not the files of the kernels that it calls, so an edit there would
-    # leave stale machine code. Therefore every kernel gets the stamp of all files with kernels.
-    numbas = dispatcher._cache._cache_file
-    base = numbas._index_name.removesuffix(".nbi")
-    dispatcher._cache._cache_file = _CacheFile(numbas._cache_path, base, stamp)
-
-
-@cache
-def _warn_that_nothing_is_cached() -> None:
-    now = os.environ.get("NUMBA_CACHE_DIR")
-    warnings.warn(
-        "tdlambda cannot cache its machine code: neither the package's directory nor the user's cache is writable, so "
-        "every process compiles again, for a minute or more. Set NUMBA_CACHE_DIR to a writable directory"
-        + (f"; it is {now!r} now." if now else "."),
-        RuntimeWarning,
-        stacklevel=2,
-    )
-
-
-class _CacheFile(IndexDataCacheFile):
-    """A kernel's machine code on disk, safe for processes that compile concurrently.
-
-    Numba writes the index first and numbers the data files 1, 2, 3. A reader that comes in between gets code of the old
-    source, and one of two concurrent writers may get the other's code. Here a data file is named by its content and
-    written before the index.
-    """
-
-    def save(self, key: Any, data: Any) -> None:
-        """Save machine code, if the disk allows it."""
-        try:
-            self._save(key, data)
-        except OSError:
-            _warn_that_nothing_is_cached()
-
-    def _save(self, key: Any, data: Any) -> None:
-        digest = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()
-        name = self._data_name(int(digest[:15], 16))
-        self._save_data(name, data)
-        index = self._load_index() | {key: name}
-        self._save_index(index)
-        for old in Path(self._cache_path).glob(f"{escape(self._index_name.removesuffix('.nbi'))}.*.nbc"):
-            if old.name not in index.values():  # from an older source; a process that still needs it compiles again
-                old.unlink(missing_ok=True)
 
 
 @cache

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import tdlambda as td
+
 SCRIPT = """
 import sys
 import tdlambda as td
@@ -39,7 +41,8 @@ class Mine(td.Algorithm):
 
 
 def begun(folder: Path, **env: str) -> Any:
-    given = os.environ | {"TDLAMBDA_QUIET": "1", "PYTHONPATH": str(folder)} | env
+    package = Path(td.__file__).parent.parent  # the tree under test, whatever is installed
+    given = os.environ | {"TDLAMBDA_QUIET": "1", "PYTHONPATH": f"{folder}{os.pathsep}{package}"} | env
     return subprocess.Popen(
         [sys.executable, "script.py"], cwd=folder, env=given, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

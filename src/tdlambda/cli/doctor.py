@@ -53,20 +53,22 @@ def _cpu() -> str:
 
 
 def _cache() -> dict[str, Any]:
-    """The location of the compile cache, whether it is writable, and its size."""
-    from tdlambda.randomness import uniform  # Numba is slow to import
+    """Where machine code is cached, that of the package and that of generated modules; whether, and how much."""
+    from tdlambda.code_cache import WHAT_TO_DO  # Numba is slow to import
+    from tdlambda.core.source import folder_of_generated
+    from tdlambda.randomness import uniform
 
     dispatcher: Any = uniform
     if not hasattr(dispatcher, "stats"):
         return {"cache": "compilation is off (NUMBA_DISABLE_JIT)", "executable": sys.executable}
-    if dispatcher.stats.cache_path is None:
-        nowhere = "none: no directory is writable, so every process compiles again; set NUMBA_CACHE_DIR"
-        return {"cache": nowhere, "cache_writable": False, "executable": sys.executable}
-    path = Path(dispatcher.stats.cache_path)
-    files = list(path.parent.rglob("*.nb[ic]")) if path.parent.exists() else []
+    nowhere = f"none: every process compiles again, because no directory is writable and yours alone. {WHAT_TO_DO}"
+    package, generated = dispatcher.stats.cache_path, folder_of_generated()
+    folders = [folder for folder in (Path(package).parent if package else None, generated) if folder is not None]
+    files = {file for folder in folders if folder.exists() for file in folder.rglob("*.nb[ic]")}
     return {
-        "cache": str(path),
-        "cache_writable": os.access(path if path.exists() else path.parent, os.W_OK),
+        "cache": package or nowhere,
+        "cache_of_generated_code": str(generated or nowhere),
+        "cache_writable": package is not None and generated is not None and os.access(package, os.W_OK),
         "cache_files": len(files),
         "cache_bytes": sum(f.stat().st_size for f in files),
         "executable": sys.executable,

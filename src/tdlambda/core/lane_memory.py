@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.arrays import Array, Bools, Floats, Ints
 from tdlambda.compiled import IS_COMPILED
 from tdlambda.core.memory import VISITS, Memory
 from tdlambda.core.model import Model
@@ -115,14 +115,15 @@ class LaneMemory:
         """Views of a lane's rows and numbers."""
         return LaneState(self.F[:, :, lane], self.U[:, :, lane], self.N[:, lane])
 
-    def clear(self, lane: int) -> LaneState:
-        """Set a lane to 0; return a copy of what it was, with finite rows."""
-        state, largest = self.lane(lane), self.number("bound")[lane]
-        np.nan_to_num(state.F, copy=False, nan=0.0, posinf=largest, neginf=-largest)
-        kept = LaneState(*(array.copy() for array in state))
-        for array in state:
-            array[:] = 0.0
-        return kept
+    def saved(self, lane: int) -> LaneState:
+        """A copy of a lane's rows and numbers, in which ±∞ is the lane's bound and NaN is 0."""
+        bound = self.number("bound")[lane]
+        return LaneState(*(np.nan_to_num(a, nan=0.0, posinf=bound, neginf=-bound) for a in self.lane(lane)))
+
+    def repeat(self, lane: int, lanes: Bools) -> None:
+        """Copy one lane into others."""
+        for array in (self.F, self.U, self.N):
+            array[..., lanes] = array[..., lane, None]
 
     def write(self, state: LaneState, memory: Memory) -> None:
         """Write the state of a lane into a learner's memory, but for its count of steps and its live features."""

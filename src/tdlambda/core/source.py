@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import linecache
 import os
-import stat
+import re
 import sys
 import tempfile
 import textwrap
@@ -26,8 +26,12 @@ from typing import Any
 
 import numba
 
+from tdlambda.code_cache import clear_way, make_private, refusal, warn_uncached
+
 PLAIN = (int, float, bool, tuple)
 """Types of global values that can be written into a generated module."""
+_LONGEST = 100
+"""Characters of a name that become part of a file name, which also holds a digest and what Numba adds."""
 _loading, _parsing = threading.RLock(), threading.Lock()
 
 
@@ -248,8 +252,12 @@ class _Renamed(ast.NodeTransformer):
 
 
 def load(name: str, text: str) -> types.ModuleType:
-    """The module with this text, from this process or from disk; if it is new, it is written and imported."""
-    full = f"tdlambda.generated.{name}_{hashlib.sha256((_runtime() + text).encode()).hexdigest()[:16]}"
+    """The module with this text, from this process or from disk; if it is new, it is written and imported.
+
+    Its name begins with `name`, of which only ASCII letters, digits and _ are kept: it becomes the name of a file.
+    """
+    short = re.sub(r"\W", "_", name, flags=re.ASCII)[:_LONGEST]  # the digest tells apart what this makes equal
+    full = f"tdlambda.generated.{short}_{hashlib.sha256((_runtime() + text).encode()).hexdigest()[:16]}"
     with _loading:
         if full in sys.modules:
             return sys.modules[full]
@@ -283,31 +291,36 @@ def _written(name: str, text: str) -> Path | None:
         return None
     path = folder / f"{name}.py"
     try:
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        if not path.is_file() or path.read_bytes() != text.encode():
+            clear_way(path)
             part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             part.write_text(text, encoding="utf-8")
             part.replace(path)
-    except (OSError, UnicodeError):
+    except OSError:
         return None
     return path
 
 
 @cache
 def folder_of_generated() -> Path | None:
-    """The folder of generated modules and their machine code: TDLAMBDA_CACHE, the user's cache, or a temporary one."""
+    """The folder of generated modules and their machine code: TDLAMBDA_CACHE, the user's cache, or a temporary one.
+
+    None if none of them can be written, or if the first that can is not this user's alone.
+    """
     given = os.environ.get("TDLAMBDA_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     own = Path(tempfile.gettempdir()) / f"tdlambda-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     for folder in (Path(given or home) / "tdlambda", own):
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(folder)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError:
             continue
-        if folder is own and hasattr(os, "getuid"):  # its code is run, so it must not belong to another user
-            made = folder.lstat()
-            if not stat.S_ISDIR(made.st_mode) or made.st_uid != os.getuid() or made.st_mode & 0o022:
-                continue
-        return folder
+        why = refusal(str(folder))
+        if why is None:
+            return folder
+        warn_uncached(why, "not ours alone")
+        return None
+    warn_uncached(f"neither {Path(given or home)} nor {own.parent} is writable", "unwritable")
     return None

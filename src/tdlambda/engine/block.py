@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats
+from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.core.lane_memory import LaneMemory, LaneState
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
@@ -52,7 +51,9 @@ class Block:
             start = group.starts[share, per_lane] = self._start(group, share, per_lane)
         self.group, self.model, self.module, self._advance = group, start.model, start.module, start.advance
         self.memory = start.memory.copy()
-        self.shared = None if start.shared is None else replace(start.shared, kept={})
+        self.source: Ints = np.minimum(np.arange(self.lanes), len(group.learners) - 1)
+        """The learner that each lane computes: its own, or another one's once its own has diverged."""
+        self.shared = None if start.shared is None else start.shared.fresh()
         self.apart = None if self.shared is None else Block(self.shared.group, share=False)
         self.frozen: dict[int, Frozen] = {}
         self.take_tops()
@@ -118,36 +119,55 @@ class Block:
             within &= np.isfinite(U).all(axis=(0, 1))
             if self.model.rule is not None:
                 within &= (np.abs(U) <= self.model.rule.row_bound).all(axis=(0, 1))
-        found: Bools = ~within & (self.number("bound") < np.inf)
         if self.apart is not None and self.shared is not None:
-            found |= self.apart.beyond()[self.shared.where] & (self.number("bound") < np.inf)
-        return found
+            within &= ~self.apart.beyond()[self.shared.where]
+        return cast(Bools, ~within)
 
     @property
     def stopped(self) -> bool:
         """Whether the last step had a prediction out of bounds."""
         return bool(self.number("out").any()) or (self.apart is not None and self.apart.stopped)
 
+    @property
+    def learning(self) -> bool:
+        """Whether any learner has not diverged."""
+        return len(self.frozen) < len(self.group.learners)
+
     def diverged(self) -> Bools:
-        """The lanes with a weight, or a prediction of the last step, that is out of bounds."""
-        self.memory.F[:, :, list(self.frozen)] = 0.0  # frozen lanes keep computing; zeros keep them within bounds
+        """The learners with a weight, or a prediction of the last step, that is out of bounds, and not yet frozen."""
         self.take_tops()
-        found = self.beyond() | ((self.number("out") > 0) & (self.number("bound") < np.inf))
+        found = self.beyond() | (self.number("out") > 0)
         self.number("out")[:] = 0.0
         if self.apart is not None and self.shared is not None:
-            found |= self.apart.diverged()[self.shared.where] & (self.number("bound") < np.inf)
-        return found
+            out = np.zeros(self.apart.lanes, dtype=bool)
+            out[: len(self.apart.group.learners)] = self.apart.diverged()
+            found |= out[self.shared.where]
+        found[list(self.frozen)] = False
+        return found[: len(self.group.learners)]
 
     def freeze(self, lane: int) -> None:
-        """Save a lane's state and set the lane to 0, so that the updates it still receives do no harm."""
-        self.frozen[lane] = Frozen(self.memory.clear(lane), self.steps)
+        """Save the state of a learner that diverged; lanes that computed it repeat one that has not.
+
+        A lane must compute something, and whatever it computes after divergence would overflow again and again, each
+        time stopping all lanes. A copy of another lane stops none.
+        """
+        self.frozen[lane] = Frozen(self.memory.saved(lane), self.steps)
         if self.apart is not None and self.shared is not None:
             self.shared.keep(lane, self.apart)
-            place = self.shared.where[lane]
-            if place not in self.apart.frozen and {*np.flatnonzero(self.shared.where == place)} <= {*self.frozen}:
-                self.apart.freeze(int(place))
-        self.number("bound")[lane] = np.inf
-        self.take_tops()
+        if self.learning:
+            self._repeat()
+
+    def _repeat(self) -> None:
+        """Copy a learner that has not diverged into every lane of a learner that has."""
+        live = next(lane for lane in range(len(self.group.learners)) if lane not in self.frozen)
+        lost = np.isin(self.source, list(self.frozen))
+        self.source[lost] = live
+        self.memory.repeat(live, lost)
+        if self.apart is not None and self.shared is not None:
+            self.shared.where[lost] = self.shared.where[live]
+            for place in set(range(len(self.apart.group.learners))) - {*self.shared.where} - {*self.apart.frozen}:
+                self.apart.freeze(place)
+            self.shared.lam[:] = self.shared.lam[self.apart.source]
 
     def learner(self, lane: int) -> Algorithm:
         """A learner in this lane's state, which can continue on its own."""

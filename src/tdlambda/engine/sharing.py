@@ -7,7 +7,7 @@ copied to the lanes that need them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -74,18 +74,17 @@ class Sharing:
     kept: dict[int, LaneState] = field(default_factory=dict)
     """The estimate of each frozen lane, at the time when it was frozen."""
 
+    def fresh(self) -> Sharing:
+        """A copy for another block."""
+        return replace(self, where=self.where.copy(), lam=self.lam.copy(), kept={})
+
     def keep(self, lane: int, apart: Any) -> None:
         """Save the current estimate of a lane."""
-        self.kept[lane] = self._present(lane, apart)
-
-    def _present(self, lane: int, apart: Any) -> LaneState:
-        place = self.where[lane]
-        frozen = apart.frozen.get(place)
-        return LaneState(*(array.copy() for array in apart.memory.lane(place))) if frozen is None else frozen.state
+        self.kept[lane] = apart.memory.saved(self.where[lane])
 
     def restore(self, lane: int, apart: Any, memory: Memory) -> None:
         """Copy a lane's estimate into a learner's memory."""
-        state = self.kept[lane] if lane in self.kept else self._present(lane, apart)
+        state = self.kept[lane] if lane in self.kept else apart.memory.lane(self.where[lane])
         numbers = dict(zip(apart.memory.names, state.N, strict=True))
         for i, row in enumerate(self.model.algorithm.row_names()):
             memory.row(f"{self.estimate}_{row}")[:] = state.F[:, i]

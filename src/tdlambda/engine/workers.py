@@ -80,10 +80,12 @@ class Lanes:
         """Learn from a chunk; return the number of lanes that diverged in it."""
         block, c = self.block, chunk.transitions
         group, begin, lost = block.group, 0, 0
+        if not block.learning:
+            return 0
         x = self.encoded(group.features, chunk.observations)
         z = x if group.lam_features is group.features else self.encoded(group.lam_features, chunk.observations)
         columns = group.columns(c)
-        while begin < len(c):
+        while begin < len(c) and block.learning:
             due = self.points[self.point] - block.steps if self.point < self.points.size else len(c)
             due = due if self.mean is None else 1
             stop = min(len(c), begin + int(due))
@@ -98,8 +100,8 @@ class Lanes:
             if begin < stop or block.stopped or (begin == len(c) and block.beyond().any()):
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
-                    self.lam[:, lane] = 0.0
-                    lost += int(lane < self.n)
+                    lost += 1
+                self.lam[:] = self.lam[:, block.source]
         return lost
 
     def read(self) -> Floats:
@@ -112,6 +114,8 @@ class Lanes:
     def result(self) -> dict[int, Lane]:
         """The result of each lane, by the index of its learner."""
         found = {}
+        while len(self.motion) < len(self.moments):  # all learners have diverged: λ is that at divergence
+            self.motion.append([_lambdas(self.job, self.block.learner(lane)) for lane in range(self.n)])
         for lane, place in enumerate(self.block.group.where):
             step = self.block.frozen[lane].step if lane in self.block.frozen else -1
             at = -1 if step < 0 else step - self.before

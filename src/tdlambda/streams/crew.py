@@ -45,7 +45,7 @@ class Team:
     """Lanes of one block: the questions `where`, which have skipped the same steps."""
 
     def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
-        self.where = where
+        self.where, self.index = where, np.array(where)
         self.block = Block(Group(tuple(learners), tuple(where)), share=False, per_lane=OWN)
         block, first = self.block, learners[0]
         if first.memory["under_way"]:  # in the middle of an episode
@@ -67,35 +67,33 @@ class Team:
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
         """Learn from these transitions; return the questions that diverged."""
         block, group = self.block, self.block.group
+        if not block.learning:
+            return []
         take = lambda column: self._take(column, rows)  # noqa: E731
         rho, first = take(s.rho), group.learners[0]
         corrected: tuple[Any, ...] = (rho,)
         if first.model.corrected:
             corrected = first.correction.factors(rho, None if s.behavior is None else take(s.behavior))
         z = x if group.lam_features is group.features else contiguous(group.lam_features, X)
-        lam, lost, begin = group.lam_table(X), [], 0
-        lam[:, list(block.frozen)] = 0.0
+        lam, lost, begin = np.take(group.lam_table(X), block.source, axis=1), [], 0
         if cut[0]:
             self.reset()
         at, truncated = s.at[rows], np.append(cut[1:], False)
         numbers = (take(s.reward), take(s.gamma), *corrected, s.terminated[rows], truncated)
-        while begin < rows.size:
+        while begin < rows.size and block.learning:
             begin = block.advance(*x, *z, lam, at, at + 1, *numbers, begin, rows.size)
             if begin < rows.size or block.stopped or block.beyond().any():
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
-                    lam[:, lane] = 0.0
-                    lost += [self.where[lane]] if lane < len(self.where) else []
+                    lost.append(self.where[lane])
+                for column in (lam, *numbers[:-2]):
+                    column[:] = np.take(column, block.source, axis=1)
         return lost
 
     def _take(self, column: Floats, rows: Ints) -> Floats:
-        """The columns of this team's lanes from [transition, question]; padding lanes repeat the last one."""
-        n, first = len(self.where), self.where[0]
-        out = np.empty((rows.size, self.block.lanes))
-        mine = slice(first, first + n) if self.where[-1] - first == n - 1 else self.where
-        out[:, :n] = column[:, mine] if rows.size == len(column) else column[rows][:, mine]
-        out[:, n:] = out[:, n - 1 : n]
-        return out
+        """The columns of this team's lanes from [transition, question]."""
+        mine = self.index[self.block.source]
+        return np.take(column if rows.size == len(column) else column[rows], mine, axis=1)
 
     def weights(self) -> Floats:
         """The weights [feature, question]."""
@@ -103,8 +101,7 @@ class Team:
         if self.block.frozen:
             found = found.copy()
             for lane, frozen in self.block.frozen.items():
-                if lane < len(self.where):
-                    found[:, lane] = frozen.state.F[:, 0]
+                found[:, lane] = frozen.state.F[:, 0]
         return found
 
     def learner(self, q: int) -> Any:
