@@ -45,11 +45,11 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         NStepTD,
         RecursiveLSTD,
         check_learner,
-        learn,
     )
     from tdlambda.loading import load
     from tdlambda.mdp import FiniteMDP
     from tdlambda.rules import Rule
+    from tdlambda.runner import learn
     from tdlambda.streams import Horde, Question
     from tdlambda.tasks import TabularTask, make
 
@@ -69,13 +69,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "interruption": ("Interrupted",),
     "learners": (
         "LSPE", "LSTD", "Algorithm", "Diverged", "ExpectedTrace", "LambdaReturn", "Learner", "MonteCarlo",
-        "NStepTD", "RecursiveLSTD", "check_learner", "learn",
+        "NStepTD", "RecursiveLSTD", "check_learner",
     ),
     "loading": ("load",),
     "mdp": ("FiniteMDP",),
     "report": (),
     "reproduction": (),
     "rules": ("Rule",),
+    "runner": ("learn",),
     "steps": (),
     "streams": ("Horde", "Question"),
     "studies": (),

@@ -67,5 +67,5 @@ def _reader(header: dict[str, Any]) -> Any:
     if "horde" in header:
         return import_module("tdlambda.streams.storage").read
     if "curve" in header:
-        return import_module("tdlambda.control.curve").LearningCurve.read
+        return import_module("tdlambda.runner.curve").LearningCurve.read
     raise ValueError("its header names no learner, agent, Horde or learning curve")

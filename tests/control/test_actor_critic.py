@@ -65,7 +65,7 @@ def learn(agent: td.ActorCritic, n: int, seed: int = 0) -> td.ActorCritic:
     for t in range(n):
         s, end = int(rng.integers(5)), t % 17 == 16
         action = agent.act(s, rng)
-        agent.update(s, action, float(rng.normal()), int(rng.integers(5)), 0.9, None, end, t % 34 == 33)
+        agent.update(s, action, float(rng.normal()), int(rng.integers(5)), None, 0.9, end, t % 34 == 33)
     return agent
 
 
@@ -447,7 +447,7 @@ def test_the_thesis_agent_is_what_it_says() -> None:
     rng = np.random.default_rng(0)
     for t in range(600):
         obs = rng.random(2)
-        agent.update(obs, agent.act(obs, rng), -1.0, rng.random(2), 1.0, None, t % 50 == 49)
+        agent.update(obs, agent.act(obs, rng), -1.0, rng.random(2), None, 1.0, t % 50 == 49)
         assert agent.theta.any() == (t >= 500)
         assert (agent.critic.lambda_at(obs) < 1) <= (t >= 500)
     published = published_actor_critic(TILES, 3, 0.01, 1e-3, 1000)

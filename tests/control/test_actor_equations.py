@@ -275,7 +275,7 @@ def test_any_learner_can_be_the_critic(critic: Callable[[td.Encoder], td.Learner
 def test_policy_and_critic_may_have_features_of_their_own() -> None:
     coarse, fine = td.features.OneHot(6), td.features.Table(np.random.default_rng(0).normal(size=(6, 3)))
     agent = td.ActorCritic(td.TD(coarse, 0.1, 0.5), td.control.Softmax(2, features=fine), 0.1)
-    agent.update(4, 1, 1.0, 2, 0.9)
+    agent.update(4, 1, 1.0, 2, gamma=0.9)
     assert agent.theta.shape == (2, 3)
     np.testing.assert_allclose(agent.theta[1], 0.1 * 1.0 * 0.5 * fine.dense(4))
     assert agent.critic.predict(4) == pytest.approx(0.1)

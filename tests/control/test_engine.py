@@ -86,7 +86,7 @@ def by_hand(agent: td.ActorCritic, seed: int, steps: int, noise: float, limit: i
         over = after[0] >= GOAL
         cut = not over and length == limit
         reward, gamma = (0.0, 0.0) if over else (-1.0, 1.0)
-        agent.update(np.array(s), action, reward, np.array(after), gamma, None, over, cut)
+        agent.update(np.array(s), action, reward, np.array(after), None, gamma, over, cut)
         total += reward
         so_far.append(total)
         s = None if over or cut else after

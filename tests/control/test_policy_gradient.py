@@ -34,7 +34,7 @@ def expected_episode(m: Small, agent: td.ActorCritic, behavior: Array) -> Array:
     for p, path in m.paths(behavior):
         agent.reset()
         for s, a, t in path:
-            total += p * change(agent, s, a, m.R[s, a, t], t, m.gamma[t], terminated=t == m.n - 1)
+            total += p * change(agent, s, a, m.R[s, a, t], t, gamma=m.gamma[t], terminated=t == m.n - 1)
     return total
 
 
@@ -48,7 +48,7 @@ def test_expected_one_step_update_is_the_gradient_of_the_start_value(seed: int) 
     for s, a, t in np.argwhere(m.P):
         agent.reset()  # I = 1; the discounted visits stand for it
         p = share[s] * pi[s, a] * m.P[s, a, t]
-        total += p * change(agent, int(s), int(a), m.R[s, a, t], int(t), m.gamma[t], terminated=bool(t == m.n - 1))
+        total += p * change(agent, int(s), int(a), m.R[s, a, t], int(t), gamma=m.gamma[t], terminated=bool(t == m.n - 1))
     truth = numerical_gradient(lambda th: float(mdp.v(m.table(th))[0]), theta)
     require_close(total, truth)
 
@@ -162,11 +162,11 @@ def test_softmax_gradients_are_those_of_finite_differences(seed: int) -> None:
     policy = td.control.Softmax(4, features=td.features.Dense(3), initial=theta)
     critic = td.TrueOnlineTD(td.features.Dense(3), alpha=0.1)
     one = td.ActorCritic(critic, policy, eta=1.0, lam=None)
-    score = change(one, x, action, 1.0, x, 1.0, terminated=True)  # V = 0, so δ = 1
+    score = change(one, x, action, 1.0, x, gamma=1.0, terminated=True)  # V = 0, so δ = 1
     require_close(score, numerical_gradient(lambda th: softmax_log(th, x, action), theta))
     np.testing.assert_allclose(one.policy_at(x), np.exp([softmax_log(theta, x, a) for a in range(4)]), rtol=1e-13)
     bonus = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
-    entropy = change(bonus, x, action, 0.0, x, 1.0, terminated=True)
+    entropy = change(bonus, x, action, 0.0, x, gamma=1.0, terminated=True)
     require_close(entropy, 1.5 * numerical_gradient(lambda th: softmax_entropy(th, x), theta))
 
 
@@ -181,14 +181,14 @@ def test_gaussian_gradients_are_those_of_finite_differences(within: float | None
     action = np.array([0.0, 0.5]) + np.array([2.0, 0.5]) * u  # from units of the box
     policy = td.control.Gaussian(low, high, sigma=0.7, within=within, features=td.features.Dense(3), initial=theta)
     one = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=1.0, lam=None)
-    score = change(one, x, action, 1.0, x, 1.0, terminated=True)
+    score = change(one, x, action, 1.0, x, gamma=1.0, terminated=True)
     truth = numerical_gradient(lambda th: gaussian_log(th, x, u, 0.7, reach), theta)
     require_close(score, truth)
     mean, log_sigma = gaussian_parts(theta, x, 0.7, reach)
     np.testing.assert_allclose(one.policy_at(x)[0], [0.0, 0.5] + np.array([2.0, 0.5]) * mean, rtol=1e-13)
     np.testing.assert_allclose(one.policy_at(x)[1], np.array([2.0, 0.5]) * np.exp(log_sigma), rtol=1e-13)
     bonus = td.ActorCritic(td.TrueOnlineTD(td.features.Dense(3), alpha=0.1), policy, eta=0.5, lam=None, entropy=3.0)
-    entropy = change(bonus, x, action, 0.0, x, 1.0, terminated=True)
+    entropy = change(bonus, x, action, 0.0, x, gamma=1.0, terminated=True)
     of_sigma = numerical_gradient(lambda th: float(gaussian_parts(th, x, 0.7, reach)[1].sum()), theta)
     require_close(entropy, 1.5 * of_sigma)
 
@@ -204,7 +204,7 @@ def test_expected_gaussian_update_is_the_gradient_of_the_expected_reward() -> No
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
         a = mean + sigma * node
         clean = agent.clone()
-        total += weight * change(clean, x, [a], a**3 - 2 * a**2 + a, x, 1.0, terminated=True)
+        total += weight * change(clean, x, [a], a**3 - 2 * a**2 + a, x, gamma=1.0, terminated=True)
 
     def value(th: Array) -> float:
         m, s = (th[0] @ x), 0.6 * np.exp(th[1] @ x)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.learners.learning import LearningRun, learn
+from tdlambda.runner.learning import LearningRun, learn
 
 
 class Recorder:

@@ -1,7 +1,6 @@
 """Control: Sarsa(λ), Q(λ) and actor-critic agents, with any learner as the critic."""
 
 from tdlambda.control.actor_critic import ActorCritic
-from tdlambda.control.curve import LearningCurve
 from tdlambda.control.engine import run
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
@@ -14,6 +13,7 @@ from tdlambda.control.softmax import Softmax
 from tdlambda.control.training import train
 from tdlambda.control.value_state import AGENTS
 from tdlambda.learners.storage import PARTS
+from tdlambda.runner.curve import LearningCurve
 
 __all__ = [
     "AGENTS", "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve",

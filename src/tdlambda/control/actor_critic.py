@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.algorithms.variance import VarianceLearner
-from tdlambda.arrays import Floats, choice, fraction
+from tdlambda.arrays import Floats, choice, flag, fraction
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
@@ -235,10 +235,11 @@ class ActorCritic(Saved):
         action: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
-        rho: float | None = None,
+        next_action: Any = None,  # noqa: ARG002
+        gamma: float | None = None,
         terminated: bool = False,
         truncated: bool = False,
+        rho: float | None = None,
     ) -> None:
         """Learn from one transition: first the critic, then the actor.
 
@@ -250,14 +251,20 @@ class ActorCritic(Saved):
             a_t, as `act` returned it.
         reward
             R_{t+1}, any finite number.
+        next_action
+            Not needed; all agents take the same arguments.
         gamma
-            γ_{t+1} in [0, 1], the discount on entering `next_obs`; taken as 0 when `terminated`.
-        rho
-            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0; by default the agent's own `rho(obs, action)`.
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`. Not needed when `terminated`.
         terminated, truncated
             As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
             Either way the traces are then reset.
+        rho
+            Importance-sampling ratio π(a|s)/b(a|s) ≥ 0; by default the agent's own `rho(obs, action)`.
         """
+        if gamma is None:
+            if terminated is False or not flag(terminated, "terminated"):
+                raise TypeError("gamma is missing: pass the discount on entering next_obs, such as gamma=0.99")
+            gamma = 0.0
         with self._guard:
             self._learn(obs, action, reward, next_obs, gamma, rho, terminated, truncated)
 

@@ -13,13 +13,13 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control.curve import LearningCurve
 from tdlambda.control.interaction import ACCOUNT, told
 from tdlambda.control.job import Job
 from tdlambda.control.kept import Found, kept_of
 from tdlambda.control.training import train
 from tdlambda.engine.progress import Progress
 from tdlambda.learners import Diverged
+from tdlambda.runner.curve import LearningCurve
 
 
 def pieces_in_processes(

@@ -28,9 +28,9 @@ from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
-from tdlambda.learners.learning import Policy
 from tdlambda.learners.step_size import Alpha
 from tdlambda.rules import Lam
+from tdlambda.runner.behavior import Policy
 
 EXPLORING = EpsilonGreedy(0.3)
 """Default behaviour policy."""

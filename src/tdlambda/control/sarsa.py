@@ -25,10 +25,10 @@ from tdlambda.control.greedy import EpsilonGreedy, Falling, GreedyPolicy
 from tdlambda.control.value_state import AGENTS
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm
-from tdlambda.learners.learning import Policy
 from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Lam
+from tdlambda.runner.behavior import Policy
 
 EXPLORING = EpsilonGreedy(Falling(0.2, 0.0, over=20_000))
 """Default policy of `Sarsa`: greedy in the limit, which convergence to optimal values requires."""

@@ -21,7 +21,7 @@ from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.learning import _as_function
+from tdlambda.runner.behavior import as_function
 
 
 def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
@@ -119,7 +119,7 @@ class Softmax(Policy):
 
     def behavior(self, given: Behavior) -> Callable[[Any], Floats]:
         """Build a behaviour policy from a row of probabilities, a table [state, action] or a function."""
-        function = _as_function(given, self.actions, "behavior")  # type: ignore[arg-type]  # a pair is not probabilities
+        function = as_function(given, self.actions, "behavior")  # type: ignore[arg-type]  # a pair is not probabilities
 
         def positive(obs: Any) -> Floats:
             row = function(obs)

@@ -11,11 +11,14 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import fraction, integer
-from tdlambda.control.curve import LearningCurve
 from tdlambda.control.lane import Agent
+from tdlambda.control.vectors import AgentTraces
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.learning import SHOW_EVERY, _held, _make, discount_of
 from tdlambda.progress import Bar
+from tdlambda.runner.curve import LearningCurve
+from tdlambda.runner.environments import events_of, made
+from tdlambda.runner.learning import SHOW_EVERY
+from tdlambda.runner.loop import interact
 
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
 """Options of a vector environment that its single environments do not have."""
@@ -82,10 +85,10 @@ def train(
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
     job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
-    world: Any = _make(env) if isinstance(env, str) else env
+    world: Any = made(env) if isinstance(env, str) else env
     vector = isinstance(world, gym.vector.VectorEnv)
     space = world.single_action_space if vector else world.action_space
-    hand = agent.for_space(space)
+    convert = agent.for_space(space)
     job.curve.interrupted = False
     try:
         if evaluate_every is not None:
@@ -93,20 +96,16 @@ def train(
             job.evaluation_episodes = integer(evaluation_episodes, "evaluation_episodes", 1)
             job.other = _another(env, world)
         with job.shown(progress) as job.bar:
-            if vector:
-                from tdlambda.control.vectors import run_vector
-
-                run_vector(world, job, hand)
-            else:
-                _run(world, job, hand)
+            events = events_of(world, seed, job.gamma, convert)
+            interact(events, agent, curve, job.rng, job.count, AgentTraces(agent) if vector else None)
     except KeyboardInterrupt as error:
         job.curve.interrupted = True
         raise Interrupted(f"{job.curve.steps} steps were learned from", job.curve) from error
     finally:
         agent.reset()  # traces must not carry over to another episode
         job.curve.begin()
-        for made in [world] * own + [job.other] * (job.other is not None):
-            made.close()
+        for env_made_here in [world] * own + [job.other] * (job.other is not None):
+            env_made_here.close()
     return job.curve
 
 
@@ -146,75 +145,50 @@ class _Job:
         made = self.curve.steps - self.first_step
         return made >= self.steps or len(self.curve) - self.first_episode >= self.episodes
 
-    def reward(self, given: Any) -> float:
-        """Validate a reward: it must be finite."""
-        reward = float(given)
-        if not np.isfinite(reward):
-            raise ValueError(f"env: reward must be finite; got {given} at step {self.curve.steps + 1}")
-        return reward
-
-    def count(self) -> None:
-        """Update the progress bar after a step, and evaluate if it is due."""
+    def count(self) -> bool:
+        """Update the progress bar after a step, and evaluate if it is due; return whether the run is done."""
         made = self.curve.steps - self.first_step
         if self.bar is not None and (made % SHOW_EVERY == 0 or self.done):
             done = made if self.steps < sys.maxsize else len(self.curve) - self.first_episode
             self.bar.update(done, lambda: f"{len(self.curve)} episodes, return {self.curve.mean():.4g}")
         if made // self.evaluate_every > self.evaluated:
             self.evaluated = made // self.evaluate_every
-            hand = self.agent.for_space(self.other.action_space)
-            self.curve.evaluated(evaluation(self.other, self.agent, self.evaluation_episodes, hand, self.rng_other))
+            self.curve.evaluated(evaluation(self.other, self.agent, self.evaluation_episodes, self.rng_other))
+        return self.done
 
 
-def evaluation(env: Any, agent: Any, episodes: int, hand: Any, rng: np.random.Generator) -> list[float]:
+class _Greedy:
+    """An agent without exploration, which does not learn."""
+
+    takes_next_action = False
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+
+    def reset(self) -> None:
+        """Do nothing."""
+
+    def act(self, obs: Any, rng: np.random.Generator) -> Any:  # noqa: ARG002
+        """The greedy action."""
+        return self.agent.greedy(obs)
+
+    def update(self, *transition: Any) -> None:
+        """Learn nothing."""
+
+
+def evaluation(env: Any, agent: Any, episodes: int, rng: np.random.Generator) -> list[float]:
     """The undiscounted returns of episodes with greedy actions, which are not learned from."""
-    returns = []
-    for _ in range(episodes):
-        obs, total, over = _held(_begun(env.reset(seed=int(rng.integers(2**31))))), 0.0, False
-        while not over:
-            raw, reward, terminated, truncated, _ = env.step(hand(agent.greedy(obs)))
-            obs, total, over = _held(raw), total + float(reward), bool(terminated or truncated)
-        returns.append(total)
-    return returns
-
-
-def _run(env: Any, job: _Job, hand: Any) -> None:
-    agent, curve, rng = job.agent, job.curve, job.rng
-    ahead = agent.takes_next_action
-    agent.reset()
-    curve.begin()
-    if job.done:
-        return
-    obs = _held(_begun(env.reset(seed=job.seed)))
-    action = agent.act(obs, rng)
-    while True:
-        raw, reward, terminated, truncated, info = env.step(hand(action))
-        next_obs, reward, gamma_next = _held(raw), job.reward(reward), discount_of(info, job.gamma)
-        ended = bool(terminated or truncated)
-        next_action = None
-        if ahead:  # Sarsa chooses the next action with the values before the update
-            next_action = None if terminated else agent.act(next_obs, rng)
-            agent.update(obs, action, reward, next_obs, next_action, gamma_next, terminated, truncated)
-        else:
-            agent.update(obs, action, reward, next_obs, gamma_next, None, terminated, truncated)
-        curve.add(reward, gamma_next, ended, bool(truncated))
-        job.count()
-        if job.done:
-            return
-        obs = _held(_begun(env.reset())) if ended else next_obs
-        action = agent.act(obs, rng) if ended or next_action is None else next_action
-
-
-def _begun(found: Any) -> Any:
-    """The observation after a reset."""
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise TypeError(f"env: reset must return (observation, info), as in Gymnasium; got {found!r}")
-    return found[0]
+    curve, convert = LearningCurve(), agent.for_space(env.action_space)
+    for n in range(1, episodes + 1):
+        events = events_of(env, int(rng.integers(2**31)), 1.0, convert)
+        interact(events, _Greedy(agent), curve, rng, lambda n=n: len(curve) == n)  # type: ignore[misc]
+    return curve.returns.tolist()
 
 
 def _another(env: Any, world: Any) -> Any:
     """Make a second environment like this one, for evaluation."""
     if isinstance(env, str):
-        return _make(env)
+        return made(env)
     spec = getattr(world, "spec", None)
     if not isinstance(world, gym.vector.VectorEnv):
         return copy.deepcopy(world) if spec is None else gym.make(spec)

@@ -9,8 +9,8 @@ import numpy as np
 from tdlambda.arrays import Floats
 from tdlambda.control.greedy import GreedyPolicy
 from tdlambda.features import Encoder
-from tdlambda.learners.learning import _as_function
 from tdlambda.rules import PerState
+from tdlambda.runner.behavior import as_function
 
 
 def policy_from(given: Any, actions: int, name: str) -> Any:
@@ -22,7 +22,7 @@ def policy_from(given: Any, actions: int, name: str) -> Any:
             f"{name} must be td.control.EpsilonGreedy(0.1), td.control.Boltzmann(1.0), or the probability of each "
             f"action; got {given!r}"
         )
-    return _as_function(given, actions, name)
+    return as_function(given, actions, name)
 
 
 def same_policy(policy: Any, behavior: Any) -> bool:

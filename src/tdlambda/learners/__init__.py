@@ -7,7 +7,6 @@ from tdlambda.learners.checks import check_learner
 from tdlambda.learners.discrepancy import LambdaDiscrepancy
 from tdlambda.learners.expected_trace import ExpectedTrace
 from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
-from tdlambda.learners.learning import LearningRun, learn
 from tdlambda.learners.log import learn_from_log
 from tdlambda.learners.lspe import LSPE
 from tdlambda.learners.lstd import LSTD
@@ -27,7 +26,6 @@ __all__ = [
     "LambdaDiscrepancy",
     "LambdaReturn",
     "Learner",
-    "LearningRun",
     "MonteCarlo",
     "NStepTD",
     "OneOver",
@@ -35,6 +33,5 @@ __all__ = [
     "check_learner",
     "choose_lambda",
     "lambda_returns",
-    "learn",
     "learn_from_log",
 ]

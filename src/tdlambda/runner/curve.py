@@ -81,6 +81,11 @@ class LearningCurve:
         """
         return np.array(self._evaluated, dtype=np.float64).reshape(-1, 4)
 
+    @property
+    def unfinished(self) -> float:
+        """Sum of the rewards of episodes that have not ended."""
+        return sum(now[0] for now in self._current.values())
+
     def mean(self, last: int = 100) -> float:
         """The mean undiscounted return of the last episodes; NaN if there are none.
 
