@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from tasks import LAMBDAS, POINTS, SETS, alphas, errors, matrix, score
 
-from tdlambda.engine.truth import exact_truth
+from tdlambda.runner.truth import exact_truth
 
 OPTIONS = {
     "h": 5.0,  # sharpness

@@ -28,7 +28,7 @@ import polars as pl  # noqa: E402
 from frame import Unit, filled, gathered, write  # noqa: E402
 
 from tdlambda.charts import save  # noqa: E402
-from tdlambda.engine.by_seed import processors  # noqa: E402
+from tdlambda.runner.by_seed import processors  # noqa: E402
 
 QUESTIONS = ("gradients", "targets", "efficiency", "control", "claims")
 PAGE = HERE.parents[1] / "docs" / "results" / "open-questions.md"

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 import tdlambda as td
-from tdlambda.engine.truth import exact_truth
+from tdlambda.runner.truth import exact_truth
 
 LAMS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
 ALPHAS = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1)

@@ -48,7 +48,9 @@ def test_expected_one_step_update_is_the_gradient_of_the_start_value(seed: int) 
     for s, a, t in np.argwhere(m.P):
         agent.reset()  # I = 1; the discounted visits stand for it
         p = share[s] * pi[s, a] * m.P[s, a, t]
-        total += p * change(agent, int(s), int(a), m.R[s, a, t], int(t), gamma=m.gamma[t], terminated=bool(t == m.n - 1))
+        total += p * change(
+            agent, int(s), int(a), m.R[s, a, t], int(t), gamma=m.gamma[t], terminated=bool(t == m.n - 1)
+        )
     truth = numerical_gradient(lambda th: float(mdp.v(m.table(th))[0]), theta)
     require_close(total, truth)
 

@@ -20,7 +20,7 @@ import pytest
 from distributed import Client
 
 import tdlambda as td
-from tdlambda.engine.progress import Progress
+from tdlambda.runner.lane_progress import Progress
 from tdlambda.studies import cluster
 from tdlambda.studies.running import prepared
 from tdlambda.studies.store import provenance

@@ -7,13 +7,13 @@ from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
 from tdlambda.control.meta_assisted import meta_actor_critic
 from tdlambda.control.policy import Policy
 from tdlambda.control.q_lambda import QLambda
-from tdlambda.control.result import ControlResult
 from tdlambda.control.sarsa import Sarsa
 from tdlambda.control.softmax import Softmax
 from tdlambda.control.training import train
 from tdlambda.control.value_state import AGENTS
 from tdlambda.learners.storage import PARTS
 from tdlambda.runner.curve import LearningCurve
+from tdlambda.runner.result import ControlResult
 
 __all__ = [
     "AGENTS", "ActorCritic", "Boltzmann", "ControlResult", "EpsilonGreedy", "Falling", "Gaussian", "LearningCurve",

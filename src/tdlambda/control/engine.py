@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import fraction, integer
-from tdlambda.control.job import Job
-from tdlambda.control.kept import KEEP, Found, kept_of
+from tdlambda.control.job import KEEP, Job, kept_of
 from tdlambda.control.lane import Agent, Lane, check_agent, form_of
 from tdlambda.control.processes import pieces_in_processes, pool_of
-from tdlambda.control.result import ControlResult
 from tdlambda.control.worlds import EnvTask, in_processes, observation_grid, world_of
-from tdlambda.engine.by_seed import by_seed, processors
 from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
-from tdlambda.engine.progress import Progress
+from tdlambda.runner.by_seed import by_seed, processors
+from tdlambda.runner.lane_progress import Progress
+from tdlambda.runner.result import ControlResult, RunRecord, collected
 from tdlambda.tasks.base import Task
 from tdlambda.tasks.world import World
 
@@ -144,7 +143,7 @@ def checked(
     return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world), followed)
 
 
-def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
+def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
     """Yield pieces of work: a seed and some agents, seed by seed."""
     places = list(range(len(job.agents)))
     for number in job.seeds:
@@ -152,7 +151,7 @@ def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, Foun
             yield number, partial(_work, job, number, places[begin : begin + PIECE])
 
 
-def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Found]:
+def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, RunRecord]:
     """Run some agents on one seed, one after the other; return nothing if the run was stopped."""
     found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
     for place in places:
@@ -170,26 +169,15 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Fo
                 motion.append(lam if lam.ndim == 1 else lam.mean(axis=1))  # for action values, the mean over actions
         bar.advance(0, int(lane.diverged_at >= 0))
         kept = kept_of(lane.close(), job.keep, job.observations, lane.finished_episodes())
-        found[place] = Found(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
+        found[place] = RunRecord(lane.curve, lane.diverged_at, kept, np.array(motion) if moments else None)
     return found
 
 
 def _result(
-    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Found]], interrupted: bool, seconds: float
+    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]], interrupted: bool, seconds: float
 ) -> ControlResult:
-    places, n = range(len(job.agents)), len(seeds)
-    rows = [[done[number][place] for number in seeds] for place in places]
-    curves = np.array([[one.curve for one in row] for row in rows]).reshape(len(rows), n, job.points.size)
-    at = np.array([[one.diverged_at for one in row] for row in rows], dtype=np.int64).reshape(len(rows), n)
-    kept: dict[str, list[Any]] = {name: [[one.kept[name] for one in row] for row in rows] for name in job.keep}
-    arrays = {
-        name: [np.array(row) for row in kept[name]]
-        for name in ("weights", "theta", "lambdas", "policy")
-        if name in kept
-    }
+    returns, fields = collected(tuple(job.agents), seeds, job.points, done, job.follow)
     return ControlResult(
-        tuple(job.agents), seeds, job.points, curves, at, job.observations, **arrays,
-        episodes=kept.get("episodes", []), agents=kept.get("agents", []), moments=job.points[moments_of(job.points)],
-        motion={number: [done[number][place].motion for place in places] for number in seeds if number in job.follow},
-        interrupted=interrupted, seconds=seconds, lane_steps=len(rows) * n * job.steps,
+        **fields, returns=returns, observations=job.observations, moments=job.points[moments_of(job.points)],
+        interrupted=interrupted, seconds=seconds, lane_steps=len(job.agents) * len(seeds) * job.steps,
     )  # fmt: skip

@@ -1,12 +1,18 @@
-"""The description of a run of agents."""
+"""The description of a run of agents, and the parts of an agent that it returns."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tdlambda.arrays import Ints
+import numpy as np
+
+from tdlambda.arrays import Floats, Ints
+from tdlambda.control.action_values import ActionValues
+
+KEEP = ("weights", "theta", "lambdas", "policy", "episodes", "agents")
 
 
 @dataclass(frozen=True)
@@ -29,3 +35,17 @@ class Job:
     def total(self) -> int:
         """Number of steps of one agent over all seeds."""
         return self.steps * len(self.seeds)
+
+
+def kept_of(agent: Any, keep: tuple[str, ...], observations: Any, episodes: Floats) -> dict[str, Any]:
+    """The requested parts of an agent's final state."""
+    pairs = isinstance(agent, ActionValues)
+    makers: dict[str, Callable[[], Any]] = {
+        "weights": lambda: np.array(agent.weights if pairs else agent.critic.weights),
+        "theta": lambda: np.zeros((0, 0)) if pairs else np.array(agent.theta),
+        "lambdas": lambda: (agent if pairs else agent.critic).lambdas(observations),
+        "policy": lambda: np.array([agent.greedy(obs) for obs in observations.tolist()], dtype=np.int64),
+        "episodes": lambda: episodes,
+        "agents": lambda: agent,
+    }
+    return {name: makers[name]() for name in keep}

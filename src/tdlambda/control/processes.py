@@ -14,17 +14,17 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.control.interaction import ACCOUNT, told
-from tdlambda.control.job import Job
-from tdlambda.control.kept import Found, kept_of
+from tdlambda.control.job import Job, kept_of
 from tdlambda.control.training import train
-from tdlambda.engine.progress import Progress
 from tdlambda.learners import Diverged
 from tdlambda.runner.curve import LearningCurve
+from tdlambda.runner.lane_progress import Progress
+from tdlambda.runner.result import RunRecord
 
 
 def pieces_in_processes(
     job: Job, pool: ProcessPoolExecutor
-) -> Iterator[tuple[int, Callable[[Progress], dict[int, Found]]]]:
+) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
     """Yield pieces of work: a seed and one agent, seed by seed."""
     for seed in job.seeds:
         for place, agent in enumerate(job.agents.values()):
@@ -33,11 +33,11 @@ def pieces_in_processes(
 
 def _in_process(
     job: Job, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
-) -> dict[int, Found]:
+) -> dict[int, RunRecord]:
     """Run one agent on one seed in a process; return nothing if the run was stopped."""
     env = (job.world.id, job.world.options, job.world.discount)
     given = (*env, agent, seed, job.steps, job.points, job.keep, job.observations)
-    future: Future[Found] = pool.submit(learn_in_env, *given)
+    future: Future[RunRecord] = pool.submit(learn_in_env, *given)
     while not wait([future], timeout=0.2).done:
         if job.stop.is_set():
             future.cancel()
@@ -50,7 +50,7 @@ def _in_process(
 def learn_in_env(
     env: str, options: dict[str, Any], gamma: float | None, agent: Any, seed: int, steps: int, points: Ints,
     keep: tuple[str, ...], observations: Any,
-) -> Found:  # fmt: skip
+) -> RunRecord:  # fmt: skip
     """Run one agent on one seed, in this process."""
     world, curve = gym.make(env, **options), _Recorder(agent, points)
     try:
@@ -60,7 +60,7 @@ def learn_in_env(
     finally:
         world.close()
     episodes = np.stack([curve.discounted, curve.lengths, curve.ends], axis=1) if len(curve) else np.zeros((0, 3))
-    return Found(curve.at_points, curve.diverged_at, kept_of(agent, keep, observations, episodes))
+    return RunRecord(curve.at_points, curve.diverged_at, kept_of(agent, keep, observations, episodes))
 
 
 class _Recorder(LearningCurve):

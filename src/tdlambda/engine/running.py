@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import integer
-from tdlambda.engine.by_seed import by_seed, processors
-from tdlambda.engine.job import KEEP, Job, checked
+from tdlambda.engine.job import Job, checked
 from tdlambda.engine.plan import WIDTH, Group, plan
-from tdlambda.engine.progress import Progress
-from tdlambda.engine.result import Result
 from tdlambda.engine.stream import CHUNK, Encoded, Stream
-from tdlambda.engine.truth import Truth
-from tdlambda.engine.workers import Itself, Lane, Lanes, Worker
+from tdlambda.engine.workers import Itself, Lanes, Worker
 from tdlambda.learners.base import Learner
+from tdlambda.runner.by_seed import by_seed, processors
+from tdlambda.runner.lane_progress import Progress
+from tdlambda.runner.result import Result, RunRecord, collected
+from tdlambda.runner.truth import Truth
 from tdlambda.tasks.base import Task
 
 
@@ -141,7 +141,7 @@ def _compile(job: Job, groups: list[Group]) -> None:
         Lanes(job, some, Encoded(), np.array([1])).feed(chunk)
 
 
-def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, Lane]:
+def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progress) -> dict[int, RunRecord]:
     """Run some of the learners on one seed's trajectory."""
     stream, encoded = Stream(job.task, seed), Encoded()
     points, steps = job.points_of(seed), job.steps_of(seed)
@@ -158,22 +158,11 @@ def _work(job: Job, seed: int, groups: list[Group], alone: list[int], bar: Progr
 
 
 def _result(
-    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, Lane]], interrupted: bool,
-    seconds: float,
-) -> Result:  # fmt: skip
-    names, places = job.names, range(len(job.names))
-    shape = (len(names), len(seeds), job.points.size)
-    error = np.array([[done[number][place].error for number in seeds] for place in places]).reshape(shape)
-    at = np.array([[done[number][place].diverged_at for number in seeds] for place in places], dtype=np.int64)
-    kept: dict[str, list[Any]] = {
-        name: [[done[number][place].kept[name] for number in seeds] for place in places] if name in job.keep else []
-        for name in KEEP
-    }
-    arrays = {name: [np.array(rows) for rows in kept[name]] for name in KEEP if name != "learners"}
+    job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]], interrupted: bool, seconds: float
+) -> Result:
+    error, fields = collected(job.names, seeds, job.points, done, job.follow)
     return Result(
-        names, seeds, job.points, error, at.reshape(shape[:2]), job.observations, job.score.truth, **arrays,
-        learners=kept["learners"], moments=job.points[job.moments],
-        motion={number: [done[number][place].motion for place in places] for number in seeds if number in job.follow},
-        interrupted=interrupted, seconds=seconds, lane_steps=len(names) * sum(map(job.steps_of, seeds)),
+        **fields, error=error, observations=job.observations, truth=job.score.truth, moments=job.points[job.moments],
+        interrupted=interrupted, seconds=seconds, lane_steps=len(job.names) * sum(map(job.steps_of, seeds)),
         score=job.score.name, average=job.average, unit="steps" if job.ends is None else "episodes",
     )  # fmt: skip

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, choice
 from tdlambda.engine.stream import contiguous
-from tdlambda.engine.truth import Truth, exact_truth, sampled_truth
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Learner
+from tdlambda.runner.truth import Truth, exact_truth, sampled_truth
 from tdlambda.tasks.base import Task
 
 SCORES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,16 +15,7 @@ from tdlambda.engine.job import Job
 from tdlambda.engine.plan import Group
 from tdlambda.engine.stream import Chunk, Encoded
 from tdlambda.learners.base import Diverged
-
-
-@dataclass
-class Lane:
-    """The result of one learner on one seed."""
-
-    error: Floats
-    diverged_at: int
-    kept: dict[str, Any]
-    motion: Floats | None = None
+from tdlambda.runner.result import RunRecord
 
 
 class Worker(Protocol):
@@ -36,7 +26,7 @@ class Worker(Protocol):
     def feed(self, chunk: Chunk) -> int:
         """Learn from a chunk; return the number of learners that diverged in it."""
 
-    def result(self) -> dict[int, Lane]:
+    def result(self) -> dict[int, RunRecord]:
         """The result of each learner, by its index."""
 
 
@@ -111,7 +101,7 @@ class Lanes:
         error: Floats = self.job.score.of(square)
         return error
 
-    def result(self) -> dict[int, Lane]:
+    def result(self) -> dict[int, RunRecord]:
         """The result of each lane, by the index of its learner."""
         found = {}
         while len(self.motion) < len(self.moments):  # all learners have diverged: λ is that at divergence
@@ -124,7 +114,7 @@ class Lanes:
                 errors[self.points >= at + self.before] = np.inf
             kept = _kept(self.job, self.block.learner(lane)) if self.job.keep else {}
             motion = np.array([moment[lane] for moment in self.motion]) if self.moments else None
-            found[place] = Lane(errors, at, kept, motion)
+            found[place] = RunRecord(errors, at, kept, motion)
         return found
 
 
@@ -168,12 +158,12 @@ class Itself:
                     self.motion.append(_lambdas(self.job, self.learner))
         return 0
 
-    def result(self) -> dict[int, Lane]:
+    def result(self) -> dict[int, RunRecord]:
         """The result of the learner, by its index."""
         while len(self.motion) < len(self.moments):  # after divergence, λ is that at divergence
             self.motion.append(_lambdas(self.job, self.learner))
         motion = np.array(self.motion) if self.moments else None
-        return {self.place: Lane(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
+        return {self.place: RunRecord(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
 
 
 def _kept(job: Job, learner: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.engine.truth import Truth, exact_truth
+from tdlambda.runner.truth import Truth, exact_truth
 from tdlambda.tasks.base import Task
 
 

@@ -15,9 +15,9 @@ from tdlambda import algorithms, features, learners, rules, steps
 from tdlambda.auto import AutoTD
 from tdlambda.control import ActorCritic, Boltzmann, EpsilonGreedy, Falling, QLambda, Sarsa, Softmax
 from tdlambda.engine.score import score_of
-from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
 from tdlambda.rules import Rule
+from tdlambda.runner.truth import Truth
 from tdlambda.showing import hint
 from tdlambda.studies.sizes import check_encoder, check_memory
 from tdlambda.tasks.base import Task

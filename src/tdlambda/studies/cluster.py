@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from tdlambda.engine.progress import Progress
-from tdlambda.engine.truth import Truth
 from tdlambda.extras import need
 from tdlambda.interruption import interruptible
+from tdlambda.runner.lane_progress import Progress
+from tdlambda.runner.truth import Truth
 from tdlambda.studies.running import prepared, run_unit
 from tdlambda.studies.sources import imported
 from tdlambda.studies.store import provenance

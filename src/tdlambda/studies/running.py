@@ -14,12 +14,12 @@ from typing import Any
 from tdlambda import control, engine
 from tdlambda.arrays import integer
 from tdlambda.control import ControlResult
-from tdlambda.engine.by_seed import processors
-from tdlambda.engine.progress import Progress
-from tdlambda.engine.result import Result
-from tdlambda.engine.truth import Truth
 from tdlambda.extras import need
 from tdlambda.interruption import Interrupted, interruptible
+from tdlambda.runner.by_seed import processors
+from tdlambda.runner.lane_progress import Progress
+from tdlambda.runner.result import Result
+from tdlambda.runner.truth import Truth
 from tdlambda.studies.manifest import other_program, refuse_foreign
 from tdlambda.studies.store import Session, Store
 from tdlambda.studies.study import Study

@@ -16,8 +16,8 @@ from tdlambda.control.worlds import EnvTask, classic_world
 from tdlambda.engine.episodes import episode_ends
 from tdlambda.engine.job import checked
 from tdlambda.engine.plan import WIDTH
-from tdlambda.engine.truth import Truth
 from tdlambda.learners.base import Learner
+from tdlambda.runner.truth import Truth
 from tdlambda.showing import counted, hint
 from tdlambda.studies import sizes
 from tdlambda.studies.building import build_agent, build_learner, build_truth, no_truth

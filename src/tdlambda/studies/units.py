@@ -17,7 +17,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats
 from tdlambda.control import ControlResult
-from tdlambda.engine.result import Result, mean_over
+from tdlambda.runner.result import Result, mean_over
 from tdlambda.studies.study import FORMAT, Study
 
 if TYPE_CHECKING:  # slow to import, and not needed to learn

@@ -10,13 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from typing import Protocol, TypeVar
 
-from tdlambda.engine.progress import Progress, shown
 from tdlambda.interruption import Interrupted, interruptible
+from tdlambda.runner.lane_progress import Progress, shown
+from tdlambda.runner.result import RunRecord
 
-Found = TypeVar("Found")
 Result = TypeVar("Result")
-Done = dict[int, dict[int, Found]]
-"""Results by seed and by place, the index of a learner or agent."""
+Done = dict[int, dict[int, RunRecord]]
+"""Records by seed and by place, the index of a learner or agent."""
 
 AHEAD = 4
 """Number of pieces queued for each thread."""
@@ -38,15 +38,15 @@ class Job(Protocol):
 def by_seed(
     job: Job,
     places: int,
-    pieces: Iterable[tuple[int, Callable[[Progress], dict[int, Found]]]],
-    result: Callable[[tuple[int, ...], Done[Found], bool, float], Result],
+    pieces: Iterable[tuple[int, Callable[[Progress], dict[int, RunRecord]]]],
+    result: Callable[[tuple[int, ...], Done, bool, float], Result],
     threads: int,
     progress: bool | Progress | None,
     on_seed: Callable[[Result], None] | None,
     hold: bool,
     stop: threading.Event | None,
 ) -> Result:
-    """Run all pieces, in order; the pieces of a seed together fill its `places`.
+    """Run the pieces in order and write the records of each seed to its places.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ def by_seed(
         As for `td.engine.run`.
     """
     begun = time.perf_counter()
-    done: Done[Found] = {number: {} for number in job.seeds}
+    done: Done = {number: {} for number in job.seeds}
     finished, asked = 0, threading.Event() if stop is None else stop
 
-    def take(number: int, future: Future[dict[int, Found]]) -> None:
+    def take(number: int, future: Future[dict[int, RunRecord]]) -> None:
         nonlocal finished
         done[number] |= future.result()
         if len(done[number]) == places:
@@ -78,7 +78,7 @@ def by_seed(
         interruptible(asked) if stop is None else nullcontext(),
     ):
         work = iter(pieces)
-        waiting: dict[Future[dict[int, Found]], int] = {}
+        waiting: dict[Future[dict[int, RunRecord]], int] = {}
         try:
             while not asked.is_set():
                 while len(waiting) < AHEAD * threads and (piece := next(work, None)) is not None:
