@@ -253,7 +253,7 @@ AGENTS: dict[str, Callable[[td.Encoder], Any]] = {
 @pytest.mark.parametrize("kind", AGENTS)
 def test_agents_name_the_observation_and_the_generator(kind: str) -> None:
     agent, tiled = AGENTS[kind](F), AGENTS[kind](td.features.TileCoder([0.0], [1.0]))
-    last: Any = (0.9,) if kind == "actor-critic" else (0, 0.9)
+    last: Any = (0, 0.9)
     wrong: list[tuple[Callable[[], Any], str]] = [
         (lambda: agent.act(9, np.random.default_rng(0)), "obs must be from 0 to 3; got 9"),
         (lambda: agent.policy_at(9), "obs must be from 0 to 3; got 9"),

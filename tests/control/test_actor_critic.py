@@ -308,8 +308,8 @@ def test_behavior_acts_and_its_ratios_are_learned_from() -> None:
         s, action = t % 5, agents[0].act(t % 5, rng)
         rho = agents[0].policy_at(s)[action] / b[action]
         assert agents[0].rho(s, action) == pytest.approx(rho, rel=1e-13)
-        agents[0].update(s, action, 1.0, (s + 1) % 5, 0.9)
-        agents[1].update(s, action, 1.0, (s + 1) % 5, 0.9, rho=rho)
+        agents[0].update(s, action, 1.0, (s + 1) % 5, gamma=0.9)
+        agents[1].update(s, action, 1.0, (s + 1) % 5, gamma=0.9, rho=rho)
     np.testing.assert_allclose(agents[0].theta, agents[1].theta, rtol=1e-10)
     assert agents[1].rho(0, 1) == 1.0
 

@@ -360,7 +360,7 @@ def test_a_world_of_ones_own() -> None:
         action = reference.act(before, rest)  # type: ignore[arg-type]
         reward, gamma, over = world.move(world.numbers, state, action, rest.stream)
         length += 1
-        reference.update(before, action, reward, state.copy(), gamma, None, over, not over and length == 60)
+        reference.update(before, action, reward, state.copy(), None, gamma, over, not over and length == 60)
         if over or length == 60:
             lengths.append(length)
             length = -1

@@ -200,7 +200,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         (lambda: sarsa(policy=[0.3, 0.3]), "policy must be 2 probabilities"),
         (lambda: sarsa(target="average"), "target must be"),
         (lambda: sarsa(correction="vtrace"), 'use "retrace"'),
-        (lambda: sarsa(algorithm="TD"), "algorithm must be a learner class"),
+        (lambda: sarsa(algorithm="TDD"), "algorithm must be a learner class"),
         (lambda: td.Sarsa(td.features.OneHot(5), 2, 0.1, [0.1, 0.2]), "lam must have 5 numbers"),
         (lambda: td.QLambda(td.features.OneHot(5), 2, 0.1, "meta", form="peng"), "lam must not be learned"),
         (lambda: td.Sarsa(td.features.OneHot(5), 0, 0.1), "actions must be"),

@@ -123,12 +123,12 @@ def test_an_agent_belongs_to_one_thread_at_a_time() -> None:
         return [0.5, 0.5]
 
     slow = td.ActorCritic(agent.critic, td.control.Softmax(2), 0.1, behavior=rule)
-    thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1, 1.0))
+    thread = threading.Thread(target=lambda: slow.update(0, 1, 1.0, 1, gamma=1.0))
     thread.start()
     try:
         assert at_work.wait(60)
         with pytest.raises(RuntimeError, match="agent is in use by another thread"):
-            slow.update(0, 1, 1.0, 1, 1.0)
+            slow.update(0, 1, 1.0, 1, gamma=1.0)
         with pytest.raises(RuntimeError, match="agent is in use by another thread"):
             slow.reset()
     finally:

@@ -47,7 +47,7 @@ def _single(env: Env, seed: int | None, gamma: float | None, convert: Callable[[
     action = yield 0, _held(_first(env.reset(seed=seed))), None
     while True:
         raw, reward, terminated, truncated, info = env.step(convert(action))
-        step = Step(_finite(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
+        step = Step(float(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
         action = yield 0, _held(raw), step
         if terminated or truncated:
             action = yield 0, _held(_first(env.reset())), None
@@ -69,7 +69,7 @@ def _copies(env: VectorEnv, seed: int | None, gamma: float | None, convert: Call
             ended = bool(terminated[i] or truncated[i])
             told = info["final_info"] if same_step and ended else info
             discount = {"discount": told["discount"][i]} if _reported(told, i) else {}
-            step = Step(_finite(rewards[i]), discount_of(discount, gamma), bool(terminated[i]), bool(truncated[i]))
+            step = Step(float(rewards[i]), discount_of(discount, gamma), bool(terminated[i]), bool(truncated[i]))
             action = yield i, _held(info["final_obs"][i] if same_step and ended else raw[i]), step
             if not ended:
                 actions[i] = action
@@ -94,14 +94,6 @@ def discount_of(info: dict[str, Any], gamma: float | None) -> float:
     if gamma is None and "discount" not in info:
         raise ValueError('gamma: this environment reports no info["discount"]; pass gamma=, such as gamma=0.99')
     return fraction(info["discount"], 'info["discount"]') if gamma is None else gamma
-
-
-def _finite(given: Any) -> float:
-    """Validate a reward."""
-    reward = float(given)
-    if not -np.inf < reward < np.inf:
-        raise ValueError(f"env: reward must be finite; got {given}")
-    return reward
 
 
 def _first(found: Any) -> Any:

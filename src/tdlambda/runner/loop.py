@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,6 +77,8 @@ def interact(
         else:
             before, action = now[copy]
             reward, gamma, terminated, truncated = step
+            if not -inf < reward < inf:
+                raise ValueError(f"env: reward must be finite; got {reward} at step {curve.steps + 1}")
             if traces is not None:
                 traces.put(kept[copy], before, action)
             following = agent.act(obs, rng) if ahead and not terminated else None
