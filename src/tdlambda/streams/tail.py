@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tdlambda.streams.batch import Batch
-from tdlambda.streams.reading import Text
+from tdlambda.streams.text import Text
 
 
 def tail(path: Path, skip: int, every: float) -> Iterator[Batch | None]:
