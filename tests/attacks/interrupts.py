@@ -26,7 +26,7 @@ from attacks.subjects import FEW
 from tdlambda.features import Category, Columns, Lag
 
 RNG = np.random.Generator
-ROWS = 260
+ROWS, CHUNKS = 260, [7] if FEW else [7, 300]
 PACKAGE = str(Path(td.__file__).parent)
 FLOW, HEAT = td.Question("flow", gamma=0.9), td.Question("heat", horizon=5, average=True)
 
@@ -203,7 +203,7 @@ def timed(act: Callable[[], Any], seconds: float) -> None:
 
 def case(rng: RNG, say: Say) -> None:
     """A Horde that is interrupted some times."""
-    name, source, chunk = str(rng.choice(list(HORDES))), str(rng.choice(SOURCES)), int(rng.choice([7] if FEW else [7, 300]))
+    name, source, chunk = str(rng.choice(list(HORDES))), str(rng.choice(SOURCES)), int(rng.choice(CHUNKS))
     sums, total = undisturbed(name, source, chunk)
     horde, iterator = HORDES[name](), iter(rows())
     iterator = (row for row in iterator) if rng.random() < 0.3 else iterator
@@ -257,7 +257,7 @@ def warm() -> None:
     """Compile what cases need, and learn undisturbed."""
     for name in HORDES:
         for source in SOURCES:
-            for chunk in (7, 300)[: 1 if FEW else None]:
+            for chunk in CHUNKS:
                 undisturbed(name, source, chunk)
 
 

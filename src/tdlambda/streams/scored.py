@@ -93,9 +93,11 @@ class Scored:
 
     @property
     def coverage(self) -> float:
-        """Share of the second half's returns within the learned interval; NaN without an interval."""
-        some = self.known & self._halves()[1]
-        if self.deviation is None or not some.any():
+        """Share of the second half's returns within the learned interval; NaN without a finite interval."""
+        if self.deviation is None:
+            return np.nan
+        some = self.known & self._halves()[1] & np.isfinite(self.deviation)
+        if not some.any():
             return np.nan
         from scipy.stats import norm
 
