@@ -267,10 +267,11 @@ class Horde:
         chunk, skip = integer(chunk, "chunk", 1), integer(skip, "skip", 0)
         if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
             raise TypeError("data: a dict must contain columns; for one row, use update(row)")
-        groups, seen = Groups(self._following.by), self.rows
+        groups, seen, read = Groups(self._following.by), self.rows, 0
         try:
             with Bar(length(data), progress, "rows") as bar:
                 for batch in self._batches(data, chunk, skip):
+                    read = batch.first + len(batch) - seen + skip
                     batch = batch.part(max(0, seen - batch.first), len(batch))
                     if not len(batch):
                         continue
@@ -282,6 +283,8 @@ class Horde:
                         self._take(part, record, schema, start)
                         bar.update(self.rows - seen + skip)
                         yield self.rows
+            if read < skip:
+                raise ValueError(f"skip must be at most the number of rows, {read}; got {skip}")
         except Exception:  # rows that are refused are not tried again
             self._drawn = None
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +16,33 @@ LOOKED_AT = 1000
 """Number of first rows of a text file that determine the types of its columns."""
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
 """Cells of a text file that mean a missing value, in lower case."""
+
+
+def records(lines: Iterable[str], separator: str, finished: bool = True) -> Iterator[tuple[list[str], int]]:
+    """Yield the cells of each row, and the number of lines so far; a quoted cell may contain line breaks.
+
+    With `finished`, a last row that is not complete is left out.
+    """
+    ended = False
+
+    def complete() -> Iterator[str]:
+        nonlocal ended
+        for line in lines:
+            if finished and not line.endswith("\n"):
+                break
+            yield line
+        ended = finished
+
+    reader = csv.reader(complete(), delimiter=separator)
+    try:
+        for cells in reader:
+            if ended:  # within a quoted cell
+                return
+            yield cells, reader.line_num
+    except csv.Error as error:
+        raise ValueError(
+            f"the rows cannot be read after line {reader.line_num}: {error}; is a quote not closed?"
+        ) from error
 
 
 class Text:
@@ -60,10 +87,9 @@ class Text:
     def lines(self) -> Iterator[list[str]]:
         """Yield the cells of each line after the header."""
         with open(self.path, newline="", encoding="utf-8-sig") as file:
-            lines = (line for line in file if line.endswith("\n")) if self.finished else file
-            reader = csv.reader(lines, delimiter=self.separator)
-            next(reader, None)
-            for cells in reader:
+            rows = records(file, self.separator, self.finished)
+            next(rows, None)
+            for cells, _ in rows:
                 if cells:
                     yield cells
 
