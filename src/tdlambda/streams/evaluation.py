@@ -209,8 +209,8 @@ class Prequential:
 
 
 def _line(name: str, early: Fit, late: Fit, limits: str) -> str:
-    scores = f"{early.r2:9.3f} {late.r2:9.3f} {limits:>17} {late.rmse:9.4g} {late.bias:9.2g} {late.slope:6.2f}"
-    return f"{name[:28]:28} {scores}"
+    r2, rmse, bias, slope = late.words()
+    return f"{name[:28]:28} {early.words()[0]:>9} {r2:>9} {limits:>17} {rmse:>9} {bias:>9} {slope:>6}"
 
 
 def _finite(value: Any) -> Any:
