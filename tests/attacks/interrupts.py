@@ -60,8 +60,8 @@ HORDES: dict[str, Callable[[], td.Horde]] = {
 }  # fmt: skip
 
 
-def _cumulant(row: Any, after: Any) -> float | None:
-    return None if after["heat"] is None else float(after["flow"]) - float(row["flow"])
+def _cumulant(row: Any, after: Any) -> float:
+    return float(after["flow"]) - float(row["flow"])
 
 
 def _every(k: int) -> td.Question:

@@ -103,7 +103,12 @@ def test_interrupts_in_another_thread(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_several_threads_may_update() -> None:
     horde, rows = new(), Shared(ROWS)
-    threads = [threading.Thread(target=lambda: [horde.update(row) for row in rows]) for _ in range(3)]
+
+    def work() -> None:
+        for row in rows:
+            horde.update(row)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -133,9 +138,8 @@ class Shared:
 @pytest.mark.parametrize("value", [1e200, 1e308, float("inf")])
 def test_a_refused_row_changes_nothing(variance: bool, value: float) -> None:
     asked = {"a": ASKED["a"], "mine": td.Question(lambda row, after: after["x"] - 0 * row["x"], gamma=0.9)}
-    make = lambda: td.Horde(td.features.Columns("flow"), asked, variance=variance)  # noqa: E731
     rows = [row | {"x": 0.1 * t} for t, row in enumerate(ROWS[:50])]
-    horde, other = make().learn(iter(rows)), make().learn(iter(rows))
+    horde, other = (td.Horde(td.features.Columns("flow"), asked, variance=variance).learn(iter(rows)) for _ in range(2))
     before = horde.predict(), horde.rows, horde.alarms
     with pytest.raises(
         ValueError, match=r"question 'mine': the absolute value of the cumulant must be finite and below"

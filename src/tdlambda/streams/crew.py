@@ -42,8 +42,9 @@ class Steps:
         return Steps(**part)
 
     def copied(self) -> Steps:
-        """A copy that does not share the memory of its source."""
-        return Steps(**{name: None if array is None else array.copy() for name, array in vars(self).items()})
+        """A copy that stays valid when the next questions are asked."""
+        own = self.reward.copy(), self.gamma.copy(), self.rho.copy()
+        return Steps(self.at, *own, self.behavior, self.terminated, self.cut, self.awake)
 
 
 class Team:

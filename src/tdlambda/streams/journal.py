@@ -24,9 +24,9 @@ Record: TypeAlias = Callable[["State", Batch, "Chunk", int, Floats, Floats], Non
 """Called for each transition before its update: state, rows, chunk, index, predictions at both ends."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class State:
-    """The state of a Horde after a row. Only its learners change in place."""
+    """The state of a Horde after a row: it is replaced, not changed, except for its learners."""
 
     front: Front
     following: Following
@@ -56,7 +56,7 @@ class State:
         return np.where(self.spread.diverged(), np.inf, np.sqrt(np.maximum(self.spread.predict(obs), 0.0)))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Chunk:
     """Transitions between rows of X, which are learned together."""
 
@@ -115,6 +115,8 @@ class Journal:
     @property
     def state(self) -> State | None:
         """The state after the last complete chunk; None before the first row."""
+        if not self._page.open:
+            return self._page.state
         with self.lock:
             if self._page.open:
                 self._recover()
@@ -131,7 +133,7 @@ class Journal:
         if page.state is not None and (not page.restores or page.steps + n > REPLAYED):
             crews = [crew for crew in (page.state.crew, page.state.spread) if crew is not None]
             page = _Page(page.state, tuple(crew.checkpoint() for crew in crews), (), 0, False)
-        self._page = page._replace(open=True)
+        self._page = _Page(page.state, page.restores, page.log, page.steps, True)
 
     def close(self, chunk: Chunk, state: State) -> None:
         """Count the chunk as learned."""
@@ -142,7 +144,7 @@ class Journal:
         if not page.restores or page.steps + n > REPLAYED:
             self._page = _Page(state, (), (), 0, False)
         else:
-            kept = replace(chunk, steps=chunk.steps.copied())
+            kept = Chunk(chunk.X, chunk.steps.copied(), chunk.singly)
             self._page = _Page(state, page.restores, (*page.log, kept), page.steps + n, False)
 
     def _recover(self) -> None:
