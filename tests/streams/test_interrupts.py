@@ -117,6 +117,26 @@ def test_several_threads_may_update() -> None:
     assert {one.steps for one in horde.learners.values()} == {N - 1}  # type: ignore[attr-defined]
 
 
+def test_a_signal_handler_may_read_and_save_while_the_horde_learns(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It sees the Horde before the chunk, which is then learned again."""
+    first, own, seen = {name: column[:150] for name, column in FRAME.items()}, crew._learn, [b""] * 0
+    horde, calls = new().learn(first), 0
+
+    def learn(*given: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            seen.append(contents(horde, tmp_path))
+        return own(*given)
+
+    monkeypatch.setattr(crew, "_learn", learn)
+    horde.learn(FRAME, chunk=150, skip=150)
+    assert seen == [contents(new().learn(first), tmp_path)]
+    assert contents(horde, tmp_path) == contents(new().learn(FRAME, chunk=150), tmp_path)
+
+
 class Shared:
     """An iterator for several threads."""
 

@@ -307,8 +307,9 @@ class Horde:
         self._drawn = None
 
     def _take(
-        self, batch: Batch, record: Record | None = None, schema: Schema | None = None, start: State | None = None
-    ) -> None:
+        self, batch: Batch, record: Record | None = None, schema: Schema | None = None, start: State | None = None,
+        last_try: bool = False,
+    ) -> None:  # fmt: skip
         """Learn from the steps to these rows, as a whole or not at all; `start` is the state before the first row."""
         with self._journal.lock:
             state = self._journal.state or start or self._begin(batch)
@@ -341,7 +342,11 @@ class Horde:
                 rows.part(len(rows) - 1, len(rows)), X[-1:], False, bool(begun[-1]),
                 (*state.alarms, *alarms)[-ALARMS:] if alarms else state.alarms, state.alarm_count + len(alarms),
             )  # fmt: skip
-            self._journal.close(chunk, after)
+            if self._journal.close(chunk, after):
+                return
+            if last_try or record is not None or self._journal.state is None:
+                raise RuntimeError("the Horde was read while it was learning, by a signal handler or its own learner")
+            self._take(batch, schema=schema, last_try=True)
 
     def _begin(self, batch: Batch) -> State:
         """The state before the first row: choose the features, if none were given, and build the learners."""

@@ -135,17 +135,18 @@ class Journal:
             page = _Page(page.state, tuple(crew.checkpoint() for crew in crews), (), 0, False)
         self._page = _Page(page.state, page.restores, page.log, page.steps, True)
 
-    def close(self, chunk: Chunk, state: State) -> None:
-        """Count the chunk as learned."""
+    def close(self, chunk: Chunk, state: State) -> bool:
+        """Count the chunk as learned; False if somebody has read the Horde and so has undone the chunk."""
         page, n = self._page, len(chunk.steps)
         if not page.open:
-            self._page = page._replace(open=True)
-            raise RuntimeError("the Horde was read while it was learning, by a signal handler or by its own learner")
+            self._page = page._replace(open=True)  # what was learned after that is undone too
+            return False
         if not page.restores or page.steps + n > REPLAYED:
             self._page = _Page(state, (), (), 0, False)
         else:
             kept = Chunk(chunk.X, chunk.steps.copied(), chunk.singly)
             self._page = _Page(state, page.restores, (*page.log, kept), page.steps + n, False)
+        return True
 
     def _recover(self) -> None:
         """Undo the chunk that was interrupted."""
