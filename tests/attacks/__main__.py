@@ -10,7 +10,7 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 from attacks.harness import Attack, run  # noqa: E402, found only now
 
-NAMES = ("online", "files", "kills", "threads")
+NAMES = ("online", "files", "kills", "threads", "interrupts")
 
 
 def main() -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-SMALL = {"online": 40, "files": 20, "kills": 2, "threads": 6}
-LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000}
+SMALL = {"online": 40, "files": 20, "kills": 2, "threads": 6, "interrupts": 20}
+LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000, "interrupts": 1_000}
 
 
 def attack(name: str, size: int, seed: int, few: bool = False) -> None:

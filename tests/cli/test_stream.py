@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,61 @@ def test_scores_a_page_and_a_horde_that_goes_on(file: Path) -> None:
     assert found["predictions"] == horde.predict()
     scores = json.loads(run(file, "--predict", "heat", "--sum", "--json"))
     assert set(scores["questions"]["heat"]["baselines"]) == {"running mean", "last value", "seasonal", "ridge"}
+
+
+def following(file: Path, monkeypatch: pytest.MonkeyPatch, *steps: Any) -> Any:
+    """Follow a file with a Horde that has learned its rows; what happens to the file before each check."""
+    saved, todo = file.parent / "flow.horde", iter(steps)
+    run(file, "--predict", "flow", "--save", saved)
+
+    def sleep(_: float) -> None:
+        act = next(todo, None)
+        if act is None:
+            raise KeyboardInterrupt
+        act()
+
+    monkeypatch.setattr("tdlambda.streams.tail.time.sleep", sleep)
+    done = CliRunner().invoke(
+        app, ["stream", str(file), "--load", str(saved), "--follow", "--json", "--save", str(saved)]
+    )
+    assert done.exit_code == 130, done.output
+    return done, [json.loads(line) for line in done.stdout.splitlines()], td.load(saved)
+
+
+HOURS = count()
+
+
+def more(file: Path, *flows: float, mode: str = "a") -> Any:
+    """A function that writes rows to the file."""
+
+    def write() -> None:
+        with open(file, mode) as out:
+            out.write("date,flow,heat\n" * (mode == "w"))
+            for flow, hour in zip(flows, HOURS, strict=False):
+                out.write(f"{np.datetime64('2024-02-01T00') + hour},{flow},{hour % 5}\n")
+
+    return write
+
+
+def test_a_file_that_is_rotated_deleted_and_rewritten_is_followed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rotate() -> None:
+        file.rename(file.with_suffix(".1"))
+        more(file, *[10.0 + 0.1 * k for k in range(20)], mode="w")()
+
+    done, said, horde = following(file, monkeypatch, rotate, lambda: file.unlink(), lambda: None)
+    assert [one["row"] for one in said] == [320]
+    assert horde.rows == 320
+    assert "is a new file" in done.stderr
+    assert done.stderr.count("is gone") == 1
+
+
+def test_alarms_are_printed_when_more_than_a_thousand_are_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tdlambda.streams.horde.ALARMS", 1)
+    rest = [10.0 + 0.1 * (k % 7) for k in range(25)]
+    done, _, horde = following(file, monkeypatch, more(file, 1e6, *rest), more(file, *[11.0] * 60))
+    assert horde.alarm_count == 2 > len(horde.alarms)
+    for words in ("row 300, flow: a reading far outside its range", "row 376, flow: the same value 50 times"):
+        assert done.stderr.count(words) == 1
 
 
 def test_what_is_wrong_is_said(file: Path) -> None:

@@ -3,9 +3,12 @@
 import json
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -154,6 +157,25 @@ def test_the_server_has_the_page_and_nothing_else(served: serving.Server) -> Non
     port = served.url.rstrip("/").rpartition(":")[2]
     assert asked(served.url, Host=f"evil.example:{port}")[0] == 403
     assert asked(served.url, Host=f"localhost:{port}")[0] == 200
+
+
+def test_a_client_that_leaves_is_no_error(served: serving.Server, capfd: pytest.CaptureFixture[str]) -> None:
+    for request in (b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", served._http.server_port), timeout=20) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets
+            client.sendall(request)
+            time.sleep(0.05)
+    for thread in [one for one in threading.enumerate() if "process_request_thread" in one.name]:
+        thread.join(20)
+    assert asked(served.url)[0] == 200
+    assert capfd.readouterr().err == ""
+    for error, said in ((BrokenPipeError(), ""), (ZeroDivisionError("a real one"), "a real one")):
+        try:
+            raise error
+        except (BrokenPipeError, ZeroDivisionError):
+            served._http.handle_error(None, ("127.0.0.1", 1))
+        assert said in (err := capfd.readouterr().err)
+        assert bool(err) == bool(said)
 
 
 def test_ctrl_c_ends_the_server(ring: Path) -> None:

@@ -147,3 +147,22 @@ def test_a_table_a_page_and_charts(tmp_path: Path) -> None:
     assert result.plot("z").to_dict()["title"].startswith("z")
     lanes = td.Horde(None, td.Question("y", gamma=0.9), lambda x: td.TrueOnlineTD(x, 0.01, "auto"))
     assert td.streams.prequential(lanes, frame, baselines=[]).plot().to_dict()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.0, 0.1, 7.0, -3e9])
+def test_a_constant_column_is_called_constant(value: float, tmp_path: Path) -> None:
+    frame = {"flow": np.full(3000, value), "heat": np.sin(np.arange(3000) / 9)}
+    horde = td.Horde(None, {"flow": td.Question("flow", horizon=24), "heat": td.Question("heat", horizon=3)})
+    result = td.streams.prequential(horde, frame, period=24)
+    text = str(result)
+    assert result["flow"].early.words()[0] == result["flow"].late.words()[0] == "constant"
+    assert "the returns are constant in the second half, so R² is not defined" in text
+    assert "nan" not in text
+    assert text.count("constant ") >= 10  # early and late: AutoTD and every baseline
+    scores = json.loads(result.to_json())["questions"]["flow"]
+    assert scores["late"]["r2"] is None
+    assert scores["late_interval"]["r2"] == [None, None]
+    result.page(tmp_path / "page.html")
+    assert "<td>constant</td>" in (tmp_path / "page.html").read_text()
+    assert result["heat"].late.r2 > 0.9

@@ -80,8 +80,7 @@ def test_running_coordinates_are_those_of_plain_numpy() -> None:
     seen = []
     for value in x:
         horde.update({"x": value})
-        assert horde._obs is not None
-        seen.append(horde._obs[0].copy())
+        seen.append(horde._at_work("predict").here.copy())
     for t in (50, 199):
         mean, deviation = x[: t + 1].mean(), x[: t + 1].std()
         np.testing.assert_allclose(seen[t], [(x[t] - mean) / deviation, (x[t - 2] - mean) / deviation], rtol=1e-9)

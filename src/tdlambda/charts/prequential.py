@@ -63,13 +63,13 @@ def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     drawn = _drawn(rows).mark_line(strokeWidth=1.4, strokeJoin="round")
     layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "realised return"]))]
-    if band and scored.deviation is not None:
+    if band and np.isfinite(scored.coverage):
         from scipy.stats import norm
 
         half = float(norm.ppf(0.5 + scored.level / 2)) * scored.deviation
         limits = [
             {"row": int(scored.rows[i]), "value": float(scored.prediction[i] - half[i]),
-             "high": float(scored.prediction[i] + half[i])} for i in some
+             "high": float(scored.prediction[i] + half[i])} for i in some if np.isfinite(half[i])
         ]  # fmt: skip
         area = _drawn(limits).mark_area(opacity=0.16, color=COLOURS[0])
         layers.insert(0, area.encode(_row(), y, alt.Y2("high")))
@@ -176,6 +176,7 @@ def _table(result: Any) -> str:
 
 
 def _cells(kind: str, name: str, early: Any, late: Any, limits: str, *more: str) -> str:
-    numbers = [f"{early.r2:.3f}", f"{late.r2:.3f}", limits, f"{late.rmse:.4g}", f"{late.bias:.2g}", f"{late.slope:.2f}"]
-    cells = "".join(f"<td>{'' if cell == 'nan' else cell}</td>" for cell in (*numbers, *more))
+    r2, *rest = late.words()
+    numbers = [early.words()[0], r2, limits, *rest]
+    cells = "".join(f"<td>{cell}</td>" for cell in (*numbers, *more))
     return f'<tr class="{kind}"><td>{html.escape(name)}</td>{cells}</tr>'

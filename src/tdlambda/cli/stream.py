@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,7 +94,7 @@ def _score(
 ) -> None:
     """Learn from the rows already in the file, and score every prediction."""
     import tdlambda as td
-    from tdlambda.streams.reading import Text
+    from tdlambda.streams.text import Text
 
     text = follow and file.suffix.lower() not in (".parquet", ".pq")
     data: Any = Text(file, finished=True).read(10_000) if text else file
@@ -116,13 +117,17 @@ def _follow(horde: Horde, file: Path, every: float, save: Path | None, json: boo
 
     if file.suffix.lower() in (".parquet", ".pq"):
         raise ValueError(f"--follow needs a CSV file, because a Parquet file cannot grow; got {file}")
-    for batch in tail(file, horde.rows, every):
+    for batch in tail(file, horde.rows, every, lambda text: print(text, file=sys.stderr, flush=True)):
         if batch is None:
             continue
-        said = len(horde.alarms)
+        said = horde.alarm_count
         horde.learn(batch)
-        for alarm in horde.alarms[said:]:
-            print(f"alarm: {alarm}", file=sys.stderr)
+        new = horde.alarm_count - said
+        alarms = horde.alarms[-new:] if new else []
+        if new > len(alarms):
+            print(f"alarm: {new - len(alarms):,} alarms before the following ones", file=sys.stderr)
+        for alarm in alarms:
+            print(f"alarm: {alarm}", file=sys.stderr, flush=True)
         _say(horde, json)
         if save is not None:
             horde.save(save)
@@ -132,7 +137,7 @@ def _say(horde: Horde, json: bool) -> None:
     """Print the predictions at the last row."""
     found, limits = horde.predict(), horde.interval() if horde.variance else {}
     if json:
-        known = {name: list(pair) for name, pair in limits.items()}
+        known = {name: [limit if isfinite(limit) else None for limit in pair] for name, pair in limits.items()}
         print(json_module.dumps({"row": horde.rows, "predictions": found, "intervals": known}), flush=True)
         return
     for name, value in found.items():

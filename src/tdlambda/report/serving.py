@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import threading
 import time
 import warnings
@@ -20,6 +21,17 @@ INTERVAL = 2.0
 """Seconds between checks of the directories."""
 _REST = 4.0
 """The wait after an update, as a multiple of the time that it took, so that the runs keep the processors."""
+
+
+class _Http(ThreadingHTTPServer):
+    """A server that says nothing of clients that leave before they have their answer."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the error that a request raised, unless the connection was closed or timed out."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class Server:
@@ -79,10 +91,9 @@ class Server:
                 """Log nothing."""
 
         try:
-            self._http = ThreadingHTTPServer((host, port), Handler)
+            self._http = _Http((host, port), Handler)
         except (OSError, OverflowError) as error:
             raise ValueError(f"--port: cannot listen on {host}:{port}: {error}") from error
-        self._http.daemon_threads = True
 
     @property
     def url(self) -> str:

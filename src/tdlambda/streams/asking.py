@@ -11,7 +11,7 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Learner
 from tdlambda.showing import wrong_arguments
-from tdlambda.streams.batch import Batch
+from tdlambda.streams.batch import Batch, Name
 from tdlambda.streams.question import Question, is_number
 
 Factory: TypeAlias = Callable[[Encoder], Learner]
@@ -41,6 +41,17 @@ def named(questions: Any) -> dict[str, Question]:
     if not found:
         raise ValueError("questions must contain at least one td.Question; got none")
     return found
+
+
+def refuse_endless(questions: dict[str, Question], terminated: Name | None) -> None:
+    """Validate that γ is below 1 if no row ends an episode, because the return would have no end."""
+    for name, question in questions.items():
+        if terminated is None and is_number(question.discount) and question.discount == 1:
+            given = "gamma" if question.horizon is None else f"horizon={question.horizon:g} means that gamma"
+            raise ValueError(
+                f"question {name!r}: {given} is 1, so its return never ends; use a gamma below 1 or a shorter horizon, "
+                "or name the column that is true where an episode ends: td.Horde(…, terminated=…)"
+            )
 
 
 def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:

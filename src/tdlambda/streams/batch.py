@@ -16,6 +16,8 @@ from tdlambda.showing import hint
 
 Name: TypeAlias = str | int
 """A column: its name, or its index if rows are arrays."""
+LARGEST = 1e150
+"""Bound on readings, so that squares and sums of squares stay finite."""
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,11 @@ class Steps:
         part: dict[str, Any] = {name: None if array is None else array[t : t + 1] for name, array in vars(self).items()}
         return Steps(**part)
 
+    def copied(self) -> Steps:
+        """A copy that stays valid when the next questions are asked."""
+        own = self.reward.copy(), self.gamma.copy(), self.rho.copy()
+        return Steps(self.at, *own, self.behavior, self.terminated, self.cut, self.awake)
+
 
 class Team:
     """Lanes of one block: the questions `where`, which have skipped the same steps."""
@@ -63,6 +69,18 @@ class Team:
     def reset(self) -> None:
         """Reset the traces."""
         self.block.reset()
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that restores the present state, as often as it is called."""
+        block, frozen = self.block, dict(self.block.frozen)
+        kept = [(array, array.copy()) for array in block.memory]
+
+        def restore() -> None:
+            for array, copy in kept:
+                array[...] = copy
+            block.frozen = dict(frozen)
+
+        return restore
 
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
         """Learn from these transitions; return the questions that diverged."""
@@ -131,6 +149,32 @@ class Crew:
         learners = [self.learner(q) if q not in self.alone else self.alone[q].clone() for q in range(self.n)]
         teams = [(team.where, team.order) for team in self.teams]
         return _again, (self.encoder, learners, teams, self.asleep.copy())
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that restores the present state, as often as it is called.
+
+        Learners that run alone are built anew, because an interrupted one may still hold its lock.
+        """
+        teams, asleep = self.teams, self.asleep
+        restores = [team.checkpoint() for team in teams]
+        alone = {q: one.__reduce__() for q, one in self.alone.items()}
+
+        def restore() -> None:
+            for restored in restores:
+                restored()
+            self.alone = {q: make(*arguments) for q, (make, arguments, *_) in alone.items()}
+            self.teams, self.asleep = teams, asleep
+
+        return restore
+
+    def diverged(self) -> Bools:
+        """Whether each question's learner has diverged, and so has stopped learning."""
+        found = np.zeros(self.n, dtype=bool)
+        for team in self.teams:
+            found[[team.where[lane] for lane in team.block.frozen if lane < len(team.where)]] = True
+        for q, one in self.alone.items():
+            found[q] = getattr(one, "diverged_at", None) is not None
+        return found
 
     def learner(self, q: int) -> Learner:
         """One question's learner: itself, or a copy of its lane."""

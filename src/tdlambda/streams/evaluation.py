@@ -12,12 +12,11 @@ import numpy as np
 
 from tdlambda.arrays import Floats, choice, confidence, fraction, integer
 from tdlambda.extras import need
-from tdlambda.learners.base import Array
 from tdlambda.streams import baselines as rivals
 from tdlambda.streams.batch import Batch
-from tdlambda.streams.crew import Steps
 from tdlambda.streams.front import Alarm
 from tdlambda.streams.horde import CHUNK, Horde
+from tdlambda.streams.journal import Chunk, State
 from tdlambda.streams.reading import Data
 from tdlambda.streams.returns import realised
 from tdlambda.streams.scored import Scored
@@ -104,19 +103,19 @@ class _Seen:
         self.samples: list[tuple[int, list[dict[str, float]], list[float]]] = []
         self.every: float | None = None
 
-    def record(self, rows: Batch, X: Array, s: Steps, t: int, v: Floats, after: Floats) -> None:
+    def record(self, state: State, rows: Batch, chunk: Chunk, t: int, v: Floats, after: Floats) -> None:
         """Record a transition before its update."""
-        work, at = self.horde._at_work("prequential"), int(s.at[t])
+        X, s, at = chunk.X, chunk.steps, int(chunk.steps.at[t])
         if self.every is None:
-            self.every = work.following.every(rows)
+            self.every = state.following.every(rows)
         self.at.append(rows.first + at)
         numbers = (column[t].copy() for column in (s.reward, s.gamma, s.rho))
         self.rows.append((v, after, *numbers, s.terminated[t], s.cut[t], s.awake[t]))
         self.X.append(X[at])
-        if work.spread is not None:
-            self.spread.append(work.deviation(X[at] if X.ndim > 1 else int(X[at])))
+        if state.spread is not None:
+            self.spread.append(state.deviation(X[at] if X.ndim > 1 else int(X[at])))
         if len(self.at) % self.stride == 0:
-            self._sample(work.crew, X[at] if X.ndim > 1 else int(X[at]))
+            self._sample(state.crew, X[at] if X.ndim > 1 else int(X[at]))
 
     def _sample(self, crew: Any, obs: Any) -> None:
         weights, lams = [], []
@@ -210,8 +209,8 @@ class Prequential:
 
 
 def _line(name: str, early: Fit, late: Fit, limits: str) -> str:
-    scores = f"{early.r2:9.3f} {late.r2:9.3f} {limits:>17} {late.rmse:9.4g} {late.bias:9.2g} {late.slope:6.2f}"
-    return f"{name[:28]:28} {scores}"
+    r2, rmse, bias, slope = late.words()
+    return f"{name[:28]:28} {early.words()[0]:>9} {r2:>9} {limits:>17} {rmse:>9} {bias:>9} {slope:>6}"
 
 
 def _finite(value: Any) -> Any:

@@ -24,17 +24,16 @@ from tdlambda.features import (
 )
 from tdlambda.features.columns import Name
 from tdlambda.learners.base import Array
-from tdlambda.streams.batch import Batch
+from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
 """Up to this many features, categories and tiles are encoded as dense vectors."""
-LARGEST = 1e150
-"""Bound on readings, so that squares and sums of squares stay finite."""
 _WORDS = {
     "outlier": "a reading far outside its range",
     "stuck": f"the same value {running.STUCK_FOR} times",
     "change": "its level or unit has changed; its scale is estimated again",
     "diverged": "the learner diverged and has stopped learning",
+    "variance": "the learner of the variance diverged and has stopped learning; the interval is unbounded",
 }
 
 
@@ -113,6 +112,14 @@ class Front:
 
     # ---- encoding ---------------------------------------------------------------------------------------------
 
+    def copied(self) -> Front:
+        """A copy with its own state, which encoding changes; the layout, which never changes, is shared."""
+        front = object.__new__(Front)
+        vars(front).update(vars(self))
+        front.history, front.place, front.state = self.history.copy(), self.place.copy(), self.state.copy()
+        front.values = {name: list(known) for name, known in self.values.items()}
+        return front
+
     def read(self, rows: Batch) -> Floats:
         """The readings [row, column]; ValueError if they cannot be encoded, before any state changes."""
         raw = np.empty((len(rows), len(self.columns)))
@@ -148,7 +155,7 @@ class Front:
         n = len(rows)
         tiled = any(isinstance(term, Tiles) for term in self.terms)
         out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals) if tiled else 0))
-        events = np.zeros((64, 3), dtype=np.int64)
+        events = np.empty((n * len(self.signals), 3), dtype=np.int64)  # at most one for each reading
         window = self.features.window if isinstance(self.features, Columns) else 2000.0
         found = running.run(
             raw, fresh, self.history, self.place, self.state, self.column_of, self.apart, self.feature_of, self.lag_of,
@@ -238,11 +245,6 @@ class Front:
         if not (0 <= self.place[0] < len(self.history) and 0 <= self.place[1] <= len(self.history)):
             raise ValueError("its position in the history of readings is out of range")
         self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """A copy of the state that encoding changes."""
-        arrays = {name: array.copy() for name, array in self.arrays().items()}
-        return arrays, [list(known) for known in self.values.values()]
 
 
 def refuse_missing(name: Name, row: int) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, choice, confidence, integer, positive
+from tdlambda.arrays import Bools, choice, confidence, integer, positive
 from tdlambda.auto import AutoTD
 from tdlambda.auto.dense import MANY
 from tdlambda.features import Columns, Encoder
@@ -19,37 +19,22 @@ from tdlambda.features.columns import Name, default
 from tdlambda.learners.base import Array, Learner
 from tdlambda.progress import Bar
 from tdlambda.showing import says_arguments
-from tdlambda.streams.asking import Asker, Factory, made, makers, named
+from tdlambda.streams.asking import Asker, Factory, made, makers, named, refuse_endless
 from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following, Groups
 from tdlambda.streams.front import Alarm, Front
+from tdlambda.streams.journal import Chunk, Journal, Record, State
 from tdlambda.streams.question import Question
-from tdlambda.streams.reading import Data, Row, batches, length
+from tdlambda.streams.reading import Data, Drawn, Row, batches, length, one_pass
 
 CHUNK = 10_000
 AT_ONCE = 2**19
 """Rows × questions learned at a time, so that their data stay in the cache."""
 LOOKED_AT = 100
 """Number of first rows from which features are chosen."""
-Record = Callable[[Batch, Array, Steps, int, Floats, Floats], None]
-"""Called for each transition before its update: rows, observations, transitions, index, predictions at both ends."""
-
-
-@dataclass
-class Work:
-    """The parts of a Horde that exist once the first row is known."""
-
-    front: Front
-    following: Following
-    crew: Crew
-    spread: Crew | None
-    """Learners of the variances of the returns."""
-
-    def deviation(self, obs: Any) -> Floats:
-        """The standard deviation of every return at one observation."""
-        assert self.spread is not None
-        return np.sqrt(np.maximum(self.spread.predict(obs), 0.0))
+ALARMS = 1000
+"""Number of alarms kept."""
 
 
 @says_arguments
@@ -120,19 +105,11 @@ class Horde:
         self._asker = Asker(self.questions)
         gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
         self._following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
-        self.features, self.observed, self.variance = features, observed, bool(variance)
+        refuse_endless(self.questions, terminated)
+        self._features, self.observed, self.variance = features, observed, bool(variance)
         self.missing = choice(missing, "missing", "raise", "hold", "mask")
-        self.rows = 0
-        """Number of rows read so far."""
-        self.alarms: list[Alarm] = []
-        """Anomalies of sensors and learners, in order; the last 1,000 are kept."""
-        self._schema = Schema()
-        self._work: Work | None = None
-        self._ready: Work | None = None
-        self._last: Batch | None = None
-        self._obs: Array | None = None
-        self._fresh, self._begun = True, True
-        """Whether the next row starts a new stretch, and whether the last row did."""
+        self._journal = Journal()
+        self._drawn: Drawn | None = None
 
     # ---- what a user calls ------------------------------------------------------------------------------------
 
@@ -169,44 +146,76 @@ class Horde:
 
     def update(self, row: Row) -> None:
         """Learn from the step to this row (a dict or an array) and move to it."""
-        self._take(from_row(row, self.rows))
+        with self._journal.lock:
+            self._take(from_row(row, self.rows))
 
     def predict(self, row: Row | Data | None = None) -> dict[str, Any]:
         """The predictions by name: at the last row, at a possible next row, or at each row of a frame."""
-        if row is not None:
-            X, one = self._peek(row)
-            crew = self._at_work("predict").crew
-            if not one:
-                return dict(zip(self.questions, crew.predict_many(X).T, strict=True))
-            return dict(zip(self.questions, crew.predict(X[0]).tolist(), strict=True))
-        return dict(zip(self.questions, self._at_work("predict").crew.predict(self._here).tolist(), strict=True))
+        with self._journal.lock:
+            state = self._at_work("predict")
+            if row is None:
+                found = state.crew.predict(state.here).tolist()
+            else:
+                X, one = self._peek(state, row)
+                found = state.crew.predict(X[0]).tolist() if one else state.crew.predict_many(X).T
+        return dict(zip(self.questions, found, strict=True))
 
     def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
         """For each question, an interval that contains its return with probability `level`, in (0, 1).
 
         The interval assumes a normal distribution. The variance of the return is learned from the TD errors δ,
         E[Σ γ^2k δ²] (Sherstan et al. 2018). This is correct if the features are a Markov state, and too small if
-        successive errors are correlated. `td.streams.prequential` measures the actual coverage.
+        successive errors are correlated. `td.streams.prequential` measures the actual coverage. If the learner of a
+        variance diverges, an alarm says so, and the interval is (-inf, inf).
         """
-        work = self._at_work("interval")
-        if work.spread is None:
-            raise ValueError("interval: the variance was not learned; use td.Horde(…, variance=True)")
-        from scipy.stats import norm
+        with self._journal.lock:
+            state = self._at_work("interval")
+            if state.spread is None:
+                raise ValueError("interval: the variance was not learned; use td.Horde(…, variance=True)")
+            from scipy.stats import norm
 
-        half = float(norm.ppf(0.5 + confidence(level) / 2)) * work.deviation(self._here)
-        v = work.crew.predict(self._here)
+            half = float(norm.ppf(0.5 + confidence(level) / 2)) * state.deviation(state.here)
+            v = state.crew.predict(state.here)
         limits = zip((v - half).tolist(), (v + half).tolist(), strict=True)
         return dict(zip(self.questions, limits, strict=True))
 
     def reset(self) -> None:
         """Declare that the next row does not follow the last one; traces are reset."""
-        self._fresh = True
+        with self._journal.lock:
+            if (state := self._journal.state) is not None:
+                self._journal.replace(replace(state, fresh=True))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows learned so far: all of them by every question, whatever interrupted the learning."""
+        state = self._journal.state
+        return 0 if state is None else state.rows
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Anomalies of sensors and learners, in order; the last 1,000 are kept."""
+        state = self._journal.state
+        return [] if state is None else list(state.alarms)
+
+    @property
+    def alarm_count(self) -> int:
+        """Number of alarms so far, including those that are no longer kept."""
+        state = self._journal.state
+        return 0 if state is None else state.alarm_count
+
+    @property
+    def features(self) -> Columns | Encoder | None:
+        """The features; None if they have not been chosen yet."""
+        state = self._journal.state
+        return self._features if state is None else state.front.features
 
     @property
     def learners(self) -> dict[str, Learner]:
-        """Each question's learner in its current state: `horde.learners["flow"].explain()`."""
-        crew = self._at_work("learners").crew
-        return {name: crew.learner(q) for q, name in enumerate(self.questions)}
+        """A copy of each question's learner in its current state: `horde.learners["flow"].explain()`."""
+        with self._journal.lock:
+            crew = self._at_work("learners").crew
+            copies = [crew.alone[q].clone() if q in crew.alone else crew.learner(q) for q in range(crew.n)]
+        return dict(zip(self.questions, copies, strict=True))
 
     @property
     def feature_names(self) -> list[str]:
@@ -218,9 +227,10 @@ class Horde:
 
         Features are sorted by importance, largest first.
         """
-        scale, names = self._at_work("importance").front.scale(), self.feature_names
+        with self._journal.lock:
+            scale, names, learners = self._at_work("importance").front.scale(), self.feature_names, self.learners
         found = {}
-        for name, learner in self.learners.items():
+        for name, learner in learners.items():
             size = np.abs(learner.weights[: scale.size]) * scale
             found[name] = {names[i]: float(size[i]) for i in np.argsort(-size, kind="stable")}
         return found
@@ -229,23 +239,20 @@ class Horde:
         """Save to a file, atomically; `td.load` reads it."""
         from tdlambda.streams.storage import save
 
-        save(self, path)
+        with self._journal.lock:
+            save(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy: the copy shares nothing with this Horde and has no learner factory."""
-        own = vars(self) | {"_makers": {} if self._work else self._makers, "_work": copy.deepcopy(self._work)}
-        return _restored, (type(self), own)
-
-    @property
-    def _here(self) -> Any:
-        """The observation of the last row."""
-        assert self._obs is not None
-        return self._obs[-1] if self._obs.ndim > 1 else int(self._obs[-1])
+        with self._journal.lock:
+            state = copy.deepcopy(self._journal.state)
+        apart: dict[str, Any] = {"_journal": None, "_drawn": None, "_makers": {} if state else self._makers}
+        return _restored, (type(self), vars(self) | apart, state)
 
     def __repr__(self) -> str:
         """A one-line summary."""
-        q = len(self.questions)
-        size = "" if self._work is None else f"{self._work.front.encoder.size} features, "
+        q, state = len(self.questions), self._journal.state
+        size = "" if state is None else f"{state.front.encoder.size} features, "
         return f"<Horde of {q} question{'s' * (q != 1)}, {size}{self.rows:,} rows>"
 
     # ---- rows -------------------------------------------------------------------------------------------------
@@ -253,67 +260,96 @@ class Horde:
     def _reading(
         self, data: Any, chunk: int, skip: int, progress: bool | None, record: Record | None = None
     ) -> Iterator[int]:
-        """Learn from rows, chunk by chunk; yield the number of rows so far."""
+        """Learn from rows, chunk by chunk; yield the number of rows so far.
+
+        If an interrupt comes after rows were drawn from an iterator, the next call with this iterator learns from them.
+        """
         chunk, skip = integer(chunk, "chunk", 1), integer(skip, "skip", 0)
         if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
             raise TypeError("data: a dict must contain columns; for one row, use update(row)")
-        read, groups = 0, Groups(self._following.by)
-        with Bar(length(data), progress, "rows") as bar:
-            for batch in joined(batches(data, chunk, self.rows - skip), 0 if self._work else skip + LOOKED_AT):
-                read += len(batch)
-                batch = batch.part(max(0, len(batch) - max(0, read - skip)), len(batch))
-                if not len(batch):
-                    continue
-                groups.check(batch)
-                schema = self._schema.fitted(batch)
-                if self._work is None and len(batch) > 1:
-                    self._ready = self._begin(batch)
-                for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
-                    self._take(part, record, schema)
-                    bar.update(read)
-                    yield self.rows
+        groups, seen, read = Groups(self._following.by), self.rows, 0
+        try:
+            with Bar(length(data), progress, "rows") as bar:
+                for batch in self._batches(data, chunk, skip):
+                    read = batch.first + len(batch) - seen + skip
+                    batch = batch.part(max(0, seen - batch.first), len(batch))
+                    if not len(batch):
+                        continue
+                    groups.check(batch)
+                    state = self._journal.state
+                    schema = (state.schema if state else Schema()).fitted(batch)
+                    start = self._begin(batch) if state is None and len(batch) > 1 else None
+                    for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
+                        self._take(part, record, schema, start)
+                        bar.update(self.rows - seen + skip)
+                        yield self.rows
+            if read < skip:
+                raise ValueError(f"skip must be at most the number of rows, {read}; got {skip}")
+        except Exception:  # rows that are refused are not tried again
+            self._drawn = None
+            raise
 
-    def _take(self, batch: Batch, record: Record | None = None, schema: Schema | None = None) -> None:
-        """Learn from the steps to these rows; everything that can fail comes before the state changes."""
-        schema = schema or self._schema.fitted(batch)
-        work = self._work or self._ready or self._begin(batch)
-        raw = work.front.read(batch)
-        rows = batch.after(self._last)
-        new = len(rows) - len(batch)  # index of the first new row
-        fresh, ended = work.following.breaks(rows)
-        fresh[new] |= self._fresh
-        at = np.flatnonzero(~fresh[1:])
-        asked = self._asker.ask(rows, at)
-        if self.missing == "raise" and not asked.awake.all():
-            self._refuse_missing(rows, at, asked.awake)
-
-        X, alarms = work.front.encode(batch, raw, fresh[new:])
-        X = X if self._obs is None else np.concatenate([self._obs, X])
-        begun = np.concatenate([[self._begun], fresh[1:]]) if new else fresh
-        self._work, self._ready, self._schema = work, None, schema
-        self.features, self._following = work.front.features, work.following
-        self._last, self._obs, self._fresh, self._begun = rows.part(len(rows) - 1, len(rows)), X[-1:], False, begun[-1]
-        self.rows = batch.first + len(batch)
-        self._note(alarms)
-        self._learn(work, rows, X, Steps(at, *asked[:4], ended[at + 1], begun[at], asked.awake), record)
-
-    def _learn(self, work: Work, rows: Batch, X: Array, steps: Steps, record: Record | None) -> None:
-        if record is None and work.spread is None:
-            self._lose(work.crew.advance(X, steps), rows)
+    def _batches(self, data: Any, chunk: int, skip: int) -> Iterator[Batch]:
+        """Yield the rows in batches, numbered so that the first row to learn from has the number `rows`."""
+        rows = self.rows
+        least = 0 if self._journal.state is not None else skip + LOOKED_AT
+        if not one_pass(data):
+            yield from joined(batches(data, chunk, rows - skip), least)
             return
-        for t in range(len(steps)):
-            one, at = steps.one(t), int(steps.at[t])
-            v, after = work.crew.predict(X[at]), work.crew.predict(X[at + 1])
-            if record is not None:
-                record(rows, X, steps, t, v, after)
-            if work.spread is not None:
-                gamma = np.where(one.terminated[:, None], 0.0, one.gamma)
-                delta = one.reward + gamma * after - v
-                work.spread.advance(X, replace(one, reward=delta**2, gamma=one.gamma**2))
-            self._lose(work.crew.advance(X, one), rows)
+        drawn = self._drawn
+        if drawn is None or drawn.data is not data:
+            drawn = Drawn(data)
+        drawn.renumber(rows, skip)
+        self._drawn = drawn
+        for batch in drawn.batches(chunk, least):
+            yield batch
+            drawn.forget(self.rows)
+        self._drawn = None
 
-    def _begin(self, batch: Batch) -> Work:
-        """Choose the features, if none were given, and build the learners."""
+    def _take(
+        self, batch: Batch, record: Record | None = None, schema: Schema | None = None, start: State | None = None,
+        last_try: bool = False,
+    ) -> None:  # fmt: skip
+        """Learn from the steps to these rows, as a whole or not at all; `start` is the state before the first row."""
+        with self._journal.lock:
+            state = self._journal.state or start or self._begin(batch)
+            if batch.first != state.rows:
+                raise RuntimeError(
+                    f"the Horde has learned other rows while this call was reading data: row {batch.first} is next, "
+                    f"but {state.rows} rows were learned; let one thread at a time call learn"
+                )
+            schema = schema or state.schema.fitted(batch)
+            raw, front = state.front.read(batch), state.front.copied()
+            rows = batch.after(state.last)
+            new = len(rows) - len(batch)  # index of the first new row
+            fresh, ended = state.following.breaks(rows)
+            fresh[new] |= state.fresh
+            at = np.flatnonzero(~fresh[1:])
+            asked = self._asker.ask(rows, at)
+            if self.missing == "raise" and not asked.awake.all():
+                self._refuse_missing(rows, at, asked.awake)
+            X, alarms = front.encode(batch, raw, fresh[new:])
+            X = X if state.obs is None else np.concatenate([state.obs, X])
+            begun = np.concatenate([[state.begun], fresh[1:]]) if new else fresh
+            steps = Steps(at, *asked[:4], ended[at + 1], begun[at], asked.awake)
+            chunk = Chunk(X, steps, singly=record is not None or self.variance)
+
+            self._journal.open(chunk)
+            names = list(self.questions)
+            alarms += [Alarm(rows.first + i, names[q], kind) for i, q, kind in chunk.learn(state, rows, record)]
+            after = State(
+                front, state.following, state.crew, state.spread, schema, batch.first + len(batch),
+                rows.part(len(rows) - 1, len(rows)), X[-1:], False, bool(begun[-1]),
+                (*state.alarms, *alarms)[-ALARMS:] if alarms else state.alarms, state.alarm_count + len(alarms),
+            )  # fmt: skip
+            if self._journal.close(chunk, after):
+                return
+            if last_try or record is not None or self._journal.state is None:
+                raise RuntimeError("the Horde was read while it was learning, by a signal handler or its own learner")
+            self._take(batch, schema=schema, last_try=True)
+
+    def _begin(self, batch: Batch) -> State:
+        """The state before the first row: choose the features, if none were given, and build the learners."""
         following = replace(self._following)
         if following.time is None and len(batch.times) == 1:
             (following.time,) = batch.times
@@ -324,7 +360,7 @@ class Horde:
             if not callable(question.cumulant):
                 batch.numbers(question.cumulant, f"question {name!r}: cumulant")
         asked = list(dict.fromkeys(q.cumulant for q in self.questions.values() if not callable(q.cumulant)))
-        features = self.features
+        features = self._features
         if features is None or (isinstance(features, Columns) and not features.terms):
             texts = [name for name, column in batch.columns.items() if column.dtype == object and name not in apart]
             features = default(numbers, texts, following.time, following.every(batch.part(0, LOOKED_AT)), asked)
@@ -336,7 +372,7 @@ class Horde:
             front.refuse_empty(batch)
         crew = Crew(front.encoder, [made(make, front.encoder) for make in makers])
         spread = Crew(front.encoder, [made(make, front.encoder) for make in makers]) if self.variance else None
-        return Work(front, following, crew, spread)
+        return State(front, following, crew, spread, Schema(), rows=batch.first)
 
     def _refuse_missing(self, rows: Batch, at: Any, awake: Bools) -> None:
         t, q = (int(i) for i in np.argwhere(~awake)[0])
@@ -346,37 +382,26 @@ class Horde:
             'use missing="hold" or "mask" to skip such steps, or drop such rows'
         )
 
-    def _lose(self, lost: list[int], rows: Batch) -> None:
-        names = list(self.questions)
-        self._note([Alarm(rows.first + len(rows) - 1, names[q], "diverged") for q in lost])
-
-    def _note(self, alarms: list[Alarm]) -> None:
-        self.alarms = [*self.alarms, *alarms][-1000:] if alarms else self.alarms
-
-    def _peek(self, row: Any) -> tuple[Array, bool]:
+    def _peek(self, state: State, row: Any) -> tuple[Array, bool]:
         """Observations of possible next rows, and whether there is a single row; the state does not change."""
-        front, last, X = self._at_work("predict").front, self._last, []
+        front, last, X = state.front.copied(), state.last, []
         one = isinstance(row, Mapping) and all(np.ndim(value) == 0 for value in row.values())
         one = one or (not isinstance(row, Mapping) and np.ndim(row) == 1 and not hasattr(row, "columns"))
-        before = front.snapshot()
-        try:
-            for batch in [from_row(row, self.rows)] if one else batches(row, CHUNK, self.rows):
-                self._schema.fitted(batch)
-                rows = batch.after(last)
-                fresh, _ = self._following.breaks(rows)
-                X.append(front.encode(batch, front.read(batch), fresh[len(rows) - len(batch) :])[0])
-                last = batch.part(len(batch) - 1, len(batch))
-        finally:
-            front.restore(*before)
+        for batch in [from_row(row, state.rows)] if one else batches(row, CHUNK, state.rows):
+            state.schema.fitted(batch)
+            rows = batch.after(last)
+            fresh, _ = state.following.breaks(rows)
+            X.append(front.encode(batch, front.read(batch), fresh[len(rows) - len(batch) :])[0])
+            last = batch.part(len(batch) - 1, len(batch))
         return np.concatenate(X), one
 
-    def _at_work(self, what: str) -> Work:
-        if self._work is None:
+    def _at_work(self, what: str) -> State:
+        if (state := self._journal.state) is None:
             raise ValueError(f"{what}: the Horde has not seen a row yet; call learn or update first")
-        return self._work
+        return state
 
 
-def _restored(kind: type[Horde], own: dict[str, Any]) -> Horde:
+def _restored(kind: type[Horde], own: dict[str, Any], state: State | None) -> Horde:
     horde = object.__new__(kind)
-    vars(horde).update(own)
+    vars(horde).update(own, _journal=Journal(state))
     return horde

@@ -10,7 +10,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
 from tdlambda.showing import says_arguments
-from tdlambda.streams.batch import Batch, Name
+from tdlambda.streams.batch import LARGEST, Batch, Name
 
 Source: TypeAlias = str | float | Callable[..., float]
 """A column name, a constant, or a function of a row."""
@@ -139,10 +139,13 @@ class Question:
         reward = (1 - gamma) * c if self.average else c
         if self.terminal is not None:
             reward = reward + (1 - gamma) * read("terminal", self.terminal, after)
-        if np.isinf(reward).any():
-            k = int(np.argmax(np.isinf(reward)))
-            row = rows.first + int(after[k])
-            raise ValueError(f"question {name!r}: the cumulant must be finite; got {reward[k]} (row {row})")
+        large = np.abs(reward) >= LARGEST
+        if large.any():
+            k = int(np.argmax(large))
+            raise ValueError(
+                f"question {name!r}: the absolute value of the cumulant must be finite and below {LARGEST:g}; "
+                f"got {reward[k]} (row {rows.first + int(after[k])})"
+            )
         return Asked(reward, gamma, rho, behavior)
 
 

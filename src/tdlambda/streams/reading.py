@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from itertools import chain, islice
+from dataclasses import replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.extras import missing, need
 from tdlambda.learners.base import Array
-from tdlambda.streams.batch import Batch, Name, date, from_matrix, from_rows, values
+from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, joined, values
+from tdlambda.streams.text import Text
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -34,10 +35,6 @@ Data: TypeAlias = Union[
 """A data frame, a file, columns by name, a matrix, or an iterable of rows."""
 READ = 50_000
 """Largest number of rows of a file in memory at a time."""
-LOOKED_AT = 1000
-"""Number of first rows of a text file that determine the types of its columns."""
-MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""Cells of a text file that mean a missing value, in lower case."""
 
 
 def batches(data: Data, chunk: int, first: int = 0) -> Iterator[Batch]:
@@ -72,13 +69,8 @@ def _frames(data: Any, chunk: int) -> Iterator[Batch]:
         yield _table({name: np.asarray(column) for name, column in data.items()})
     elif (frame := _frame(data)) is not None:
         yield frame
-    elif hasattr(data, "read_next_batch"):
-        import pyarrow
-
-        for part in data:
-            yield _frame(pyarrow.Table.from_batches([part]))  # type: ignore[misc]  # a table is a frame
     elif hasattr(data, "__iter__"):
-        yield from _rows(iter(data), chunk)
+        yield from Drawn(data).batches(chunk, 0)
     else:
         raise TypeError(f"data must be a data frame, an array, a path or an iterator; got {type(data).__name__}")
 
@@ -160,30 +152,94 @@ def _column(series: Any, name: str) -> tuple[Array, bool]:
 # ---- rows one by one -----------------------------------------------------------------------------------------------
 
 
-def _rows(rows: Iterator[Any], chunk: int) -> Iterator[Batch]:
-    """Batches of `chunk` dicts or arrays; or one batch per data frame."""
-    first = next(rows, None)
-    if first is None:
-        return
-    if not isinstance(first, Mapping) and not isinstance(first, np.ndarray | list | tuple):
-        for part in chain([first], rows):
-            frame = part if isinstance(part, Batch) else _frame(part)
-            if frame is None:
-                raise TypeError(f"data: a generator must yield dicts, arrays or data frames; got {part!r}")
-            yield frame
-        return
-    source = chain([first], rows)
-    while True:
-        held: list[Any] = []
-        try:
-            held.extend(islice(source, chunk))
-        except BaseException:  # rows before a failure or Ctrl-C are not lost
-            if held:
-                yield from_rows(held, 0)
-            raise
-        if not held:
-            return
-        yield from_rows(held, 0)
+def one_pass(data: Any) -> bool:
+    """Whether the data are an iterator, which yields each row only once."""
+    return hasattr(data, "__next__") or hasattr(data, "read_next_batch")
+
+
+class Drawn:
+    """Rows drawn from an iterator, kept until they have been learned: dicts or arrays, or whole data frames."""
+
+    def __init__(self, data: Any) -> None:
+        self.data, self.source = data, iter(data)
+        self.held: tuple[int, list[Any]] = (0, [])
+        """The number of the first row, and the items drawn from there on; replaced together, so that they agree."""
+
+    def renumber(self, rows: int, skip: int) -> None:
+        """Drop what has been learned; number the rest so that the row after the first `skip` has the number `rows`."""
+        self.forget(rows)
+        self.held = (rows - skip, self.held[1])
+
+    def forget(self, rows: int) -> None:
+        """Drop the rows before number `rows`."""
+        first, items = self.held
+        k = 0
+        while k < len(items) and first + _length(items[k]) <= rows:
+            first, k = first + _length(items[k]), k + 1
+        rest = items[k:]
+        if rest and first < rows:  # a data frame that was learned in part
+            first, rest[0] = rows, rest[0].part(rows - first, len(rest[0]))
+        self.held = (first, rest)
+
+    def batches(self, chunk: int, least: int) -> Iterator[Batch]:
+        """Yield batches of `chunk` dicts or arrays, or one for each data frame; the first has at least `least` rows.
+
+        If the source raises, the rows that it yielded before come first. But if Ctrl-C comes while the first batch is
+        drawn, and the source can go on, they are kept for the next call: the first batch determines the features.
+        """
+        upto, failed = self.held[0], None
+        while failed is None:
+            first, items = self.held
+            at = 0
+            while at < len(items) and first < upto:
+                first, at = first + _length(items[at]), at + 1
+            while more := self._wanted(items, at, chunk, least):
+                n = len(items)
+                try:
+                    items.extend(islice(self.source, more))
+                except BaseException as error:
+                    ended = getattr(self.source, "gi_frame", self) is None  # a generator that raised
+                    if least and not ended and not isinstance(error, Exception):
+                        raise
+                    failed = error
+                if len(items) < n + more:
+                    break
+            if at == len(items):
+                break
+            some = items[at:]
+            batch = from_rows(some, upto) if _is_row(some[0]) else replace(next(joined(iter(some), least)), first=upto)
+            yield batch
+            upto, least = upto + len(batch), 0
+        if failed is not None:
+            raise failed
+
+    def _wanted(self, items: list[Any], at: int, chunk: int, least: int) -> int:
+        """The number of items to draw for the batch that begins with item `at`."""
+        if at < len(items) and _is_row(items[at]):
+            return max(0, max(chunk, least) - (len(items) - at))
+        for k in range(at, len(items)):
+            items[k] = self._converted(items[k])
+        items[at:] = [batch for batch in items[at:] if len(batch)]
+        return int(sum(map(len, items[at:])) < max(1, least))
+
+    def _converted(self, item: Any) -> Batch:
+        if hasattr(self.data, "read_next_batch"):
+            import pyarrow
+
+            item = pyarrow.Table.from_batches([item])
+        batch = item if isinstance(item, Batch) else _frame(item)
+        if batch is None:
+            raise TypeError(f"data: a generator must yield dicts, arrays or data frames; got {item!r}")
+        return batch
+
+
+def _is_row(item: Any) -> bool:
+    return isinstance(item, Mapping | np.ndarray | list | tuple)
+
+
+def _length(item: Any) -> int:
+    """The number of rows of an item; 1 for a data frame that has not been converted, and so not learned either."""
+    return len(item) if isinstance(item, Batch) else 1
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -202,115 +258,3 @@ def _file(path: Path, chunk: int) -> Iterator[Batch]:
                 yield _frame(pyarrow.Table.from_batches([part]))  # type: ignore[misc]  # a table is a frame
         return
     yield from Text(path).read(chunk)
-
-
-class Text:
-    """A text file with columns separated by commas, tabs or semicolons; the first rows determine the column types.
-
-    With `finished`, only complete lines count, for a file that is being written.
-    """
-
-    def __init__(self, path: Path, finished: bool = False) -> None:
-        self.path, self.finished = path, finished
-        self.kinds: dict[str, str] = {}
-
-    def read(self, chunk: int) -> Iterator[Batch]:
-        """Yield the rows in batches of at most `chunk`."""
-        first, names, held = 0, self.names(), []
-        for cells in self.lines():
-            held.append(cells)
-            if len(held) >= (max(chunk, LOOKED_AT) if not self.kinds else chunk):
-                yield from self.cut(self.batch(names, held, first), chunk)
-                first, held = first + len(held), []
-        if held:
-            yield from self.cut(self.batch(names, held, first), chunk)
-        elif first == 0:
-            raise ValueError(f"{self.path} has no rows")
-
-    @staticmethod
-    def cut(batch: Batch, chunk: int) -> Iterator[Batch]:
-        """Split a batch into parts of at most `chunk` rows."""
-        for begin in range(0, len(batch), chunk):
-            yield batch.part(begin, begin + chunk)
-
-    def names(self) -> list[str]:
-        """The column names in the header; this also detects the separator."""
-        import csv
-
-        with open(self.path, newline="", encoding="utf-8-sig") as file:
-            line = file.readline()
-            self.separator = max(",;\t", key=line.count)
-            found = [name.strip() for name in next(csv.reader([line], delimiter=self.separator), [])]
-        if not found or len(set(found)) < len(found):
-            raise ValueError(f"{self.path}: the first line must contain distinct column names; got {line.strip()!r}")
-        return found
-
-    def lines(self) -> Iterator[list[str]]:
-        """Yield the cells of each line after the header."""
-        import csv
-
-        with open(self.path, newline="", encoding="utf-8-sig") as file:
-            lines = (line for line in file if line.endswith("\n")) if self.finished else file
-            reader = csv.reader(lines, delimiter=self.separator)
-            next(reader, None)
-            for cells in reader:
-                if cells:
-                    yield cells
-
-    def batch(self, names: list[str], lines: list[list[str]], first: int) -> Batch:
-        """A batch from lines of cells."""
-        for i, cells in enumerate(lines):
-            if len(cells) != len(names):
-                raise ValueError(f"{self.path}, row {first + i} must have {len(names)} cells; got {len(cells)}")
-        columns: dict[Name, Array] = {}
-        for name, column in zip(names, zip(*lines, strict=True), strict=True):
-            kind = self.kinds.setdefault(name, _kind(column[:LOOKED_AT]))
-            columns[name] = self.converted(name, kind, column, first)
-        return Batch(columns, frozenset(name for name in names if self.kinds[name] == "date"), first)
-
-    def converted(self, name: str, kind: str, cells: tuple[str, ...], first: int) -> Array:
-        """A column's cells, converted to its kind: "number", "date" or "text"."""
-        if kind == "text":
-            return np.array([None if cell.strip().lower() in MISSING else cell.strip() for cell in cells], dtype=object)
-        convert, found = _number if kind == "number" else _date, np.empty(len(cells))
-        if kind == "number":
-            with suppress(ValueError):
-                return np.array(cells, dtype=np.float64)
-        for i, cell in enumerate(cells):
-            try:
-                found[i] = convert(cell)
-            except ValueError:
-                raise ValueError(
-                    f"{self.path}: column {name!r}, row {first + i}: the value must be a {kind}, as in other rows; "
-                    f"got {cell!r}"
-                ) from None
-        return found
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        if cell.strip().lower() in MISSING:
-            return np.nan
-        raise
-
-
-def _date(cell: str) -> float:
-    return np.nan if cell.strip().lower() in MISSING else date(cell)
-
-
-def _kind(cells: tuple[str, ...]) -> str:
-    """The kind of at least half of the cells: "number", "date" or "text"."""
-    said = [cell for cell in cells if cell.strip().lower() not in MISSING]
-    for kind, convert in (("number", _number), ("date", _date)):
-        good = 0
-        for cell in said:
-            try:
-                convert(cell)
-                good += 1
-            except ValueError:
-                pass
-        if good >= 0.5 * len(said):
-            return kind
-    return "text"

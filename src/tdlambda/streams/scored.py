@@ -9,7 +9,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.streams.returns import Realised
-from tdlambda.streams.scoring import Fit, calibration, fit, intervals, rolling
+from tdlambda.streams.scoring import Fit, calibration, constant, fit, intervals, rolling
 
 SLACK = 0.05
 """Largest shortfall of an interval's coverage that is not reported as too narrow."""
@@ -93,9 +93,11 @@ class Scored:
 
     @property
     def coverage(self) -> float:
-        """Share of the second half's returns within the learned interval; NaN without an interval."""
-        some = self.known & self._halves()[1]
-        if self.deviation is None or not some.any():
+        """Share of the second half's returns within the learned interval; NaN without a finite interval."""
+        if self.deviation is None:
+            return np.nan
+        some = self.known & self._halves()[1] & np.isfinite(self.deviation)
+        if not some.any():
             return np.nan
         from scipy.stats import norm
 
@@ -127,6 +129,8 @@ class Scored:
             said.append("off-policy: returns of the target policy are not observed; see the Bellman error")
         elif not self.known.any():
             said.append("no return is known yet: the stream is shorter than the horizon")
+        elif constant(self.realised.value[self.known & self._halves()[1]]):
+            said.append("the returns are constant in the second half, so R² is not defined; see the RMSE")
         elif not np.isfinite(self.interval()["r2"][0]):
             said.append(f"returns span {self.overlap} steps: the stream has too few independent blocks for an interval")
         if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:

@@ -12,6 +12,9 @@ from tdlambda.arrays import Bools, Floats
 DRAWS, LEAST = 1000, 5
 """Number of bootstrap samples, and smallest number of blocks for an interval."""
 
+ROUNDING = 1e-9
+"""Relative difference between returns that is taken for rounding."""
+
 
 class Fit(NamedTuple):
     """Scores of predictions against returns."""
@@ -24,6 +27,20 @@ class Fit(NamedTuple):
     """Slope of the returns on the predictions; 1 if predictions are calibrated."""
     n: int
 
+    def words(self) -> tuple[str, str, str, str]:
+        """R², RMSE, bias and slope for people: R² is "constant" if the returns are, and what is unknown is a dash."""
+        r2 = "constant" if self.n >= 2 and np.isnan(self.r2) else _said(self.r2, ".3f")
+        return r2, _said(self.rmse, ".4g"), _said(self.bias, ".2g"), _said(self.slope, ".2f")
+
+
+def _said(value: float, form: str) -> str:
+    return "–" if np.isnan(value) else f"{value:{form}}"
+
+
+def constant(values: Floats) -> bool:
+    """Whether values differ by no more than rounding, so that no share of their variance can be explained."""
+    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max()) if values.size else True
+
 
 def fit(v: Floats, G: Floats) -> Fit:
     """Scores of predictions v of returns G."""
@@ -31,8 +48,9 @@ def fit(v: Floats, G: Floats) -> Fit:
         return Fit(np.nan, np.nan, np.nan, np.nan, G.size)
     error, spread = float(np.mean((v - G) ** 2)), float(np.mean((G - G.mean()) ** 2))
     moved = float(np.mean((v - v.mean()) ** 2))
-    slope = float(np.mean((v - v.mean()) * (G - G.mean()))) / moved if moved > 0 else np.nan
-    return Fit(1 - error / spread if spread > 0 else np.nan, error**0.5, float(np.mean(v - G)), slope, G.size)
+    r2 = np.nan if constant(G) else 1 - error / spread
+    slope = np.nan if constant(v) or constant(G) else float(np.mean((v - v.mean()) * (G - G.mean()))) / moved
+    return Fit(r2, error**0.5, float(np.mean(v - G)), slope, G.size)
 
 
 def intervals(v: Floats, G: Floats, length: int, seed: int = 0) -> dict[str, tuple[float, float]]:
@@ -50,6 +68,8 @@ def intervals(v: Floats, G: Floats, length: int, seed: int = 0) -> dict[str, tup
     sums = np.cumsum(np.column_stack([np.zeros(3), [(v - G) ** 2, center, center**2]]), axis=1)
     starts = np.random.default_rng(seed).integers(n - length + 1, size=(DRAWS, blocks))
     error, total, square = ((row[starts + length] - row[starts]).sum(axis=1) / (blocks * length) for row in sums)
+    if constant(G):
+        return {"r2": (np.nan, np.nan), "rmse": _limits(np.sqrt(error))}
     spread = square - total**2
     r2 = 1 - error / np.where(spread > 0, spread, np.nan)
     return {"r2": _limits(r2), "rmse": _limits(np.sqrt(error))}

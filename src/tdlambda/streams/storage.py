@@ -21,6 +21,7 @@ from tdlambda.streams.batch import Batch, Schema
 from tdlambda.streams.crew import Crew
 from tdlambda.streams.following import Following
 from tdlambda.streams.front import Alarm, Front
+from tdlambda.streams.journal import Journal, State
 from tdlambda.streams.question import Question
 
 if TYPE_CHECKING:
@@ -36,25 +37,26 @@ def save(horde: Horde, path: str | Path) -> None:
 
 
 def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
-    work, last = horde._at_work("save"), horde._last
+    state = horde._at_work("save")
+    last, front = state.last, state.front
     assert last is not None
-    assert horde._obs is not None
+    assert state.obs is not None
     questions = {name: _plain_question(name, question) for name, question in horde.questions.items()}
-    features = work.front.features
+    features = front.features
     if isinstance(features, Columns):
         plain: Any = {"columns": features.get_params()}
     else:
         plain = {"encoder": storage.plain("features", features)}
-    arrays = {f"front.{name}": array for name, array in work.front.arrays().items()} | {"obs": horde._obs}
-    crews = {name: crew for name, crew in (("crew", work.crew), ("spread", work.spread)) if crew is not None}
+    arrays = {f"front.{name}": array for name, array in front.arrays().items()} | {"obs": state.obs}
+    crews = {name: crew for name, crew in (("crew", state.crew), ("spread", state.spread)) if crew is not None}
     params = {
-        "questions": questions, "features": plain, "following": asdict(work.following), "missing": horde.missing,
-        "observed": work.front.observed, "watched": work.front.columns, "as_is": work.front.as_is,
-        "values": list(work.front.values.values()), "variance": horde.variance,
-        "schema": [[name, kind] for name, kind in horde._schema.kinds.items()],
-        "rows": horde.rows, "fresh": bool(horde._fresh), "begun": bool(horde._begun), "plain": last.plain,
+        "questions": questions, "features": plain, "following": asdict(state.following), "missing": horde.missing,
+        "observed": front.observed, "watched": front.columns, "as_is": front.as_is,
+        "values": list(front.values.values()), "variance": horde.variance,
+        "schema": [[name, kind] for name, kind in state.schema.kinds.items()],
+        "rows": state.rows, "fresh": state.fresh, "begun": state.begun, "plain": last.plain,
         "last": [[name, _cell(column[0])] for name, column in last.columns.items()],
-        "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in horde.alarms],
+        "alarms": [[alarm.row, alarm.name, alarm.kind] for alarm in state.alarms], "alarm_count": state.alarm_count,
         **{name: _crew(name, crew, arrays) for name, crew in crews.items()},
     }  # fmt: skip
     return {"horde": 1, "params": params}, arrays
@@ -100,7 +102,7 @@ def _crew(prefix: str, crew: Crew, arrays: dict[str, Array]) -> dict[str, Any]:
 
 def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
     """Read a Horde that `save` wrote."""
-    from tdlambda.streams.horde import Horde, Work
+    from tdlambda.streams.horde import Horde
 
     p = header["params"]
     questions = {name: Question(**params) for name, params in p["questions"].items()}
@@ -122,16 +124,18 @@ def read(header: dict[str, Any], arrays: dict[str, Array]) -> Horde:
     front.restore(own, p["values"])
     crew = _crew_of(p["crew"], "crew", front.encoder, arrays, len(questions))
     spread = _crew_of(p["spread"], "spread", front.encoder, arrays, len(questions)) if "spread" in p else None
-    horde._work, horde._schema = Work(front, following, crew, spread), Schema({n: k for n, k in p["schema"]})  # noqa: C416
-    horde.rows, horde._fresh, horde._begun = int(p["rows"]), bool(p["fresh"]), bool(p["begun"])
-    horde.alarms = [Alarm(int(row), name, str(what)) for row, name, what in p["alarms"]]
-    text = {name for name, what in p["schema"] if what == "text"}
-    columns = {name: _column(value, name in text) for name, value in p["last"]}
-    dates = frozenset(name for name, what in p["schema"] if what == "dates")
-    horde._last, horde._obs = Batch(columns, dates, horde.rows - 1, bool(p["plain"])), arrays["obs"]
-    front.encoder.encode_batch(arrays["obs"])  # validates it
-    if len(arrays["obs"]) != 1 or set(columns) != set(horde._schema.kinds):
+    schema, rows = Schema(dict(p["schema"])), int(p["rows"])
+    alarms = tuple(Alarm(int(row), name, str(what)) for row, name, what in p["alarms"])
+    columns = {name: _column(value, schema.kinds.get(name) == "text") for name, value in p["last"]}
+    dates = frozenset(name for name, what in schema.kinds.items() if what == "dates")
+    last, obs = Batch(columns, dates, rows - 1, bool(p["plain"])), arrays["obs"]
+    front.encoder.encode_batch(obs)  # validates it
+    if len(obs) != 1 or set(columns) != set(schema.kinds):
         raise ValueError("its last row does not match its columns")
+    fresh, begun, count = bool(p["fresh"]), bool(p["begun"]), int(p.get("alarm_count", len(alarms)))
+    horde._journal = Journal(
+        State(front, following, crew, spread, schema, rows, last, obs, fresh, begun, alarms, count)
+    )  # fmt: skip
     return horde
 
 
