@@ -32,6 +32,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
+def postponed() -> Iterator[None]:
+    """Raise KeyboardInterrupt for a Ctrl-C during this block only after the block; a second one has its usual effect.
+
+    Imports of compiled modules need this: cut short, they raise other errors, such as ImportError.
+    """
+    stop = threading.Event()
+    with interruptible(stop):
+        yield
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def interruptible(stop: threading.Event) -> Iterator[None]:
     """Make the first Ctrl-C set `stop`; a second one has its usual effect. It works in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
