@@ -20,7 +20,7 @@ from tdlambda.control.softmax import Softmax
 from tdlambda.extras import need
 from tdlambda.features import Encoder
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
-from tdlambda.learners.base import check_numbers, check_states, readable
+from tdlambda.learners.base import REQUIRED, check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
@@ -236,7 +236,7 @@ class ActorCritic:
         action: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
+        gamma: float = REQUIRED,
         rho: float | None = None,
         terminated: bool = False,
         truncated: bool = False,

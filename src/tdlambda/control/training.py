@@ -10,11 +10,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tdlambda.arrays import fraction, integer
+from tdlambda.arrays import integer
 from tdlambda.control.curve import LearningCurve
 from tdlambda.control.lane import Agent
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.learning import SHOW_EVERY, _held, _make, discount_of
+from tdlambda.learners.learning import SHOW_EVERY, _held, _make, check_gamma, discount_of
 from tdlambda.progress import Bar
 
 _OF_VECTORS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
@@ -51,7 +51,8 @@ def train(
     seed
         Seed of the environment and of the actions, at least 0; None for a random one.
     gamma
-        Discount γ in [0, 1]. None uses `info["discount"]`, which the environment reports at each step.
+        Discount γ in [0, 1] of an environment that has none. None uses `info["discount"]`, which a task reports at each
+        step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
     curve
@@ -80,9 +81,9 @@ def train(
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
-    job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
     world: Any = _make(env) if isinstance(env, str) else env
+    job.gamma = check_gamma(world, gamma)
     vector = isinstance(world, gym.vector.VectorEnv)
     space = world.single_action_space if vector else world.action_space
     hand = agent.for_space(space)

@@ -22,7 +22,7 @@ from tdlambda.core.schedules import one
 from tdlambda.core.source import load
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
-from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.learners.base import REQUIRED, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
@@ -381,7 +381,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
+        gamma: float = REQUIRED,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,

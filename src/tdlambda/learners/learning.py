@@ -16,8 +16,10 @@ from tdlambda.learners.base import OnlineLearner, needs_behavior
 from tdlambda.progress import Bar
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
+from tdlambda.tasks.registry import NAMESPACE
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
+OWN_DISCOUNT = "gamma: {!r} has a discount of its own; leave gamma out"
 SHOW_EVERY = 16
 """Steps between two updates of a progress bar."""
 
@@ -88,7 +90,8 @@ def learn(
     seed
         Seed of the environment and of the actions; None draws a new one.
     gamma
-        Discount γ in [0, 1]; None uses `info["discount"]`, which the environment reports at each step.
+        Discount γ in [0, 1] of an environment that has none; None uses `info["discount"]`, which a `Task` reports at
+        each step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
 
@@ -102,13 +105,12 @@ def learn(
     (2000, True)
     """
     steps = integer(steps, "steps", 0)
-    if gamma is not None and not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
     if isinstance(learner, type) or not (hasattr(learner, "update") and hasattr(learner, "reset")):
         raise TypeError(f"learner must be a learner, such as td.TD(features, alpha=0.1); got {learner!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
     world = _make(env) if isinstance(env, str) else env
+    gamma = check_gamma(world, gamma)
     tally = _Tally()
     try:
         actor = _Actor(world, policy, behavior, seed)
@@ -141,6 +143,17 @@ def _run(
         obs = _held(env.reset()[0]) if ended and step < steps else next_obs
         if step % SHOW_EVERY == 0 or step == steps:
             bar.update(step)
+
+
+def check_gamma(env: Any, gamma: float | None) -> float | None:
+    """Validate γ in [0, 1]; a task reports its own, which no other may replace."""
+    if gamma is None:
+        return None
+    one = getattr(env, "envs", [env])[0].unwrapped
+    spec = getattr(env, "spec", None)  # of a vector environment whose copies are in other processes
+    if isinstance(one, Task) or (spec is not None and spec.id.startswith(f"{NAMESPACE}/")):
+        raise ValueError(OWN_DISCOUNT.format(one))
+    return fraction(gamma, "gamma")
 
 
 def discount_of(info: dict[str, Any], gamma: float | None) -> float:

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -212,14 +213,23 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
     module, _, path = name.rpartition(":")
     if module:
         found: Any = sys.modules[module]  # running a study imports its modules first
+        ours = _offered(found)
     else:
         first, _, path = path.partition(".")
         found = ours.get(first) or getattr(import_module("tdlambda.reproduction"), first, None)
     for part in path.split(".") if path else ():
         found = getattr(found, part, None)
     if not callable(found):
-        raise ValueError(f"unknown {what} {name!r}{hint(name, ours, 'choose from {}')}")
+        owner = f" in {module}" if module else ""
+        raise ValueError(f"unknown {what} {name!r}{hint(path.partition('.')[0] or name, ours, f'choose from {{}}{owner}')}")
     return found
+
+
+def _offered(module: ModuleType) -> list[str]:
+    """The public classes and functions of a user's module that it or its package defines."""
+    found = {name: value for name, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
+    package = module.__name__.partition(".")[0]
+    return [name for name, value in found.items() if value.__module__.partition(".")[0] == package and name[0] != "_"]
 
 
 def _check_complete(name: str, call: Any, given: Collection[str]) -> None:
