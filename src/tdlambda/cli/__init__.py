@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; `arguments` defaults to the command line.
 
-    After Ctrl-C, the exit code is 130 even if something else was raised: an import that is cut short raises ImportError.
+    After Ctrl-C, the exit code is 130 even if another error was raised: an import that is cut short raises ImportError.
     """
     asked, before = False, signal.getsignal(signal.SIGINT)
 

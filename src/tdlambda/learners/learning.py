@@ -16,7 +16,6 @@ from tdlambda.learners.base import OnlineLearner, needs_behavior
 from tdlambda.progress import Bar
 from tdlambda.showing import Table
 from tdlambda.tasks import TASKS, Task, make
-from tdlambda.tasks.registry import NAMESPACE
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike
 OWN_DISCOUNT = "gamma: {!r} has a discount of its own; leave gamma out"
@@ -151,7 +150,7 @@ def check_gamma(env: Any, gamma: float | None) -> float | None:
         return None
     one = getattr(env, "envs", [env])[0].unwrapped
     spec = getattr(env, "spec", None)  # of a vector environment whose copies are in other processes
-    if isinstance(one, Task) or (spec is not None and spec.id.startswith(f"{NAMESPACE}/")):
+    if isinstance(one, Task) or getattr(spec, "namespace", None) == "tdlambda":
         raise ValueError(OWN_DISCOUNT.format(one))
     return fraction(gamma, "gamma")
 

@@ -221,15 +221,17 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
         found = getattr(found, part, None)
     if not callable(found):
         owner = f" in {module}" if module else ""
-        raise ValueError(f"unknown {what} {name!r}{hint(path.partition('.')[0] or name, ours, f'choose from {{}}{owner}')}")
+        instead = hint(path.partition(".")[0] or name, ours, f"choose from {{}}{owner}")
+        raise ValueError(f"unknown {what} {name!r}{instead}")
     return found
 
 
-def _offered(module: ModuleType) -> list[str]:
+def _offered(module: ModuleType) -> dict[str, Any]:
     """The public classes and functions of a user's module that it or its package defines."""
     found = {name: value for name, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
     package = module.__name__.partition(".")[0]
-    return [name for name, value in found.items() if value.__module__.partition(".")[0] == package and name[0] != "_"]
+    public = {name: value for name, value in found.items() if not name.startswith("_")}
+    return {name: value for name, value in public.items() if str(value.__module__).partition(".")[0] == package}
 
 
 def _check_complete(name: str, call: Any, given: Collection[str]) -> None:
