@@ -101,4 +101,4 @@ def warm() -> None:
                 learner.clone().predict(obs)
 
 
-ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0)
+ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0, typical=0.1)
