@@ -4,8 +4,8 @@
 
 The version is that of `tdlambda.__version__`; CHANGELOG.md and CITATION.cff must have it, and the tree must be clean.
 The wheel is installed twice, into environments outside the repository, with the core alone and with all extras; in
-both, the examples of `examples/` run in an empty folder, and in the second a few commands. The size of the first must be
-about what docs/getting-started.md says.
+both, the examples of `examples/` run in an empty folder, and in the second a few commands. The size of
+the first must be about what docs/getting-started.md says.
 """
 
 import argparse

@@ -148,7 +148,8 @@ def check_gamma(env: Any, gamma: float | None) -> float | None:
     """Validate γ in [0, 1]; a task reports its own, which no other may replace."""
     if gamma is None:
         return None
-    one = getattr(env, "envs", [env])[0].unwrapped
+    one = getattr(env, "envs", [env])[0]
+    one = getattr(one, "unwrapped", one)
     spec = getattr(env, "spec", None)  # of a vector environment whose copies are in other processes
     if isinstance(one, Task) or getattr(spec, "namespace", None) == "tdlambda":
         raise ValueError(OWN_DISCOUNT.format(one))
