@@ -97,3 +97,31 @@ def test_what_does_not_exist_is_an_error() -> None:
         getattr(td, "nonsense")  # noqa: B009
     with pytest.raises(ImportError, match="cannot import name 'nonsense' from 'tdlambda'"):
         exec("from tdlambda import nonsense")
+
+
+PRESSED = """
+import os, signal, sys
+BEGIN
+
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+import tdlambda
+print("imported")
+"""
+
+
+@pytest.mark.parametrize(("handler", "said"), [("signal.SIG_IGN", ""), ("lambda *_: print('handled')", "handled\n")])
+def test_ctrl_c_during_the_import_is_left_to_those_who_handle_it(handler: str, said: str) -> None:
+    program = PRESSED.replace("BEGIN", f"signal.signal(signal.SIGINT, {handler})")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{said}imported\n"
+
+
+def test_it_can_be_imported_in_a_thread() -> None:
+    program = "import threading; t = threading.Thread(target=lambda: print(__import__('tdlambda').__name__)); t.start()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "tdlambda\n"

@@ -35,3 +35,11 @@ def test_help(script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         usage, _, rest = said.partition("\n\n")
         assert usage.startswith("usage: ")
         assert rest.split()[:5] == about.split()[:5]
+
+
+def test_the_release_measures_the_size_that_the_documentation_states() -> None:
+    check_size = runpy.run_path(str(ROOT / "tools" / "release.py"))["check_size"]
+    check_size(459)
+    for other in (364, 600):  # without bytecode; with another dependency
+        with pytest.raises(SystemExit, match=f"says that a plain install takes 459 MB; it takes {other}"):
+            check_size(other)

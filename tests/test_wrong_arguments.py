@@ -277,3 +277,21 @@ def test_names_of_modules_are_found() -> None:
     ):
         with pytest.raises(AttributeError, match=f"module 'tdlambda' has no attribute '{name}'; .*{where}"):
             getattr(td, name)
+
+
+def test_update_without_gamma_says_what_to_pass() -> None:
+    table = td.features.Table([[1.0, 2.0, 0.0], [3.0, 4.0, 0.0], [0.0, 1.0, 1.0]])
+    learners: list[Any] = [
+        td.TD(F, 0.1), td.TD(table, 0.1), td.TD(F, 0.1, dtype="float32"), td.AutoTD(F), td.LSTD(F), td.VTD(F, 0.1),
+        td.MonteCarlo(F, 0.1), td.RecursiveLSTD(F), td.NStepTD(F, 0.1, 3), td.ExpectedTrace(F, 0.1, beta=0.1),
+    ]  # fmt: skip
+    agents: list[Any] = [
+        td.Sarsa(F, 2), td.QLambda(F, 2), td.ActorCritic(td.TD(F, 0.1), td.control.Softmax(2), 0.1),
+    ]  # fmt: skip
+    steps: list[tuple[Any, tuple[Any, ...]]] = [(v, (0, 1.0, 1)) for v in learners]
+    steps += [(a, (0, 1, 1.0, 1, *(1,) * isinstance(a, td.Sarsa | td.QLambda))) for a in agents]
+    for one, step in steps:
+        for given in ({}, {"gamma": None}):
+            with pytest.raises(TypeError, match=r"^gamma is missing: pass the discount on entering next_obs"):
+                one.update(*step, **given)
+        assert one.steps == 0

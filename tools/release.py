@@ -4,7 +4,8 @@
 
 The version is that of `tdlambda.__version__`; CHANGELOG.md and CITATION.cff must have it, and the tree must be clean.
 The wheel is installed twice, into environments outside the repository, with the core alone and with all extras; in
-both, the examples of `examples/` run in an empty folder, and in the second a few commands.
+both, the examples of `examples/` run in an empty folder, and in the second a few commands. The size of
+the first must be about what docs/getting-started.md says.
 """
 
 import argparse
@@ -48,12 +49,23 @@ def check(wheel: Path, extras: str, folder: Path) -> None:
     venv.create(place / "venv", with_pip=True)
     binaries = place / "venv" / ("Scripts" if os.name == "nt" else "bin")
     run(binaries / "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}{extras}", cwd=place)
+    if not extras and os.name != "nt":
+        (packages,) = (place / "venv" / "lib").glob("python*/site-packages")
+        check_size(int(run("du", "-sm", packages).split()[0]))
     for example in EXAMPLES:
         print(f"  {place.name}: examples/{example}.py", flush=True)
         run(binaries / "python", ROOT / "examples" / f"{example}.py", cwd=place)
     for command in COMMANDS if extras else ():
         print(f"  {place.name}: tdlambda {command}", flush=True)
         run(binaries / "tdlambda", *command.split(), cwd=place)
+
+
+def check_size(megabytes: int) -> None:
+    """End the release if the documentation states another size of a plain install, by more than a tenth."""
+    text = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    said = int(re.findall(r"`du -sm site-packages` reports (\d+) MB", text)[0])
+    if abs(megabytes - said) > said / 10:
+        sys.exit(f"docs/getting-started.md says that a plain install takes {said} MB; it takes {megabytes}")
 
 
 def main() -> None:

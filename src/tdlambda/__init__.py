@@ -9,7 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
+from tdlambda.interruption import postponed
+
+with postponed():
+    import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
     from tdlambda import charts, control, engine, features, learners, mdp, report, rules, steps, streams, studies, tasks

@@ -32,9 +32,26 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
+def postponed() -> Iterator[None]:
+    """Raise KeyboardInterrupt for a Ctrl-C during this block only after the block; a second one has its usual effect.
+
+    Imports of compiled modules need this: cut short, they raise other errors, such as ImportError. It does nothing if
+    the program handles or ignores Ctrl-C itself.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not _may_handle():
+        yield
+        return
+    stop = threading.Event()
+    with interruptible(stop):
+        yield
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def interruptible(stop: threading.Event) -> Iterator[None]:
     """Make the first Ctrl-C set `stop`; a second one has its usual effect. It works in the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
+    if not _may_handle():
         yield
         return
     before = signal.getsignal(signal.SIGINT)
@@ -49,3 +66,12 @@ def interruptible(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _may_handle() -> bool:
+    """Whether Ctrl-C can be handled here: in the main thread of the main interpreter, unless C code handles it."""
+    try:
+        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+    except (ValueError, TypeError):
+        return False
+    return True

@@ -37,9 +37,9 @@ def check_generator(rng: Any) -> None:
 class Drawing(NamedTuple):
     """Addresses of a NumPy generator's `random()`, for `called`; a call from Python would be much slower.
 
-    The generator's lock is not taken, because that would cost most of what is saved. Code that draws must keep the GIL
-    (`compiled.brief`), so that numbers drawn one at a time by other threads do not interfere. Arrays drawn by other
-    threads do: NumPy releases the GIL for these.
+    The generator's lock is not taken, because that would add a fifth to the time of `act`. Code that draws must keep
+    the GIL (`compiled.brief`), so that numbers drawn one at a time by other threads do not interfere. Arrays drawn by
+    other threads do: NumPy releases the GIL for these.
     """
 
     rng: np.random.Generator | None

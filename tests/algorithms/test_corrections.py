@@ -186,7 +186,8 @@ def test_whoever_knows_the_behavior_passes_it_on() -> None:
 
     lived = td.learn(ring, None, tree(), steps=300, seed=1).learner
     other = td.learn(ring, None, td.TD(ring.features, 0.05, 0.9), steps=300, seed=1).learner
-    assert lived.steps == 300 and abs(lived.weights - other.weights).max() > 1e-3
+    assert lived.steps == 300
+    assert abs(lived.weights - other.weights).max() > 1e-3
     td.check_learner(tree)
 
 

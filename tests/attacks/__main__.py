@@ -1,12 +1,15 @@
 """Attack the library: `python tests/attacks online --size 1000 --seed 0`, or one case of it: `--case 17`."""
 
 import argparse
+import os
 import signal
 import sys
 from importlib import import_module
 from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)
+# Set before NumPy is imported: with a pool in each of several threads, OpenBLAS waits for itself on busy cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from attacks.harness import Attack, run  # noqa: E402, found only now
 

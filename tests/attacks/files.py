@@ -254,6 +254,9 @@ def manifest(rng: RNG, say: Say, folder: Path) -> None:
     found = refused(f"{reader} of a manifest ({'damaged' if blind else 'forged'})", readers[reader])
     if blind and reader == "load_study" and found is not None and found != STUDY:
         raise Failed(f"a damaged manifest ({how}) was taken for right")
+    refused("run_study over a manifest", lambda: td.studies.run_study(STUDY, out, workers=1, progress=False))
+    if store.load_study(out) != STUDY:
+        raise Failed("run_study does not renew a manifest")
 
 
 def note(rng: RNG, say: Say, folder: Path) -> None:

@@ -1,9 +1,9 @@
 """What the attacks share: numbered cases, run in child processes so that a crash or a hang is a failure with a number.
 
 A case is a function of a random generator, which is seeded with the attack's seed and the case's number; so one case
-can be run again alone. Progress is printed on standard error. Ctrl-C ends an attack early, with the cases tried so far:
-children have process groups of their own, which a terminal's Ctrl-C does not reach. It says what it is about to do before it does it, and raises `Failed` where a property does not
-hold.
+can be run again alone. It says what it is about to do before it does it, and raises `Failed` where a property does not
+hold. Progress is printed on standard error. Ctrl-C ends an attack early, with the cases tried so far: children have
+process groups of their own, which a terminal's Ctrl-C does not reach.
 """
 
 from __future__ import annotations

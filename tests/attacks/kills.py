@@ -158,4 +158,4 @@ def warm() -> None:
     undisturbed()
 
 
-ATTACK = Attack("kills", "kills at random moments", case, warm, seconds=120.0, memory=2**33)
+ATTACK = Attack("kills", "kills at random moments", case, warm, seconds=120.0, memory=2**33, typical=1.9)

@@ -102,7 +102,8 @@ def _open_files(place: Path) -> list[str]:
 def test_ctrl_c_ends_the_command_with_130() -> None:
     command = [sys.executable, str(Path(__file__).parent), "online", "files", "--size=100000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None and running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout is not None
         assert running.stderr.readline().startswith("online: 100000 cases")
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from attacks.hostile import SAME
 from attacks.judging import brief
 from attacks.subjects import FEW, OTHERS, PLAIN, RNG, TRACES, WORLDS, Subject
 
+SECONDS = 1.0
+"""Time after which a thread makes no further call: RecursiveLSTD inverts a matrix at each of these rows."""
 BUSY = "in use by another thread"
 KINDS: dict[str, Any] = TRACES | OTHERS | PLAIN
 FEATURES = ("OneHot(5)", "OneHot(300)", "TileCoder")
@@ -32,17 +35,18 @@ def case(rng: RNG, say: Say) -> None:
     say(f"{name}({world.name}, {lam}), {'one' if together else 'one each'} in {n} threads, {rows} rows a call")
     row = {"obs": world.one(rng), "reward": 0.5, "next_obs": world.one(rng), "gamma": 0.5, "rho": 0.75}
     learners = [KINDS[name](world.features, **lam) for _ in range(n)]
-    taught = _teach([learners[0]] * n if together else learners, row, rows, calls=max(2, 4000 // (rows + 20)))
+    taught, refused = _teach([learners[0]] * n if together else learners, row, rows, calls=max(2, 4000 // (rows + 20)))
     label = f"one {name} in several threads" if together else f"several {name}"
     for learner, count in zip(learners, [sum(taught)] if together else taught, strict=False):
+        say(f"{label}: {count} rows again, alone")
         alone = KINDS[name](world.features, **lam)
         alone.update_many(**_columns(row, count))
         if learner.steps != count:
             raise Failed(f"{label}: steps are lost")
         if Subject(name, learner, world, SAME).state() != Subject(name, alone, world, SAME).state():
             raise Failed(f"{label}: learned something else than alone")
-        if not together and count != taught[0]:
-            raise Failed(f"{label}: one of them was refused")
+    if refused and not together:
+        raise Failed(f"{label}: one of them was refused")
 
 
 def _columns(row: dict[str, Any], n: int) -> dict[str, Any]:
@@ -50,14 +54,16 @@ def _columns(row: dict[str, Any], n: int) -> dict[str, Any]:
     return {name: np.repeat(np.asarray(value)[None], n, axis=0) for name, value in row.items()} | {"terminated": True}
 
 
-def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> list[int]:
-    """Teach all at once, a thread each; how many rows each thread could."""
-    start, errors, taught = threading.Barrier(len(learners)), [], [0] * len(learners)
-    batch = _columns(row, rows)
+def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> tuple[list[int], int]:
+    """Teach all at once, a thread each, for `SECONDS`; how many rows each could, and the number of refused calls."""
+    start, errors, taught, refused = threading.Barrier(len(learners)), [], [0] * len(learners), []
+    batch, until = _columns(row, rows), time.monotonic() + SECONDS
 
     def work(place: int, learner: Any) -> None:
         start.wait()
         for call in range(calls):
+            if call and time.monotonic() > until:
+                return
             try:
                 if rows == 1:
                     learner.update(**row, terminated=True)
@@ -70,6 +76,7 @@ def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> l
                 if BUSY not in str(error):
                     errors.append(error)
                     return
+                refused.append(place)
 
     threads = [threading.Thread(target=work, args=some) for some in enumerate(learners)]
     for thread in threads:
@@ -78,7 +85,7 @@ def _teach(learners: list[Any], row: dict[str, Any], rows: int, calls: int) -> l
         thread.join()
     if errors:
         raise Failed(f"a thread got {brief(errors[0])}")
-    return taught
+    return taught, len(refused)
 
 
 def warm() -> None:
@@ -94,4 +101,4 @@ def warm() -> None:
                 learner.clone().predict(obs)
 
 
-ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0)
+ATTACK = Attack("threads", "one learner in several threads, and several", case, warm, seconds=60.0, typical=0.1)

@@ -1,5 +1,6 @@
 """The commands, as a program reads them and as a person does."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +156,31 @@ def test_a_shell_can_complete_commands_and_options(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
         assert run().stdout.split() == [found]
+
+
+CUT_SHORT = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class CutShort:
+    def find_spec(self, name, path=None, target=None):
+        if name == "NAME":  # as in the initialisation of a compiled module
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.1)
+            except KeyboardInterrupt:
+                raise ImportError("cut short") from None
+
+sys.meta_path.insert(0, CutShort())
+from tdlambda.cli import main
+main(["solve", "RingWorld-v0"])
+"""
+
+
+@pytest.mark.parametrize("name", ["numpy", "typer", "numba", "scipy.sparse.linalg"])
+def test_ctrl_c_during_imports_ends_with_130(name: str) -> None:
+    """Of the package, of the command, and of what the command needs; -SIGINT is 130 for a shell."""
+    program = [sys.executable, "-c", CUT_SHORT.replace("NAME", name)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode in (130, -signal.SIGINT), done.stderr
+    assert "ImportError" not in done.stderr

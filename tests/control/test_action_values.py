@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from typing import Any
 
 import numpy as np
@@ -267,3 +268,20 @@ def test_code_that_draws_from_a_generator_keeps_the_gil() -> None:
     assert set(actions) == set(range(ACTIONS))
     same.random(100)
     assert rng.bit_generator.state == same.bit_generator.state  # one number for each action
+
+
+def test_agents_in_threads_share_a_generator_without_loss() -> None:
+    rng, same, n = np.random.default_rng(4), np.random.default_rng(4), 3000
+    agents = [td.Sarsa(td.features.OneHot(STATES), ACTIONS, alpha=0.1) for _ in range(4)]
+
+    def acts(agent: Any) -> None:
+        for k in range(n):
+            agent.act(k % STATES, rng)
+
+    threads = [threading.Thread(target=acts, args=(agent,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    same.random(4 * n)
+    assert rng.bit_generator.state == same.bit_generator.state

@@ -272,3 +272,21 @@ def test_curves_and_policies_are_drawn() -> None:
     car = td.make("MountainCar-v0")
     assert len(td.Sarsa(car.features, 3, 0.1).plot(car).to_dict()["data"]["values"]) == 1600
     assert td.control.LearningCurve().plot() is not None
+
+
+@pytest.mark.parametrize("target", ["sampled", "expected"])
+def test_retrace_on_policy_is_said_to_do_nothing(target: Any) -> None:
+    features = td.features.OneHot(3)
+    policy, other = td.control.EpsilonGreedy(0.1), td.control.EpsilonGreedy(0.5)
+    for behavior in (None, policy):
+        with pytest.warns(UserWarning, match=r'correction: "retrace" does nothing on-policy.*pass behavior=') as said:
+            agent = td.Sarsa(features, 2, 0.1, target=target, policy=policy, behavior=behavior, correction="retrace")
+        assert [str(one.filename) for one in said] == [__file__]
+        plain = td.Sarsa(features, 2, 0.1, target=target, policy=policy, behavior=behavior)
+        for k in range(60):
+            for one in (agent, plain):
+                one.update(k % 3, k % 2, 1.0, (k + 1) % 3, (k + 1) % 2, 0.9, k % 20 == 19)
+        np.testing.assert_allclose(agent.weights, plain.weights, rtol=1e-12)  # it is true
+    td.Sarsa(features, 2, 0.1, target=target, policy=policy, behavior=other, correction="retrace")
+    halved = td.mdp.TraceCorrection("retrace", c_bar=0.5)
+    td.Sarsa(features, 2, 0.1, target=target, policy=policy, correction=halved)

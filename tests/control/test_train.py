@@ -196,6 +196,22 @@ def test_gamma_has_no_default(vector: bool) -> None:
             td.control.run(task, [agent], seeds=1, steps=10, gamma=gamma)
 
 
+def test_gamma_beside_a_tasks_own_is_refused() -> None:
+    ring, v = td.make("RingWorld-v0"), td.TD(td.features.OneHot(11), 0.1)
+    agent = td.Sarsa(ring.features, 2, 0.1)
+    agent.update(1, 0, 1.0, 2, 0, 0.9)
+    trace = agent.trace.copy()
+    worlds: list[Any] = ["RingWorld-v0", "tdlambda/RingWorld-v0", ring, gym.make("tdlambda/RingWorld-v0")]
+    for env in [*worlds, gym.make_vec("tdlambda/RingWorld-v0", 2, vectorization_mode="sync")]:
+        with pytest.raises(ValueError, match=r"gamma: .* has a discount of its own; leave gamma out"):
+            td.train(env, agent, steps=10, gamma=0.9)
+    for env in worlds:
+        with pytest.raises(ValueError, match=r"gamma: .* has a discount of its own; leave gamma out"):
+            td.learn(env, [0.5, 0.5], v, 10, gamma=0.9)
+    assert (agent.steps, v.steps) == (1, 0)
+    np.testing.assert_array_equal(agent.trace, trace)
+
+
 class Silent(gym.vector.VectorEnv[Any, Any, Any]):
     """Two copies, of which only the first reports its discount."""
 

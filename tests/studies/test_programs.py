@@ -298,3 +298,22 @@ def test_a_module_that_cannot_be_imported_is_named(text: str, toml: Path, write:
     with pytest.raises(ValueError, match=r"modules: mine cannot be imported: \w+Error: "):
         td.studies.run_study(td.studies.Study.load(toml), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("mine:Mine", "mine:Mien"), r"methods\.mine: unknown learner 'mine:Mien'; did you mean 'Mine'\?"),
+        (("mine:Mine", "mine:Zebra"), r"unknown learner 'mine:Zebra'; choose from Mine, Rule in mine$"),
+        (("mine:Rule", "mine:Zebra"), r"methods\.tuned: unknown rule 'mine:Zebra'; choose from Mine, Rule in mine$"),
+        (("mine:Rule", "mine:Ruel.averaged"), r"unknown rule 'mine:Ruel.averaged'; did you mean 'Rule'\?"),
+    ],
+)
+def test_a_misspelt_class_of_ones_own_module_is_looked_for_there(
+    write: Write, tmp_path: Path, wrong: tuple[str, str], said: str
+) -> None:
+    write(mine=MINE, trace_decay="LAM = 0.5")
+    toml = tmp_path / "study.toml"
+    toml.write_text(TEXT.replace(*wrong))
+    with pytest.raises(ValueError, match=said):
+        td.studies.run_study(td.studies.Study.load(toml), tmp_path / "out", progress=False)

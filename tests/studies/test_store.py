@@ -541,7 +541,8 @@ def test_the_longest_name_of_a_method_can_be_written_read_and_set_aside(tmp_path
     (path,) = tmp_path.glob("units/*/*.parquet")
     path.write_bytes(b"")
     assert td.studies.run_study(longest, tmp_path, progress=False).done == 1
-    assert len(td.studies.load_results(tmp_path)) and Watcher(tmp_path).look().finished
+    assert len(td.studies.load_results(tmp_path))
+    assert Watcher(tmp_path).look().finished
     with pytest.raises(ValueError, match=r"methods: a name must be .* at most 180 bytes"):
         small(methods={"漢" * 61: next(iter(STUDY.methods.values()))})
 

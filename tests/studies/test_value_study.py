@@ -133,7 +133,7 @@ def chain() -> td.TabularTask:
     return td.TabularTask(mdp, [1.0], None, td.features.OneHot(31))
 
 
-gym.register("Chain-v0", chain)
+gym.register("Chain-v0", lambda **_: chain())
 
 
 def chain_agent(alpha: float, **options: Any) -> Any:
@@ -142,7 +142,8 @@ def chain_agent(alpha: float, **options: Any) -> Any:
 
 
 def test_returns_mean_the_same_in_compiled_worlds_and_in_processes() -> None:
-    points, keep = np.arange(7, 141, 7), ("weights", "episodes")
+    points: Any = np.arange(7, 141, 7)
+    keep = ("weights", "episodes")
     for agent in (chain_agent(0.1), chain_agent(1e3), chain_agent(1e3, on_divergence="flag")):
         compiled = td.control.run(chain(), [agent], seeds=1, steps=140, points=points, keep=keep)
         own = learn_in_env("Chain-v0", {}, None, agent.clone(), 0, 140, points, keep, np.arange(31))
@@ -161,7 +162,8 @@ def test_divergence_counts_the_steps_of_this_run_and_refuses_agents_that_diverge
     agent.learner._record["alpha"] = 1e3
     own = learn_in_env("Chain-v0", {}, None, agent, 0, 140, points, (), np.arange(31))
     assert 0 < own.diverged_at < 100
-    assert np.isneginf(own.curve[points >= own.diverged_at]).all() and np.isfinite(own.curve[0])
+    assert np.isneginf(own.curve[points >= own.diverged_at]).all()
+    assert np.isfinite(own.curve[0])
     for task in ("Chain-v0", chain()):
         with pytest.raises(ValueError, match="'0' has already diverged"):
             td.control.run(task, [agent], seeds=1, steps=10)

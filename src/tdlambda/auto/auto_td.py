@@ -19,7 +19,7 @@ from tdlambda.auto.tables import Learners
 from tdlambda.core import declare
 from tdlambda.core.names import words
 from tdlambda.features import Dense, Encoder
-from tdlambda.learners.base import LEARNERS, Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.learners.base import LEARNERS, REQUIRED, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.episode import BatchLearner
 from tdlambda.mdp import Transitions
 
@@ -215,7 +215,7 @@ class AutoTD(BatchLearner):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
+        gamma: float = REQUIRED,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from tdlambda.documenting import complete
 from tdlambda.features import Encoder, OneHot, Pairs
 from tdlambda.features.base import as_vector
 from tdlambda.learners import LEARNERS, Algorithm, Diverged
-from tdlambda.learners.base import encoded
+from tdlambda.learners.base import NO_GAMMA, encoded
 from tdlambda.learners.guard import Guard
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing, check_generator
@@ -75,7 +76,7 @@ class ActionValues(ValueState):
         Behaviour policy b, in the same forms as `policy`. Default: the agent follows π.
     correction
         Trace coefficient of an action: "importance" (ρ), "retrace" (min(1, ρ)), "tree" (π), "abtd", or a
-        `td.mdp.TraceCorrection`.
+        `td.mdp.TraceCorrection`. On-policy, "retrace" does nothing, and a warning says so.
     options
         Options that only some algorithms have, such as `traces="replacing"` of `td.TD` or `beta` of `td.GTD`.
     """
@@ -117,6 +118,12 @@ class ActionValues(ValueState):
         if behavior is not None:
             self._b = policy_from(behavior, self.actions, "behavior")
         on_policy = self._b is None or same_policy(policy, behavior)
+        if on_policy and self.correction.name == "retrace" and self.correction.c_bar >= 1:
+            warnings.warn(
+                'correction: "retrace" does nothing on-policy, where ρ = 1 and min(1, ρ) = 1; pass behavior= another '
+                "policy, or leave correction out",
+                stacklevel=4,  # the caller of a subclass, past both constructors and the check of arguments
+            )
         if target == "sampled" and not on_policy:
             target = "weighted"
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
@@ -217,7 +224,8 @@ class ActionValues(ValueState):
         """Draw an action from the behaviour policy (the target policy if none was given).
 
         Agents in several threads may share `rng`, but with one-hot features no other thread may draw arrays from it at
-        the same time: the number is drawn in compiled code, without the lock of `rng.bit_generator`.
+        the same time: the number is drawn in compiled code, without the lock of `rng.bit_generator`, so that numbers
+        could be drawn twice.
         """
         try:
             if not self._chooses:
@@ -349,7 +357,7 @@ class ActionValues(ValueState):
             next_action = self._action(0 if next_action is None else next_action, "next_action")
             action = self._action(action, "action")
             if gamma is None and not ended & 1:
-                raise TypeError("gamma is missing: pass the discount on entering next_obs, such as gamma=0.99")
+                raise TypeError(NO_GAMMA)
             reward, gamma = number(reward, "reward"), number(0.0 if gamma is None else gamma, "gamma")
         lam = self.fixed_lam
         if lam is None or self._given:

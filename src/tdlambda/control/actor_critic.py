@@ -261,9 +261,7 @@ class ActorCritic(Saved):
         rho
             Importance-sampling ratio π(a|s)/b(a|s) ≥ 0; by default the agent's own `rho(obs, action)`.
         """
-        if gamma is None:
-            if terminated is False or not flag(terminated, "terminated"):
-                raise TypeError("gamma is missing: pass the discount on entering next_obs, such as gamma=0.99")
+        if gamma is None and terminated is not False and flag(terminated, "terminated"):
             gamma = 0.0
         with self._guard:
             self._learn(obs, action, reward, next_obs, gamma, rho, terminated, truncated)

@@ -10,13 +10,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tdlambda.arrays import fraction, integer
+from tdlambda.arrays import integer
 from tdlambda.control.lane import Agent
 from tdlambda.control.vectors import AgentTraces
 from tdlambda.interruption import Interrupted
 from tdlambda.progress import Bar
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import events_of, made
+from tdlambda.runner.environments import check_gamma, events_of, made
 from tdlambda.runner.learning import SHOW_EVERY
 from tdlambda.runner.loop import interact
 
@@ -54,7 +54,8 @@ def train(
     seed
         Seed of the environment and of the actions, at least 0; None for a random one.
     gamma
-        Discount γ in [0, 1]. None uses `info["discount"]`, which the environment reports at each step.
+        Discount γ in [0, 1] of an environment that has none. None uses `info["discount"]`, which a task reports at each
+        step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
     curve
@@ -83,9 +84,9 @@ def train(
     job = _Job(agent, _limit(steps, "steps"), _limit(episodes, "episodes"), seed, gamma, curve)
     if steps is None and episodes is None:
         raise TypeError("give steps, a number of transitions, or episodes; got neither")
-    job.gamma = None if gamma is None else fraction(gamma, "gamma")
     own = isinstance(env, str)
     world: Any = made(env) if isinstance(env, str) else env
+    job.gamma = check_gamma(world, gamma)
     vector = isinstance(world, gym.vector.VectorEnv)
     space = world.single_action_space if vector else world.action_space
     convert = agent.for_space(space)

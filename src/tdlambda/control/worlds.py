@@ -12,6 +12,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.arrays import fraction
+from tdlambda.runner.environments import OWN_DISCOUNT
 from tdlambda.showing import wrong_arguments
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
@@ -91,7 +92,7 @@ def world_of(task: Any, gamma: float | None = None) -> World:
     if found is None:
         raise ValueError(f"task: {task!r} has no compiled world; use td.train, which runs it step by step")
     if gamma is not None:
-        raise ValueError(f"gamma: {task!r} has a discount of its own; leave gamma out")
+        raise ValueError(OWN_DISCOUNT.format(task))
     return found if isinstance(found, World) else found()
 
 

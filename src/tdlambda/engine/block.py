@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
@@ -168,6 +169,18 @@ class Block:
             for place in set(range(len(self.apart.group.learners))) - {*self.shared.where} - {*self.apart.frozen}:
                 self.apart.freeze(place)
             self.shared.lam[:] = self.shared.lam[self.apart.source]
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that restores the present state, as often as it is called."""
+        frozen, source = dict(self.frozen), self.source.copy()
+        kept = [(array, array.copy()) for array in self.memory.arrays]
+
+        def restore() -> None:
+            for array, copy in kept:
+                array[...] = copy
+            self.frozen, self.source[:] = dict(frozen), source
+
+        return restore
 
     def learner(self, lane: int) -> Algorithm:
         """A learner in this lane's state, which can continue on its own."""

@@ -20,7 +20,7 @@ from tdlambda.core.names import words
 from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound, learner_module, refuse
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
-from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.learners.base import REQUIRED, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
@@ -343,7 +343,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
+        gamma: float = REQUIRED,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,

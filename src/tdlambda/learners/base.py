@@ -29,6 +29,11 @@ _Encoding = TypeVar("_Encoding")
 _OBSERVATION = re.compile(r"\A(observations?|obs)(?=\[| must |:)")
 
 
+REQUIRED: Any = None
+"""Default of γ in `update`, which needs γ: without a default, Python's own message would not say what to pass."""
+NO_GAMMA = "gamma is missing: pass the discount on entering next_obs, such as gamma=0.99"
+
+
 class Diverged(ArithmeticError):  # noqa: N818, it says what happened
     """Raised when a learner's predictions exceed its bound or its weights are no longer finite.
 
@@ -128,7 +133,7 @@ class Learner(Saved):
         obs: Any,
         reward: float,
         next_obs: Any,
-        gamma: float,
+        gamma: float = REQUIRED,
         rho: float = 1.0,
         terminated: bool = False,
         truncated: bool = False,
@@ -142,7 +147,7 @@ class Learner(Saved):
         reward
             The reward R_{t+1}: any finite number.
         gamma
-            Discount γ_{t+1} in [0, 1] on entering `next_obs`; treated as 0 when `terminated`.
+            Discount γ_{t+1} in [0, 1] on entering `next_obs`; required, and treated as 0 when `terminated`.
         rho
             Importance-sampling ratio π(a|s)/b(a|s) of the action taken, finite and ≥ 0; 1 on-policy.
         terminated, truncated
@@ -284,6 +289,8 @@ def check_numbers(reward: Any, gamma: Any, rho: Any) -> tuple[float, float, floa
     """(reward, γ, ρ) as floats; an error names the invalid one."""
     if isinstance(rho, bool | np.bool_):
         raise TypeError(f"rho must be a number; got {rho}: pass terminated and truncated by name")
+    if gamma is None:
+        raise TypeError(NO_GAMMA)
     r = number(reward, "reward")
     if not np.isfinite(r):
         raise ValueError(f"reward must be finite; got {reward}")

@@ -14,10 +14,11 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import fraction
-from tdlambda.tasks import TASKS, make
+from tdlambda.tasks import TASKS, Task, make
 
 Env: TypeAlias = gym.Env[Any, Any]
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
+OWN_DISCOUNT = "gamma: {!r} has a discount of its own; leave gamma out"
 
 
 class Step(NamedTuple):
@@ -87,6 +88,18 @@ def _copies(env: VectorEnv, seed: int | None, gamma: float | None, convert: Call
 def _reported(info: dict[str, Any], i: int) -> bool:
     """Whether copy i reported its discount in this step; Gymnasium fills in 0 for those that did not."""
     return "discount" in info and bool(info.get("_discount", {i: True})[i])
+
+
+def check_gamma(env: Any, gamma: float | None) -> float | None:
+    """Validate γ in [0, 1]; a task reports its own, which no other may replace."""
+    if gamma is None:
+        return None
+    one = getattr(env, "envs", [env])[0]
+    one = getattr(one, "unwrapped", one)
+    spec = getattr(env, "spec", None)  # of a vector environment whose copies are in other processes
+    if isinstance(one, Task) or getattr(spec, "namespace", None) == "tdlambda":
+        raise ValueError(OWN_DISCOUNT.format(one))
+    return fraction(gamma, "gamma")
 
 
 def discount_of(info: dict[str, Any], gamma: float | None) -> float:

@@ -14,7 +14,7 @@ from tdlambda.learners.base import OnlineLearner
 from tdlambda.progress import Bar
 from tdlambda.runner.behavior import Policy, Predictor
 from tdlambda.runner.curve import LearningCurve
-from tdlambda.runner.environments import events_of, made
+from tdlambda.runner.environments import check_gamma, events_of, made
 from tdlambda.runner.loop import interact
 from tdlambda.showing import Table
 
@@ -87,7 +87,8 @@ def learn(
     seed
         Seed of the environment and of the actions; None draws a new one.
     gamma
-        Discount γ in [0, 1]; None uses `info["discount"]`, which the environment reports at each step.
+        Discount γ in [0, 1] of an environment that has none; None uses `info["discount"]`, which a `Task` reports at
+        each step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
 
@@ -101,13 +102,12 @@ def learn(
     (2000, True)
     """
     steps = integer(steps, "steps", 0)
-    if gamma is not None and not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must be in [0, 1]; got {gamma}")
     if isinstance(learner, type) or not (hasattr(learner, "update") and hasattr(learner, "reset")):
         raise TypeError(f"learner must be a learner, such as td.TD(features, alpha=0.1); got {learner!r}")
     seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
     world = made(env) if isinstance(env, str) else env
+    gamma = check_gamma(world, gamma)
     curve = LearningCurve()
     # The environment gets the same seed. Without `spawn`, actions and environment would use the same random numbers.
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])

@@ -72,15 +72,7 @@ class Team:
 
     def checkpoint(self) -> Callable[[], None]:
         """A function that restores the present state, as often as it is called."""
-        block, frozen = self.block, dict(self.block.frozen)
-        kept = [(array, array.copy()) for array in block.memory]
-
-        def restore() -> None:
-            for array, copy in kept:
-                array[...] = copy
-            block.frozen = dict(frozen)
-
-        return restore
+        return self.block.checkpoint()
 
     def advance(self, x: tuple[Ints, Floats], X: Array, s: Steps, rows: Ints, cut: Bools) -> list[int]:
         """Learn from these transitions; return the questions that diverged."""

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
@@ -212,14 +213,25 @@ def _named(name: str, ours: Mapping[str, Any], what: str) -> Any:
     module, _, path = name.rpartition(":")
     if module:
         found: Any = sys.modules[module]  # running a study imports its modules first
+        ours = _offered(found)
     else:
         first, _, path = path.partition(".")
         found = ours.get(first) or getattr(import_module("tdlambda.reproduction"), first, None)
     for part in path.split(".") if path else ():
         found = getattr(found, part, None)
     if not callable(found):
-        raise ValueError(f"unknown {what} {name!r}{hint(name, ours, 'choose from {}')}")
+        owner = f" in {module}" if module else ""
+        instead = hint(path.partition(".")[0] or name, ours, f"choose from {{}}{owner}")
+        raise ValueError(f"unknown {what} {name!r}{instead}")
     return found
+
+
+def _offered(module: ModuleType) -> dict[str, Any]:
+    """The public classes and functions of a user's module that it or its package defines."""
+    found = {name: value for name, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
+    package = module.__name__.partition(".")[0]
+    public = {name: value for name, value in found.items() if not name.startswith("_")}
+    return {name: value for name, value in public.items() if str(value.__module__).partition(".")[0] == package}
 
 
 def _check_complete(name: str, call: Any, given: Collection[str]) -> None:

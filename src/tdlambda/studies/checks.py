@@ -82,7 +82,8 @@ text = that(lambda value: isinstance(value, str), 'text, in quotes: "…"')
 flag = that(lambda value: isinstance(value, bool), "true or false")
 file_name = that(  # valid on every system, also with a key, a seed and a time appended
     lambda value: isinstance(value, str) and re.fullmatch(r"\w[\w.+-]{,99}", value) and len(value.encode()) <= _BYTES,
-    f"letters, digits and . + - _, beginning with a letter or digit, at most 100 and at most {_BYTES} bytes", ValueError,
+    f"letters, digits and . + - _, beginning with a letter or digit, at most 100 and at most {_BYTES} bytes",
+    ValueError,
 )  # fmt: skip
 table = that(lambda value: isinstance(value, Mapping) and _all_text(value), "a table, values by name")
 
