@@ -8,12 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from test_cache import MINE, SCRIPT, begun, ended
 
 from tdlambda import code_cache
 from tdlambda.code_cache import CacheFile, refusal
 from tdlambda.core import source
+from tdlambda.randomness import uniform as _uniform
+
+uniform: Any = _uniform
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has no modes")
 OTHER = 54321
@@ -153,6 +157,18 @@ def test_a_poisoned_index_does_not_run(folder: Path) -> None:
     (warning,) = (line for line in error.splitlines() if "Warning:" in line)
     assert f"{shared} may be written by others" in warning
     assert "Set NUMBA_CACHE_DIR" in warning
+
+
+def test_kernels_of_the_package_are_not_cached_where_others_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    monkeypatch.setattr(code_cache, "_warned", set())
+    assert str(code_cache.cached(uniform.py_func, (0, 0)).cache_path).startswith(str(folder))
+    refusal.cache_clear()
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match=f"{folder} may be written by others.*Set NUMBA_CACHE_DIR"):
+        assert code_cache.cached(uniform.py_func, (0, 0)).cache_path is None
 
 
 # ---- damage --------------------------------------------------------------------------------------------------------

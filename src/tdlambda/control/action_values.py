@@ -425,6 +425,7 @@ class ActionValues(ValueState):
         if status == runtime.IN_USE:
             self._guard.refuse()
         if status == runtime.DIVERGED:
+            self.learner._clip()
             if self.learner.on_divergence == "raise":
                 raise Diverged(self.learner.steps)
             return

@@ -195,6 +195,8 @@ class Lane:
             state, rows, own, _ = self.memory
             lazy_arrays.closed(learner.model, state, rows, learner._record, learner._rows, learner._live)
             learner._own[:] = own
+        if agent.diverged_at is not None:
+            learner._clip()
         return agent
 
     def finished_episodes(self) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.arrays import Bools, Floats, Ints, clipped
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.records import named
@@ -178,7 +178,7 @@ class Block:
         A lane must compute something, and whatever it computes after divergence would overflow again and again, each
         time stopping all lanes. A copy of another lane stops none.
         """
-        F, U, N = (sharing.finite(array[..., lane], self.number("bound")[lane]) for array in (self.F, self.U, self.N))
+        F, U, N = (clipped(array[..., lane], self.number("bound")[lane]) for array in (self.F, self.U, self.N))
         self.frozen[lane] = (F, U, N, self.steps)
         if self.apart is not None and self.shared is not None:
             self.shared.keep(lane, self.apart)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints
+from tdlambda.arrays import Floats, Ints, clipped
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import DENSE_SIZE
@@ -56,11 +56,6 @@ def advance(
 '''
 
 
-def finite(array: Floats, bound: float) -> Floats:
-    """A copy in which ±∞ is ±bound, and NaN is 0."""
-    return np.nan_to_num(array, nan=0.0, posinf=bound, neginf=-bound)
-
-
 @dataclass
 class Sharing:
     """One estimate of a group's learners, learned in a separate block."""
@@ -81,7 +76,7 @@ class Sharing:
         """Save the current estimate of a lane."""
         place = self.where[lane]
         bound = apart.number("bound")[place]
-        self.kept[lane] = (finite(apart.F[:, :, place], bound), finite(apart.N[:, place], bound))
+        self.kept[lane] = (clipped(apart.F[:, :, place], bound), clipped(apart.N[:, place], bound))
 
     def restore(self, lane: int, apart: Any, learner: Algorithm) -> None:
         """Copy a lane's estimate into a learner."""

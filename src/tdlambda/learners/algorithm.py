@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive, rows
+from tdlambda.arrays import Floats, Ints, choice, clipped, flag, number, plain, positive, rows
 from tdlambda.compiled import entry
 from tdlambda.core import declare, runtime
 from tdlambda.core.model import Model
@@ -474,6 +474,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def _refuse(self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = "") -> None:
         """Raise the error that a status code stands for."""
         if status == runtime.DIVERGED:
+            self._clip()
             if self.on_divergence == "raise":
                 raise Diverged(int(self._record["diverged_at"][0]))
             return
@@ -494,6 +495,13 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             }[status]
             + where
         )
+
+    def _clip(self) -> None:
+        """Make all numbers finite after divergence, and the weights so small that no prediction overflows."""
+        for array in (self._rows, self._own):
+            array[:] = clipped(array, runtime.LARGEST[self.dtype])
+        for name in (*self.model.kept, "td_error", "last_lam"):
+            self._record[name] = np.nan_to_num(self._record[name], nan=0.0)
 
     def _check_observations(self, obs: Any, next_obs: Any) -> None:
         encoded(self.features.encode, obs, "obs")
