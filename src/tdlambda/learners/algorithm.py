@@ -160,8 +160,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """List every parameter in the signature of the class."""
-        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
         super().__init_subclass__(**options)
+        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
