@@ -35,7 +35,10 @@ def case(rng: RNG, say: Say) -> None:
     world = WORLDS[str(rng.choice(list(WORLDS)))]()
     name, learner = subject(rng, world)
     n, wild = int(rng.integers(1, 40)), bool(rng.integers(2))
-    power = lambda low, high: 10.0 ** (rng.uniform(low, high, n) if wild else np.full(n, rng.uniform(low, high)))  # noqa: E731
+
+    def power(low: float, high: float) -> Any:
+        return 10.0 ** (rng.uniform(low, high, n) if wild else np.full(n, rng.uniform(low, high)))
+
     with np.errstate(over="ignore"):
         reward = np.minimum(power(60, 309), np.finfo(float).max) * rng.choice([-1.0, 1.0], n)
         rho = np.where(rng.random(n) < 0.7, 1.0, power(-300, 308))
@@ -71,7 +74,7 @@ def subject(rng: RNG, world: World) -> tuple[str, Any]:
     if rng.random() < 0.5:
         kinds: dict[str, Any] = TRACES | OTHERS | PLAIN
         name = str(rng.choice(list(kinds)))
-        options = {} if name in PLAIN else {"lam": 0.9}
+        options: dict[str, Any] = {} if name in PLAIN else {"lam": 0.9}
         if name in TRACES and rng.random() < 0.5:
             options["lam"] = "meta" if FEW else str(rng.choice(["auto", "meta", "greedy"]))
         if name in TRACES and rng.random() < 0.2:

@@ -73,13 +73,12 @@ def weights(kind: Any, lam: Any) -> list[Any]:
     """What is learned alone and in lanes, one-hot and dense, with inputs for all lanes and for each."""
     found = []
     for features, obs in ((td.features.OneHot(5), STATES), (td.features.Dense(3), VECTORS)):
-        build = lambda: kind(features, 0.1, lam() if isinstance(lam, type) else lam)  # noqa: B023, E731
-        one_by_one = build()
+        one_by_one = kind(features, 0.1, lam() if isinstance(lam, type) else lam)
         for t in range(N):
             x, y = (int(o) if obs.ndim == 1 else o for o in (obs[t], obs[t + 1]))
             one_by_one.update(x, float(REWARD[t]), y, float(GAMMA[t]), float(RHO[t]), bool(ENDED[t]))
         found.append(np.array(one_by_one.weights))
-        (group,), _ = plan([build()])
+        (group,), _ = plan([kind(features, 0.1, lam() if isinstance(lam, type) else lam)])
         x = tuple(map(np.ascontiguousarray, features.encode_batch(obs)))
         for per_lane in ((), ("reward", "gamma_next", "rho")):
             block = Block(group, share=False, per_lane=per_lane)
@@ -150,13 +149,13 @@ def test_builtins_are_refused_where_they_are_declared(role: str, name: str) -> N
 
 @pytest.mark.parametrize(("name", "read"), [("ｂｏｕｎｄ", "bound"), ("ｓcale", "scale"), ("ﬁne", "fine"), ("x²", "")])
 def test_names_are_compared_as_python_reads_them(name: str, read: str) -> None:
-    for role in ("keep", "hold", "parameter", "size"):
+    given: list[dict[str, Any]] = [
+        {"keeps": {name: 0.0}}, {"holds": {name: 0.0}}, {"parameters": name}, {"sizes": f"alpha {name}"}
+    ]  # fmt: skip
+    for changed in given:
+        members = {"dots": {"v": "w.x"}, "updates": "w += along x", "step": staticmethod(_plain)} | changed
         with pytest.raises(TypeError, match=f"Python reads this name as '{read}'" if read else "Python identifier"):
-            type("Mine", (td.Algorithm,), {
-                "dots": {"v": "w.x"}, "updates": "w += along x", "step": staticmethod(_plain),
-                **{"keep": {"keeps": {name: 0.0}}, "hold": {"holds": {name: 0.0}}, "parameter": {"parameters": name},
-                   "size": {"sizes": f"alpha {name}"}}[role],
-            })  # fmt: skip
+            type("Mine", (td.Algorithm,), members)
 
 
 @pytest.mark.parametrize("kind", [td.Algorithm, td.Rule, td.TD])

@@ -84,8 +84,8 @@ class Model:
             raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both declare {', '.join(both)}; rename one")
         for what in rule.dots.values():
             left, *rest = what.split(".")
-            known = (*a.keeps, *a.row_names(), "x", "x'")
-            if left in self.estimates and rest[0] not in known:
+            kept = (*a.keeps, *a.row_names(), "x", "x'")
+            if left in self.estimates and rest[0] not in kept:
                 who = type(rule).__name__
                 raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not declare")
 
