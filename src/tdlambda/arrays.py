@@ -34,6 +34,15 @@ def per_state(value: ArrayLike, n: int, name: str, low: float = -np.inf, high: f
     return array
 
 
+def clipped(array: NDArray[Any], bound: float) -> NDArray[Any]:
+    """A copy within ±bound; NaN becomes 0.
+
+    >>> clipped(np.array([np.nan, -np.inf, 1e300]), 1e150)
+    array([ 0.e+000, -1.e+150,  1.e+150])
+    """
+    return np.clip(np.nan_to_num(array, nan=0.0), -bound, bound)
+
+
 def integer(value: object, name: str, low: int, high: int | None = None) -> int:
     """A Python int within [low, high], from any integer; bools are rejected.
 

@@ -15,7 +15,9 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core import caching as _caching
+
+caching: Any = _caching  # it has no types
 
 _DIGEST = hashlib.sha256().digest_size
 _LINKS = 40
@@ -134,20 +136,20 @@ WHAT_TO_DO = "Set NUMBA_CACHE_DIR to a writable directory of your own: mkdir -m 
 def cached(function: Any, stamp: tuple[int, int]) -> Any:
     """The cache of a function's machine code; one that keeps nothing where no directory is writable and ours alone."""
     if function.__code__.co_filename.startswith("<"):  # a generated module that could not be written, as was said
-        return NullCache()
+        return caching.NullCache()
     try:
         found = CodeCache(function, stamp)
     except RuntimeError:  # Numba finds no writable directory
         warn_uncached("neither the package's directory nor the user's cache is writable", "unwritable")
-        return NullCache()
+        return caching.NullCache()
     why = refusal(found.cache_path)
     if why is None:
         return found
     warn_uncached(why, "not ours alone")
-    return NullCache()
+    return caching.NullCache()
 
 
-class CodeCache(FunctionCache):
+class CodeCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, which never raises: what cannot be read is compiled again."""
 
     def __init__(self, function: Any, stamp: tuple[int, int]) -> None:
@@ -171,7 +173,7 @@ class CodeCache(FunctionCache):
             warn_uncached(f"{self._cache_path} cannot be written ({error.strerror})", "unwritable")
 
 
-class CacheFile(IndexDataCacheFile):
+class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
     """A kernel's machine code on disk, safe for processes that compile concurrently, and for damage.
 
     Numba writes the index first and numbers the data files 1, 2, 3. A reader that comes in between gets code of the old

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tdlambda as td
-from attacks import hostile, junk
+from attacks import extremes, hostile, junk
 from attacks.guards import guarded
 from attacks.harness import Attack, Failed, Say
 from attacks.hostile import ANY, EITHER, SAME, WRONG, Given
@@ -37,6 +37,9 @@ def case(rng: RNG, say: Say) -> None:
         return
     if rng.random() < 0.05:
         in_the_engine(rng, say)
+        return
+    if rng.random() < 0.1:
+        extremes.case(rng, say)
         return
     name, world, verdict, build = draw(rng)
     say(name)

@@ -8,12 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from test_cache import MINE, SCRIPT, begun, ended
 
 from tdlambda import code_cache
-from tdlambda.code_cache import CacheFile, refusal
+from tdlambda.code_cache import refusal
 from tdlambda.core import source
+from tdlambda.randomness import uniform as _uniform
+
+uniform: Any = _uniform
+CacheFile: Any = code_cache.CacheFile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has no modes")
 OTHER = 54321
@@ -155,6 +160,18 @@ def test_a_poisoned_index_does_not_run(folder: Path) -> None:
     assert "Set NUMBA_CACHE_DIR" in warning
 
 
+def test_kernels_of_the_package_are_not_cached_where_others_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    monkeypatch.setattr(code_cache, "_warned", set())
+    assert str(code_cache.cached(uniform.py_func, (0, 0)).cache_path).startswith(str(folder))
+    refusal.cache_clear()
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match=f"{folder} may be written by others.*Set NUMBA_CACHE_DIR"):
+        assert code_cache.cached(uniform.py_func, (0, 0)).cache_path is None
+
+
 # ---- damage --------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +192,16 @@ def _directory(path: Path) -> None:
     (path / "inside").mkdir(parents=True)
 
 
+def _dangling(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": lambda p: _replaced(p, None),
     "empty": lambda p: _replaced(p, b""),
@@ -187,8 +214,8 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "one bit": _flipped,
     "longer": lambda p: _replaced(p, p.read_bytes() + b"more"),
     "directory": _directory,
-    "dangling link": lambda p: (p.unlink(), p.symlink_to("nowhere")),
-    "pipe": lambda p: (p.unlink(), os.mkfifo(p)),
+    "dangling link": _dangling,
+    "pipe": _pipe,
     "of others": lambda p: p.chmod(0o666),
     "another kernel's": lambda p: shutil.copy(p.with_name(f"other{p.suffix}"), p),
 }

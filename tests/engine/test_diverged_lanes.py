@@ -28,7 +28,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def garnet(features: int | None, on_policy: bool = False) -> Any:
     """The random MDP 201 of experiments/open_questions."""
-    options = {"preset": "episodic", "seed": 201, "n": 20, "discount": 0.95}
+    options: dict[str, Any] = {"preset": "episodic", "seed": 201, "n": 20, "discount": 0.95}
     return td.make("Garnet-v0", features=features, on_policy=on_policy, **options)
 
 
@@ -55,7 +55,10 @@ def adaptive(alpha: float, k: int) -> dict[str, Any]:
 )
 def test_stops_the_others_once(kind: Any, features: int | None, options: Any, wild: list[int], calls: Any) -> None:
     task = garnet(features)
-    build = lambda k, alpha: kind(task.features, on_divergence="flag", **options(alpha, k))  # noqa: E731
+
+    def build(k: int, alpha: float) -> Any:
+        return kind(task.features, on_divergence="flag", **options(alpha, k))
+
     calm = {k: build(k, 1e-4) for k in range(10) if k not in wild}
     alone = td.engine.run(task, list(calm.values()), **QUIETLY)
     healthy = len(calls)

@@ -147,7 +147,7 @@ def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
 
 def test_divergence_can_be_a_flag() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.5, lam=0.0, bound=0.01, on_divergence="flag")
-    v.update_many([0] * 6, [0.0, 0.0, 1e200, 1e200, 0.0, 0.0], [0] * 6, gamma=1.0)  # V = 5e199 beyond 0.01 · 40 · 1e200
+    v.update_many([0] * 6, [0.0, 0.0, 1e100, 1e100, 0.0, 0.0], [0] * 6, gamma=1.0)  # V = 5e99 beyond 0.01 · 40 · 1e100
     assert v.diverged_at == 4
 
 

@@ -227,7 +227,7 @@ class AutoTD(BatchLearner):
         obs, next_obs
             Observations s_t and s_{t+1}.
         reward
-            R_{t+1}, any finite number.
+            R_{t+1}, in [-1e100, 1e100], so that squared errors are finite.
         gamma
             γ_{t+1} in [0, 1], the discount on entering `next_obs`; taken as 0 when `terminated`.
         rho
@@ -253,6 +253,7 @@ class AutoTD(BatchLearner):
                 e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
 
     def _learn_many(self, c: Transitions) -> None:
+        _require_moderate(c.reward)
         if not self.experts:
             super()._learn_many(c)
             return
@@ -276,6 +277,7 @@ class AutoTD(BatchLearner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
+        _require_moderate(np.array([reward]))
         status = -1
         if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,):
             status = self._experts.learn(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
@@ -309,6 +311,17 @@ class AutoTD(BatchLearner):
             array[:] = new[name]
         self.experts = tuple(copies)
         self._experts.restored(self.steps)
+
+
+def _require_moderate(rewards: Floats) -> None:
+    """Validate that errors of predictions of these rewards can be squared; NaN and ∞ have errors of their own."""
+    bad = (np.abs(rewards) > layout.MOST_REWARD) & np.isfinite(rewards)
+    if bad.any():
+        t = int(np.argmax(bad))
+        raise ValueError(
+            f"reward must be within ±{layout.MOST_REWARD:g}, because AutoTD squares errors; got {rewards[t]}"
+            + (f" (row {t})" if rewards.size > 1 else "")
+        )
 
 
 def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...]:

@@ -16,6 +16,8 @@ from tdlambda.learners.base import Array
 
 ALPHAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """Step sizes for |x|² = 1."""
+MOST_REWARD = 1e100
+"""Largest |reward|: a return may be 10^16 times as large, and its squared error must be finite."""
 BEYOND, LEAST_ALPHA, LARGEST_ALPHA = 3.0, 1e-7, 1.0
 """The factor by which the grid of step sizes moves, and the smallest and largest step size."""
 LEADING, IDLE, SERIOUS = 0.5, 0.01, 0.05

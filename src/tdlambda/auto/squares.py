@@ -33,6 +33,7 @@ from tdlambda.auto.coordinates import LARGEST as LARGEST_DEVIATION
 from tdlambda.auto.coordinates import LEAST_RATE, MEAN, SCALE, SQUARE, moved, observe, place
 from tdlambda.auto.elimination import eliminate
 from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
+from tdlambda.auto.layout import MOST_REWARD
 from tdlambda.compiled import brief, kernel, part
 from tdlambda.core.runtime import OK, check
 from tdlambda.learners.base import Array
@@ -547,6 +548,8 @@ def learn_row(
     """Learn from one transition; return 1, or -1 without any change if it is invalid."""
     d = m.front.shape[1] - 1
     if X.size != d or Y.size != d or check(reward, gamma, rho) != OK or not (finite(X) and finite(Y)):
+        return -1
+    if abs(reward) > MOST_REWARD:
         return -1
     counts[0].seen += 1
     take(m, X, Y, reward, gamma, rho, terminated, truncated)

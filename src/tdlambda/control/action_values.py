@@ -428,6 +428,7 @@ class ActionValues(ValueState):
         if status == runtime.IN_USE:
             self._guard.refuse()
         if status == runtime.DIVERGED:
+            self.learner.memory.clip()
             if self.learner.on_divergence == "raise":
                 raise Diverged(self.learner.steps)
             return

@@ -192,6 +192,8 @@ class Lane:
     def _closed(self, agent: Agent) -> Agent:
         if isinstance(self.memory, LazyMemory):
             self.memory.write(learner_of(agent).memory)
+        if agent.diverged_at is not None:
+            learner_of(agent).memory.clip()
         return agent
 
     def finished_episodes(self) -> Floats:

@@ -11,7 +11,17 @@ from typing import Any, ClassVar, NamedTuple
 
 from tdlambda.core import source
 from tdlambda.core.equations import Forms, forms, parse
-from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, require_plain, words
+from tdlambda.core.names import (
+    IN_MIXTURES,
+    IN_ROWS,
+    IN_RULES,
+    IN_STATE,
+    require_apart,
+    require_free,
+    require_names,
+    require_plain,
+    words,
+)
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
 """Inputs of every estimate, from the transition: γ' is the discount on entering x', λ' is λ at x'."""
@@ -54,6 +64,8 @@ class Declaration:
     def __init_subclass__(cls, **options: Any) -> None:
         """Parse and validate the declaration."""
         super().__init_subclass__(**options)
+        if not cls.__name__.isidentifier():
+            raise TypeError(f"the name of a declaration must be a Python identifier; got {cls.__name__!r}")
         said = {"updates", "dots", "keeps", "ranges"} & set(cls.__dict__)
         if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
             try:
@@ -84,7 +96,7 @@ class Declaration:
     def _check_declaration(cls) -> None:
         rows = cls.row_names()
         own = [*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds]
-        require_names(own)
+        require_names(own, rows, cls.dots.values())
         require_free(rows, IN_ROWS)
         require_free(words(cls.parameters), IN_STATE)
         clashing = sorted({name for name in own if own.count(name) > 1} | set(cls.inputs) & set(own))
@@ -95,12 +107,13 @@ class Declaration:
         for name, function in cls._functions().items():
             require_plain(name, function)
             made = source.returned(function)
-            require_names(made)
+            require_names(made, rows, cls.dots.values())
             for argument in source.arguments(function):
                 if argument not in {*known, *results, *cls._at_features(name)}:
                     options = ", ".join(sorted({*known, *results, *cls._at_features(name)}))
                     raise TypeError(f"{name} has an unknown argument {argument!r}; its arguments may be {options}")
             results += made
+        require_apart({*own, *known, *results})
         lost = [name for name in (*cls.keeps, *cls.holds) if name not in results]
         if lost:
             raise TypeError(f"step must return all numbers of keeps and holds; {', '.join(lost)} is missing")
@@ -110,6 +123,14 @@ class Declaration:
         for name in cls.equations().coefficients:
             if name not in {*results, *known}:
                 raise TypeError(f"updates: unknown coefficient {name!r}; return it from step, or declare it")
+
+    @classmethod
+    def _require_no_attributes(cls, names: list[str]) -> None:
+        """Validate that no default, which is a class attribute, replaces an attribute of the base classes."""
+        own = lambda base, n: base.__module__ == __name__ or hasattr(vars(base)[n], "__get__")  # noqa: E731
+        taken = [n for n in names if any(n in vars(base) and own(base, n) for base in cls.__mro__[1:])]
+        if taken:
+            raise TypeError(f"{', '.join(map(repr, taken))}: classes have an attribute of this name; choose another")
 
     @classmethod
     def _at_features(cls, name: str) -> set[str]:  # noqa: ARG003
@@ -181,11 +202,14 @@ class Algorithm(Declaration):
     @classmethod
     def _check_declaration(cls) -> None:
         rows, sizes = cls.row_names(), words(cls.sizes)
+        cls._require_no_attributes([*sizes, *words(cls.parameters)])
         if not words(cls.weight_rows):
             raise TypeError("weight_rows must name at least one row, the weights that predictions are made of")
         if not sizes or sizes[0] != "alpha":
             raise TypeError(f"sizes must begin with alpha; got {cls.sizes!r}")
+        require_names(sizes, rows, cls.dots.values())
         require_free(sizes, IN_ROWS | IN_STATE)
+        require_free([*sizes, *words(cls.parameters)], IN_MIXTURES)
         super()._check_declaration()
         both = sorted(set(sizes) & {*rows, *words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *cls.inputs})
         if both:
@@ -321,11 +345,18 @@ class Rule(Declaration):
 
     @classmethod
     def _check_declaration(cls) -> None:
+        cls._require_no_attributes([*words(cls.parameters), *words(cls.shared)])
         super()._check_declaration()
-        require_free([*cls.keeps, *words(cls.shared)], IN_STATE)
+        require_names([*words(cls.shared), *cls.estimates], cls.row_names())
+        require_free(words(cls.shared), IN_STATE)
         if next(iter(cls.estimates), None) != "V":
             raise TypeError(f"estimates must start with V, the value; got {', '.join(cls.estimates) or 'none'}")
         results = [name for function in cls._functions().values() for name in source.returned(function)]
+        declared = {*words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *results} - {*cls.inputs, *INPUTS}
+        of_estimates = tuple(f"{k}_" for k in cls.estimates)
+        counts = {name for name in declared if name.endswith("_count") or name.startswith(of_estimates)}
+        require_free(sorted(declared), IN_RULES | {name.lower() for name in counts})
+        require_free(sorted(declared - {*cls.row_names()}), IN_STATE)
         if cls.decides and "lam_next" not in results:
             raise TypeError("step must return lam_next, the λ of x'")
         known = {*cls.inputs, *words(cls.parameters), *results, *(() if cls.decides else ("lam_next",))}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Bools, Floats, Ints
+from tdlambda.arrays import Array, Bools, Floats, Ints, clipped
 from tdlambda.compiled import IS_COMPILED
 from tdlambda.core.memory import VISITS, Memory
 from tdlambda.core.model import Model
@@ -118,7 +118,7 @@ class LaneMemory:
     def saved(self, lane: int) -> LaneState:
         """A copy of a lane's rows and numbers, in which ±∞ is the lane's bound and NaN is 0."""
         bound = self.number("bound")[lane]
-        return LaneState(*(np.nan_to_num(a, nan=0.0, posinf=bound, neginf=-bound) for a in self.lane(lane)))
+        return LaneState(*(clipped(array, bound) for array in self.lane(lane)))
 
     def repeat(self, lane: int, lanes: Bools) -> None:
         """Copy one lane into others."""

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.arrays import Array, Floats, Ints, clipped
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.records import named
-from tdlambda.core.runtime import DENSE_SIZE
+from tdlambda.core.runtime import DENSE_SIZE, LARGEST
 from tdlambda.core.schedules import one
 
 VISITS = "visits"
@@ -199,6 +199,14 @@ class Memory:
         for name, value in episode.numbers.items():
             self[name] = value
         self.list_live()
+
+    def clip(self) -> None:
+        """Make everything finite after divergence, and the weights so small that no prediction overflows."""
+        for array in (self.rows, self.rule_rows):
+            array[:] = clipped(array, LARGEST[self.layout.dtype])
+        for name in self.layout.changing:
+            if self.layout.record[name].kind == "f":
+                self.record[name] = np.nan_to_num(self.record[name], nan=0.0)
 
     # ---- saving ----------------------------------------------------------------------------------------------
 

@@ -75,13 +75,17 @@ class Model:
 
     def _check_names(self, rule: Rule) -> None:
         a = self.algorithm
-        both = sorted({*words(a.sizes), *words(a.parameters)} & {*words(rule.parameters), *words(rule.shared)})
+        results = {name for function in rule.phases for name in source.returned(rule.function(function))}
+        ours = {*words(rule.parameters), *words(rule.shared), *rule.keeps, *rule.holds, *rule.dots, *results}
+        known = {name.lower() for name in ours - {*rule.inputs, *INPUTS}}  # constants are in capital letters
+        both = sorted(name for name in {*words(a.sizes), *words(a.parameters)} if name.lower() in known)
+        both += [name for name in a.number_names() if name.startswith(tuple(f"{k}_" for k in self.estimates))]
         if both:
             raise TypeError(f"lam: {a.__name__} and {type(rule).__name__} both declare {', '.join(both)}; rename one")
         for what in rule.dots.values():
             left, *rest = what.split(".")
-            known = (*a.keeps, *a.row_names(), "x", "x'")
-            if left in self.estimates and rest[0] not in known:
+            kept = (*a.keeps, *a.row_names(), "x", "x'")
+            if left in self.estimates and rest[0] not in kept:
                 who = type(rule).__name__
                 raise TypeError(f"lam: {who} needs {rest[0]!r} of the algorithm, which {a.__name__} does not declare")
 

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
+import re
+import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 from tdlambda.core import source
 from tdlambda.core.runtime import COUNTERS, LIMITS
 
+EVERYWHERE = frozenset(name.lower() for name in dir(builtins)) | frozenset(
+    ["before", "encode", "feature", "names", "one", "step", "terminated", "truncated"]
+)
+"""Names of Python's and of generated functions, which a variable would hide; and of what every step has."""
+PREFIXES = ("at_", "here_", "next_", "own_", "row_", "rule_")
+"""Generated code makes names of its own from these and the names of a declaration."""
+OF_ROWS = ("0", "_at", "_at_x", "_at_next", "_by", "_top", "_x", "_x_next")
+"""Endings of names that generated code makes from the name of a row."""
 IN_LANES = frozenset(
     ["allowed", "beyond", "bound", "by", "cut", "lane", "prediction", "top", "trace_top", "weight_top", "x1", "y1"]
 )
 """Names that generated loops over lanes use themselves; no declaration may use them."""
+IN_RULES = frozenset(
+    """
+    again allowed_square apply check clear confine cross dot enliven first_bad gathered increasing learn mean_visits
+    mixed norm numbers ok prune repeated rows scheduled size squared value_at
+    """.split()  # noqa: SIM905
+)
+"""Functions and constants of generated modules, which a number of a rule would hide: it has no estimate's name before
+it."""
 IN_ROWS = frozenset(
     [
         "f",
@@ -41,8 +61,10 @@ IN_ROWS = frozenset(
     ]
 )
 """Names that generated code uses itself, so that rows and step sizes may not have them."""
-IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power"])
-"""Names of numbers that every learner has, so that parameters may not have them."""
+IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power", "allowed_square", "largest", "limit", "out", "zeros"])
+"""Names of numbers that every learner or block of lanes has, so that parameters may not have them."""
+IN_MIXTURES = frozenset(["ahead", "here", "over"])
+"""Names of numbers that every mixture has in lanes, so that parameters of algorithms may not have them."""
 
 
 def words(text: str) -> list[str]:
@@ -50,17 +72,33 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def require_names(names: list[str]) -> None:
-    """Validate that these can be names of variables in generated code."""
+def require_names(names: list[str], rows: list[str], dots: Iterable[str] = ()) -> None:
+    """Validate that these can be names of variables in generated code, beside rows of these names and dot products."""
+    prefixed = {name.lower() for name in names if name.lower().startswith(PREFIXES) or name.startswith("V_")}
+    prefixed |= {name.lower() for name in names if re.fullmatch(r"(reward|gamma_next|rho|lam_next)_\d+", name.lower())}
     bad = [n for n in names if not n.isidentifier() or keyword.iskeyword(n) or n.endswith("_") or n.startswith("_")]
     if bad:
         raise TypeError(f"{', '.join(map(repr, bad))}: a name must be a Python identifier without _ at its ends")
-    require_free(names, IN_LANES)
+    for name in names:
+        read = unicodedata.normalize("NFKC", name)
+        if read != name:
+            raise TypeError(f"{name!r}: Python reads this name as {read!r}; write it so, or choose another")
+    made = {f"{row}{ending}" for row in rows for ending in OF_ROWS}
+    made |= {dot.replace(".", "_").replace("'", "_next") for dot in dots}
+    require_free(names, EVERYWHERE | IN_LANES | prefixed | {name.lower() for name in made})
+
+
+def require_apart(names: set[str]) -> None:
+    """Validate that no two of these differ in case only: generated code has constants in capital letters."""
+    by_case: dict[str, str] = {}
+    for name in sorted(names):
+        if by_case.setdefault(name.lower(), name) != name:
+            raise TypeError(f"{by_case[name.lower()]}, {name}: these names differ only in case; choose another")
 
 
 def require_free(names: list[str], reserved: frozenset[str]) -> None:
-    """Validate that none of these is reserved."""
-    taken = [name for name in names if name in reserved]
+    """Validate that none of these is reserved, in small or capital letters."""
+    taken = [name for name in names if name.lower() in reserved]
     if taken:
         raise TypeError(f"{', '.join(map(repr, taken))}: generated code uses this name itself; choose another")
 

@@ -44,8 +44,8 @@ at all features; `length`, `longest`: steps of this episode and of the longest o
 is running."""
 LIMITS = ("tolerance", "bound", "factor", "start", "most_reward", "most_gamma", "most_rho", "td_error", "last_lam")
 """Numbers that every learner has; `factor` to `most_rho` determine the largest prediction allowed: see `allowed`."""
-LARGEST = {"float64": 1e300, "float32": 1e38}
-"""A weight beyond this counts as divergence, because it is about to overflow."""
+LARGEST = {"float64": 1e150, "float32": 1e38}
+"""A weight beyond this counts as divergence: |x|² is finite, so |x| < 1.4e154, and w·x cannot overflow within it."""
 
 
 # ---- checks --------------------------------------------------------------------------------------------------------

@@ -150,8 +150,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """List every parameter in the signature of the class."""
-        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
         super().__init_subclass__(**options)
+        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -438,6 +438,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     ) -> None:
         """Raise the error that a status code stands for."""
         if status == runtime.DIVERGED:
+            self.memory.clip()
             if self.on_divergence == "raise":
                 raise Diverged(self.memory["diverged_at"])
             return

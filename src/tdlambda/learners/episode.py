@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Bools, Floats, Ints, choice, positive
+from tdlambda.arrays import Bools, Floats, Ints, choice, clipped, positive
 from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
@@ -146,8 +146,13 @@ class BatchLearner(Learner):
                     f"{name}: feature indices must be from 0 to {self.features.size - 1}, feature values and |x|² must "
                     f"be finite; got {index[row]} and {value[row]} (row {row})"
                 )
-        if self.diverged_at is None and not self._take(x, xv, y, yv, *columns) and self.on_divergence == "raise":
-            raise Diverged(int(self._count["diverged_at"][0]))
+        if self.diverged_at is None and not self._take(x, xv, y, yv, *columns):
+            self._clip()
+            if self.on_divergence == "raise":
+                raise Diverged(int(self._count["diverged_at"][0]))
+
+    def _clip(self) -> None:
+        """Make the weights finite after divergence, where they are not checked before they change."""
 
     def _fitted(self, state: dict[str, Array], expected: dict[str, tuple[tuple[int, ...], str]]) -> dict[str, Array]:
         """Copies of a state's arrays, after validating their shapes and dtypes and the values of "counts"."""
@@ -232,6 +237,9 @@ class ReturnLearner(BatchLearner):
         view = self._weights.view()
         view.flags.writeable = False
         return view
+
+    def _clip(self) -> None:
+        self._weights[:] = clipped(self._weights, LARGEST[self.dtype])
 
     def reset(self) -> None:
         """Discard the stored transitions; keep the weights."""
