@@ -53,7 +53,8 @@ class Team:
     def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
         self.where = where
         self.block = Block(Group(tuple(learners), tuple(where)), share=False, per_lane=OWN)
-        block, first = self.block, learners[0]
+        block, first = self.block, next((one for one in learners if one.diverged_at is None), learners[0])
+        block.state["steps"] = first._record["steps"]  # a learner that diverged has stopped counting
         if first._record["under_way"][0]:  # in the middle of an episode
             live = np.arange(block.listed.size) if order is None else order
             block.order[: live.size], block.listed[live] = live, 1
