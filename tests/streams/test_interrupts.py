@@ -183,6 +183,17 @@ def test_a_variance_that_diverges_raises_an_alarm_and_has_no_narrow_interval() -
     assert np.isfinite(horde.predict()["flow"])
 
 
+def test_lanes_that_diverge_are_saved_as_they_are(tmp_path: Path) -> None:
+    asked = {f"q{k}": td.Question("flow", gamma=0.3 + 0.15 * k) for k in range(5)}
+    horde = td.Horde(td.features.Columns("flow"), asked, lambda x: td.TD(x, 1.3, 0.9))
+    for row in ROWS[:60]:
+        horde.update(row)
+        horde.save(tmp_path / "horde")
+        again = td.load(tmp_path / "horde")
+        assert [one.steps for one in again.learners.values()] == [one.steps for one in horde.learners.values()]  # type: ignore[attr-defined]
+    assert len({alarm.row for alarm in horde.alarms}) == 5  # one after another
+
+
 # ---- iterators ---------------------------------------------------------------------------------------------------
 
 

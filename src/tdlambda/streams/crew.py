@@ -53,7 +53,8 @@ class Team:
     def __init__(self, learners: list[Any], where: list[int], order: Ints | None = None) -> None:
         self.where, self.index = where, np.array(where)
         self.block = Block(Group(tuple(learners), tuple(where)), share=False, per_lane=OWN)
-        block, first = self.block, learners[0]
+        block, first = self.block, next((one for one in learners if one.diverged_at is None), learners[0])
+        block.memory.state["steps"] = first.memory["steps"]  # a learner that diverged has stopped counting
         if first.memory["under_way"]:  # in the middle of an episode
             block.memory.resume(np.arange(first.features.size) if order is None else order)
         for lane, one in enumerate(learners):
