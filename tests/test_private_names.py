@@ -1,44 +1,47 @@
-"""No object reads the private attributes of another: only `core.memory` knows how a learner's numbers are laid out."""
+"""No folder reads private attributes that another folder defines: only `core` knows how a learner's arrays lie."""
 
 import ast
 from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src" / "tdlambda"
-OF_PYTHON = {"_asdict", "_fields", "_replace"}
-"""Public names of named tuples."""
-OF_POOLS = {"_processes"}
-"""The processes of `concurrent.futures.ProcessPoolExecutor`, which Python lets nobody stop before version 3.14."""
-MAKERS = ("cls", "cls.__new__", "object.__new__")
-"""Calls that make a new object, which a class method may then fill."""
 PROTOCOL = {"_state", "_restore", "_params_in_files", "_least_bytes"}
-"""Methods that every saved object has and only storage, copies and containers of such objects call."""
-NUMBA = {"compiled.py"}
-"""Uses Numba's internals, as its docstring says."""
+"""Methods of everything that is saved, which storage, copies and containers call."""
+OF_OTHERS = {"_asdict", "_fields", "_replace", "_processes"}
+"""Public names of named tuples, and the processes of a pool, which nobody may stop otherwise before Python 3.14."""
+NUMBA = {"compiled.py", "code_cache.py"}
+"""They use Numba's internals, as their docstrings say."""
 
 
-def private_accesses(path: Path) -> list[str]:
-    """The attributes `x._name` in a file, where x is neither `self`, `cls` nor an object that the function made."""
-    tree, found = ast.parse(path.read_text(encoding="utf-8")), []
-    made = {
-        target.id
+def defined(tree: ast.AST) -> set[str]:
+    """The private names that a file defines: functions, and attributes of `self`."""
+    functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    attributes = {
+        node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and ast.unparse(node.value).split("(")[0] in ("cls", "cls.__new__", "object.__new__")
-        for target in node.targets
-        if isinstance(target, ast.Name)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
     }
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.Attribute) or not function.attr.startswith("_") or function.attr[:2] == "__":
-            continue
-        owner = function.value
-        itself = isinstance(owner, ast.Name) and owner.id in {"self", "cls", *made}
-        parent = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
-        if not itself and not parent and function.attr not in OF_PYTHON | OF_POOLS | PROTOCOL:
-            found.append(f"{path.relative_to(SRC)}:{function.lineno} {ast.unparse(function)}")
-    return found
+    return {name for name in functions | attributes if name.startswith("_")}
 
 
-def test_no_object_reads_the_private_attributes_of_another() -> None:
-    files = [path for path in sorted(SRC.rglob("*.py")) if str(path.relative_to(SRC)) not in NUMBA]
-    found = [access for path in files for access in private_accesses(path)]
-    assert not found, f"{len(found)} accesses to private attributes of other objects:\n" + "\n".join(found)
+def accesses(path: Path, tree: ast.AST, allowed: set[str]) -> list[str]:
+    """The attributes `x._name` in a file, where x is not `self`, `cls` or `super()`."""
+    return [
+        f"{path.relative_to(SRC)}:{node.lineno} {ast.unparse(node)}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and ast.unparse(node.value) not in ("self", "cls", "super()")
+        and node.attr not in allowed
+    ]
+
+
+def test_no_folder_reads_private_attributes_of_another() -> None:
+    found = []
+    for folder in [SRC, *(path for path in sorted(SRC.iterdir()) if path.is_dir())]:
+        files = folder.glob("*.py") if folder == SRC else folder.rglob("*.py")
+        trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files if path.name not in NUMBA}
+        own = set().union(*map(defined, trees.values()))
+        for path, tree in trees.items():
+            found += accesses(path, tree, own | PROTOCOL | OF_OTHERS)
+    assert not found, f"{len(found)} accesses to private attributes of other folders:\n" + "\n".join(found)

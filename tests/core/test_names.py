@@ -84,7 +84,7 @@ def weights(kind: Any, lam: Any) -> list[Any]:
             block = Block(group, share=False, per_lane=per_lane)
             columns = [REWARD, GAMMA, RHO]
             if per_lane:
-                columns = [np.repeat(c[:, None], block.N.shape[1], axis=1) for c in columns]
+                columns = [np.repeat(c[:, None], block.lanes, axis=1) for c in columns]
             at, never = np.arange(N), np.zeros(N, dtype=bool)
             block.advance(*x, *x, group.lam_table(obs), at, at + 1, *columns, ENDED, never, 0, N)
             found.append(np.array(block.learner(0).weights))
