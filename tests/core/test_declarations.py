@@ -102,6 +102,16 @@ def of_a_result(x, along):
     return size
 
 
+def changes_a_row(e, x):
+    e = e + x
+    return e
+
+
+def of_a_row(v, e, decay, alpha):
+    keep, along = decay, alpha * v + e
+    return keep, along, decay
+
+
 FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
 """In place of the equations."""
 
@@ -161,6 +171,10 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
             "before must not have a dot product of a row that it returns: w",
         ),
         ({**FEATURE, "before": staticmethod(of_a_result)}, "before has an unknown argument 'along'"),
+        (
+            {**FEATURE, "before": staticmethod(changes_a_row), "step": staticmethod(of_a_row)},
+            "step: e is no number; its arguments may be ",
+        ),
     ],
 )
 def test_what_no_schedule_could_use_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
@@ -183,6 +197,14 @@ def test_what_a_schedule_can_use_is_not_refused(changes: dict[str, Any]) -> None
     assert declared(**changes).row_names()[0] == "w"
 
 
+def late(x):
+    seen = x
+    return seen
+
+
+LATELY: dict[str, Any] = {"phases": {"step": "", "late": "after x"}, "late": staticmethod(late)}
+
+
 def no_lambda(v, v_next):
     lam = v + v_next
     return lam
@@ -202,6 +224,9 @@ def plain_lambda(v_next):
         ({"estimates": {"V": ("reward", "gamma_next", "rho")}}, "must have a reward"),
         ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "estimates: V has unknown square; return"),
         ({"phases": {"step": "everywhere"}}, "phases: 'everywhere'"),
+        ({"phases": {"step": "after x"}}, "lam_next: computed after the estimates have learned; return it earlier"),
+        ({"phases": {"step": "", "late": "all"}, "late": staticmethod(late)}, 'phases: "all" needs closes'),
+        ({**LATELY, "keeps": {"seen": 0.0}}, "seen: computed after the estimates have learned"),
     ],
 )
 def test_rules_are_refused_by_name_too(changes: dict[str, Any], message: str) -> None:
