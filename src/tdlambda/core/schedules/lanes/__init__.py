@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS
@@ -119,7 +120,7 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         calls = self.estimates()
         learn = self.learn(calls)
         head = HEAD.format(title=self.model.title, form="one-hot" if self.one_hot else "active features")
-        parts = [*functions(self.model), *self.parts, self.pruning(), learn, self.advance()]
+        parts = [*functions(lower(self.model)), *self.parts, self.pruning(), learn, self.advance()]
         return "\n\n".join([head + self.layout(), *(f"{part.rstrip()}\n" for part in parts)])
 
     def learn(self, calls: list[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tdlambda.core.equations import Forms
 from tdlambda.core.names import words
 from tdlambda.core.schedules.lanes.places import Places
-from tdlambda.core.schedules.one.rows import lasting
+from tdlambda.core.schedules.one import lasting
 from tdlambda.core.schedules.text import indent
 
 PRUNE = '''@inlined

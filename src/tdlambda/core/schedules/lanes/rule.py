@@ -7,7 +7,7 @@ import re
 from tdlambda.core.model import Phase
 from tdlambda.core.names import words
 from tdlambda.core.schedules.lanes.places import VALUES, Places
-from tdlambda.core.schedules.one.rule import TURNING
+from tdlambda.core.schedules.one import DERIVED
 
 
 class RuleLoops(Places):
@@ -25,7 +25,7 @@ class RuleLoops(Places):
         z = "(1.0,), 1" if self.one_z else z
         makers = {
             "ready": "n_next_ > 0 and s_.steps > s_.warm_up", "xx": f"squared({x})", "zz": f"squared({z})",
-            "most_reward": "s_.most_reward", "turning": TURNING,
+            "most_reward": "s_.most_reward", "turning": DERIVED["turning"],
         }  # fmt: skip
         used |= {"turning"} if self.model.mixture else set()
         lines = [f"{name} = {how}" for name, how in makers.items() if name in used and self.shared(name)]
