@@ -8,7 +8,7 @@ import pytest
 import tdlambda as td
 from tdlambda.arrays import positive
 from tdlambda.core import source
-from tdlambda.core.equations import forms, parse
+from tdlambda.core.equations import bound, forms, parse, written
 
 
 def declared(base: Any = td.Algorithm, **changes: Any) -> Any:
@@ -255,11 +255,11 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
 
 def test_equations_are_taken_apart() -> None:
     f = forms(parse("e = keep e + new x\nw += along e + back x - correct x'", ["w", "e"]))
-    assert f.live == ["e = keep * e", "w = w + along * e"]
-    assert f.at_x == {"e": "new", "w": "along * new + back"}
-    assert f.at_next == {"w": "-correct"}
+    assert {row: written(e) for row, e in f.live.items()} == {"e": "keep * e", "w": "w + along * e"}
+    assert {row: written(e) for row, e in f.at_x.items()} == {"e": "new", "w": "along * new + back"}
+    assert {row: written(e) for row, e in f.at_next.items()} == {"w": "-correct"}
     assert f.decaying == ["e"]
-    assert f.tops["w"] == "{w} + abs(along) * e_top + abs(back) * x1_ + abs(correct) * y1_"
+    assert bound(f.tops["w"], "old_{}".format) == "old_w + abs(along) * e_top + abs(back) * x1_ + abs(correct) * y1_"
     assert set(f.coefficients) == {"keep", "new", "along", "back", "correct"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tdlambda.core.equations import parse
+from tdlambda.core.equations import bound, parse, written
 from tdlambda.core.linear import Linear, Pair, added, product
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
@@ -186,7 +186,7 @@ class FactoredRows:
     def advance(self) -> str:
         """The function `advance_`: one transition of one estimate, except for what is added at x."""
         linear, f = self.linear, self.linear.forms
-        products = [f"{r}_at_ = {by}" for r, by in f.at_x.items()]
+        products = [f"{r}_at_ = {written(by)}" for r, by in f.at_x.items()]
         products += [f"{r}_x_after_ = {linear.after(r, '{}_x_')}" for r in self.paired]
         products += [f"{a}_{b}_dot_ = c_.{a}_{b}_dot" for a, b in self.pairs]
         products += [f"c_.{a}_{b}_dot = {linear.renewed(a, b)}" for a, b in self.pairs]
@@ -196,7 +196,7 @@ class FactoredRows:
         within = [f"SMALL <= abs({factor}_) <= 1 / SMALL" for factor in linear.factors]
         at_x = dict(linear.inverse(f.at_x))
         by = [f"by_[first_ + {i}] = {f'{r}_by_' if r in at_x else '0.0'}" for i, r in enumerate(linear.rows)]
-        tops = {r: f.tops[r].format(**{s: f"c_.{s}_top" for s in linear.rows}) for r in self.bounded}
+        tops = {r: bound(f.tops[r], "c_.{}_top".format) for r in self.bounded}
         return ADVANCE.format(
             here=HERE,
             given=", ".join([*f.coefficients, *(f"{a}_x_" for a in self.dotted)]),
@@ -216,7 +216,9 @@ class FactoredRows:
         if not found:
             return []
         times = "" if self.binary else " * yv_[j_]"
-        lines = [f"{r}_at_ = {by}" for r, by in at.items()] + [f"{r}_by_ = {more}" for r, more in found.items()]
+        lines = [f"{r}_at_ = {written(by)}" for r, by in at.items()] + [
+            f"{r}_by_ = {more}" for r, more in found.items()
+        ]
         lines += [f"if {' or '.join(f'{r}_by_ != 0.0' for r in found)}:", "    for j_ in range(n_next_):"]
         lines += [f"        rows_[y_[j_], first_ + {self.linear.rows.index(r)}] += {r}_by_{times}" for r in found]
         if set(found) & set(self.fading):

@@ -5,14 +5,12 @@ They are functions of the generated module, so that all estimates use the same m
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tdlambda.core import step as ir
-from tdlambda.core.equations import Forms, forms
+from tdlambda.core.equations import Forms, forms, written
 from tdlambda.core.names import words
 from tdlambda.core.schedules.text import indent
-from tdlambda.core.source import arguments
 
 MANY = 4
 """Visiting one feature through the list takes about as long as visiting this many without a list."""
@@ -166,8 +164,10 @@ def _apply_text(f: Forms, rows: list[str], weights: list[str], prefix: str, spar
     more = ["order_", "n_live_"] if sparse else []
     text, call = "", "True"
     if f.live:
-        local = lambda line: re.sub(rf"\b({'|'.join(rows)})\b", r"\g<1>_", line)  # noqa: E731
-        body = [f"{r}_ = {r}[f_]" for r in f.touched] + [local(line) for line in f.live]
+        body = [f"{r}_ = {r}[f_]" for r in f.touched]
+        body += [
+            f"{r}_ = {written(e, lambda s: f'{s.name}_' if s.kind == 'row' else s.name)}" for r, e in f.live.items()
+        ]
         body += [f"{r}[f_] = {r}_" for r in f.dirty]
         body += [f"within_ &= abs({r}_) <= bound_" for r in f.dirty if r in weights]
         call = f"{prefix}at_live({', '.join([*f.touched, *f.used, 'bound_', *more])})"
@@ -175,7 +175,7 @@ def _apply_text(f: Forms, rows: list[str], weights: list[str], prefix: str, spar
         text = f"@lanewise\ndef {call}:\n{indent(lines)}\n\n"
     lines = [f"within_ = {call}"]
     for at, (index, xv, n) in ((f.at_x, VECTOR["x"]), (f.at_next, VECTOR["x'"])):
-        lines += [f"{r}_at_ = {e}" for r, e in at.items()]
+        lines += [f"{r}_at_ = {written(e)}" for r, e in at.items()]
         lines += [f"for j_ in range({n}):", f"    f_ = {index}[j_]"] if at else []
         for r in at:
             lines += [f"    {r}_ = {r}[f_] + {r}_at_ * {xv}[j_]", f"    {r}[f_] = {r}_"]
@@ -191,8 +191,3 @@ def marks(index: str, n: str, mark: int) -> list[str]:
         f"    if listed_[{index}[j_]] & {mark} == 0:",
         f"        listed_[{index}[j_]] += {mark}",
     ]
-
-
-def at_feature_numbers(algorithm: Any, function: Any) -> list[str]:
-    """The arguments of a function of one feature that are numbers, not rows or x."""
-    return [n for n in arguments(function) if n not in [*algorithm.row_names(), "x", "x_next"]]
