@@ -184,3 +184,19 @@ def test_ctrl_c_during_imports_ends_with_130(name: str) -> None:
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode in (130, -signal.SIGINT), done.stderr
     assert "ImportError" not in done.stderr
+
+
+def test_export_writes_a_saved_learner_in_c(tmp_path: Path) -> None:
+    v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.5)
+    v.update(0, 1.0, 1, gamma=0.9)
+    v.save(tmp_path / "values.npz")
+    told = as_json("export", str(tmp_path / "values.npz"), "--c", "--to", str(tmp_path / "new"), "--name", "values")
+    assert told["steps"] == 1
+    assert (tmp_path / "new" / "values.c").read_text().startswith('#include "values.h"')
+    again = run(
+        "export", str(tmp_path / "values.npz"), "--c", "--to", str(tmp_path / "new"), "--name", "values", code=2
+    )
+    assert "exists already" in again.stderr
+    assert "choose a language with --c" in run("export", str(tmp_path / "values.npz"), expect=2).stderr
+    td.LSTD(td.features.OneHot(3)).save(tmp_path / "lstd.npz")
+    assert "LSTD has no C" in run("export", str(tmp_path / "lstd.npz"), "--c", expect=2).stderr

@@ -1,4 +1,4 @@
-"""Digests of some 5 000 generated modules, so that a change of a generator shows which texts it changes.
+"""Digests of some 6 000 generated modules, so that a change of a generator shows which texts it changes.
 
     python tests/core/module_digests.py          says which modules changed
     python tests/core/module_digests.py --write  accepts the present texts
@@ -13,13 +13,14 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import tdlambda as td
 from tdlambda.core.model import Model
 from tdlambda.core.schedules import lanes, lazy, one
+from tdlambda.reproduction.declarations import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
 FILE = Path(__file__).with_suffix(".txt")
 VERSION = f"Python {sys.version_info.major}.{sys.version_info.minor}"
@@ -36,6 +37,8 @@ RULES: dict[str, Callable[[], Any]] = {
     "greedy-vtd": lambda: td.rules.Greedy("vtd"),
     "value-error": td.rules.ValueErrorGreedy,
     "auto": td.rules.LambdaMixture,
+    "published-meta": lambda: PublishedMeta(kappa=0.01),
+    "published-greedy": PublishedGreedy,
 }
 
 
@@ -54,7 +57,9 @@ def learners() -> dict[str, Callable[[Any, Any], Any]]:
     for gradient in ("GTD", "GTD2", "TDRC", "HTD", "TrueOnlineGTD", "PGTD2"):
         kind = getattr(td, gradient)
         add(gradient, kind, **({"beta": 0.01} if "beta" in kind.number_names() else {}))
-    add("GTD-gradient", td.GTD, beta=0.01, form="gradient")
+    for gradient in ("GTD", "GTD2"):
+        add(f"{gradient}-gradient", getattr(td, gradient), beta=0.01, form="gradient")
+    add("Published", PublishedTrueOnlineGTD, beta=0.01)
     for other in ("ETD", "TrueOnlineETD", "DirectVTD", "VTD", "DifferentialTD"):
         add(other, getattr(td, other))
     add("TrueOnlineTD-1/steps", td.TrueOnlineTD, alpha=td.steps.OneOver("steps"))
@@ -88,9 +93,9 @@ def forms(model: Model) -> Iterator[tuple[str, str, Callable[[], str]]]:
     variants = {"": model, "corrected": Model(*same, corrected=True), "mixed": Model(*same, mixed=True)}
     for how, variant in variants.items():
         for sparse in (True,) if one.always_sparse(variant) else (False, True):
-            yield "one", f"{'sparse' if sparse else 'dense'} {how}", lambda m=variant, s=sparse: one.generate(m, s)
+            yield "one", f"{'sparse' if sparse else 'dense'} {how}", partial(one.generate, variant, sparse)
         for binary in (True, False) if lazy.possible(variant) else ():
-            yield "lazy", f"{'binary' if binary else 'any'} {how}", lambda m=variant, b=binary: lazy.generate(m, b)
+            yield "lazy", f"{'binary' if binary else 'any'} {how}", partial(lazy.generate, variant, binary)
     ways: list[tuple[bool, bool, tuple[str, ...], bool]] = [
         *((h, z, (), True) for h in (True, False) for z in (True, False) if model.rule is not None or z == h),
         *((h, h, p, True) for h in (True, False) for p in (("reward",), ("reward", "gamma_next", "rho"))),
@@ -101,18 +106,14 @@ def forms(model: Model) -> Iterator[tuple[str, str, Callable[[], str]]]:
     for variant, (hot, hot_z, per_lane, bounded) in given:
         words = ["one-hot" if hot else "active", "z" if hot_z else "zs", *per_lane]
         words += ([] if bounded else ["unbounded"]) + [f"without {k}" for k in variant.apart]
-        way = (hot, hot_z, per_lane, bounded)
-        yield "lanes", " ".join(words), lambda m=variant, w=way: lanes.generate(m, *w)
+        yield "lanes", " ".join(words), partial(lanes.generate, variant, hot, hot_z, per_lane, bounded)
 
 
 def encoded() -> Iterator[tuple[str, Model, Any]]:
     """Learners whose modules contain the compiled form of an encoder."""
-    yield "Dense", (v := td.TrueOnlineTD(td.features.Dense(4), 0.1)).model, v.features.kernel.encode
-    yield (
-        "TileCoder",
-        (v := td.TrueOnlineTD(td.features.TileCoder([0, 0], [1, 1]), 0.1)).model,
-        v.features.kernel.encode,
-    )
+    features: Any
+    for features in (td.features.Dense(4), td.features.TileCoder([0, 0], [1, 1])):
+        yield type(features).__name__, td.TrueOnlineTD(features, 0.1).model, features.kernel.encode
 
 
 @cache

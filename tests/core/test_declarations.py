@@ -8,7 +8,7 @@ import pytest
 import tdlambda as td
 from tdlambda.arrays import positive
 from tdlambda.core import source
-from tdlambda.core.equations import forms, parse
+from tdlambda.core.equations import bound, forms, parse, written
 
 
 def declared(base: Any = td.Algorithm, **changes: Any) -> Any:
@@ -102,6 +102,16 @@ def of_a_result(x, along):
     return size
 
 
+def changes_a_row(e, x):
+    e = e + x
+    return e
+
+
+def of_a_row(v, e, decay, alpha):
+    keep, along = decay, alpha * v + e
+    return keep, along, decay
+
+
 FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
 """In place of the equations."""
 
@@ -161,6 +171,10 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
             "before must not have a dot product of a row that it returns: w",
         ),
         ({**FEATURE, "before": staticmethod(of_a_result)}, "before has an unknown argument 'along'"),
+        (
+            {**FEATURE, "before": staticmethod(changes_a_row), "step": staticmethod(of_a_row)},
+            "step: e is no number; its arguments may be ",
+        ),
     ],
 )
 def test_what_no_schedule_could_use_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
@@ -183,6 +197,14 @@ def test_what_a_schedule_can_use_is_not_refused(changes: dict[str, Any]) -> None
     assert declared(**changes).row_names()[0] == "w"
 
 
+def late(x):
+    seen = x
+    return seen
+
+
+LATELY: dict[str, Any] = {"phases": {"step": "", "late": "after x"}, "late": staticmethod(late)}
+
+
 def no_lambda(v, v_next):
     lam = v + v_next
     return lam
@@ -202,6 +224,9 @@ def plain_lambda(v_next):
         ({"estimates": {"V": ("reward", "gamma_next", "rho")}}, "must have a reward"),
         ({"estimates": {"V": ("square", "gamma_next", "rho", "lam_next")}}, "estimates: V has unknown square; return"),
         ({"phases": {"step": "everywhere"}}, "phases: 'everywhere'"),
+        ({"phases": {"step": "after x"}}, "lam_next: computed after the estimates have learned; return it earlier"),
+        ({"phases": {"step": "", "late": "all"}, "late": staticmethod(late)}, 'phases: "all" needs closes'),
+        ({**LATELY, "keeps": {"seen": 0.0}}, "seen: computed after the estimates have learned"),
     ],
 )
 def test_rules_are_refused_by_name_too(changes: dict[str, Any], message: str) -> None:
@@ -230,11 +255,11 @@ def test_a_rule_that_needs_what_the_algorithm_has_not_is_refused_when_they_meet(
 
 def test_equations_are_taken_apart() -> None:
     f = forms(parse("e = keep e + new x\nw += along e + back x - correct x'", ["w", "e"]))
-    assert f.live == ["e = keep * e", "w = w + along * e"]
-    assert f.at_x == {"e": "new", "w": "along * new + back"}
-    assert f.at_next == {"w": "-correct"}
+    assert {row: written(e) for row, e in f.live.items()} == {"e": "keep * e", "w": "w + along * e"}
+    assert {row: written(e) for row, e in f.at_x.items()} == {"e": "new", "w": "along * new + back"}
+    assert {row: written(e) for row, e in f.at_next.items()} == {"w": "-correct"}
     assert f.decaying == ["e"]
-    assert f.tops["w"] == "{w} + abs(along) * e_top + abs(back) * x1_ + abs(correct) * y1_"
+    assert bound(f.tops["w"], "old_{}".format) == "old_w + abs(along) * e_top + abs(back) * x1_ + abs(correct) * y1_"
     assert set(f.coefficients) == {"keep", "new", "along", "back", "correct"}
 
 

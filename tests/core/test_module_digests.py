@@ -4,7 +4,7 @@ import module_digests
 import pytest
 
 HELP = "generated text changed; if that is intended, check it and run `python tests/core/module_digests.py --write`"
-QUICK = 12
+QUICK = 20
 """The quick run generates the modules of one model in this many."""
 
 

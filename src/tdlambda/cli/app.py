@@ -15,6 +15,7 @@ import tdlambda
 from tdlambda.cli.bench import bench
 from tdlambda.cli.demo import demo
 from tdlambda.cli.doctor import doctor
+from tdlambda.cli.export import export
 from tdlambda.cli.report import report
 from tdlambda.cli.reproduce import reproduce
 from tdlambda.cli.run import run
@@ -49,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, bench, doctor):
+for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, export, bench, doctor):
     app.command()(command)
 
 

@@ -36,6 +36,9 @@ PHASES = ("", "x", "x'", "z", "after x", "all")
 features at x'; "after x" at those of x, after all estimates have learned; "all" at every feature, at the steps where
 `closes` returns True."""
 
+LATE = ("after x", "all")
+"""Phases that come after all estimates have learned."""
+
 
 class Declaration:
     """Named state and pure functions. Arguments are matched by name; the names in `return` are those of the results."""
@@ -70,6 +73,7 @@ class Declaration:
         if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
             try:
                 cls._check_declaration()
+                cls._check_order()
             except (ValueError, TypeError) as error:
                 raise TypeError(f"{cls.__name__}: {error}") from None
 
@@ -133,6 +137,10 @@ class Declaration:
             raise TypeError(f"{', '.join(map(repr, taken))}: classes have an attribute of this name; choose another")
 
     @classmethod
+    def _check_order(cls) -> None:
+        """Validate that every number is computed before it is used."""
+
+    @classmethod
     def _at_features(cls, name: str) -> set[str]:  # noqa: ARG003
         return set()
 
@@ -178,6 +186,13 @@ class Algorithm(Declaration):
     before_at: ClassVar[str] = "x"
     """Where `before` is called: "x", at the features of x, or "live", wherever `feature` is called."""
     inputs = INPUTS
+
+    @classmethod
+    def fading_weights(cls) -> list[str]:
+        """Weight rows that decay by themselves: a feature stays live until its entries in them are negligible."""
+        if cls.feature is not None:
+            return words(cls.lasting_rows)
+        return [row for row in cls.equations().decaying if row in words(cls.weight_rows)]
 
     @classmethod
     def number_names(cls) -> list[str]:
@@ -242,6 +257,13 @@ class Algorithm(Declaration):
         cls._check_before()
         if any(f"{v} " in f"{line} " for line in cls.updates.splitlines() for v in (" z",)):
             raise TypeError("updates: z is for rules only; an algorithm has x and x'")
+
+    @classmethod
+    def _check_order(cls) -> None:
+        from tdlambda.core.lowering import lower
+        from tdlambda.core.model import Model
+
+        lower(Model(cls))
 
     @classmethod
     def _check_before(cls) -> None:
@@ -380,3 +402,23 @@ class Rule(Declaration):
         unknown = set(cls.phases.values()) - set(PHASES)
         if unknown:
             raise TypeError(f"phases: {', '.join(map(repr, unknown))} must be one of {', '.join(map(repr, PHASES))}")
+
+    @classmethod
+    def _check_order(cls) -> None:
+        if "all" in cls.phases.values() and cls.closes is None:
+            raise TypeError('phases: "all" needs closes, a function that says at which steps it is called')
+        early, late = (
+            {
+                n
+                for name, where in cls.phases.items()
+                if (where in LATE) == after
+                for n in source.returned(getattr(cls, name))
+            }
+            for after in (False, True)
+        )
+        inputs = {name for given in cls.estimates.values() for name in given}
+        wanted = {*inputs, *cls.keeps, *cls.holds, *cls.equations().coefficients} & (late - early)
+        if wanted:
+            raise TypeError(
+                f"{', '.join(sorted(wanted))}: computed after the estimates have learned; return it earlier"
+            )

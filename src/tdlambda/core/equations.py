@@ -5,12 +5,14 @@
 
 Lines are assignments, executed in order. A coefficient is one name: a number that `step` returns, an input or a
 parameter. A vector is a row, x, x' or z. `Forms` contains what the schedules derive from the equations: what happens at
-every live feature, what is added at the features of x and x', which rows decay, and bounds on traces and weights.
+every live feature, what is added at the features of x and x', which rows decay, and bounds on traces and weights. These
+are expressions of symbols, which each schedule writes with its own names (`written`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 OUTER = ("x", "x'", "z")
@@ -74,21 +76,85 @@ def _terms(raw: str, right: str, rows: list[str], flipped: bool) -> list[Term]:
     return found
 
 
-def times(a: str, b: str) -> str:
-    """The product of two factors, as text; "" is 1."""
-    if b in ("", "1.0"):
-        return a
-    if a in ("", "1.0"):
-        return b
-    return f"{a} * ({b})" if re.search(r"[+-]", b) else f"{a} * {b}"
+@dataclass(frozen=True)
+class Symbol:
+    """A name in an expression.
+
+    Its `kind` is "number" (a coefficient), "row" (the row at the feature), "size" (a coefficient's absolute value),
+    "top" (the bound on a row before the update), "new top" (after it), or "sum" (Σ|x| or Σ|x'|, of the vector `name`).
+    """
+
+    kind: str
+    name: str
 
 
-def total(parts: list[tuple[str, str]]) -> str:
-    """A sum of signed parts, as text."""
+@dataclass(frozen=True)
+class Times:
+    """A product; the right factor may be a product or a sum."""
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Σ ± part; without parts it is 0."""
+
+    parts: tuple[tuple[str, Expression], ...]
+
+
+Expression = float | Symbol | Times | Sum
+"""A number is a constant: 1.0, the coefficient that is not written."""
+
+
+def times(a: Expression, b: Expression) -> Expression:
+    """The product of two factors."""
+    return a if b == 1.0 else b if a == 1.0 else Times(a, b)
+
+
+def total(parts: list[tuple[str, Expression]]) -> Expression:
+    """A sum of signed parts."""
+    return parts[0][1] if len(parts) == 1 and parts[0][0] == "+" else Sum(tuple(parts))
+
+
+def written(e: Expression, names: Callable[[Symbol], str] = lambda symbol: symbol.name) -> str:
+    """An expression as text, which Python and C read alike; `names` gives the text of each symbol.
+
+    >>> sum_ = Sum((("+", Symbol("number", "new")), ("-", Symbol("number", "half"))))
+    >>> written(Times(Symbol("number", "along"), sum_), lambda symbol: f"{symbol.name}_")
+    'along_ * (new_ - half_)'
+    """
+    if isinstance(e, float):
+        return repr(e)
+    if isinstance(e, Symbol):
+        return names(e)
+    if isinstance(e, Times):
+        right = written(e.right, names)
+        return f"{written(e.left, names)} * {f'({right})' if _has_sum(e.right) else right}"
     text = ""
-    for sign, part in parts:
-        text += (f" {sign} " if text else "-" if sign == "-" else "") + part
-    return text
+    for sign, part in e.parts:
+        text += (f" {sign} " if text else "-" if sign == "-" else "") + written(part, names)
+    return text or "0.0"
+
+
+def _has_sum(e: Expression) -> bool:
+    return isinstance(e, Sum) or (isinstance(e, Times) and (_has_sum(e.left) or _has_sum(e.right)))
+
+
+def symbols(e: Expression) -> Iterator[Symbol]:
+    """The symbols of an expression, from left to right."""
+    if isinstance(e, Symbol):
+        yield e
+    elif isinstance(e, Times):
+        yield from symbols(e.left)
+        yield from symbols(e.right)
+    elif isinstance(e, Sum):
+        for _, part in e.parts:
+            yield from symbols(part)
+
+
+def _number(coefficient: str, kind: str = "number") -> Expression:
+    return Symbol(kind, coefficient) if coefficient else 1.0
 
 
 @dataclass
@@ -99,13 +165,11 @@ class Forms:
     left out, and one that adds multiples of x and x' at their active features.
     """
 
-    live: list[str] = field(default_factory=list)
-    """Statements of the pass over live features."""
-    dirty: list[str] = field(default_factory=list)
-    """Rows that these statements change."""
-    at_x: dict[str, str] = field(default_factory=dict)
+    live: dict[str, Expression] = field(default_factory=dict)
+    """The pass over live features: row → its new value there, in the order of the assignments."""
+    at_x: dict[str, Expression] = field(default_factory=dict)
     """row → the total coefficient of x (or z) in its change, including x that reaches it through other rows."""
-    at_next: dict[str, str] = field(default_factory=dict)
+    at_next: dict[str, Expression] = field(default_factory=dict)
     """row → the total coefficient of x' in its change."""
     decaying: list[str] = field(default_factory=list)
     """Rows whose old values are multiplied by a coefficient."""
@@ -113,9 +177,13 @@ class Forms:
     """Coefficients in `live`."""
     follows: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """row → the pairs (coefficient, other row) of rows that are added to it"""
-    tops: dict[str, str] = field(default_factory=dict)
-    """row → a bound on the absolute values of its entries after the update. It is an expression in `{other}`, the bound
-    on a row before the update, and `{other}_top`, the bound on a row that an earlier equation has updated."""
+    tops: dict[str, Expression] = field(default_factory=dict)
+    """row → a bound on the absolute values of its entries after the update."""
+
+    @property
+    def dirty(self) -> list[str]:
+        """Rows that the pass over live features changes."""
+        return list(self.live)
 
     @property
     def touched(self) -> list[str]:
@@ -129,8 +197,8 @@ class Forms:
     @property
     def coefficients(self) -> list[str]:
         """Every coefficient that occurs."""
-        text = " ".join([*self.used, *self.at_x.values(), *self.at_next.values()])
-        return list(dict.fromkeys(name for name in re.findall(r"[A-Za-z]\w*", text)))
+        added = (symbol.name for e in (*self.at_x.values(), *self.at_next.values()) for symbol in symbols(e))
+        return list(dict.fromkeys([*self.used, *added]))
 
 
 def forms(lines: list[Line]) -> Forms:
@@ -138,35 +206,54 @@ def forms(lines: list[Line]) -> Forms:
     out = Forms()
     for line in lines:
         rows = [t for t in line.terms if t.vector not in OUTER]
-        start = [] if line.own == "0" else [("+", times(line.own, line.row))]
+        own, row = _number(line.own), Symbol("row", line.row)
+        start = [] if line.own == "0" else [("+", times(own, row))]
         out.follows[line.row] = [(t.coefficient, t.vector) for t in rows]
         if rows or line.own:
-            right = total(start + [(t.sign, times(t.coefficient, t.vector)) for t in rows])
-            out.live.append(f"{line.row} = {right or '0.0'}")
-            out.dirty.append(line.row)
+            added = [(t.sign, times(_number(t.coefficient), Symbol("row", t.vector))) for t in rows]
+            out.live[line.row] = total([*start, *added])
         if line.own or line.row in [t.vector for t in rows]:
             out.decaying.append(line.row)
         out.used += [c for c in [line.own, *(t.coefficient for t in rows)] if c and c != "0"]
         out.tops[line.row] = _top(line, out)
         for vector, parts in (("x", out.at_x), ("x'", out.at_next)):
-            gathered = [("+", times(line.own, parts[line.row]))] if line.row in parts and line.own != "0" else []
+            gathered = [("+", times(own, parts[line.row]))] if line.row in parts and line.own != "0" else []
             for term in line.terms:
                 if term.vector == vector or (term.vector == "z" and vector == "x"):
-                    gathered.append((term.sign, term.coefficient or "1.0"))
+                    gathered.append((term.sign, _number(term.coefficient)))
                 elif term.vector in parts:
-                    gathered.append((term.sign, times(term.coefficient, parts[term.vector])))
+                    gathered.append((term.sign, times(_number(term.coefficient), parts[term.vector])))
             if gathered:
                 parts[line.row] = total(gathered)
     out.used = list(dict.fromkeys(out.used))
     return out
 
 
-def _top(line: Line, before: Forms) -> str:
+def _top(line: Line, before: Forms) -> Expression:
     """A bound on the row after the equation: the same sum over absolute values, with Σ|x| as the bound on x."""
-    parts = [] if line.own == "0" else [times(f"abs({line.own})" if line.own else "", f"{{{line.row}}}")]
+    parts = [] if line.own == "0" else [("+", times(_number(line.own, "size"), Symbol("top", line.row)))]
     for term in line.terms:
-        size = {"x": "x1_", "z": "x1_", "x'": "y1_"}.get(term.vector)
-        if size is None:
-            size = f"{term.vector}_top" if term.vector in before.tops else f"{{{term.vector}}}"
-        parts.append(times(f"abs({term.coefficient})" if term.coefficient else "", size))
-    return " + ".join(parts) or "0.0"
+        kind = "sum" if term.vector in OUTER else "new top" if term.vector in before.tops else "top"
+        name = "x" if term.vector == "z" else term.vector
+        parts.append(("+", times(_number(term.coefficient, "size"), Symbol(kind, name))))
+    return total(parts)
+
+
+SUMS = {"x": "x1_", "x'": "y1_"}
+"""Names of Σ|x| and Σ|x'| in generated code."""
+
+
+def bound(e: Expression, tops: Callable[[str], str]) -> str:
+    """A bound (`Forms.tops`) as text; `tops` gives the text of the bound on a row before the update."""
+
+    def named(symbol: Symbol) -> str:
+        match symbol.kind:
+            case "size":
+                return f"abs({symbol.name})"
+            case "top":
+                return tops(symbol.name)
+            case "new top":
+                return f"{symbol.name}_top"
+        return SUMS[symbol.name]
+
+    return written(e, named)

@@ -12,12 +12,12 @@ from tdlambda.core.memory import Memory
 from tdlambda.core.model import Model
 from tdlambda.core.records import named
 from tdlambda.core.schedules import one
-from tdlambda.core.schedules.lazy import ROOM, Lazy
+from tdlambda.core.schedules.lazy.rows import ROOM, FactoredRows
 
 
 @cache
-def _plan(model: Model) -> Lazy:
-    return Lazy(model, binary=True)
+def _plan(model: Model) -> FactoredRows:
+    return FactoredRows(model, binary=True)
 
 
 @cache

@@ -18,6 +18,8 @@ is named {r}_in_{s}; {r}_at_ is what a step adds to row r per unit of x, and {s}
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tdlambda.core.equations import OUTER, Forms, Line, forms
 
 Pair = tuple[str, str]
@@ -119,7 +121,7 @@ class Linear:
             found[line.row] = {s: added(parts) for s, parts in new.items()}
         return found
 
-    def inverse(self, at: dict[str, str]) -> list[tuple[str, str]]:
+    def inverse(self, at: Collection[str]) -> list[tuple[str, str]]:
         """(stored row, expression of its change), such that each row r of `at` changes by `{r}_at_`.
 
         This solves the triangular system with U by forward substitution: an expression uses the entries `{name}_` of U

@@ -187,6 +187,10 @@ class Memory:
         self.live[0, : live.size], self.live[1, live] = live, 1
         self["n_live"] = live.size
 
+    def live_features(self) -> Ints:
+        """Indices of the live features, if they are listed."""
+        return self.live[0, : self["n_live"]] if self.layout.lists_live else self.live[0]
+
     def episode(self) -> Episode:
         """A copy of what belongs to the current episode."""
         rows = {name: self.row(name).copy() for name in self.layout.traces}

@@ -45,7 +45,7 @@ def tree(
     With `constants`, arguments of these names are replaced by their values, and branches that they decide are resolved.
     With `wanted`, only these results are returned, and statements and arguments that they do not need are removed.
     """
-    text = function if isinstance(function, str) else inspect.getsource(function)
+    text = function if isinstance(function, str) else _text(function)
     with _parsing:  # CPython 3.11 shares the recursion depth of parsers between threads, and may raise SystemError
         node = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(node, ast.FunctionDef):
@@ -65,6 +65,12 @@ def tree(
     if isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple) and len(last.value.elts) == 1:
         node.body[-1] = ast.Return(last.value.elts[0])
     return node
+
+
+@cache
+def _text(function: Callable[..., Any]) -> str:
+    """The source of a function; `inspect` reads the file's tokens each time."""
+    return inspect.getsource(function)
 
 
 def _chosen(statement: ast.stmt, wanted: Collection[str]) -> ast.stmt:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from functools import cache, partial
 from inspect import Parameter
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Self
 
@@ -556,6 +558,40 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """Set the traces to 0, as at the start of an episode; keep the weights."""
         with self._guard:
             self.memory.reset()
+
+    def to_c(self, folder: str | os.PathLike[str], name: str = "learner") -> tuple[Path, Path]:
+        """Write this learner in C: `name.h` and `name.c`, which go on learning from its present state.
+
+        The files are C99 without allocation and without libraries besides that of mathematics. Compiled without
+        contraction of products and sums, they compute the same numbers as this learner, bit for bit. Features may be
+        `OneHot`, `Dense` or `TileCoder`; λ may be a number, one number for each state, or a rule that learns.
+
+        Parameters
+        ----------
+        folder
+            Folder of the files; it is created if it does not exist. Existing files are never overwritten.
+        name
+            A name in C: the prefix of the functions, and the name of the struct and of the files.
+
+        Returns
+        -------
+        tuple
+            The paths of the header and of the C file.
+
+        Examples
+        --------
+        >>> import tempfile, tdlambda as td
+        >>> v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.5)
+        >>> v.update(0, 1.0, 1, gamma=0.9)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     header, source = v.to_c(folder)
+        ...     header.name, "learner_update(" in header.read_text()
+        ('learner.h', True)
+        """
+        from tdlambda.learners.c_export import write
+
+        with self._guard:
+            return write(self, folder, name)
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, by name."""

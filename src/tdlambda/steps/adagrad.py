@@ -18,7 +18,7 @@ import numpy as np
 
 from tdlambda.arrays import positive
 from tdlambda.core import declare, source
-from tdlambda.core.equations import Line, parse, total
+from tdlambda.core.equations import Line, Symbol, parse, times, total, written
 from tdlambda.core.names import words
 from tdlambda.learners.step_size import StepSize
 
@@ -118,8 +118,7 @@ def _feature(base: type[declare.Algorithm]) -> str:
 def _right(line: Line, own: str) -> str:
     """The right-hand side of an equation at one feature; `own` is the row's own factor, "" for 1 and "0" for none."""
     vectors = {"x'": "x_next"}
-    parts = [] if own == "0" else [("+", f"{own} * {line.row}" if own else line.row)]
-    for term in line.terms:
-        vector = vectors.get(term.vector, term.vector)
-        parts.append((term.sign, f"{term.coefficient} * {vector}" if term.coefficient else vector))
-    return total(parts) or "0.0"
+    parts = [] if own == "0" else [("+", own, line.row)]
+    parts += [(t.sign, t.coefficient, vectors.get(t.vector, t.vector)) for t in line.terms]
+    named = [(sign, times(Symbol("number", c) if c else 1.0, Symbol("row", vector))) for sign, c, vector in parts]
+    return written(total(named))

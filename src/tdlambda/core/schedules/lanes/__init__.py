@@ -20,15 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from tdlambda.core import step as ir
+from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS
 from tdlambda.core.schedules.lanes.estimates import Estimates
 from tdlambda.core.schedules.lanes.mixture import MixtureLoops
-from tdlambda.core.schedules.lanes.places import LIMITED, SHARED_FLOATS
+from tdlambda.core.schedules.lanes.places import EACH, LIMITED, SHARED_FLOATS
 from tdlambda.core.schedules.lanes.rows import RowLoops
 from tdlambda.core.schedules.lanes.rule import RuleLoops
 from tdlambda.core.schedules.one import OUTER
+from tdlambda.core.schedules.one.rows import VECTOR
 from tdlambda.core.schedules.text import functions, indent
 
 __all__ = ["SHARED_FLOATS", "generate", "state_type"]
@@ -101,7 +104,7 @@ def generate(
     "allowed" that the caller sets, and the caller may change rows between steps. It must then set `state.summed` to 0,
     because dot products of two rows are summed during one step for the next.
     """
-    return _Lanes(model, one_hot, one_z, per_lane, bounded).text()
+    return Lanes(lower(model), one_hot, one_z, per_lane, bounded).text()
 
 
 def state_type(model: Model) -> Any:
@@ -111,110 +114,94 @@ def state_type(model: Model) -> Any:
     return np.dtype([(n, "f8") for n in floats] + [(n, "i8") for n in [*COUNTERS, "sparse", "started", "summed"]])
 
 
-class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
-    """The text of one module."""
+class Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
+    """The printer: a method for each stage of a step, named after it."""
+
+    steps: list[str]
+    """The calls that compute the coefficients of an estimate."""
 
     def text(self) -> str:
         """The whole module."""
-        calls = self.estimates()
-        learn = self.learn(calls)
-        head = HEAD.format(title=self.model.title, form="one-hot" if self.one_hot else "active features")
-        parts = [*functions(self.model), *self.parts, self.pruning(), learn, self.advance()]
-        return "\n\n".join([head + self.layout(), *(f"{part.rstrip()}\n" for part in parts)])
-
-    def learn(self, calls: list[str]) -> str:
-        """The function `learn`, for one transition."""
-        body = self.read()
-        body += self.start()
-        body += self.centered()
-        body += self.decide()
-        body += self.sizes_after()
-        body += self.td_error()
-        before, inside, after = self.feature_pass() if self.forms is None else self.live_pass(self.forms)
-        each = [*self.row_dots(self.scratch, "AT_"), *self.gathers, *calls, *self.mark(), *inside]
-        every = f"{1 if self.model.mixture else 0}, {len(self.model.estimates)}"
-        body += [*before, f"for k_ in range({every}):", "    b_, m_ = k_ * ROWS, k_ * NUMBERS"]
-        body += [*(f"    {line}" for line in each), *after, *self.mixing(), *self.after()]
-        x, n = ("(x_,)", "1") if self.one_hot else ("x_", "n_")
-        fading = [*words(self.a.trace_rows), *(self.forms.decaying if self.forms is not None else [])]
-        y = "(y_,)" if self.one_hot else "y_"
-        fed = self.forms.fed_by_next(fading) if self.forms is not None else self.model.reads_next
+        self.steps = self.estimates()  # first, because it also fills the tables
+        body: list[str] = []
+        for stage in dict.fromkeys(map(self.stage, self.order)):
+            body += getattr(self, stage)()
+        x, n, y = ("(x_,)", "1", "(y_,)") if self.one_hot else ("x_", "n_", "y_")
+        traces = list(self.step.traces)
+        fed = self.reads_next if self.forms is None else self.forms.fed_by_next([*traces, *self.forms.decaying])
         more = [f"s_.n_live = enliven(order_, listed_, s_.n_live, {y}, n_next_)"] if fed else []
-        cut = ", cut" if self.model.corrected else ""
-        return LEARN.format(body=indent(body), x=x, n=n, next_live=indent(more), cut=cut)
+        cut = ", cut" if "cut" in self.step.inputs else ""
+        learn = LEARN.format(body=indent(body), x=x, n=n, next_live=indent(more), cut=cut)
+        head = HEAD.format(title=self.step.title, form="one-hot" if self.one_hot else "active features")
+        parts = [*functions(self.step), *self.parts, self.pruning(), learn, self.advance()]
+        return "\n\n".join([head + self.layout(), *(f"{part.rstrip()}\n" for part in parts)])
 
     def advance(self) -> str:
         """The function `advance`, a loop over transitions."""
         form = (lambda at: f"index_[{at}, 0], 1.0") if self.one_hot else lambda at: f"index_[{at}], value_[{at}]"
         z = "z_index_[next_at_[t_], 0], 1.0" if self.one_z else "z_index_[next_at_[t_]], z_value_[next_at_[t_]]"
-        if self.model.over_x or self.rule is None:
+        if self.step.rule_rows_over_x or not self.rule_calls:
             z = form("next_at_[t_]")
-        cuts, cut_t = (", cuts_", ", cuts_[t_]") if self.model.corrected else ("", "")
+        cuts, cut_t = (", cuts_", ", cuts_[t_]") if "cut" in self.step.inputs else ("", "")
         return ADVANCE.format(x=form("at_[t_]"), y=form("next_at_[t_]"), z=z, cuts=cuts, cut_t=cut_t)
+
+    def learn(self) -> list[str]:
+        """The estimates, one after the other."""
+        before, inside, after = self.feature_pass() if self.forms is None else self.live_pass(self.forms)
+        each = [*self.row_dots(self.scratch, "AT_"), *self.gathers, *self.steps, *self.mark(), *inside]
+        every = f"{1 if self.mixture else 0}, {len(self.step.estimates)}"
+        return [*before, f"for k_ in range({every}):", *EACH, *(f"    {line}" for line in each), *after]
+
+    def end(self) -> list[str]:
+        """No code: it is in the templates."""
+        return []
 
     def read(self) -> list[str]:
         """Code that prepares a step: inputs, limits, step sizes and dot products."""
-        zeros = self.of_all("zeros") if "gamma_next" in self.per_lane else "0.0"
-        lines = []
+        terminal = self.step.only(ir.Begin).reads_terminal
         if self.one_hot:
-            lines += [f"n_next_ = {'1' if self.a.reads_terminal else '0 if terminated_ else 1'}"]
+            lines = [f"n_next_ = {'1' if terminal else '0 if terminated_ else 1'}"]
             lines += [
                 "other_ = n_next_ > 0 and y_ != x_  # then the step does not write to the rows of x', which can be read"
             ]
             lines += ["x1_, y1_ = 1.0, 1.0"]
         else:
-            lines += [
-                f"n_, n_next_ = len(x_), {'len(y_)' if self.a.reads_terminal else '0 if terminated_ else len(y_)'}"
-            ]
-            lines += [
-                "x1_, y1_ = 0.0, 0.0",
-                "for j_ in range(n_):",
-                "    x1_ += abs(xv_[j_])",
-                "    y1_ += abs(yv_[j_])",
-            ]
-        lines += ["if terminated_:", f"    gamma_next = {zeros}"]
-        lines += self.limits()
-        lines += self.sizes_before()
-        lines += self.outer()
-        K = len(self.model.estimates)
-        early = self.row_dots(self.own, "")
-        return (
-            lines
-            + ([f"for k_ in range({K}):", "    b_, m_ = k_ * ROWS, k_ * NUMBERS"] if early else [])
-            + [f"    {line}" for line in early]
-        )
-
-    def outer(self) -> list[str]:
-        """Code for the dot products of x and x', which all lanes share."""
-        how = OUTER
-        if self.one_hot:
-            how = {"x.x": "1.0", "x.x'": "1.0 if n_next_ > 0 and x_ == y_ else 0.0", "x'.x'": "float(n_next_)"}
-        return [f"{name} = {how[what]}" for name, what in self.model.outer.items()]
+            lines = [f"n_, n_next_ = len(x_), {'len(y_)' if terminal else '0 if terminated_ else len(y_)'}"]
+            lines += ["x1_, y1_ = 0.0, 0.0", "for j_ in range(n_):"]
+            lines += ["    x1_ += abs(xv_[j_])", "    y1_ += abs(yv_[j_])"]
+        zeros = self.of_all("zeros") if "gamma_next" in self.per_lane else "0.0"
+        lines += ["if terminated_:", f"    gamma_next = {zeros}", *self.limits(), *self.sizes_before()]
+        how = {"x.x": "1.0", "x.x'": "1.0 if n_next_ > 0 and x_ == y_ else 0.0", "x'.x'": "float(n_next_)"}
+        how = how if self.one_hot else OUTER
+        call = self.calls[self.learner]
+        given = {v: name for name, v in zip(call.function.arguments, call.arguments, strict=True)}
+        outer = [(given.get(ir.Local(op.out)), op.what) for op in self.step.all_of(ir.Outer)]
+        lines += [f"{name} = {how[what]}" for name, what in outer if name is not None]
+        early = [f"    {line}" for line in self.row_dots(self.own, "")]
+        return [*lines, *([f"for k_ in range({len(self.step.estimates)}):", *EACH] if early else []), *early]
 
     def limits(self) -> list[str]:
         """Code for the largest predictions allowed, which recomputes them only if something they depend on changes."""
         if not self.bounded:
             return []
-        if self.given_per_lane:
-            return self.own_limits()
-        corrected = "s_.most_rho" if self.rule is not None and self.rule.corrected else "0.0"
-        y1 = "y1_" if not self.one_hot else "1.0"
+        corrected = any(op.corrected for op in self.step.all_of(ir.Check))
+        most, y1 = "s_.most_rho" if corrected else "0.0", "1.0" if self.one_hot else "y1_"
         rows = ", ".join(map(self.of_all, ("allowed", "allowed_square", "factor", "start")))
+        if self.per_lane:
+            return self.own_limits(rows, y1, corrected)
         return [
             "scale_ = largest_value(s_, reward, gamma_next, rho)",
-            f"if scale_ != s_.scale or (s_.started and {y1} != s_.size_next) or s_.corrected_by != {corrected}:",
-            f"    s_.scale, s_.size_next, s_.corrected_by = scale_, {y1}, {corrected}",
-            f"    allow({rows}, scale_, {y1}, {corrected})",
+            f"if scale_ != s_.scale or (s_.started and {y1} != s_.size_next) or s_.corrected_by != {most}:",
+            f"    s_.scale, s_.size_next, s_.corrected_by = scale_, {y1}, {most}",
+            f"    allow({rows}, scale_, {y1}, {most})",
         ]
 
-    def own_limits(self) -> list[str]:
+    def own_limits(self, rows: str, y1: str, corrected: bool) -> list[str]:
         """The same if rewards, discounts or ratios differ between lanes; `scale` is then the longest horizon."""
-        mosts = ", ".join(self.of_all(f"most_{n}") for n in ("reward", "gamma", "rho"))
-        given = ", ".join(n if n in self.given_per_lane else self.of_all(f"one_{n}") for n in LIMITED)
-        rows = ", ".join(map(self.of_all, ("allowed", "allowed_square", "factor", "start")))
-        y1, corrected = "1.0" if self.one_hot else "y1_", self.rule is not None and self.rule.corrected
+        mosts = ", ".join(map(self.of_all, SHARED_FLOATS))
+        given = ", ".join(n if n in self.per_lane else self.of_all(f"one_{n}") for n in LIMITED)
         return [
-            *(f"fill({self.of_all(f'one_{n}')}, {n})" for n in LIMITED if n not in self.given_per_lane),
+            *(f"fill({self.of_all(f'one_{n}')}, {n})" for n in LIMITED if n not in self.per_lane),
             f"grown_ = note_largest({mosts}, {given})",
             "shorter_ = 10.0 * s_.longest < s_.scale",
             "s_.length = s_.length + 1 if s_.under_way else 1",
@@ -226,50 +213,62 @@ class _Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
 
     def sizes_before(self) -> list[str]:
         """Code for step sizes that follow a schedule, of the first estimate."""
-        if self.model.sizes_by == "constant":
+        if self.sizes.by == "constant":
             return []
         x = "(x_,), (1.0,)" if self.one_hot else "x_, xv_"
-        n = f"mean_visits(visits_, {x})" if self.model.sizes_by == "visits" else "float(s_.steps)"
-        alpha, *others = words(self.a.sizes)
-        value = lambda size: f"N_[OWN_{size.upper()}]"  # noqa: E731, of the first estimate
-        lines = [f"set_scheduled({value(alpha)}, N_[ALPHA], N_[OFFSET], N_[POWER], {n})"]
-        return lines + [f"product({value(size)}, N_[{size.upper()}], {value(alpha)})" for size in others]
+        n = f"mean_visits(visits_, {x})" if self.sizes.by == "visits" else "float(s_.steps)"
+        alpha, *others = self.sizes.sizes
+        own = f"N_[OWN_{alpha.upper()}]"
+        lines = [f"set_scheduled({own}, N_[ALPHA], N_[OFFSET], N_[POWER], {n})"]
+        return lines + [f"product(N_[OWN_{s.upper()}], N_[{s.upper()}], {own})" for s in others]
 
-    def sizes_after(self) -> list[str]:
-        """Code for the step sizes of further estimates, if they change from step to step."""
-        lines = []
-        for k, (name, given) in enumerate(self.model.estimates.items()):
-            changes = self.model.sizes_by != "constant" or given.pace in self.model.results
-            if k and changes:
-                for size in [size for size in words(self.a.sizes) if not self.model.without(size, name)]:
-                    to, of = f"N_[{k} * NUMBERS + OWN_{size.upper()}]", f"N_[OWN_{size.upper()}]"
-                    lines.append(
-                        f"copy({to}, {of})"
-                        if given.pace == "one"
-                        else f"product({to}, {self.of_all(given.pace)}, {of})"
-                    )
-        return lines
+    def fresh(self) -> list[str]:
+        """Code that sets kept numbers at the start of an episode."""
+        loads = [op for op in self.step.all_of(ir.Load) if op.start is not None]
+        lines = [f"    fill({self.of_all(op.slot)}, {op.start.value!r})" for op in loads if not op.of]  # type: ignore[union-attr]
+        lines += [f"    for k_ in range({len(self.step.estimates)}):", f"    {EACH[0]}"]
+        first: dict[str, ir.Load] = {}
+        for op in loads:
+            if op.of:
+                first.setdefault(op.slot.removeprefix(f"{op.of}_"), op)
+        for name, op in first.items():
+            if isinstance(op.start, ir.Local):
+                lines.append(f"        copy({self.number(name)}, {self.dot_at(self.makers[op.start.name].short)})")
+            elif isinstance(op.start, ir.Const):
+                lines.append(f"        fill({self.number(name)}, {op.start.value!r})")
+        return ["if fresh_:", *lines] if loads else []
 
     def centered(self) -> list[str]:
         """Code that subtracts each lane's average reward from the reward."""
-        if not self.a.center:
-            return []
-        given = "reward_" if "reward" in self.given_per_lane else "reward"
-        body = [f"out_[lane_] = {given}{'[lane_]' if given == 'reward_' else ''} - average_[lane_]"]
-        self.parts.append(self.lanewise("centered", ["out_", given, "average_"], body, "out_"))
-        own = f"N_[OWN_{self.a.center.upper()}]"  # of the first estimate, the value
+        given, at = ("reward_", "reward_[lane_]") if "reward" in self.per_lane else ("reward", "reward")
+        self.loop("centered", ["out_", given, "average_"], [f"out_[lane_] = {at} - average_[lane_]"], "out_")
+        own = f"N_[OWN_{self.step.only(ir.Center).by.name.removeprefix('V_').upper()}]"  # of the value
         return [f"centered({self.of_all('reward')}, reward, {own})", f"reward = {self.of_all('reward')}"]
 
-    def start(self) -> list[str]:
-        """Code that sets kept numbers at the start of an episode."""
-        lines = ["if fresh_:"]
-        for keep, start in self.rule.keeps.items() if self.rule is not None else ():
-            lines.append(f"    fill({self.of_all(keep)}, {float(start)!r})")
-        lines += [f"    for k_ in range({len(self.model.estimates)}):", "        b_, m_ = k_ * ROWS, k_ * NUMBERS"]
-        for keep, start in self.a.keeps.items():
-            if isinstance(start, str):
-                dot = self.a.dots[start].replace(".", "_").replace("'", "_next")
-                lines.append(f"        copy({self.number(keep)}, {self.dot(dot)})")
-            else:
-                lines.append(f"        fill({self.number(keep)}, {float(start)!r})")
-        return lines if self.a.keeps or (self.rule is not None and self.rule.keeps) else []
+    def row_dots(self, some: list[str], prefix: str) -> list[str]:
+        """Code for the dot products of the current estimate whose names are among `some`."""
+        lines: list[str] = []
+        groups: dict[str, list[tuple[str, str]]] = {"x": [], "x'": []}
+        for name, op in self.dots.items():
+            out = self.number(name)
+            if name not in some:
+                continue
+            if isinstance(op, ir.RowDot):
+                rows = ", ".join(f"b_ + ROW_{row.name.upper()}" for row in (op.left, op.right))
+                dot = f"dot_live({out}, F_, {rows}, order_, n_live_)"
+                lines += ["if s_.summed == 0:", f"    {dot}"] if name in self.summed else [dot]
+            elif not self.one_hot:
+                groups[op.at].append((name, op.row.name))
+            elif op.at == "x'":
+                lines += ["if not other_:", f"    fill({out}, 0.0)", "    if n_next_ > 0:"]
+                lines += [f"        copy({out}, {self.row(op.row.name, 'x_')})"]
+        first = len(self.step.estimates) * len(self.own) + len(self.common) if prefix else 0
+        for label, right in (("HERE", "x"), ("NEXT", "x'")):
+            if groups[right]:
+                rows, dots = f"{prefix}{label}_ROWS", f"{prefix}{label}_DOTS"
+                self.tables[rows] = tuple(self.rows.index(left) for _, left in groups[right])
+                self.tables[dots] = tuple(first + some.index(name) for name, _ in groups[right])
+                out = f"N_[{dots}[i_]]" if prefix else f"N_[m_ + {dots}[i_]]"
+                lines += [f"for i_ in range({len(groups[right])}):"]
+                lines += [f"    dot_lanes({out}, F_, b_ + {rows}[i_], {', '.join(VECTOR[right])})"]
+        return lines

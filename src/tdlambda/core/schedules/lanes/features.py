@@ -1,78 +1,74 @@
-"""Loops over lanes that call functions of one feature: `feature`, and `before`, whose sums are arguments of `step`."""
+"""Loops over lanes that call functions of one feature, which algorithms with their own step sizes have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from tdlambda.core.names import words
-from tdlambda.core.schedules.lanes.places import Places
-from tdlambda.core.schedules.one.rows import at_feature_numbers, marks
-from tdlambda.core.source import arguments, returned
+from tdlambda.core import step as ir
+from tdlambda.core.schedules.lanes.rows import RowLoops
+from tdlambda.core.schedules.one.rows import marks
 
 Call = Callable[[str, str, str], str]
-"""A function (feature, x, x') that returns the text of a call at this feature."""
+"""(feature, x, x') → the text of a call."""
 
 
-class FeatureLoops(Places):
-    """Code that visits each feature once: live ones, those of x, and those of x' if a function has `x_next`."""
+class FeatureLoops(RowLoops):
+    """Code that visits features one by one."""
 
     def feature_pass(self) -> tuple[list[str], list[str], list[str]]:
-        """Code that calls `feature`: what comes before the loop over estimates, inside it, and after it."""
-        a = self.a
-        free = [n for n in self._feature_coefficients() if n not in self.live]
-        values = {n: n if n in free else f"{n}_[lane_]" for n in self._feature_coefficients()}
+        """Calls of `feature`: what comes before the loop over estimates, inside it, and after it."""
+        op = self.features[self.learner]
+        free = [n for n in self.coefficients if n not in self.live]
+        values = {n: n if n in free else f"{n}_[lane_]" for n in self.coefficients}
         arrays = {f"{n}_": self.number(n) for n in self.live} | {n: n for n in free}
-        weights = [r for r in returned(a.feature) if r in words(a.weight_rows)]
-        top = lambda r: f"top_[lane_] = max(top_[lane_], abs({r}) if abs({r}) <= 1e300 else 1e301)"  # noqa: E731
-        call = self.at_feature(
-            "feature", a.feature, values, arrays | {"top_": self.number("weight_top")}, [top(r) for r in weights]
-        )
+        arrays["top_"] = self.number("weight_top")
+        weights = [n for n, row in op.rows.items() if row in op.bounded]
+        top = [f"top_[lane_] = max(top_[lane_], abs({r}) if abs({r}) <= 1e300 else 1e301)" for r in weights]
+        call = self.at_feature("feature", op, values, arrays, top)
         lines = [f"fill({self.number('weight_top')}, 0.0)", *self.visits(call, "live")]
         lines.append(f"beyond_ += count_beyond({self.number('weight_top')}, N_[BOUND])")
         if self.one_hot:
             return [], lines, []
-        names = [("x_", "n_", 2), *([("y_", "n_next_", 4)] if self.model.reads_next else [])]
+        names = [("x_", "n_", 2), *([("y_", "n_next_", 4)] if self.reads_next else [])]
         clear = [line for index, n, _ in names for line in (f"for j_ in range({n}):", f"    listed_[{index}[j_]] &= 1")]
         return [line for name in names for line in marks(*name)], lines, clear
 
-    def before_pass(self, g: int, parameters: dict[str, str], values: dict[str, str]) -> list[str]:
-        """Code that calls `before` for the estimates of one group; its sums are added to `parameters` and `values`."""
-        b = self.model.before
-        if b is None:
+    @property
+    def reads_next(self) -> bool:
+        """Whether a function at features has the argument `x_next`."""
+        return any("x_next" in op.function.arguments for op in (*self.features.values(), *self.befores.values()))
+
+    def before_pass(self, g: int, k: str, parameters: dict[str, str], values: dict[str, str]) -> list[str]:
+        """Calls of `before` for the estimates of one group; its sums are added to `parameters` and `values`."""
+        if k not in self.befores:
             return []
-        given = at_feature_numbers(self.a, b.function)
+        op = self.befores[k]
+        given = self.numbers_of(op)
         given += ["cut"] if "lam_next" in given else []
         arrays = {n: where for n, where in parameters.items() if n.removesuffix("_") in given}
-        sums = {f"{n}_sum_": self.number(n) for n in b.results}
-        add = [f"{n}_sum_[lane_] += {n}" for n in b.results]
-        call = self.at_feature(f"before_{g}", b.function, values, arrays | sums, add)
-        for name in b.results:
+        sums = {f"{n}_sum_": self.number(n) for n in op.sums}
+        call = self.at_feature(f"before_{g}", op, values, arrays | sums, [f"{n}_sum_[lane_] += {n}" for n in op.sums])
+        for name in op.sums:
             parameters[f"{name}_"], values[name] = self.number(name), f"{name}_[lane_]"
-        return [*(f"fill({where}, 0.0)" for where in sums.values()), *self.visits(call, b.where)]
+        return [*(f"fill({where}, 0.0)" for where in sums.values()), *self.visits(call, op.where)]
 
     def at_feature(
-        self, name: str, function: Any, values: dict[str, str], arrays: dict[str, str], more: list[str]
+        self, name: str, op: ir.Visit, values: dict[str, str], arrays: dict[str, str], more: list[str]
     ) -> Call:
-        """The call of a new loop over lanes that calls a function at one feature; the loop is added to `parts`."""
-        rows, given, out = self.a.row_names(), arguments(function), returned(function)
-        used = [r for r in rows if r in given or r in out]
-        at = values | {r: f"{r}_row_[lane_]" for r in rows}
-        what = name.partition("_")[0]
-        body = [f"{', '.join(out)} = {what}({', '.join(at.get(n, n) for n in given)})"]
-        body += [f"{r}_row_[lane_] = {r}" for r in out if r in rows] + more
+        """(feature, x, x') → the call of a new loop over lanes that calls a function at one feature."""
+        given, out = op.function.arguments, op.function.results
+        used = [r for r in self.rows if r in given or r in out]
+        at = values | {r: f"{r}_row_[lane_]" for r in self.rows}
+        body = [f"{', '.join(out)} = {op.function.name}({', '.join(at.get(n, n) for n in given)})"]
+        body += [f"{r}_row_[lane_] = {r}" for r in op.rows] + more
         head = [*(f"{r}_row_" for r in used), *arrays, "x", "x_next"]
-        self.parts.append(self.lanewise(f"at_{name}", head, body, next((n for n in head if n.endswith("_")), "")))
-
-        def call(where: str, x: str, x_next: str) -> str:
-            return f"at_{name}({', '.join([*(self.row(r, where) for r in used), *arrays.values(), x, x_next])})"
-
-        return call
+        self.loop(f"at_{name}", head, body, next((n for n in head if n.endswith("_")), ""))
+        return lambda f, x, y: f"at_{name}({', '.join([*(self.row(r, f) for r in used), *arrays.values(), x, y])})"
 
     def visits(self, call: Call, where: str) -> list[str]:
-        """Code that makes a call at every feature that has to be visited."""
+        """A call at every feature that has to be visited."""
         live = ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if where == "live" else []
-        both = where == "live" and self.model.reads_next
+        both = where == "live" and self.reads_next
         if self.one_hot:
             other = " and (f_ != y_ or n_next_ == 0)" if both else ""
             lines = [*live, f"    if f_ != x_{other}:", f"        {call('f_', '0.0', '0.0')}"] if live else []

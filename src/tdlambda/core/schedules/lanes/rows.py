@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
-from tdlambda.core.equations import Forms
-from tdlambda.core.names import words
+from tdlambda.core import step as ir
+from tdlambda.core.equations import Forms, Symbol, written
 from tdlambda.core.schedules.lanes.places import Places
-from tdlambda.core.schedules.one.rows import lasting
 from tdlambda.core.schedules.text import indent
 
 PRUNE = '''@inlined
@@ -51,99 +47,84 @@ class RowLoops(Places):
 
         The loop over estimates is outermost, so that the coefficients of one estimate stay in the first-level cache.
         """
-        at_live, at_here, add_here = self.row_loops(f)
-        before: list[str] = []
+        free = [c for c in f.used if c not in self.live]  # the same for all lanes
+        arrays, totals = [*f.touched, *self.live], [self.number(name) for name in self.summed]
+        tail = [*free, *(f"{name}_sum_" for name in self.summed)]
+
+        def loaded(symbol: Symbol) -> str:
+            return f"{symbol.name}_[lane_]" if symbol.name in self.live else symbol.name
+
+        body = [f"{row} = {row}_[lane_]" for row in f.touched]
+        body += [f"{row} = {written(e, loaded)}" for row, e in f.live.items()]
+        sums = [f"{name}_sum_[lane_] += {left} * {right}" for name, left, right in self.pairs()]
         lines: list[str] = []
-        after: list[str] = []
         if f.live:
+            stores = [f"{r}_[lane_] = {r}" for r in f.dirty]
+            self.loop("at_live", [*(f"{n}_" for n in arrays), *tail], [*body, *stores, *sums], f"{f.touched[0]}_")
             unmarked = "f_ != x_" if self.one_hot else "listed_[f_] < 2"
-            lines += [
-                "for i_ in range(n_live_):",
-                "    f_ = order_[i_]",
-                f"    if {unmarked}:",
-                f"        {at_live('f_')}",
-            ]
-        if not self.one_hot:
-            marks = ["if different_:", "    for j_ in range(n_):"]
-            before = ["different_ = apart(x_, n_)", *marks, "        listed_[x_[j_]] += 2"]
-            lines += ["for j_ in range(n_):", "    if different_:", f"        {at_here('x_[j_]')}"]
-            lines += ["    else:", f"        {add_here('x_[j_]')}"] if f.at_x else []
-            lines += ["if not different_:", "    summed_ = 0"] if self.summed else []
-            after = [*marks, "        listed_[x_[j_]] -= 2"]
-        lines += self.next_pass(f)
-        return before, lines, after
+            lines += ["for i_ in range(n_live_):", "    f_ = order_[i_]", f"    if {unmarked}:"]
+            lines += [f"        at_live({', '.join([*self.at(arrays, 'f_'), *free, *totals])})"]
+        if self.one_hot:
+            return [], lines + self.next_pass(f), []
+        more = [r for r in f.at_x if r not in f.touched]
+        here = [*arrays, *more, *(f"{r}_at_x" for r in f.at_x)]
+        inner = [*body, *(f"{r} = {r}_[lane_]" for r in more)]
+        inner += [f"{r} = {r} + {r}_at_x_[lane_] * by_" for r in f.at_x]
+        inner += [f"{r}_[lane_] = {r}" for r in dict.fromkeys([*f.dirty, *f.at_x])] + sums
+        self.loop("at_here", [*(f"{n}_" for n in here), *tail, "by_"], inner, f"{here[0]}_")
+        lines += ["for j_ in range(n_):", "    if different_:"]
+        lines += [f"        at_here({', '.join([*self.at(here, 'x_[j_]'), *free, *totals, 'xv_[j_]'])})"]
+        lines += self.adding(f)
+        lines += ["if not different_:", "    summed_ = 0"] if self.summed else []
+        marks = ["if different_:", "    for j_ in range(n_):"]
+        before = ["different_ = apart(x_, n_)", *marks, "        listed_[x_[j_]] += 2"]
+        return before, lines + self.next_pass(f), [*marks, "        listed_[x_[j_]] -= 2"]
+
+    def at(self, names: list[str], feature: str) -> list[str]:
+        """Rows at a feature, and numbers of the current estimate."""
+        return [self.row(n, feature) if n in self.rows else self.number(n) for n in names]
+
+    def pairs(self) -> list[tuple[str, str, str]]:
+        """(name, left row, right row) of the dot products that one step sums for the next."""
+        found = [(name, self.dots[name]) for name in self.summed]
+        return [(name, op.left.name, op.right.name) for name, op in found if isinstance(op, ir.RowDot)]
+
+    def adding(self, f: Forms) -> list[str]:
+        """Code for x with repeated features: multiples of x are only added, one feature after the other."""
+        names = [n for r in f.at_x for n in (r, f"{r}_at_x")]
+        if not names:
+            return []
+        body = [f"{r}_[lane_] += {r}_at_x_[lane_] * by_" for r in f.at_x]
+        self.loop("add_here", [*(f"{n}_" for n in names), "by_"], body, f"{names[0]}_")
+        return ["    else:", f"        add_here({', '.join([*self.at(names, 'x_[j_]'), 'xv_[j_]'])})"]
 
     def next_pass(self, f: Forms) -> list[str]:
-        """Code that adds multiples of x' to rows, and the resulting changes to the dot products of rows."""
+        """Code that adds multiples of x', and their effect on the sums for the next step."""
         if not f.at_next:
             return []
         y, value = ("y_", "1.0") if self.one_hot else ("y_[j_]", "yv_[j_]")
-        beside = {name: pair[pair[0] in f.at_next] for name, pair in self.sums() if {*pair} & {*f.at_next}}
-        rows = dict.fromkeys([*f.at_next, *beside.values()])
+        # The other row of a product, if one of its rows changes.
+        beside = {n: (r, l) if l in f.at_next else (l, r) for n, l, r in self.pairs() if {l, r} & {*f.at_next}}
+        rows = list(dict.fromkeys([*f.at_next, *(other for other, _ in beside.values())]))
         changes = [f"{row}_at_next" for row in f.at_next]
         body = [f"{row}_by = {row}_at_next_[lane_] * by_" for row in f.at_next]
         body += [f"{row}_[lane_] += {row}_by" for row in f.at_next]
-        for name, other in beside.items():
-            changed = next(row for row in self.dots[name] if row in f.at_next)
-            body.append(f"{name}_sum_[lane_] += {other}_[lane_] * {changed}_by")
+        body += [f"{name}_sum_[lane_] += {other}_[lane_] * {changed}_by" for name, (other, changed) in beside.items()]
         head = [*(f"{n}_" for n in [*rows, *changes]), *(f"{name}_sum_" for name in beside), "by_"]
-        self.parts.append(self.lanewise("at_next", head, body, f"{next(iter(rows))}_"))
+        self.loop("at_next", head, body, f"{rows[0]}_")
         arrays = [*(self.row(r, y) for r in rows), *map(self.number, [*changes, *beside])]
         return ["for j_ in range(n_next_):", f"    at_next({', '.join([*arrays, value])})"]
 
-    def row_loops(self, f: Forms) -> tuple[Callable[[str], str], Callable[[str], str], Callable[[str], str]]:
-        """Functions from a feature to a call: the update at a live feature, at one of x, and only the addition of x."""
-        rows = self.a.row_names()
-        free = [c for c in f.used if c not in self.live]  # the same for all lanes
-        loads = lambda line: re.sub(rf"\b({'|'.join(self.live) or '_'})\b", r"\g<1>_[lane_]", line)  # noqa: E731
-        arrays = [*f.touched, *self.live]
-        array = lambda n, where: self.row(n, where) if n in rows else self.number(n)  # noqa: E731
-
-        def call(name: str, some: list[str], more: list[str]) -> Callable[[str], str]:
-            return lambda where: (
-                f"{name}({', '.join([*(array(n, where) for n in some), *free, *(m.format(where) for m in more)])})"
-            )
-
-        body = [f"{row} = {row}_[lane_]" for row in f.touched] + [loads(line) for line in f.live]
-        sums = [f"{name}_sum_[lane_] += {left} * {right}" for name, (left, right) in self.sums()]
-        if f.live:
-            head = [*(f"{n}_" for n in arrays), *free, *(f"{name}_sum_" for name in self.summed)]
-            stores = [f"{r}_[lane_] = {r}" for r in f.dirty]
-            self.parts.append(self.lanewise("at_live", head, [*body, *stores, *sums], f"{f.touched[0]}_"))
-        totals = [self.number(name) for name in self.summed]
-        at_live = call("at_live", arrays, totals)
-        if self.one_hot:
-            return at_live, at_live, at_live
-        more = [r for r in f.at_x if r not in f.touched]
-        here = [*arrays, *more, *(f"{r}_at_x" for r in f.at_x)]
-        lines = [*body, *(f"{r} = {r}_[lane_]" for r in more)]
-        lines += [f"{r} = {r} + {r}_at_x_[lane_] * by_" for r in f.at_x]
-        lines += [f"{r}_[lane_] = {r}" for r in dict.fromkeys([*f.dirty, *f.at_x])] + sums
-        head = [*(f"{n}_" for n in here), *free, *(f"{name}_sum_" for name in self.summed), "by_"]
-        self.parts.append(self.lanewise("at_here", head, lines, f"{here[0]}_"))
-        pairs = [n for r in f.at_x for n in (r, f"{r}_at_x")]
-        if pairs:
-            lines = [f"{r}_[lane_] += {r}_at_x_[lane_] * by_" for r in f.at_x]
-            self.parts.append(self.lanewise("add_here", [*(f"{n}_" for n in pairs), "by_"], lines, f"{pairs[0]}_"))
-        add_here = lambda where: f"add_here({', '.join([*(array(n, where) for n in pairs), 'xv_[j_]'])})"  # noqa: E731
-        return at_live, call("at_here", here, [*totals, "xv_[j_]"]), add_here
-
     def pruning(self) -> str:
         """The functions `prune` and `clear`."""
-        a, R, K = self.a, len(self.a.row_names()), len(self.model.estimates)
-        fade = lasting(a)
-        at = lambda some: tuple(k * R + a.row_names().index(r) for k in range(K) for r in some)  # noqa: E731
-        own = [self.model.own_rows.index(r) for r in (words(self.rule.trace_rows) if self.rule is not None else [])]
-        scale = [f"N_[OWN_{size.upper()}, lane_]" for size in words(a.trace_scale)]  # of the value
+        step, prune, clear = self.step, self.step.only(ir.Prune), self.step.only(ir.Clear)
+        fading, traces = (tuple(step.rows.index(r) for r in some if r.of) for some in (prune.fading, clear.rows))
+        own = [step.rule_rows.index(r) for r in prune.fading if not r.of]
+        scale = [f"N_[OWN_{size.upper()}, lane_]" for size in prune.scale]  # of the value
         by = f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else ""
-        drop = [] if fade else ["    listed_[f_] = 0", "s_.n_live = 0"]
-        tops = (
-            [f"for k_ in range({K}):", "    fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)"]
-            if self.forms is not None
-            else []
-        )
+        drop = [] if clear.lasts else ["    listed_[f_] = 0", "s_.n_live = 0"]
+        tops = [f"for k_ in range({len(step.estimates)}):", "    fill(N_[k_ * NUMBERS + OWN_TRACE_TOP], 0.0)"]
         each = lambda rows, line, by: indent([f"for row_ in {rows!r}:", f"    {line}"], by) if rows else ""  # noqa: E731
-        fading, traces = at([*words(a.trace_rows), *fade]), at(words(a.trace_rows))
         return PRUNE.format(
             scale=by, larger_rows=each(fading, "larger(N_[LARGEST], F_[f_, row_])", 8),
             clear_rows=each(fading, "clear_small(F_[f_, row_], N_[LARGEST], N_[LIMIT])", 12),
@@ -151,5 +132,5 @@ class RowLoops(Places):
             larger_own=indent([f"larger(N_[LARGEST], U_[f_, {i}])" for i in own], 8),
             clear_own=indent([f"clear_small(U_[f_, {i}], N_[LARGEST], N_[LIMIT])" for i in own], 12),
             traces_own=indent([*(f"fill(U_[f_, {i}], 0.0)" for i in own), "pass"], 8),
-            drop=indent(drop, 4), tops=indent(tops, 4),
+            drop=indent(drop, 4), tops=indent(tops if self.forms is not None else [], 4),
         )  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from tdlambda.core.model import Phase
-from tdlambda.core.names import words
-from tdlambda.core.schedules.lanes.places import VALUES, Places
-from tdlambda.core.schedules.one.rule import TURNING
+from tdlambda.core import step as ir
+from tdlambda.core.equations import Symbol, forms, symbols, written
+from tdlambda.core.schedules.lanes.places import Places
+from tdlambda.core.schedules.one import DERIVED
+from tdlambda.core.schedules.one.rows import VECTOR
 
 
 class RuleLoops(Places):
@@ -15,197 +14,144 @@ class RuleLoops(Places):
 
     def decide(self) -> list[str]:
         """Code that computes λ' and the inputs of the estimates."""
-        rule = self.rule
-        if rule is None:
+        if not self.rule_calls:
             return []
-        used = {n for phase in self.model.phases for n in phase.arguments} | {
-            n for what in self.model.estimates.values() for n in what
-        }
         x, z = ("(1.0,), 1", "(1.0,), 1") if self.one_hot else ("xv_, n_", "zv_, len(z_)")
-        z = "(1.0,), 1" if self.one_z else z
-        makers = {
-            "ready": "n_next_ > 0 and s_.steps > s_.warm_up", "xx": f"squared({x})", "zz": f"squared({z})",
-            "most_reward": "s_.most_reward", "turning": TURNING,
-        }  # fmt: skip
-        used |= {"turning"} if self.model.mixture else set()
-        lines = [f"{name} = {how}" for name, how in makers.items() if name in used and self.shared(name)]
-        if not rule.decides:
-            lines.append("copy(N_[LAM_NEXT], lam_)")
-        for name, what in rule.dots.items():
-            left, vector = what.split(".")[0], what.split(".")[-1]
-            if left in self.model.own_rows and name in used and not self._row_dot(what):
-                lines += self.own_dot(name, left, vector)
-        for phase in self.model.phases:
-            if phase.where not in ("after x", "all"):
-                lines += self.phase(phase)
+        how = DERIVED | {"xx": f"squared({x})", "zz": f"squared({'(1.0,), 1' if self.one_z else z})"}
+        derived = [op.out for op in self.step.all_of(ir.Derive) if op.out not in ("alpha", "one")]
+        lines = [f"{name} = {how[name]}" for name in derived if self.uniform(ir.Local(name))]
+        lines += [] if "lam_next" in self.results else ["copy(N_[LAM_NEXT], lam_)"]
+        for op in self.step.all_of(ir.Dot):
+            if not op.of and not self.entry_of(op):
+                row, out = self.step.rule_rows.index(op.row), self.of_all(op.out)
+                if self.one_z and op.at == "x'":
+                    lines += [f"fill({out}, 0.0)", "if n_next_ > 0:", f"    copy({out}, U_[y_, {row}])"]
+                else:
+                    lines.append(f"dot_lanes({out}, U_, {row}, {', '.join(VECTOR[op.at])})")
+        for call in self.rule_calls:
+            lines += self.phase(call) if self.stage(call) == "decide" else []
         return lines + self.rule_updates()
 
-    def own_dot(self, name: str, left: str, vector: str) -> list[str]:
-        """Code for a dot product of one of the rule's rows."""
-        row, out = self.model.own_rows.index(left), self.of_all(name)
-        if self.one_z and vector == "x'":
-            return [f"fill({out}, 0.0)", "if n_next_ > 0:", f"    copy({out}, U_[y_, {row}])"]
-        value = {"x": "x_, xv_, n_", "x'": "y_, yv_, n_next_", "z": "z_, zv_, len(z_)"}[vector]
-        return [f"dot_lanes({out}, U_, {row}, {value})"]
-
-    def argument(self, name: str, parameters: dict[str, str]) -> str:
+    def argument(self, name: str, v: ir.Value, parameters: dict[str, str]) -> str:
         """The text of an argument inside a loop over lanes; the array that holds it is added to `parameters`."""
-        rule, model = self.rule, self.model
-        assert rule is not None
-        if name in rule.dots:
-            left, *rest = rule.dots[name].split(".")
-            if left in model.own_rows:
-                array = (
-                    self.own_row(left, "z_" if rest[0] == "z" else "x_")
-                    if self._row_dot(rule.dots[name])
-                    else self.of_all(name)
-                )
-            elif left in model.apart:
-                array = self.of_all(name)
-            elif rest[-1] in ("x", "x'"):
-                row = self.first if len(rest) == 1 else rest[0]
-                dot = f"{row}_{rest[-1]}".replace("'", "_next")
-                array = self.dot(dot, list(model.estimates).index(left))
-            else:
-                array = f"N_[{list(model.estimates).index(left)} * NUMBERS + OWN_{rest[0].upper()}]"
-        elif name == "one":
+        op = self.makers.get(v.name) if isinstance(v, ir.Local) else None
+        estimates = list(self.step.estimates)
+        if v == ir.Local("one"):
             return "1.0"
-        elif name == "alpha":
+        if isinstance(op, ir.Dot) and not op.of:
+            array = self.rule_row(op.row, "z_" if op.at == "z" else "x_") if self.entry_of(op) else self.of_all(op.out)
+        elif isinstance(op, ir.Dot):
+            array = self.dot_at(op.short, estimates.index(op.of))
+        elif isinstance(op, ir.Load | ir.Let) and op.of:
+            array = f"N_[{estimates.index(op.of)} * NUMBERS + OWN_{op.out.removeprefix(f'{op.of}_').upper()}]"
+        elif isinstance(op, ir.Derive) and op.out == "alpha":
             array = "N_[OWN_ALPHA]"
-        elif self.shared(name):
-            parameters[name] = f"s_.{name}" if name in words(rule.shared) else name
+        elif self.uniform(v):
+            parameters[name] = f"s_.{name}" if isinstance(v, ir.Number) else name
             return name
-        elif name in self.per_lane:
-            array = name
+        elif isinstance(v, ir.Local) and v.name in self.differing:
+            array = v.name
         else:
             array = self.of_all(name)
         parameters[f"{name}_"] = array
         return f"{name}_[lane_]"
 
-    def phase(self, phase: Phase) -> list[str]:
+    def phase(self, op: ir.Call | ir.Visit) -> list[str]:
         """Code that calls one function of the rule."""
-        rule, own = self.rule, self.model.own_rows
-        assert rule is not None
+        f, where = op.function, {"x": "x_", "x'": "y_", "z": "z_", "all": "f_"}.get(getattr(op, "where", ""), "")
+        one = self.one_hot if where != "z_" else self.one_z
+        place = where if one or where in ("", "f_") else f"{where}[j_]"
         parameters: dict[str, str] = {}
-        values: dict[str, str] = {}
-        where = {"x": "x_", "after x": "x_", "x'": "y_", "z": "z_", "all": "f_"}.get(phase.where, "")
-        one = self.one_hot if phase.where != "z" else self.one_z
-        place = where if one or phase.where in ("", "all") else f"{where}[j_]"
-        for name in phase.arguments:
-            if phase.where and name in own:
-                parameters[f"{name}_"] = self.own_row(name, place)
-                values[name] = f"{name}_[lane_]"
-            elif phase.where and name == "x":
-                parameters["x"] = values["x"] = "1.0" if one else f"{VALUES[where]}[j_]"
-            elif phase.where and name in [f"{k}_w" for k in self.model.estimates]:
-                k = list(self.model.estimates).index(name.removesuffix("_w"))
-                parameters[f"{name}_"] = f"F_[{place}, {k} * ROWS + ROW_{self.first.upper()}]"
-                values[name] = f"{name}_[lane_]"
+        text: list[str] = []
+        for name, v in zip(f.arguments, op.arguments, strict=True):
+            if isinstance(v, ir.Here):
+                text.append("1.0" if one else name)
+                parameters |= {} if one else {name: f"{where[0]}v_[j_]"}
+            elif isinstance(v, ir.Entry):
+                k = self.step.estimates.index(v.row.of) if v.row.of else 0
+                row = self.row(v.row.name, place, f"{k} * ROWS") if v.row.of else self.rule_row(v.row, place)
+                parameters[f"{name}_"] = row
+                text.append(f"{name}_[lane_]")
             else:
-                values[name] = self.argument(name, parameters)
-        if "x" in parameters and parameters["x"] == "1.0":
-            del parameters["x"]
-            values["x"] = "1.0"
-        sums = [n for n in phase.results if n not in own] if phase.where else []
-        for name in phase.results:
-            array = self.own_row(name, place) if phase.where and name in own else self.of_all(name)
-            parameters[f"{name}_"] = array
-        fuse = self.fused_updates(phase, parameters)
-        body = [
-            f"{', '.join(phase.results)} = rule_{phase.name}({', '.join(values[n] for n in phase.arguments)})",
-        ]
-        body += [f"{n}_[lane_] {'+=' if n in sums else '='} {n}" for n in phase.results] + fuse
-        self.parts.append(
-            self.lanewise(f"at_{phase.name}", list(parameters), body, next(p for p in parameters if p.endswith("_")))
-        )
-        call = f"at_{phase.name}({', '.join(parameters.values())})"
-        if not phase.where:
-            return [call]
-        if phase.where == "all":
-            given = ", ".join(
-                ["s_.since", "s_.size", "terminated_ or truncated_", *(f"s_.{n}" for n in words(rule.shared))]
-            )
-            return [
-                "s_.since += 1",
-                f"if rule_closes({given}):",
-                "    s_.since = 0",
-                "    for f_ in range(s_.size):",
-                f"        {call}",
-            ]
-        count = f"{phase.name}_count"
-        lines = [f"{count} = 0.0", *(f"fill({self.of_all(n)}, 0.0)" for n in sums)]
-        if one:
-            guard = ["if n_next_ > 0:"] if phase.where in ("x'", "z") else ["if True:"]
-            return [*lines, *guard, f"    {call}", f"    {count} += 1.0"]
-        n = {"x": "n_", "after x": "n_", "x'": "n_next_", "z": "(len(z_) if n_next_ > 0 else 0)"}[phase.where]
-        value = VALUES[where]
-        return [
-            *lines,
-            f"for j_ in range({n}):",
-            f"    if {value}[j_] != 0:",
-            f"        {call}",
-            f"        {count} += 1.0",
-        ]
+                text.append(self.argument(name, v, parameters))
+        rows, sums = (op.rows, list(op.sums)) if isinstance(op, ir.Visit) else ({}, [])
+        for name in f.results:
+            parameters[f"{name}_"] = self.rule_row(rows[name], place) if name in rows else self.of_all(name)
+        body = [f"{', '.join(f.results)} = {f.name}({', '.join(text)})"]
+        fused = self.fused_updates(op, parameters)
+        body += [f"{n}_[lane_] {'+=' if n in sums else '='} {n}" for n in f.results] + fused
+        short = f.name.removeprefix("rule_")
+        self.loop(f"at_{short}", list(parameters), body, next(p for p in parameters if p.endswith("_")))
+        call = f"at_{short}({', '.join(parameters.values())})"
+        return [call] if isinstance(op, ir.Call) else self.visited(op, call, one)
 
-    def fused_updates(self, phase: Phase, parameters: dict[str, str]) -> list[str]:
-        """With a one-hot z: code that updates the rule's rows at z, in the same loop that calls `step`."""
-        if not (self.rule is not None and self.fuses and phase.name == "step"):
-            return []
-        lines = []
-        for row, coefficient in self.rule.equations().at_x.items():
-            parameters.setdefault(f"{row}_row_", self.own_row(row, "z_"))
-            names = [n for n in re.findall(r"[A-Za-z]\w*", coefficient) if n not in phase.results]
-            parameters |= {n: n for n in names}
-            lines.append(f"{row}_row_[lane_] += {coefficient}")
-        dots = {f"{n}_": w.split(".")[0] for n, w in self.rule.dots.items() if w.endswith(".z")}
-        for array, row in dots.items():  # do not pass a row twice: loops assume that their arrays do not overlap
-            if array in parameters and f"{row}_row_" in parameters:
-                del parameters[f"{row}_row_"]
-                lines = [line.replace(f"{row}_row_[", f"{array}[") for line in lines]
-        return lines
+    def visited(self, op: ir.Visit, call: str, one: bool) -> list[str]:
+        """Code that makes a call at each feature of a visit; `one` if there is one feature."""
+        if op.when is not None:
+            ask = ", ".join(["s_.since", "s_.size", "terminated_ or truncated_", *(f"s_.{n}" for n in op.shared)])
+            lines = ["s_.since += 1", f"if rule_closes({ask}):", "    s_.since = 0"]
+            return [*lines, "    for f_ in range(s_.size):", f"        {call}"]
+        lines = [f"{op.count} = 0.0", *(f"fill({self.of_all(n)}, 0.0)" for n in op.sums)]
+        if one:
+            guard = "if n_next_ > 0:" if op.where in ("x'", "z") else "if True:"
+            return [*lines, guard, f"    {call}", f"    {op.count} += 1.0"]
+        n = "(len(z_) if n_next_ > 0 else 0)" if op.where == "z" else VECTOR[op.where][2]
+        lines += [f"for j_ in range({n}):", f"    if {VECTOR[op.where][1]}[j_] != 0:"]
+        return [*lines, f"        {call}", f"        {op.count} += 1.0"]
 
     @property
     def fuses(self) -> bool:
-        """Whether the rule's rows at z are updated in the same loop that calls `step`."""
-        rule = self.rule
-        return rule is not None and bool(rule.updates) and self.one_z and not self.model.over_x
+        """Whether the rule's rows at z are updated in the same loop that calls its `step`."""
+        return "" in self.updates and self.one_z and not self.step.rule_rows_over_x
+
+    def fused_updates(self, op: ir.Call | ir.Visit, parameters: dict[str, str]) -> list[str]:
+        """With a one-hot z: code that updates the rule's rows at z, in the same loop that calls `step`."""
+        if not (self.fuses and op.function.name == "rule_step"):
+            return []
+        lines = []
+        given = {dot.row.name: f"{dot.out}_" for dot in self.step.all_of(ir.Dot) if not dot.of and dot.at == "z"}
+        for row, by in forms(list(self.updates[""].lines)).at_x.items():
+            array = given.get(row, "")
+            if array not in parameters:  # a row is not passed twice: loops assume that their arrays do not overlap
+                array = f"{row}_row_"
+                parameters[array] = self.rule_row(ir.Row("", row), "z_")
+            parameters |= {s.name: s.name for s in symbols(by) if s.name not in op.function.results}
+            lines.append(f"{array}[lane_] += {written(by)}")
+        return lines
 
     def rule_updates(self) -> list[str]:
         """Code that applies the rule's own equations: at live features, then at those of x or z."""
-        rule = self.rule
-        if rule is None or not rule.updates or self.fuses:
+        if "" not in self.updates or self.fuses:
             return []
-        f, lines = rule.equations(), []
-        value = lambda c, parameters: self.argument(c, parameters)  # noqa: E731
+        op = self.updates[""]
+        f, lines = forms(list(op.lines)), []
         if f.live:
-            parameters = {f"{r}_": self.own_row(r, "f_") for r in f.touched}
-            numbers = {c: value(c, parameters) for c in f.used}
-            put = lambda line: re.sub(r"\b([A-Za-z]\w*)\b", lambda m: numbers.get(m[1], m[1]), line)  # noqa: E731
-            body = [f"{r} = {r}_[lane_]" for r in f.touched] + [put(line) for line in f.live]
-            body += [f"{r}_[lane_] = {r}" for r in f.dirty]
-            self.parts.append(self.lanewise("rule_live", list(parameters), body, f"{f.touched[0]}_"))
-            lines += [
-                "for i_ in range(n_live_):",
-                "    f_ = order_[i_]",
-                f"    rule_live({', '.join(parameters.values())})",
-            ]
-        one = self.one_hot if self.model.over_x else self.one_z
-        where = "x_" if self.model.over_x else "z_"
-        n = "1" if one else "n_" if self.model.over_x else "len(z_)"
-        for at, name, index, v, times in (
-            (f.at_x, "rule_here", where, VALUES[where], n),
-            (f.at_next, "rule_next", "y_", "yv_", "n_next_"),
-        ):
-            if not at:
+            parameters = {f"{r}_": self.rule_row(ir.Row("", r), "f_") for r in f.touched}
+            numbers = {c: self.argument(c, op.coefficients[c], parameters) for c in f.used}
+            body = [f"{r} = {r}_[lane_]" for r in f.touched]
+            body += [f"{r} = {written(e, lambda s: numbers.get(s.name, s.name))}" for r, e in f.live.items()]
+            self.loop(
+                "rule_live", list(parameters), [*body, *(f"{r}_[lane_] = {r}" for r in f.dirty)], f"{f.touched[0]}_"
+            )
+            lines += ["for i_ in range(n_live_):", "    f_ = order_[i_]"]
+            lines += [f"    rule_live({', '.join(parameters.values())})"]
+        one = self.one_hot if op.at == "x" else self.one_z
+        for added, name, at in ((f.at_x, "rule_here", op.at), (f.at_next, "rule_next", "x'")):
+            if not added:
                 continue
-            parameters = {f"{r}_": self.own_row(r, index if one else f"{index}[j_]") for r in at}
-            text = {r: re.sub(r"\b([A-Za-z]\w*)\b", lambda m: value(m[1], parameters), e) for r, e in at.items()}  # noqa: B023
-            body = [f"{r}_[lane_] += ({e}) * by_" for r, e in text.items()]
-            self.parts.append(self.lanewise(name, [*parameters, "by_"], body, next(iter(parameters))))
-            call = f"{name}({', '.join([*parameters.values(), '1.0' if one else f'{v}[j_]'])})"
-            lines += [f"for j_ in range({times}):", f"    {call}"]
+            index, xv, n = VECTOR[at]
+            n = "1" if one and at != "x'" else n
+            parameters = {f"{r}_": self.rule_row(ir.Row("", r), index if one else f"{index}[j_]") for r in added}
+
+            def named(symbol: Symbol, parameters: dict[str, str] = parameters) -> str:
+                return self.argument(symbol.name, op.coefficients[symbol.name], parameters)
+
+            body = [f"{r}_[lane_] += ({written(e, named)}) * by_" for r, e in added.items()]
+            self.loop(name, [*parameters, "by_"], body, next(iter(parameters)))
+            call = f"{name}({', '.join([*parameters.values(), '1.0' if one else f'{xv}[j_]'])})"
+            lines += [f"for j_ in range({n}):", f"    {call}"]
         return lines
 
     def after(self) -> list[str]:
         """Code of the phases that come after all estimates have learned."""
-        return [line for p in self.model.phases if p.where in ("after x", "all") for line in self.phase(p)]
+        return [line for op in self.rule_calls if self.stage(op) == "after" for line in self.phase(op)]

@@ -1,24 +1,24 @@
 """One learner, with rows [row, feature] and a record of numbers; all features are visited, or only the live ones.
 
-The equations of an estimate are applied in two passes: first at every live feature, then at the active features of x
-and x'. See `core.schedules` for the names in generated code.
+The operations of a step (`core.step`) are printed in their order. See `core.schedules` for the names in generated code.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tdlambda.core.declare import INPUTS
+import numpy as np
+
+from tdlambda.core import step as ir
+from tdlambda.core.lowering import dot_name, lower
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
+from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.core.schedules.one.entry_points import ENTRY_POINTS, REST, VECTORS
-from tdlambda.core.schedules.one.mixture import Mixture
-from tdlambda.core.schedules.one.rows import Rows, apply_text, at_feature_numbers, lasting
-from tdlambda.core.schedules.one.rule import RuleCalls, dot_name
+from tdlambda.core.schedules.one.rows import PLACE, VECTOR, Rows, apply_text
 from tdlambda.core.schedules.text import functions, indent
-from tdlambda.core.source import arguments, returned
 
-__all__ = ["apply_text", "dot_name", "generate", "lasting"]
+__all__ = ["One", "apply_text", "dot_name", "generate", "lasting", "value"]
 
 HEAD = '''"""{title}: one learner, {how}.
 
@@ -64,6 +64,16 @@ OUTER = {
     "x'.x'": "norm(y_, yv_, n_next_)",
 }
 """Code for the dot products of x and x'."""
+DERIVED = {
+    "ready": "n_next_ > 0 and s_.steps > s_.warm_up",
+    "xx": "squared(xv_, n_)",
+    "zz": "squared(zv_, len(z_))",
+    "most_reward": "s_.most_reward",
+    "alpha": "alpha_",
+    "one": "1.0",
+    "turning": "s_.steps % max(s_.size, TURNS) == 0",
+}
+"""Code for the inputs of a rule."""
 
 
 def generate(model: Model, sparse: bool, encode: Any = None) -> str:
@@ -72,7 +82,7 @@ def generate(model: Model, sparse: bool, encode: Any = None) -> str:
     With the compiled form of an encoder, `encode(obs, numbers, index, value)`, also `update_vector` and
     `predict_vector`.
     """
-    return _One(model, sparse).text(encode)
+    return One(lower(model), sparse).text(encode)
 
 
 def memory(model: Model, sparse: bool) -> list[str]:
@@ -80,220 +90,243 @@ def memory(model: Model, sparse: bool) -> list[str]:
     return [*(["own_"] if model.own_rows else []), *(["live_"] if sparse else [])]
 
 
+def lasting(algorithm: Any) -> list[str]:
+    """Weight rows that decay by themselves: a feature stays live until its entries in them are negligible."""
+    names: list[str] = algorithm.fading_weights()
+    return names
+
+
 def always_sparse(model: Model) -> bool:
     """Whether live features are listed even if there are few: with `feature`, the list also marks features of x."""
     return model.algorithm.feature is not None
 
 
-class _One(Rows, RuleCalls, Mixture):
-    """The text of one module, part by part."""
+def value(v: ir.Value) -> str:
+    """A number, as text."""
+    if isinstance(v, ir.Const):
+        return repr(v.value)
+    if isinstance(v, ir.Times):
+        return f"{value(v.left)} * {value(v.right)}"
+    return f"s_.{v.name}" if isinstance(v, ir.Number) else v.name
 
-    def __init__(self, model: Model, sparse: bool) -> None:
-        self.model, self.a, self.rule, self.sparse = model, model.algorithm, model.rule, sparse
-        self.first = words(self.a.weight_rows)[0]
-        self.body: list[str] = []
-        self.known: dict[str, str] = {}
-        """Names that a rule's functions may have as arguments → the text of their values."""
+
+class One(Rows):
+    """The printer: a method for each operation, named after it, and the functions that the operations call."""
+
+    def __init__(self, step: ir.Step, sparse: bool) -> None:
+        super().__init__(step, sparse)
+        self.visit_counts = f"rows_[{len(step.rows)}]"
 
     def text(self, encode: Any = None) -> str:
         """The whole module."""
-        apply = self.apply("", self.a.equations()) if self.a.feature is None else self.apply_feature()
-        parts = [*functions(self.model, encode), apply]
-        if self.rule is not None and self.rule.updates:
-            parts.append(self.apply("rule_", self.rule.equations()))
-        if self.model.mixture:
-            parts += [self.again(), self.mixed()]
-        parts += [self.clear(), self.learn(), self.entry_points(encode is not None)]
-        head = HEAD.format(title=self.model.title, how=self.how())
+        step, body = self.step, self.opening()
+        for op in step.operations:
+            body += getattr(self, type(op).__name__.lower())(op)
+        cut = ", cut" if "cut" in step.inputs else ""
+        learn = LEARN.format(
+            terminal="" if step.only(ir.Begin).reads_terminal else "        n_next_ = 0\n",
+            body=indent(body),
+            cut=cut,
+            confined=indent(self.confined(step.only(ir.Stop)), 8),
+        )
+        parts = [*functions(step, encode), *self.parts_in_order()]
+        parts += [self.clearing(step.only(ir.Clear)), learn, self.entry_points(encode is not None, cut)]
+        head = HEAD.format(title=step.title, how=self.how())
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])
-
-    def entry_points(self, vectors: bool) -> str:
-        """The entry points that Python calls."""
-        given = ["state_", "rows_", *memory(self.model, self.sparse)]
-        passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
-        check_z = "" if self.rule is None else indent(
-            ["status_ = status_ or check_features(z_, zv_, s_.z_size, NEXT_OBS, NEXT_OBS_VALUES)"]
-        )  # fmt: skip
-        names = {"given": ", ".join(given), "passed": ", ".join(passed), "cut": self.cut}
-        names["rest"] = REST.format(cut_t=f"{self.cut}[t_]" if self.cut else "")
-        return ENTRY_POINTS.format(check_z=check_z, **names) + (f"\n\n{VECTORS.format(**names)}" if vectors else "")
-
-    @property
-    def cut(self) -> str:
-        """The text of the further argument of a model with corrected traces."""
-        return ", cut" if self.model.corrected else ""
 
     def how(self) -> str:
         """A description for the module's docstring."""
         return "with a list of live features" if self.sparse else "every feature at each step"
 
-    def learn(self) -> str:
-        """The function `learn`, for one transition."""
-        a, model = self.a, self.model
-        self.body = self.places()
-        self.sizes()
-        for k, left, right in model.needed():
-            self.body += self.dot(k, left, right)
-        self.body += [f"{dot_name('', *what.split('.'))} = {OUTER[what]}" for what in model.outer.values()]
-        self.keeps()
-        if a.center:
-            self.body.append(f"reward = reward - V_{a.center}")
-        if self.rule is not None:
-            self.inputs()
-        for phase in model.phases:
-            if phase.where not in ("after x", "all"):
-                self.phase(phase)
-        if self.rule is not None and self.rule.updates:
-            self.rule_updates()
-        for k in model.learning:
-            self.estimate(k)
-        lam = self.known.get(model.estimates["V"].lam, "lam_next")
-        self.body.append(f"s_.td_error = reward + gamma_next * V_{self.first}_x_next - V_{self.first}_x")
-        self.body.append(f"s_.last_lam = {lam}")
-        self.check()
-        if model.mixture:
-            self.mix()
-        for phase in model.phases:
-            if phase.where in ("after x", "all"):
-                self.phase(phase)
-        if self.sparse:
-            self.prune()
-        terminal = "" if a.reads_terminal else "        n_next_ = 0\n"
-        confined = indent(self.confined(), 8)
-        return LEARN.format(terminal=terminal, body=indent(self.body), confined=confined, cut=self.cut)
-
-    def places(self) -> list[str]:
-        """Code that names the rows and the list of live features."""
+    def opening(self) -> list[str]:
+        """Code before the operations: names of the rows, and the list of live features."""
         lists = ["order_, listed_, n_live_ = live_[0], live_[1], s_.n_live"] if self.sparse else []
-        return [f"{row} = rows_[{i}]" for i, row in enumerate(self.model.rows)] + lists
+        return [f"{self.name(row)} = {self.place(row)}" for row in self.step.rows] + lists
 
-    def visits(self) -> str:
-        """The text of the array of visit counts."""
-        return f"rows_[{len(self.model.rows)}]"
+    def confined(self, op: ir.Stop) -> list[str]:
+        """Code that makes the weights of a learner finite after it has diverged."""
+        return [f"confine({self.place(row)}, s_.bound)" for row in op.rows]
 
-    def sizes(self) -> None:
-        """Write the step sizes of this step."""
-        sizes = words(self.a.sizes)
-        if self.model.sizes_by == "constant":
-            self.body += [f"{size}_ = s_.{size}" for size in sizes]
-            return
-        n = "float(s_.steps)"
-        if self.model.sizes_by == "visits":
-            n = f"mean_visits({self.visits()}, x_, xv_)"
-        self.body.append(f"alpha_ = scheduled(s_.alpha, s_.offset, s_.power, {n})")
-        self.body += [f"{size}_ = s_.{size} * alpha_" for size in sizes[1:]]
+    def entry_points(self, vectors: bool, cut: str) -> str:
+        """The entry points that Python calls."""
+        given = ["state_", "rows_", *(["own_"] if self.step.rule_rows else []), *(["live_"] if self.sparse else [])]
+        passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
+        check = ["status_ = status_ or check_features(z_, zv_, s_.z_size, NEXT_OBS, NEXT_OBS_VALUES)"]
+        names = {"given": ", ".join(given), "passed": ", ".join(passed), "cut": cut}
+        names["rest"] = REST.format(cut_t=f"{cut}[t_]" if cut else "")
+        names["check_z"] = indent(check) if self.step.all_of(ir.Finite) else ""
+        return ENTRY_POINTS.format(**names) + (f"\n\n{VECTORS.format(**names)}" if vectors else "")
 
-    def dot(self, k: str, left: str, right: str) -> list[str]:
-        """Code for a dot product of an estimate's row."""
-        name, row = dot_name(k, left, right), f"{k}_{left}"
-        if right == "x":
-            return [f"{name} = dot({row}, x_, xv_, n_)"]
-        if right == "x'":
-            return [f"{name} = dot({row}, y_, yv_, n_next_)"]
-        if right == "z":
-            return [f"{name} = dot({row}, z_, zv_, len(z_))"]
-        over = (
-            ["for i_ in range(n_live_):", "    f_ = order_[i_]"] if self.sparse else [f"for f_ in range({row}.size):"]
-        )
+    # ---- operations --------------------------------------------------------------------------------------------------
+
+    def begin(self, op: ir.Begin | ir.Limit | ir.Clear | ir.Stop) -> list[str]:  # noqa: ARG002
+        """No code: it is in `LEARN`."""
+        return []
+
+    limit = clear = stop = begin
+
+    def sizes(self, op: ir.Sizes) -> list[str]:
+        """The step sizes of this step."""
+        if op.by == "constant":
+            return [f"{out} = s_.{size}" for out, size in zip(op.out, op.sizes, strict=True)]
+        n = "float(s_.steps)" if op.by == "steps" else f"mean_visits({self.visit_counts}, x_, xv_)"
+        first = f"{op.out[0]} = scheduled(s_.alpha, s_.offset, s_.power, {n})"
+        return [first, *(f"{o} = s_.{s} * {op.out[0]}" for o, s in zip(op.out[1:], op.sizes[1:], strict=True))]
+
+    def dot(self, op: ir.Dot) -> list[str]:
+        """A dot product of a row with x, x' or z."""
+        return [f"{op.out} = dot({self.name(op.row)}, {', '.join(VECTOR[op.at])})"]
+
+    def rowdot(self, op: ir.RowDot) -> list[str]:
+        """A dot product of two rows."""
+        listed = ["for i_ in range(n_live_):", "    f_ = order_[i_]"]
+        over = listed if self.sparse else [f"for f_ in range({self.name(op.left)}.size):"]
         # The terms are added in the same order as in lanes, so that the results are equal.
-        return [f"{name} = 0.0", *over, f"    {name} += {row}[f_] * {k}_{right}[f_]"]
+        return [f"{op.out} = 0.0", *over, f"    {op.out} += {self.entry(op.left)} * {self.entry(op.right)}"]
 
-    def keeps(self) -> None:
-        """Write the kept numbers, or their values at the start of an episode."""
-        for k in self.model.estimates:
-            for keep, start in self.a.keeps.items():
-                pin = self.model.pinned(k, keep)
-                begin = dot_name(k, *self.a.dots[start].split(".", 1)) if isinstance(start, str) else repr(float(start))
-                self.body.append(
-                    f"{k}_{keep} = " + (f"{begin} if fresh_ else s_.{k}_{keep}" if pin is None else repr(pin))
-                )
-            self.body += [f"{k}_{hold} = s_.{k}_{hold}" for hold in self.a.holds]
-        for keep, start in self.rule.keeps.items() if self.rule is not None else ():
-            self.body.append(f"{keep} = {float(start)!r} if fresh_ else s_.{keep}")
-        self.body += [f"{hold} = s_.{hold}" for hold in (self.rule.holds if self.rule is not None else ())]
-        self.known |= {name: name for name in ([*self.rule.keeps, *self.rule.holds] if self.rule is not None else [])}
+    def outer(self, op: ir.Outer) -> list[str]:
+        """A dot product of x and x'."""
+        return [f"{op.out} = {OUTER[op.what]}"]
 
-    def estimate(self, k: str) -> None:
-        """Write the update of one estimate."""
-        a, what = self.a, self.model.estimates[k]
-        given = {name: self.known.get(source, source) for name, source in zip(INPUTS, what[:4], strict=True)}
-        values = {name: dot_name(k, *dot.split(".", 1)) for name, dot in a.dots.items()}
-        if self.model.corrected:
-            given["lam_next"] += " * cut"
-        kept = [*a.keeps, *a.holds]
-        values |= {name: f"{k}_{name}" for name in kept} | given
-        pace = self.known.get(what.pace, what.pace)
-        values |= {size: f"{size}_" if what.pace == "one" else f"{pace} * {size}_" for size in words(a.sizes)}
-        values |= {size: "0.0" for size in words(a.sizes) if self.model.without(size, k)}
-        for name in words(a.parameters):
-            where = self.model.parameter(name, k)
-            values[name] = where if where == "0.0" else f"s_.{where}"
-        self.gathered(k, values)
-        results = returned(a.step)
-        self.body.append(
-            f"{', '.join(f'{k}_{n}' for n in results)} = step({', '.join(values[n] for n in arguments(a.step))})"
-        )
-        carried = {name: dot_name(k, row, "z") for name, row in self.model.carried.items()}
-        self.body += [f"s_.{k}_{name} = {carried.get(name, f'{k}_{name}')}" for name in kept]
-        wanted = a.equations().coefficients if a.feature is None else at_feature_numbers(a, a.feature)
-        self.applied(k, [f"{k}_{n}" if n in results else values[n] for n in wanted])
+    def load(self, op: ir.Load) -> list[str]:
+        """A kept number, or its value at the start of an episode."""
+        return [f"{op.out} = " + ("" if op.start is None else f"{value(op.start)} if fresh_ else ") + f"s_.{op.slot}"]
 
-    def gathered(self, k: str, values: dict[str, str]) -> None:
-        """Write the sums over features that `step` needs (`before`)."""
-        b = self.model.before
-        if b is None:
-            return
-        sums = [f"{k}_{name}" for name in b.results]
-        given = [values[n] for n in at_feature_numbers(self.a, b.function)]
-        self.body.append(f"{', '.join(['good_', *sums])} = gather({', '.join(self.at(k, given))})")
-        self.body.append(f"{self.flag(k)} &= good_" if k not in self.model.restarting else f"{self.flag(k)} = good_")
-        values |= dict(zip(b.results, sums, strict=True))
+    def let(self, op: ir.Let) -> list[str]:
+        """A kept number that the rule pins."""
+        return [f"{op.out} = {value(op.value)}"]
 
-    def applied(self, k: str, coefficients: list[str]) -> None:
-        """Write the call that applies a step to the rows of an estimate."""
-        how = "=" if k in self.model.restarting and self.model.before is None else "&="
-        self.body.append(f"{self.flag(k)} {how} apply({', '.join(self.at(k, coefficients))})")
+    def center(self, op: ir.Center) -> list[str]:
+        """The reward minus its average."""
+        return [f"reward = reward - {value(op.by)}"]
 
-    def flag(self, k: str) -> str:
-        """The variable that says whether the weights of an estimate are within bounds."""
-        return f"{k}_within_" if k in self.model.restarting else "within_"
+    def derive(self, op: ir.Derive) -> list[str]:
+        """An input of the rule."""
+        return [f"{op.out} = {DERIVED[op.out]}"]
 
-    def at(self, k: str, numbers: list[str]) -> list[str]:
-        """The arguments of a loop over features: an estimate's rows, these numbers, and the transition."""
+    def call(self, op: ir.Call) -> list[str]:
+        """A function that is called once."""
+        return [f"{', '.join(op.out)} = {op.function.name}({', '.join(map(value, op.arguments))})"]
+
+    def keep(self, op: ir.Keep) -> list[str]:
+        """A number for the next step."""
+        return [f"s_.{op.slot} = {value(op.value)}"]
+
+    def report(self, op: ir.Report) -> list[str]:
+        """δ and λ', for the user."""
+        delta = f"s_.td_error = reward + gamma_next * {value(op.value_next)} - {value(op.value)}"
+        return [delta, f"s_.last_lam = {value(op.lam)}"]
+
+    def check(self, op: ir.Check) -> list[str]:
+        """Whether a prediction is within bounds."""
+        limit = f"allowed_square(limit_, {'s_.most_rho' if op.corrected else '0.0'})" if op.squared else "limit_"
+        return [f"within_ &= abs({value(op.prediction)}) <= {limit}"]
+
+    def finite(self, op: ir.Finite) -> list[str]:
+        """Whether the rule's numbers are finite."""
+        lines = [f"finite_ = {' + '.join(f'0.0 * {n}' for n in op.numbers)}"]
+        each = [f"    finite_ += 0.0 * {self.entry(r, 'z_[j_]')}" for r in op.rows]
+        return [*lines, *(["for j_ in range(len(z_)):", *each] if each else []), "within_ &= finite_ == 0.0"]
+
+    def update(self, op: ir.Update) -> list[str]:
+        """The call that applies equations to rows."""
+        name, rows = self.applied(op)
+        place = [*VECTOR[op.at], *VECTOR["x'"], value(op.bound), *(["order_", "n_live_"] if self.sparse else [])]
+        given = [*map(self.name, rows), *map(value, op.coefficients.values()), *place]
+        return [f"{self.flag(op.flag)} {name}({', '.join(given)})"]
+
+    def visit(self, op: ir.Visit) -> list[str]:
+        """The call of a function at features."""
+        return self.visit_distinct(op) if op.distinct else self.visit_active(op)
+
+    def visit_active(self, op: ir.Visit) -> list[str]:
+        """A phase of the rule: a loop in `learn` itself."""
+        names = dict(zip(op.function.arguments, op.arguments, strict=True))
+        own = [r for r in self.step.rule_rows if names.get(r.name) == ir.Entry(r)]
+        given = ", ".join("value_" if isinstance(v, ir.Here) else self.argument(v) for v in op.arguments)
+        results = ", ".join(f"{n}_one" if n in op.sums else n for n in op.function.results)
+        body = [f"{r.name} = {self.entry(r)}" for r in own] + [f"{results} = {op.function.name}({given})"]
+        body += [f"{self.entry(r)} = {n}" for n, r in op.rows.items()] + [f"{n} += {n}_one" for n in op.sums]
+        if op.when is not None:
+            ask = ["s_.since", "s_.size", "terminated_ or truncated_", *(f"s_.{n}" for n in op.shared)]
+            lines = ["s_.since += 1", f"if {op.when.name}({', '.join(ask)}):", "    s_.since = 0"]
+            return [*lines, "    for f_ in range(s_.size):", *(f"        {line}" for line in body)]
+        index, xv, n = VECTOR[op.where]
+        n = "(len(z_) if n_next_ > 0 else 0)" if op.where == "z" else n
+        lines = [f"{', '.join([op.count, *op.sums])} = {', '.join(['0.0'] * (1 + len(op.sums)))}"]
+        lines += [f"for j_ in range({n}):", f"    if {xv}[j_] != 0:", f"        f_, value_ = {index}[j_], {xv}[j_]"]
+        return [*lines, *(f"        {line}" for line in body), f"        {op.count} += 1.0"]
+
+    def argument(self, v: ir.Value | ir.Entry) -> str:
+        """An argument of a function at features."""
+        if isinstance(v, ir.Entry):
+            return self.entry(v.row) if v.row.of else v.row.name
+        return value(v)
+
+    def visit_distinct(self, op: ir.Visit) -> list[str]:
+        """A function of one feature of the algorithm: the call of a function, which all estimates use."""
+        rows = [r for r in self.step.rows if r.of == op.of]
+        pairs = zip(op.function.arguments, op.arguments, strict=True)
+        numbers = {n: value(v) for n, v in pairs if not isinstance(v, ir.Entry | ir.Here)}
+        name = self.at_features(op, [r.name for r in rows], list(numbers))
         more = ["order_", "n_live_"] if self.sparse else []
-        more += ["listed_"] if self.a.feature is not None else []
-        place = ["x_", "xv_", "n_", "y_", "yv_", "n_next_", "s_.bound"]
-        return [*(f"{k}_{row}" for row in self.a.row_names()), *numbers, *place, *more]
+        given = ", ".join([*map(self.name, rows), *numbers.values(), *PLACE, "s_.bound", *more, "listed_"])
+        if name == "apply":
+            return [f"{self.flag(op.flag)} apply({given})"]
+        return [f"{', '.join(['good_', *op.sums.values()])} = gather({given})", f"{self.flag(op.flag)} good_"]
 
-    def check(self) -> None:
-        """Write the checks that predictions are within bounds and the rule's numbers are finite."""
-        for k in self.model.learning:
-            if k in self.model.restarting:
-                continue
-            limit = "limit_"
-            if self.rule is not None and k in self.rule.squares:
-                limit = f"allowed_square(limit_, {'s_.most_rho' if self.rule.corrected else '0.0'})"
-            self.body.append(f"within_ &= abs({k}_{self.first}_x_next) <= {limit}")
-        if self.rule is None:
-            return
-        self.body += [f"s_.{keep} = {keep}" for keep in (*self.rule.keeps, *self.rule.holds)]
-        flags = {"ready"}
-        numbers = [n for n in dict.fromkeys([*self.model.results, *self.rule.keeps]) if n not in flags]
-        late = {n for p in self.model.phases if p.where in ("after x", "all") for n in p.results}
-        numbers = [n for n in numbers if n not in late]
-        self.body.append(f"finite_ = {' + '.join(f'0.0 * {n}' for n in numbers)}")
-        if self.model.own_rows and not self.model.over_x:
-            self.body += ["for j_ in range(len(z_)):"]
-            self.body += [f"    finite_ += 0.0 * own_[{i}, z_[j_]]" for i in range(len(self.model.own_rows))]
-        self.body.append("within_ &= finite_ == 0.0")
+    def restart(self, op: ir.Restart) -> list[str]:
+        """The restart of an estimate that exceeds its bounds."""
+        w, rows = op.weights, [r for r in self.step.rows if r.of == op.estimate]
+        lines = [] if self.restarts(op, [r.name for r in rows]) else ["everywhere_, most_ = turning, RUNAWAY * limit_"]
+        near = [f"abs(dot({op.estimate}_{w}, {', '.join(VECTOR[at])})) * s_.factor <= most_" for at in ("x", "x'")]
+        lines.append(f"if not ({op.estimate}_within_ and {near[0]} and {near[1]}):")
+        lines.append(f"    again({', '.join([f'{op.safe}_{w}', *map(self.name, rows)])})")
+        at_next = ", ".join(VECTOR["x'"])
+        for slot, start in op.keeps.items():
+            begin = f"dot({self.name(start)}, {at_next})" if isinstance(start, ir.Row) else value(start)
+            lines.append(f"    s_.{slot} = {begin}")
+        return [*lines, "    everywhere_ = True"]
+
+    def mix(self, op: ir.Mix) -> list[str]:
+        """V's weights from those of the mixture."""
+        more = self.mixed(op)
+        return [f"mixed({', '.join([self.name(op.out), *map(self.name, op.parts), *op.parts.values(), *more])})"]
+
+    def enliven(self, op: ir.Enliven) -> list[str]:
+        """Features that become live."""
+        index, _, n = VECTOR[op.at]
+        return [f"n_live_ = enliven(order_, listed_, n_live_, {index}, {n})"] if self.sparse else []
+
+    def prune(self, op: ir.Prune) -> list[str]:
+        """Code that periodically drops the features whose traces are all within the tolerance."""
+        if not self.sparse:
+            return []
+        at = [f"{self.place(r)}[f_]" for r in op.fading]
+        return [
+            "if s_.steps % PRUNED_EVERY == 0:",
+            f"    least_, i_ = {least(op)}, 0",
+            "    while i_ < n_live_:",
+            "        f_ = order_[i_]",
+            f"        if max({', '.join([*(f'abs({r})' for r in at), '0.0'])}) <= least_:",
+            *(f"            {r} = 0.0" for r in at),
+            "            listed_[f_] = 0",
+            "            n_live_ -= 1",
+            "            order_[i_] = order_[n_live_]",
+            "        else:",
+            "            i_ += 1",
+            "s_.n_live = n_live_",
+        ]
+
+
+def least(op: ir.Prune) -> str:
+    """The text of the threshold at or below which a trace is dropped."""
+    scale = [f"{size}_" for size in op.scale]
+    return "s_.tolerance" + (f" * min({', '.join(scale)})" if len(scale) > 1 else f" * {scale[0]}" if scale else "")
 
 
 def state_type(model: Model) -> Any:
     """The type of a learner's record: names and types of its numbers."""
-    import numpy as np
-
-    from tdlambda.core.runtime import COUNTERS, LIMITS
-
     shared = words(model.rule.shared) if model.rule is not None else []
     floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept] if n not in shared]
     return np.dtype([(n, "f8") for n in [*floats, *shared]] + [(n, "i8") for n in COUNTERS])

@@ -1,36 +1,13 @@
-"""One learner whose cost per step does not grow with the number of live traces.
-
-A step decays every live trace and moves every weight along its trace, but it reads only the features of x and x'.
-Therefore common factors are taken out of the rows, and a step changes the factors (see `core.linear`). For the
-equations of true online TD
-
-    e = K ê,  w = ŵ + A ê                         ê and ŵ are stored
-    e ← keep e,  w ← w + along e                  becomes   K ← keep K,  A ← A + along K
-    e ← e + d x, at the features of x             becomes   ê ← ê + (d/K) x,  ŵ ← ŵ - A (d/K) x
-
-Dot products of two rows are updated by recursions. When a factor K becomes small, digits would be lost. Then the
-estimate is *settled*: the stored rows are replaced by the rows that they represent, K = 1, A = 0, and traces within the
-tolerance are dropped. The results are those of the schedule `one`, up to rounding and dropped traces.
-
-The layout is rows_[feature, row], because a step reads few features, but all rows of each. The last four lines of the
-array are buffers: sums over z, x and x', and what is to be added at x. Each estimate has its own list of live features,
-live_[2 k] and live_[2 k + 1], because each is settled separately. `core.lazy_memory` converts a learner's arrays.
-
-A bound on the weights grows by the largest change that each step can make. The weights themselves are checked for
-divergence only when this bound exceeds the limit. They are checked after a whole step; `one` checks them after each of
-its two passes.
-"""
+"""The rows of the lazy schedule: each estimate's rows as combinations of stored rows, and the functions for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
-from tdlambda.core.equations import Forms, parse
+from tdlambda.core.equations import bound, parse, written
 from tdlambda.core.linear import Linear, Pair, added, product
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.schedules.one import _One, dot_name
 from tdlambda.core.schedules.text import indent
 
 ROOM = 4
@@ -115,77 +92,36 @@ def weight_(state_, rows_, f_):
 '''
 
 
-@cache
-def possible(model: Model) -> bool:
-    """Whether this schedule can run a model.
-
-    Only traces and decaying rows may be added to other rows, and dot products of rows must have recursions.
-    """
-    a, rule = model.algorithm, model.rule
-    if a.feature is not None or model.outer or (rule is not None and (rule.over == "x" or rule.equations().live)):
-        return False
-    linear = linear_map(model)
-    if not linear.triangular:
-        return False
-    follows = {t.vector for terms in linear.terms.values() for t in terms}
-    pairs = linear.products(_wanted(model))
-    return (
-        follows <= {*words(a.trace_rows), *linear.forms.decaying}
-        and all(set(pair) & set(words(a.trace_rows)) for pair in pairs)
-        and not any(row in linear.forms.at_next for pair in pairs for row in pair)
-    )
-
-
-def generate(model: Model, binary: bool) -> str:
-    """The text of a module with `learn` and `value_`; `binary` if each active feature is 1 and none occurs twice."""
-    return Lazy(model, binary).text()
-
-
 def linear_map(model: Model) -> Linear:
     """The algorithm's equations as a linear map."""
     rows = model.algorithm.row_names()
     return Linear(parse(model.algorithm.updates, rows), rows)
 
 
-def _wanted(model: Model) -> list[Pair]:
+def wanted(model: Model) -> list[Pair]:
     """The dot products of two rows among the algorithm's `dots`."""
     pairs = [what.split(".", 1) for what in model.algorithm.dots.values()]
     return [(left, right) for left, right in pairs if right not in ("x", "x'")]
 
 
-class Lazy(_One):
-    """The text of one module, part by part; it reads and writes rows as combinations of stored rows."""
+class FactoredRows:
+    """The rows of a model, as the lazy schedule stores them, and the functions of a module that use them."""
 
     def __init__(self, model: Model, binary: bool) -> None:
-        super().__init__(model, sparse=False)
-        self.binary, self.linear = binary, linear_map(model)
-        self.traces, self.weights = words(self.a.trace_rows), words(self.a.weight_rows)
+        a = model.algorithm
+        self.model, self.binary, self.linear = model, binary, linear_map(model)
+        self.first = words(a.weight_rows)[0]
+        self.traces, self.weights = words(a.trace_rows), words(a.weight_rows)
         self.fading = [r for r in self.linear.rows if r in self.traces or r in self.linear.forms.decaying]
-        self.pairs = self.linear.products(_wanted(model))
+        self.pairs = self.linear.products(wanted(model))
         self.paired = list(dict.fromkeys(row for pair in self.pairs for row in pair))
-        self.dotted = list(dict.fromkeys(a for row in self.paired for a in self.linear.map[row]))
+        self.dotted = list(dict.fromkeys(s for row in self.paired for s in self.linear.map[row]))
         """Rows whose dot product with x the recursions need."""
         self.bounded = [r for r in self.linear.forms.tops if any(r in self.linear.made_of[w] for w in self.weights)]
         self.few = len(model.rows) <= FEW
 
-    def how(self) -> str:
-        """A description for the module's docstring."""
-        return "with common factors of rows taken out"
-
-    def entry_points(self, encodes: bool) -> str:  # noqa: ARG002
-        """No entry points for Python: this schedule pays off only in a compiled loop over many steps."""
-        return ""
-
-    def confined(self) -> list[str]:
-        """No code: an agent that has diverged is restored by its caller."""
-        return []
-
-    # ---- an estimate -----------------------------------------------------------------------------------------
-
-    def apply(self, prefix: str, f: Forms) -> str:
+    def functions(self) -> str:
         """The functions that apply the equations to an estimate, and that settle it."""
-        if prefix:
-            return super().apply(prefix, f)
         head = "from tdlambda.core.runtime import SMALL, absolute, norm\n"
         parts = [head, self.add(), self.settle(), self.forget(), self.measure(), self.advance(), self.value()]
         return "\n\n".join(parts)
@@ -250,7 +186,7 @@ class Lazy(_One):
     def advance(self) -> str:
         """The function `advance_`: one transition of one estimate, except for what is added at x."""
         linear, f = self.linear, self.linear.forms
-        products = [f"{r}_at_ = {by}" for r, by in f.at_x.items()]
+        products = [f"{r}_at_ = {written(by)}" for r, by in f.at_x.items()]
         products += [f"{r}_x_after_ = {linear.after(r, '{}_x_')}" for r in self.paired]
         products += [f"{a}_{b}_dot_ = c_.{a}_{b}_dot" for a, b in self.pairs]
         products += [f"c_.{a}_{b}_dot = {linear.renewed(a, b)}" for a, b in self.pairs]
@@ -260,7 +196,7 @@ class Lazy(_One):
         within = [f"SMALL <= abs({factor}_) <= 1 / SMALL" for factor in linear.factors]
         at_x = dict(linear.inverse(f.at_x))
         by = [f"by_[first_ + {i}] = {f'{r}_by_' if r in at_x else '0.0'}" for i, r in enumerate(linear.rows)]
-        tops = {r: f.tops[r].format(**{s: f"c_.{s}_top" for s in linear.rows}) for r in self.bounded}
+        tops = {r: bound(f.tops[r], "c_.{}_top".format) for r in self.bounded}
         return ADVANCE.format(
             here=HERE,
             given=", ".join([*f.coefficients, *(f"{a}_x_" for a in self.dotted)]),
@@ -280,7 +216,9 @@ class Lazy(_One):
         if not found:
             return []
         times = "" if self.binary else " * yv_[j_]"
-        lines = [f"{r}_at_ = {by}" for r, by in at.items()] + [f"{r}_by_ = {more}" for r, more in found.items()]
+        lines = [f"{r}_at_ = {written(by)}" for r, by in at.items()] + [
+            f"{r}_by_ = {more}" for r, more in found.items()
+        ]
         lines += [f"if {' or '.join(f'{r}_by_ != 0.0' for r in found)}:", "    for j_ in range(n_next_):"]
         lines += [f"        rows_[y_[j_], first_ + {self.linear.rows.index(r)}] += {r}_by_{times}" for r in found]
         if set(found) & set(self.fading):
@@ -292,8 +230,6 @@ class Lazy(_One):
         each = self.mixture(self.first, lambda s: f"row_[{self.linear.rows.index(s)}]", "c_.{}")
         text = VALUE.format(value=each if self.binary else product("xv_[j_]", each))
         return f"{text}\n\n{WEIGHT.format(value=each)}"
-
-    # ---- one transition --------------------------------------------------------------------------------------
 
     def place(self, k: str) -> str:
         """The arguments that describe an estimate: see `HERE`."""
@@ -307,7 +243,7 @@ class Lazy(_One):
         lines += [f"forget_({self.place(k)})" for k in self.model.estimates]
         return "@inlined\ndef clear(state_, rows_, own_, live_):\n" + indent(lines)
 
-    def places(self) -> list[str]:
+    def opening(self) -> list[str]:
         """Code that looks up the factors, and sums stored rows over x and x', from which dot products follow."""
         lines = [f"{k}_c_ = s_.{k}_rows_" for k in self.model.estimates]
         lines.append("by_, calm_ = rows_[rows_.shape[0] - 1], True")
@@ -347,34 +283,8 @@ class Lazy(_One):
             return f"{k}_{row}_at_{at}_".replace("'", "_next")
         return f"{ {'x': 'at_x_', 'z': 'at_z_'}.get(at, 'at_next_') }[{self.places_of_rows.index((k, row))}]"
 
-    def visits(self) -> str:
-        """The text of the array of visit counts."""
-        return f"rows_[:, {len(self.model.rows)}]"
-
-    def sizes(self) -> None:
-        """Write the step sizes of this step, and the threshold for traces."""
-        super().sizes()
-        self.body.append(f"least_ = {self.least()}")
-
-    def dot(self, k: str, left: str, right: str) -> list[str]:
-        """Code for a dot product of an estimate's row."""
-        return [f"{dot_name(k, left, right)} = {self.dotted_with(k, left, right)}"]
-
     def dotted_with(self, k: str, left: str, right: str) -> str:
         """A dot product of an estimate's row, as an expression."""
         if right not in ("x", "x'", "z"):
             return "{}_c_.{}_{}_dot".format(k, *self.linear.pair(left, right))
         return self.mixture(left, lambda s: self.sum(k, s, right), f"{k}_c_.{{}}")
-
-    def applied(self, k: str, coefficients: list[str]) -> None:
-        """Write the call that applies a step to the rows of an estimate."""
-        needed = self.model.needed()
-        dots = [dot_name(k, a, "x") if (k, a, "x") in needed else self.dotted_with(k, a, "x") for a in self.dotted]
-        more = "x_, n_, y_, yv_, n_next_, x1_, y1_, xx_, least_, s_.bound"
-        self.body.append(f"calm_ &= advance_({', '.join([self.place(k), 'by_', *coefficients, *dots, more])})")
-
-    def check(self) -> None:
-        """Write the additions at x of all estimates, and the checks of weights, predictions and kept numbers."""
-        self.body += ["add_(rows_, x_, xv_, n_, by_)", "if not calm_:"]
-        self.body += [f"    within_ &= measure_({self.place(k)}, s_.bound)" for k in self.model.estimates]
-        super().check()
