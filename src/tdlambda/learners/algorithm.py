@@ -16,7 +16,7 @@ from tdlambda.arrays import Floats, Ints, choice, clipped, flag, number, plain, 
 from tdlambda.compiled import entry
 from tdlambda.core import declare, runtime
 from tdlambda.core.model import Model
-from tdlambda.core.names import words
+from tdlambda.core.names import require_names, words
 from tdlambda.core.records import named
 from tdlambda.core.schedules import one
 from tdlambda.core.source import load
@@ -160,8 +160,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """List every parameter in the signature of the class."""
-        super().__init_subclass__(**options)
+        require_names(cls.number_names(), [])
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+        super().__init_subclass__(**options)
 
     def __init__(
         self,
