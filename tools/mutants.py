@@ -91,6 +91,7 @@ TESTS: dict[str, list[str]] = {
     "core/runtime": [*CHECKS, *DIVERGENCE, *PAPERS, *FEW_STEPS],
     "engine/checks": ["tests/core/test_checks.py", "tests/core/test_wrong_code.py"],
     "engine/": FEW_STEPS,
+    "core/lane_memory": FEW_STEPS,
     "auto/squares": ["tests/auto/test_dense.py", "tests/auto/test_errors.py"],
     "auto/errors": ["tests/auto/test_errors.py"],
     "auto/coordinates": ["tests/auto/test_dense.py"],
@@ -378,7 +379,7 @@ MUTANTS: list[Mutant] = [
     ("core/declare", 'if cls.before_at == "x" and "x_next" in', 'if "x_next" in'),
     ("core/declare", "both = sorted(set(source.returned(cls.before)) & set(asked))", "both: list[str] = []"),
     ("core/model", '"0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name', "name"),
-    ("core/names", "    require_free(names, IN_LANES)", "    pass"),
+    ("core/names", "EVERYWHERE | IN_LANES | prefixed", "EVERYWHERE | prefixed"),
     #
     # ---- the operations of a step
     ("core/lowering", "ops += self.loads()", "pass"),
@@ -473,7 +474,7 @@ MUTANTS: list[Mutant] = [
     ("engine/checks", "_TOLERANCE = 1e-9", "_TOLERANCE = 1e9"),
     ("engine/checks", "for name in CONVENTIONS:\n", "for name in ():\n"),
     ("engine/checks", '_require(0 <= lam <= 1, f"lam_next', '_require(True, f"lam_next'),
-    ("engine/", "for what in (*given, own)) for one", "for what in (own,)) for one"),
+    ("core/lane_memory", "for what in (*given, own)) for one", "for what in (own,)) for one"),
     #
     # ---- AutoTD and control
     ("auto/squares", "decay = min(rho, 1.0) * gamma", "decay = rho * gamma"),

@@ -108,7 +108,7 @@ SAMPLE = """
     w_at e_at e_at_x h_at_x w_h e_by w_top ALPHA BOUND SIZE LIMIT lane x1 beyond bound allowed here_dots update row norm
     dot most product learn apply clear prune mark fill copy square limit start scale beta index value V_w V_e M_w
     V_decay M_mean rule_step again mixed finite within fresh rows state numbers OK factor lam_next_0 all_count K theta ω
-    largest out zeros td_error SCALE Beta squares dots
+    largest out zeros td_error SCALE Beta squares dots turning xx zz most_reward
 """
 """Names that users may think of, and names that generated code has or makes from others."""
 
@@ -163,6 +163,13 @@ def test_names_are_compared_as_python_reads_them(name: str, read: str) -> None:
 def test_the_name_of_a_class_is_an_identifier(kind: Any, name: str) -> None:
     with pytest.raises((TypeError, ValueError), match=r"must be a Python identifier|null character"):
         type(name, (kind,), {})
+
+
+def test_an_estimate_of_a_rule_has_a_simple_name() -> None:
+    inputs = ("reward", "gamma_next", "rho", "lam_next")
+    for name, message in (("E_G", "must have no _"), ("abs", "generated code uses"), ("Ｍ", "Python reads this name")):
+        with pytest.raises(TypeError, match=message):
+            type("MyRule", (rule(),), {"estimates": {"V": inputs, "M": inputs, name: inputs}, "dots": rule().dots})
 
 
 def test_names_that_differ_in_case_only_are_refused() -> None:

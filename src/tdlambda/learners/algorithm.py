@@ -18,7 +18,7 @@ from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
-from tdlambda.core.names import words
+from tdlambda.core.names import require_names, words
 from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound, learner_module, refuse
 from tdlambda.features import Encoder, OneHot
 from tdlambda.features.base import as_vector
@@ -152,8 +152,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def __init_subclass__(cls, **options: Any) -> None:
         """List every parameter in the signature of the class."""
-        super().__init_subclass__(**options)
+        require_names(cls.number_names(), [])
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+        super().__init_subclass__(**options)
 
     def __init__(
         self,
