@@ -377,9 +377,9 @@ class Rule(Declaration):
         declared = {*words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *results} - {*cls.inputs, *INPUTS}
         of_estimates = tuple(f"{k}_" for k in cls.estimates)
         counts = {name for name in declared if name.endswith("_count") or name.startswith(of_estimates)}
-        given = sorted({*results} & {*cls.inputs})
-        if given:
-            raise TypeError(f"{', '.join(given)}: an input, which step must not return; choose another name")
+        overwritten = sorted({*results} & {*cls.inputs})
+        if overwritten:
+            raise TypeError(f"{', '.join(overwritten)}: an input, which step must not return; choose another name")
         joined = [name for name in cls.estimates if "_" in name]
         if joined:
             raise TypeError(f"estimates: {', '.join(map(repr, joined))}: the name of an estimate must have no _")
