@@ -77,7 +77,8 @@ TESTS: dict[str, list[str]] = {
     "core/equations": ["tests/core/test_forms.py", "tests/core/test_declarations.py", *CHECKS, *RULES, *PAPERS],
     "core/source": ["tests/core/test_declarations.py", *CHECKS, *RULES],
     "core/names": ["tests/core/test_declarations.py"],
-    "core/model": CHECKS,
+    "core/model": [*CHECKS, "tests/algorithms/test_centering.py"],
+    "core/vectors": ["tests/core/test_vectors.py"],
     "core/declare": ["tests/core/test_declarations.py", *PUBLISHED, *CHECKS, *STEPS],
     "core/lowering": [*ORDER, *CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
     "core/effects": ORDER,
@@ -105,9 +106,12 @@ TESTS: dict[str, list[str]] = {
 MUTANTS: list[Mutant] = [
     # ---- a mixture of λ
     ("rules/mixture", "min(1.0, LATELY / age)", "min(1.0, LATELY / (age + 1))"),
-    ("rules/mixture", "np.exp(sharp * (least - r0))", "np.exp(sharp * (least - r1))"),
-    ("rules/mixture", "most = MOST * (near + r0)", "most = near + r0"),
-    ("rules/mixture", "+ p5 * greedy_lam", "+ p4 * greedy_lam"),
+    ("rules/mixture", "np.exp(sharp * (least - r))", "np.exp(sharp * (least - r[0] + 0 * r))"),
+    ("rules/mixture", "most = MOST * (far[0] + r[0])", "most = far[0] + r[0]"),
+    ("rules/mixture", "+ p[5] * greedy_lam", "+ p[4] * greedy_lam"),
+    ("core/vectors", "found += [*self.before, new]", "found += [new, *self.before]"),
+    ("core/vectors", "value = ast.BinOp(value, ast.Add(), part)", "pass"),
+    ("core/vectors", "return self.chosen(e)[k]", "return self.chosen(e)[0]"),
     ("core/schedules/one/__init__", "RUNAWAY * limit_", "limit_"),
     ("core/schedules/one/rows", "= safe_[f_]", "= 0.0"),
     ("core/schedules/lanes/mixture", "near_ = RUNAWAY * allowed_[lane_]", "near_ = allowed_[lane_]"),
@@ -377,7 +381,8 @@ MUTANTS: list[Mutant] = [
     ("core/declare", "{*words(cls.lasting_rows), *cls.starts} -", "{*cls.starts} -"),
     ("core/declare", 'if cls.before_at == "x" and "x_next" in', 'if "x_next" in'),
     ("core/declare", "both = sorted(set(source.returned(cls.before)) & set(asked))", "both: list[str] = []"),
-    ("core/model", '"0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name', "name"),
+    ("core/model", '"0.0" if name in words(self.algorithm.of_value) and not of_value else name', "name"),
+    ("core/model", 'of_value = estimate == "V" or estimate in self.mixture', 'of_value = estimate == "V"'),
     ("core/names", "    require_free(names, IN_LANES)", "    pass"),
     #
     # ---- the operations of a step

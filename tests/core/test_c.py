@@ -7,11 +7,12 @@ from typing import Any
 import module_digests
 import numpy as np
 import pytest
-from c_learner import CLearner, differences, needs_compiler
+from c_learner import STRICT, differences, needs_compiler
 from test_step import STATES, stream
 
 import tdlambda as td
 from tdlambda.core.c import NoCError
+from tdlambda.learners.c_library import CLearner
 
 RANDOM = np.random.default_rng(1)
 MANY = np.zeros((STATES, 150))
@@ -62,7 +63,7 @@ def compare(learner: Any, c: CLearner, X: Any, steps: int, every: int) -> int:
 )
 def test_it_is_the_learner_bit_for_bit(name: str, rule: str, encoder: str, tmp_path: Path) -> None:
     learner = module_digests.learners()[name](features(encoder), module_digests.RULES[rule]())
-    compare(learner, CLearner(learner, tmp_path), ENCODERS[encoder], 10_000, 1000)
+    compare(learner, CLearner(learner, tmp_path, *STRICT), ENCODERS[encoder], 10_000, 1000)
 
 
 @needs_compiler
@@ -70,7 +71,7 @@ def test_it_is_the_learner_bit_for_bit(name: str, rule: str, encoder: str, tmp_p
 @pytest.mark.parametrize("lam", [0.8, "auto", "meta"])
 def test_a_million_steps(lam: Any, tmp_path: Path) -> None:
     learner = td.TrueOnlineTD(td.features.Dense(7), alpha=0.02, lam=lam, on_divergence="flag")
-    assert compare(learner, CLearner(learner, tmp_path), FEW, 1_000_000, 100_000) == 1_000_000
+    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 1_000_000, 100_000) == 1_000_000
 
 
 class CappedTD(td.Algorithm):
@@ -122,7 +123,7 @@ class Timid(td.Rule):
 @pytest.mark.parametrize("lam", [0.8, Timid()])
 def test_a_users_own_declarations(lam: Any, tmp_path: Path) -> None:
     learner = CappedTD(td.features.Dense(7), alpha=0.05, lam=lam, cap=0.7, int=1.0, on_divergence="flag")
-    assert compare(learner, CLearner(learner, tmp_path), FEW, 10_000, 1000) == 10_000
+    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 10_000, 1000) == 10_000
 
 
 POINTS = np.random.default_rng(4).uniform(-0.2, 1.2, (STATES, 2))
@@ -148,11 +149,11 @@ def test_it_goes_on_from_the_middle_of_an_episode_with_observations(kind: str, t
 
     learn(learner, steps[:777])
     assert learner.trace.any()
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     assert differences(learner, c) == []
     learn(learner, steps[777:])
     for s, after, reward, gamma, rho, _, ended, _ in steps[777:]:
-        assert c.update(seen[s], reward, seen[after], gamma, rho, ended) == 0
+        assert c.update(seen[s], reward, seen[after], gamma, rho, ended=ended) == 0
     assert differences(learner, c) == []
     assert [c.predict(obs) for obs in seen] == [learner.predict(obs) for obs in seen]
 
@@ -165,7 +166,7 @@ def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None
 
     def learn(transitions: Any) -> bytes:
         for s, after, reward, gamma, rho, _, ended, _ in transitions:
-            c.update(s, reward, after, gamma, rho, ended)
+            c.update(s, reward, after, gamma, rho, ended=ended)
         return bytes(c.state)
 
     steps = stream(400)
@@ -181,11 +182,11 @@ def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None
 )
 def test_corrected_traces(correction: Any, tmp_path: Path) -> None:
     learner = td.TD(td.features.OneHot(STATES), alpha=0.05, correction=correction, on_divergence="flag")
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     for s, after, reward, gamma, rho, _, ended, behavior in stream(500):
         learner.update(s, reward, after, gamma, rho, ended == 1, ended == 2, behavior=behavior)
-        more = (behavior,) if "double behavior" in c.text else ()
-        c.library.learner_update(c.at, s, reward, after, gamma, rho, *more, ended)
+        more = (behavior,) if learner.correction.name in ("tree", "abtd") else ()
+        assert c.update(s, reward, after, gamma, rho, *more, ended=ended) == 0
     assert differences(learner, c) == []
 
 
@@ -196,20 +197,21 @@ def test_a_wrong_update_says_what_is_wrong_and_changes_nothing(tmp_path: Path) -
     wrong = {1: (0, np.inf, 1, 0.9, 1.0), 2: (0, 1.0, 1, 1.1, 1.0), 3: (0, 1.0, 1, 0.9, -1.0)}
     wrong |= {4: (3, 1.0, 1, 0.9, 1.0), 5: (0, 1.0, -1, 0.9, 1.0)}
     for status, step in wrong.items():
-        assert c.update(*step) == status
+        assert c.update(*step, ended=0) == status
     assert bytes(c.state) == before
     assert np.isnan(c.predict(7))
     dense = CLearner(td.TD(td.features.Dense(2), alpha=0.5), tmp_path / "dense")
-    assert [dense.update([np.nan, 0], 0.0, [0, 0], 0.9), dense.update([0, 0], 0.0, [1e300, 0], 0.9)] == [6, 7]
+    assert dense.update([np.nan, 0], 0.0, [0, 0], 0.9, 1.0, ended=0) == 6
+    assert dense.update([0, 0], 0.0, [1e300, 0], 0.9, 1.0, ended=0) == 7
 
 
 @needs_compiler
 def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     learner = td.TD(td.features.Dense(7), alpha=5.0, on_divergence="flag")
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     steps = compare(learner, c, FEW, 10_000, 1000)
     assert learner.diverged_at == steps == c.state.diverged_at
-    assert c.update(FEW[0], 1.0, FEW[1], 0.9) == 0
+    assert c.update(FEW[0], 1.0, FEW[1], 0.9, 1.0, ended=0) == 0
     assert differences(learner, c) == []
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from tdlambda.core import source
 from tdlambda.core.equations import Forms, forms, parse
 from tdlambda.core.names import IN_ROWS, IN_STATE, require_free, require_names, require_plain, words
+from tdlambda.core.vectors import expanded, rewritten, size_of
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
 """Inputs of every estimate, from the transition: γ' is the discount on entering x', λ' is λ at x'."""
@@ -44,7 +45,8 @@ class Declaration:
     keeps: Mapping[str, float | str] = {}
     """Numbers kept from step to step → their value at the start of an episode: a number or a dot product."""
     holds: Mapping[str, float] = {}
-    """Numbers kept across steps and episodes → their initial values."""
+    """Numbers kept across steps and episodes → their initial values. As in `parameters`, `dots` and `keeps`, a name
+    `p[6]` stands for a vector of six: see `core.vectors`."""
     updates: ClassVar[str] = ""
     """The update of the rows, as equations."""
     starts: ClassVar[Mapping[str, float]] = {}
@@ -53,10 +55,16 @@ class Declaration:
     """Further names that functions may have as arguments."""
     step: ClassVar[Any]
     """The pure function of numbers that is called once per step."""
+    _vectors: ClassVar[Mapping[str, int]] = {}
+    """Names of vectors of numbers → their lengths: see `core.vectors`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Parse and validate the declaration."""
         super().__init_subclass__(**options)
+        try:
+            cls._expand_vectors()
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}: {error}") from None
         said = {"updates", "dots", "keeps", "ranges"} & set(cls.__dict__)
         if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
             try:
@@ -64,6 +72,25 @@ class Declaration:
                 cls._check_order()
             except (ValueError, TypeError) as error:
                 raise TypeError(f"{cls.__name__}: {error}") from None
+
+    @classmethod
+    def _expand_vectors(cls) -> None:
+        """Replace vectors `name[n]` by their numbers, in what the class itself declares."""
+        own = vars(cls)
+        tables = [
+            name for name in ("dots", "keeps", "holds", "estimates", "mixture") if isinstance(own.get(name), Mapping)
+        ]
+        keys = [key for name in tables for key in own[name]]
+        keys += [word for name in ("parameters", "shared") for word in own.get(name, "").split()]
+        found = dict(vector for key in keys if (vector := size_of(key)) is not None)
+        cls._vectors = {**cls._vectors, **found}
+        if not cls._vectors:
+            return
+        for name in tables:
+            setattr(cls, name, expanded(own[name]))
+        for name, what in list(own.items()):
+            if isinstance(what, staticmethod):
+                setattr(cls, name, staticmethod(rewritten(what.__func__, cls._vectors)))
 
     @classmethod
     def row_names(cls) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tdlambda.core import source
 from tdlambda.core.runtime import COUNTERS, LIMITS
+from tdlambda.core.vectors import elements
 
 IN_LANES = frozenset(
     ["allowed", "beyond", "bound", "by", "cut", "lane", "prediction", "top", "trace_top", "weight_top", "x1", "y1"]
@@ -46,8 +47,8 @@ IN_STATE = frozenset([*COUNTERS, *LIMITS, "offset", "power"])
 
 
 def words(text: str) -> list[str]:
-    """The names in a text, which are separated by blanks."""
-    return text.split()
+    """The names in a text, which are separated by blanks; a vector name[n] stands for n of them (`core.vectors`)."""
+    return [name for word in text.split() for name in elements(word)] if "[" in text else text.split()
 
 
 def require_names(names: list[str]) -> None:

@@ -586,7 +586,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         With centring, V is the discounted sum of r - r̄; for a constant γ, V + r̄/(1 - γ) is the discounted value.
         """
         center = self.declaration.center
-        return float(self._record[f"V_{center}"][0]) if center else None
+        return float(self._record[f"{self.model.learning[0]}_{center}"][0]) if center else None
 
     @property
     def trace_decay(self) -> float | None:
