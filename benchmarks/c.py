@@ -57,7 +57,7 @@ def measured(name: str, steps: int, rounds: int) -> dict[str, Any]:
         (Path(folder) / "loop.c").write_text(LOOP, encoding="utf-8")
         loop = ctypes.CDLL(str(compiled(Path(folder) / "loop.c"))).loop
         bytes_of_code = code_size(Path(folder) / "learner.c")
-        given = [states.astype(np.int32), reward, gamma, rho]
+        given: list[Any] = [states.astype(np.int32), reward, gamma, rho]
         arguments = [a.ctypes.data_as(ctypes.c_void_p) for a in given]
         times: dict[str, list[float]] = {"C": [], "Python": []}
         for _ in range(rounds):

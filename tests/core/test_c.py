@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 """Learners in C: the same bits as in Python for every declaration; what C cannot have is refused with the reason."""
 
 from functools import partial
@@ -87,7 +88,7 @@ class CappedTD(td.Algorithm):
     """
 
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         δ, far = capped(reward + gamma_next * v_next - v, cap)
         if far and not xx > 4:
             spread += 0.01 * (δ**2 - spread)
@@ -99,7 +100,7 @@ class CappedTD(td.Algorithm):
         return keep, along, decay, spread
 
 
-def capped(delta, cap):  # type: ignore[no-untyped-def]
+def capped(delta, cap):
     far = abs(delta) > cap
     if far:
         return min(max(delta, -cap), cap), 1.0
@@ -113,7 +114,7 @@ class Timid(td.Rule):
     keeps = {"last": 0.0}
 
     @staticmethod
-    def step(v, v_next, last, reward, gamma_next, ready):  # type: ignore[no-untyped-def]
+    def step(v, v_next, last, reward, gamma_next, ready):
         lam_next = 1.0 / (1.0 + abs(last)) if ready else 1.0
         last = reward + gamma_next * v_next - v
         return lam_next, last
@@ -215,7 +216,7 @@ def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     assert differences(learner, c) == []
 
 
-def odd(v):  # type: ignore[no-untyped-def]
+def odd(v):
     total = 0.0
     for _ in range(3):
         total = total + v
@@ -224,14 +225,14 @@ def odd(v):  # type: ignore[no-untyped-def]
 
 class Odd(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         keep, along = odd(v), v_next % cap
         return keep, along, decay, spread
 
 
 class Modulo(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         keep, along = v, v_next % cap
         return keep, along, decay, spread
 

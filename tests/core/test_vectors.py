@@ -41,7 +41,9 @@ def shifted(p, r):
 @pytest.mark.parametrize("seed", range(5))
 def test_it_computes_what_numpy_does(function: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    given = {name: rng.normal(size=SIZES[name]) if name in SIZES else rng.normal() for name in arguments(function)}
+    given: dict[str, Any] = {
+        name: rng.normal(size=SIZES[name]) if name in SIZES else rng.normal() for name in arguments(function)
+    }
     given |= {"turning": bool(seed % 2)} if "turning" in given else {}
     new = rewritten(function, SIZES)
     flat = {f"{n}{k}": x for n, v in given.items() if n in SIZES for k, x in enumerate(v)}

@@ -83,8 +83,7 @@ def test_it_is_told_by_its_name(given: tuple[str, ...]) -> None:
 
 
 def check_wrong_c() -> None:
-    from tdlambda.learners import c_export
-
+    c_export: Any = import_module("tdlambda.learners.c_export")
     generate = c_export.generate
 
     def changed(*arguments: Any) -> tuple[str, str]:
