@@ -32,7 +32,7 @@ CASES = [
 QUICK = {
     ("TrueOnlineTD", "auto", "one-hot"), ("TrueOnlineTD", "meta", "several"), ("GTD", "greedy", "one-hot"),
     ("TrueOnlineTD-Swift", "given", "several"), ("TrueOnlineTD-1/visits", "given", "many"),
-    ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"),
+    ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"), ("Published", "given", "several"),
 }  # fmt: skip
 
 
@@ -89,7 +89,8 @@ class CappedTD(td.Algorithm):
 
     @staticmethod
     def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
-        δ, far = capped(reward + gamma_next * v_next - v, cap)
+        v, v_next = v_next, v  # at once
+        δ, far = capped(reward + gamma_next * v - v_next, cap)
         if far and not xx > 4:
             spread += 0.01 * (δ**2 - spread)
         elif δ != 0:
@@ -216,6 +217,18 @@ def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     assert differences(learner, c) == []
 
 
+@needs_compiler
+def test_estimates_of_a_mixture_restart_as_in_python(tmp_path: Path) -> None:
+    learner = td.TD(td.features.Dense(7), alpha=1.5, lam="auto", on_divergence="flag")
+    c, restarts = CLearner(learner, tmp_path, *STRICT), 0
+    for s, after, reward, gamma, rho, _, ended, _ in stream(200):
+        learner.update(FEW[s], reward, FEW[after], gamma, rho, ended == 1, ended == 2)
+        assert c.update(FEW[s], reward, FEW[after], gamma, rho, ended=ended) == 0
+        restarts += np.array_equal(learner.row("L4_w"), learner.row("L0_w"))
+    assert differences(learner, c) == []
+    assert restarts > 50
+
+
 def odd(v):
     total = 0.0
     for _ in range(3):
@@ -227,6 +240,13 @@ class Odd(CappedTD):
     @staticmethod
     def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         keep, along = odd(v), v_next % cap
+        return keep, along, decay, spread
+
+
+class Either(CappedTD):
+    @staticmethod
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+        keep, along = v or 1.0, v_next
         return keep, along, decay, spread
 
 
@@ -256,6 +276,7 @@ ONE = td.features.OneHot(3)
         (lambda: td.TD(ONE, alpha=0.1, correction="abtd"), 'correction: "abtd" needs'),
         (lambda: Odd(ONE, alpha=0.1, cap=1.0, int=1.0), "step: odd: no C for 'for _ in range(3):'"),
         (lambda: Modulo(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v_next % cap'"),
+        (lambda: Either(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v or 1.0'"),
         (lambda: td.Sarsa(ONE, 2, alpha=0.1).learner, "OneHot, Dense and TileCoder; got Pairs"),
     ],
 )  # fmt: skip
@@ -264,6 +285,20 @@ def test_what_c_cannot_have_is_refused_with_the_reason(learner: Any, reason: str
         learner().to_c(tmp_path / "new")
     assert reason in str(caught.value)
     assert not (tmp_path / "new").exists()
+
+
+@needs_compiler
+def test_lambda_may_have_features_of_its_own(tmp_path: Path) -> None:
+    own = td.features.TileCoder([0, 0], [1, 1], tilings=2, tiles=3)
+    encoder, seen = OBSERVED["tiles"]
+    learner = td.TrueOnlineTD(encoder, alpha=0.05, lam=td.rules.Meta(kappa=0.01, features=own), on_divergence="flag")
+    c = CLearner(learner, tmp_path, *STRICT)
+    for s, after, reward, gamma, rho, _, ended, _ in stream(500):
+        learner.update(seen[s], reward, seen[after], gamma, rho, ended == 1, ended == 2)
+        assert c.update(seen[s], reward, seen[after], gamma, rho, ended=ended) == 0
+    assert differences(learner, c) == []
+    with pytest.raises(NoCError, match="features of the rule: they must encode the same observations"):
+        td.TrueOnlineTD(ONE, alpha=0.05, lam=td.rules.Meta(kappa=0.01, features=own)).to_c(tmp_path / "new")
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:
@@ -277,6 +312,9 @@ def test_no_file_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "learner.c").read_text() == "mine"
     assert "values_update(" in header.read_text()
     assert '#include "values.h"' in source.read_text()
+    bad: Any = None
+    with pytest.raises(TypeError, match="folder must be a path; got None"):
+        v.to_c(bad)
     with pytest.raises(NotADirectoryError, match="folder must be a folder"):
         v.to_c(tmp_path / "other.txt")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.arrays import fraction
 from tdlambda.core.names import words
 from tdlambda.core.source import arguments, returned
 from tdlambda.core.vectors import elements, expanded, rewritten
@@ -117,6 +118,7 @@ class Several(td.Algorithm):
     """TD(λ) with the mean of three step sizes that are kept."""
 
     parameters = "part[3]"
+    ranges = {"part[3]": fraction}
     dots = {"v": "w.x", "v_next": "w.x'"}
     keeps = {"decay": 0.0}
     holds = {"size[3]": 0.1}
@@ -137,3 +139,5 @@ def test_a_users_algorithm_with_a_vector() -> None:
     v = Several(td.features.OneHot(3), alpha=0.4, part0=0.0, part1=0.5, part2=1.0)
     v.update(0, 1.0, 1, gamma=1.0)
     assert v.predict(0) == pytest.approx((0.1 + 0.25 + 0.4) / 3)
+    with pytest.raises(ValueError, match="part1 must be"):
+        Several(td.features.OneHot(3), alpha=0.4, part0=0.0, part1=1.5, part2=1.0)

@@ -82,7 +82,9 @@ def _rule(name: str) -> Any:
     try:
         return kind()
     except TypeError:
-        numbers = [*kind.parameters.split(), *kind.shared.split()]
+        from tdlambda.core.names import words
+
+        numbers = [*words(kind.parameters), *words(kind.shared)]
         return kind(**dict.fromkeys(numbers, 0.5))  # the code does not depend on the values
 
 

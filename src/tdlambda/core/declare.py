@@ -77,9 +77,8 @@ class Declaration:
     def _expand_vectors(cls) -> None:
         """Replace vectors `name[n]` by their numbers, in what the class itself declares."""
         own = vars(cls)
-        tables = [
-            name for name in ("dots", "keeps", "holds", "estimates", "mixture") if isinstance(own.get(name), Mapping)
-        ]
+        every = ("dots", "keeps", "holds", "estimates", "mixture", "ranges")
+        tables = [name for name in every if isinstance(own.get(name), Mapping)]
         keys = [key for name in tables for key in own[name]]
         keys += [word for name in ("parameters", "shared") for word in own.get(name, "").split()]
         found = dict(vector for key in keys if (vector := size_of(key)) is not None)
@@ -263,10 +262,10 @@ class Algorithm(Declaration):
 
     @classmethod
     def _check_order(cls) -> None:
-        from tdlambda.core.lowering import lower
+        from tdlambda.core.lowering import lowered
         from tdlambda.core.model import Model
 
-        lower(Model(cls))
+        lowered(Model(cls))
 
     @classmethod
     def _check_before(cls) -> None:

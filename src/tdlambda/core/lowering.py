@@ -20,6 +20,11 @@ DERIVED = ("ready", "xx", "zz", "most_reward", "alpha", "one", "turning")
 
 @cache
 def lower(model: Model) -> ir.Step:
+    """The operations of one step of a model, which are remembered; see `lowered`."""
+    return lowered(model)
+
+
+def lowered(model: Model) -> ir.Step:
     """The operations of one step of a model; TypeError names what is used before it is computed."""
     step = _Lowering(model).step()
     lost = undefined(step.operations)

@@ -665,7 +665,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """
         from tdlambda.learners.c_export import write
 
-        with self._guard:
+        with self._guard.quiet:
             return write(self, folder, name)
 
     def get_params(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,31 @@ _KINDS: dict[str, Any] = {"double": ctypes.c_double, "int64_t": ctypes.c_int64, 
 
 @cache
 def compiler() -> str | None:
-    """The C compiler of this machine: gcc, cc or clang; None if there is none."""
-    return shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+    """The C compiler of this machine: gcc, cc or clang; None if there is none that makes a library."""
+    found = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+    if found is None:
+        return None
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "trial.c"
+        source.write_text("#include <math.h>\n#include <stdint.h>\ndouble trial(double x) { return sqrt(x); }\n")
+        done = subprocess.run(_command(found, source), capture_output=True, check=False)
+    return found if done.returncode == 0 else None
+
+
+def _command(compiler: str, source: Path, *options: str) -> list[str]:
+    """The command that makes a shared library beside a C file."""
+    return [compiler, *FLAGS, *options, "-shared", "-fPIC", "-o", str(source.with_suffix(".so")), str(source), "-lm"]
 
 
 def compiled(source: Path, *options: str) -> Path:
     """The shared library of a C file, beside it."""
-    found, target = compiler(), source.with_suffix(".so")
+    found = compiler()
     if found is None:
         raise FileNotFoundError("no C compiler: gcc, cc or clang")
-    command = [found, *FLAGS, *options, "-shared", "-fPIC", "-o", str(target), str(source), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(_command(found, source, *options), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{found} refused {source}:\n{done.stderr}")
-    return target
+    return source.with_suffix(".so")
 
 
 class CLearner:
