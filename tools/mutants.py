@@ -398,10 +398,10 @@ MUTANTS: list[Mutant] = [
     ("core/lowering", "k in square, corrected)", "k in square, False)"),
     ("core/lowering", 'ops.append(ir.Enliven("x\'"))', "pass"),
     ("core/lowering", "carried.get(n, ir.Local(", "{}.get(n, ir.Local("),
-    ("core/effects", "return values(op.start) | {(\"slot\", op.slot)}", "return values(op.start)"),
-    ("core/effects", "return values(op.by) | _locals([\"reward\"])", "return values(op.by)"),
     ("core/effects", "return _rows([op.left, op.right]) | {live}", "return _rows([op.left, op.right])"),
-    ("core/effects", "return _rows(op.fading) | {live} | _locals", "return _locals"),
+    ("core/effects", 'return {("within", op.estimate)}', "return set()"),
+    ("core/effects", 'return {("within", "")}', "return set()"),
+    ("core/effects", "return _rows([op.row])", "return set()"),
     ("core/effects", "return _rows(op.parts) | _locals(op.parts.values())", "return _rows(op.parts)"),
     #
     # ---- C
