@@ -56,7 +56,7 @@ def measured(name: str, steps: int, rounds: int) -> dict[str, Any]:
         c = CLearner(v, Path(folder))
         (Path(folder) / "loop.c").write_text(LOOP, encoding="utf-8")
         loop = ctypes.CDLL(str(compiled(Path(folder) / "loop.c"))).loop
-        bytes_of_code = code_size(Path(folder) / "learner.c")
+        fast, small = (code_size(Path(folder) / "learner.c", option) for option in ("-O2", "-Os"))
         given: list[Any] = [states.astype(np.int32), reward, gamma, rho]
         arguments = [a.ctypes.data_as(ctypes.c_void_p) for a in given]
         times: dict[str, list[float]] = {"C": [], "Python": []}
@@ -72,17 +72,17 @@ def measured(name: str, steps: int, rounds: int) -> dict[str, Any]:
     assert np.array_equal(c.row("V_w"), learner.weights), "C and Python differ"
     in_c, in_python = (min(times[name]) / steps * 1e9 for name in ("C", "Python"))
     return {
-        "learner": name, "code": bytes_of_code, "state": ctypes.sizeof(c.state), "ns": in_c,
+        "learner": name, "code": fast, "code, -Os": small, "state": ctypes.sizeof(c.state), "ns": in_c,
         "update_many / C": in_python / in_c,
     }  # fmt: skip
 
 
-def code_size(source: Path) -> int | None:
+def code_size(source: Path, option: str) -> int | None:
     """Bytes of machine code and constants of a C file; None without `size`."""
     found, tool, target = compiler(), shutil.which("size"), source.with_suffix(".o")
     if found is None or tool is None:
         return None
-    subprocess.run([found, *FLAGS, "-c", "-o", str(target), str(source)], check=True)
+    subprocess.run([found, *FLAGS, option, "-c", "-o", str(target), str(source)], check=True)
     said = subprocess.run([tool, str(target)], check=True, capture_output=True, text=True).stdout
     return int(said.splitlines()[1].split()[0])
 
@@ -100,12 +100,12 @@ def main() -> None:
     if given.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    titles = ("bytes of code", "bytes of state", "ns an update", "update_many / C")
-    print(f"{'12 one-hot features':24s} {titles[0]:>14s} {titles[1]:>15s} {titles[2]:>13s} {titles[3]:>15s}")
+    titles = ("bytes of code", "with -Os", "bytes of state", "ns an update", "update_many / C")
+    print(f"{'12 one-hot features':23s}" + "".join(f"{title:>{len(title) + 2}s}" for title in titles))
     for row in rows:
         print(
-            f"{row['learner']:24s} {row['code'] or '?':>14} {row['state']:>15} {row['ns']:>13.0f} "
-            f"{row['update_many / C']:>14.2f}×"
+            f"{row['learner']:23s}{row['code'] or '?':>15}{row['code, -Os'] or '?':>10}{row['state']:>16}{row['ns']:>14.0f}"
+            f"{row['update_many / C']:>16.2f}×"
         )
 
 
