@@ -103,10 +103,8 @@ def main() -> None:
     titles = ("bytes of code", "with -Os", "bytes of state", "ns an update", "update_many / C")
     print(f"{'12 one-hot features':23s}" + "".join(f"{title:>{len(title) + 2}s}" for title in titles))
     for row in rows:
-        print(
-            f"{row['learner']:23s}{row['code'] or '?':>15}{row['code, -Os'] or '?':>10}{row['state']:>16}{row['ns']:>14.0f}"
-            f"{row['update_many / C']:>16.2f}×"
-        )
+        sizes = f"{row['code'] or '?':>15}{row['code, -Os'] or '?':>10}{row['state']:>16}"
+        print(f"{row['learner']:23s}{sizes}{row['ns']:>14.0f}{row['update_many / C']:>16.2f}×")
 
 
 if __name__ == "__main__":
