@@ -52,6 +52,7 @@ slow: $(READY) browser warm  ## long statistical checks, and Hypothesis at rando
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/c.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/action_values.py

@@ -23,6 +23,7 @@ from tdlambda.algorithms.gtd import GradientTraceGTD
 from tdlambda.algorithms.gtd2 import GradientTraceGTD2
 from tdlambda.algorithms.td import DutchTD, ReplacingTD
 from tdlambda.core import mathematics, source
+from tdlambda.core.model import Model
 from tdlambda.rules.variance import Moments
 
 DOCS = Path(__file__).resolve().parent
@@ -46,7 +47,10 @@ def shown(name: str) -> str:
     if isinstance(what, ModuleType):
         return functions(what)
     further = isinstance(what, td.Rule) and len(what.estimates) > 1
-    return mathematics.equations(what) + (f"\n\n{estimates(what)}" if further else "")
+    if isinstance(what, td.Rule):
+        text = mathematics.rule_equations(Model(td.TrueOnlineTD, what))
+        return text + (f"\n\n{estimates(what)}" if further else "")
+    return mathematics.equations(Model(what))
 
 
 def estimates(rule: td.Rule) -> str:

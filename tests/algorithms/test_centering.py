@@ -266,3 +266,16 @@ def test_what_is_refused() -> None:
         td.ActorCritic(critic, td.control.Softmax(2), 0.1, td_error="after")
     with pytest.raises(TypeError, match="center must be one of holds; got 'mean'"):
         type("Wrong", (td.TD,), {"center": "mean", "step": staticmethod(td.TD.step)})
+
+
+@pytest.mark.parametrize("kind", ["centred", "differential"])
+def test_a_mixture_learns_the_average_reward_too(kind: str) -> None:
+    more: dict[str, Any] = {"alpha": 0.1, "lam": "auto"}
+    v: Any = td.DifferentialTD(td.features.OneHot(3), eta=0.5, **more)
+    if kind == "centred":
+        v = td.TrueOnlineTD(td.features.OneHot(3), centering=0.5, **more)
+    for t in range(600):
+        v.update(t % 3, 5.0, (t + 1) % 3, gamma=0.9 if kind == "centred" else 1.0)
+    assert v.average_reward > 2.0
+    if kind == "centred":  # V + r̄/(1 - γ) is the discounted value, 5/(1 - γ)
+        assert v.weights.mean() + v.average_reward / (1 - 0.9) == pytest.approx(50.0, rel=0.1)

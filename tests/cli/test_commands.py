@@ -194,7 +194,7 @@ def test_export_writes_a_saved_learner_in_c(tmp_path: Path) -> None:
     assert told["steps"] == 1
     assert (tmp_path / "new" / "values.c").read_text().startswith('#include "values.h"')
     again = run(
-        "export", str(tmp_path / "values.npz"), "--c", "--to", str(tmp_path / "new"), "--name", "values", code=2
+        "export", str(tmp_path / "values.npz"), "--c", "--to", str(tmp_path / "new"), "--name", "values", expect=2
     )
     assert "exists already" in again.stderr
     assert "choose a language with --c" in run("export", str(tmp_path / "values.npz"), expect=2).stderr

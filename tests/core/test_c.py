@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 """Learners in C: the same bits as in Python for every declaration; what C cannot have is refused with the reason."""
 
 from functools import partial
@@ -7,11 +8,12 @@ from typing import Any
 import module_digests
 import numpy as np
 import pytest
-from c_learner import CLearner, differences, needs_compiler
+from c_learner import STRICT, differences, needs_compiler
 from test_step import STATES, stream
 
 import tdlambda as td
 from tdlambda.core.c import NoCError
+from tdlambda.learners.c_library import CLearner
 
 RANDOM = np.random.default_rng(1)
 MANY = np.zeros((STATES, 150))
@@ -30,7 +32,7 @@ CASES = [
 QUICK = {
     ("TrueOnlineTD", "auto", "one-hot"), ("TrueOnlineTD", "meta", "several"), ("GTD", "greedy", "one-hot"),
     ("TrueOnlineTD-Swift", "given", "several"), ("TrueOnlineTD-1/visits", "given", "many"),
-    ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"),
+    ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"), ("Published", "given", "several"),
 }  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def compare(learner: Any, c: CLearner, X: Any, steps: int, every: int) -> int:
 )
 def test_it_is_the_learner_bit_for_bit(name: str, rule: str, encoder: str, tmp_path: Path) -> None:
     learner = module_digests.learners()[name](features(encoder), module_digests.RULES[rule]())
-    compare(learner, CLearner(learner, tmp_path), ENCODERS[encoder], 10_000, 1000)
+    compare(learner, CLearner(learner, tmp_path, *STRICT), ENCODERS[encoder], 10_000, 1000)
 
 
 @needs_compiler
@@ -70,7 +72,7 @@ def test_it_is_the_learner_bit_for_bit(name: str, rule: str, encoder: str, tmp_p
 @pytest.mark.parametrize("lam", [0.8, "auto", "meta"])
 def test_a_million_steps(lam: Any, tmp_path: Path) -> None:
     learner = td.TrueOnlineTD(td.features.Dense(7), alpha=0.02, lam=lam, on_divergence="flag")
-    assert compare(learner, CLearner(learner, tmp_path), FEW, 1_000_000, 100_000) == 1_000_000
+    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 1_000_000, 100_000) == 1_000_000
 
 
 class CappedTD(td.Algorithm):
@@ -86,8 +88,9 @@ class CappedTD(td.Algorithm):
     """
 
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
-        δ, far = capped(reward + gamma_next * v_next - v, cap)
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+        v, v_next = v_next, v  # at once
+        δ, far = capped(reward + gamma_next * v - v_next, cap)
         if far and not xx > 4:
             spread += 0.01 * (δ**2 - spread)
         elif δ != 0:
@@ -98,7 +101,7 @@ class CappedTD(td.Algorithm):
         return keep, along, decay, spread
 
 
-def capped(delta, cap):  # type: ignore[no-untyped-def]
+def capped(delta, cap):
     far = abs(delta) > cap
     if far:
         return min(max(delta, -cap), cap), 1.0
@@ -112,7 +115,7 @@ class Timid(td.Rule):
     keeps = {"last": 0.0}
 
     @staticmethod
-    def step(v, v_next, last, reward, gamma_next, ready):  # type: ignore[no-untyped-def]
+    def step(v, v_next, last, reward, gamma_next, ready):
         lam_next = 1.0 / (1.0 + abs(last)) if ready else 1.0
         last = reward + gamma_next * v_next - v
         return lam_next, last
@@ -122,7 +125,7 @@ class Timid(td.Rule):
 @pytest.mark.parametrize("lam", [0.8, Timid()])
 def test_a_users_own_declarations(lam: Any, tmp_path: Path) -> None:
     learner = CappedTD(td.features.Dense(7), alpha=0.05, lam=lam, cap=0.7, int=1.0, on_divergence="flag")
-    assert compare(learner, CLearner(learner, tmp_path), FEW, 10_000, 1000) == 10_000
+    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 10_000, 1000) == 10_000
 
 
 POINTS = np.random.default_rng(4).uniform(-0.2, 1.2, (STATES, 2))
@@ -148,11 +151,11 @@ def test_it_goes_on_from_the_middle_of_an_episode_with_observations(kind: str, t
 
     learn(learner, steps[:777])
     assert learner.trace.any()
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     assert differences(learner, c) == []
     learn(learner, steps[777:])
     for s, after, reward, gamma, rho, _, ended, _ in steps[777:]:
-        assert c.update(seen[s], reward, seen[after], gamma, rho, ended) == 0
+        assert c.update(seen[s], reward, seen[after], gamma, rho, ended=ended) == 0
     assert differences(learner, c) == []
     assert [c.predict(obs) for obs in seen] == [learner.predict(obs) for obs in seen]
 
@@ -165,7 +168,7 @@ def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None
 
     def learn(transitions: Any) -> bytes:
         for s, after, reward, gamma, rho, _, ended, _ in transitions:
-            c.update(s, reward, after, gamma, rho, ended)
+            c.update(s, reward, after, gamma, rho, ended=ended)
         return bytes(c.state)
 
     steps = stream(400)
@@ -181,11 +184,11 @@ def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None
 )
 def test_corrected_traces(correction: Any, tmp_path: Path) -> None:
     learner = td.TD(td.features.OneHot(STATES), alpha=0.05, correction=correction, on_divergence="flag")
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     for s, after, reward, gamma, rho, _, ended, behavior in stream(500):
         learner.update(s, reward, after, gamma, rho, ended == 1, ended == 2, behavior=behavior)
-        more = (behavior,) if "double behavior" in c.text else ()
-        c.library.learner_update(c.at, s, reward, after, gamma, rho, *more, ended)
+        more = (behavior,) if learner.correction.name in ("tree", "abtd") else ()
+        assert c.update(s, reward, after, gamma, rho, *more, ended=ended) == 0
     assert differences(learner, c) == []
 
 
@@ -196,24 +199,37 @@ def test_a_wrong_update_says_what_is_wrong_and_changes_nothing(tmp_path: Path) -
     wrong = {1: (0, np.inf, 1, 0.9, 1.0), 2: (0, 1.0, 1, 1.1, 1.0), 3: (0, 1.0, 1, 0.9, -1.0)}
     wrong |= {4: (3, 1.0, 1, 0.9, 1.0), 5: (0, 1.0, -1, 0.9, 1.0)}
     for status, step in wrong.items():
-        assert c.update(*step) == status
+        assert c.update(*step, ended=0) == status
     assert bytes(c.state) == before
     assert np.isnan(c.predict(7))
     dense = CLearner(td.TD(td.features.Dense(2), alpha=0.5), tmp_path / "dense")
-    assert [dense.update([np.nan, 0], 0.0, [0, 0], 0.9), dense.update([0, 0], 0.0, [1e300, 0], 0.9)] == [6, 7]
+    assert dense.update([np.nan, 0], 0.0, [0, 0], 0.9, 1.0, ended=0) == 6
+    assert dense.update([0, 0], 0.0, [1e300, 0], 0.9, 1.0, ended=0) == 7
 
 
 @needs_compiler
 def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     learner = td.TD(td.features.Dense(7), alpha=5.0, on_divergence="flag")
-    c = CLearner(learner, tmp_path)
+    c = CLearner(learner, tmp_path, *STRICT)
     steps = compare(learner, c, FEW, 10_000, 1000)
     assert learner.diverged_at == steps == c.state.diverged_at
-    assert c.update(FEW[0], 1.0, FEW[1], 0.9) == 0
+    assert c.update(FEW[0], 1.0, FEW[1], 0.9, 1.0, ended=0) == 0
     assert differences(learner, c) == []
 
 
-def odd(v):  # type: ignore[no-untyped-def]
+@needs_compiler
+def test_estimates_of_a_mixture_restart_as_in_python(tmp_path: Path) -> None:
+    learner = td.TD(td.features.Dense(7), alpha=1.5, lam="auto", on_divergence="flag")
+    c, restarts = CLearner(learner, tmp_path, *STRICT), 0
+    for s, after, reward, gamma, rho, _, ended, _ in stream(200):
+        learner.update(FEW[s], reward, FEW[after], gamma, rho, ended == 1, ended == 2)
+        assert c.update(FEW[s], reward, FEW[after], gamma, rho, ended=ended) == 0
+        restarts += np.array_equal(learner.row("L4_w"), learner.row("L0_w"))
+    assert differences(learner, c) == []
+    assert restarts > 50
+
+
+def odd(v):
     total = 0.0
     for _ in range(3):
         total = total + v
@@ -222,14 +238,21 @@ def odd(v):  # type: ignore[no-untyped-def]
 
 class Odd(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         keep, along = odd(v), v_next % cap
+        return keep, along, decay, spread
+
+
+class Either(CappedTD):
+    @staticmethod
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+        keep, along = v or 1.0, v_next
         return keep, along, decay, spread
 
 
 class Modulo(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def] # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
         keep, along = v, v_next % cap
         return keep, along, decay, spread
 
@@ -253,6 +276,7 @@ ONE = td.features.OneHot(3)
         (lambda: td.TD(ONE, alpha=0.1, correction="abtd"), 'correction: "abtd" needs'),
         (lambda: Odd(ONE, alpha=0.1, cap=1.0, int=1.0), "step: odd: no C for 'for _ in range(3):'"),
         (lambda: Modulo(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v_next % cap'"),
+        (lambda: Either(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v or 1.0'"),
         (lambda: td.Sarsa(ONE, 2, alpha=0.1).learner, "OneHot, Dense and TileCoder; got Pairs"),
     ],
 )  # fmt: skip
@@ -261,6 +285,20 @@ def test_what_c_cannot_have_is_refused_with_the_reason(learner: Any, reason: str
         learner().to_c(tmp_path / "new")
     assert reason in str(caught.value)
     assert not (tmp_path / "new").exists()
+
+
+@needs_compiler
+def test_lambda_may_have_features_of_its_own(tmp_path: Path) -> None:
+    own = td.features.TileCoder([0, 0], [1, 1], tilings=2, tiles=3)
+    encoder, seen = OBSERVED["tiles"]
+    learner = td.TrueOnlineTD(encoder, alpha=0.05, lam=td.rules.Meta(kappa=0.01, features=own), on_divergence="flag")
+    c = CLearner(learner, tmp_path, *STRICT)
+    for s, after, reward, gamma, rho, _, ended, _ in stream(500):
+        learner.update(seen[s], reward, seen[after], gamma, rho, ended == 1, ended == 2)
+        assert c.update(seen[s], reward, seen[after], gamma, rho, ended=ended) == 0
+    assert differences(learner, c) == []
+    with pytest.raises(NoCError, match="features of the rule: they must encode the same observations"):
+        td.TrueOnlineTD(ONE, alpha=0.05, lam=td.rules.Meta(kappa=0.01, features=own)).to_c(tmp_path / "new")
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:
@@ -274,6 +312,9 @@ def test_no_file_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "learner.c").read_text() == "mine"
     assert "values_update(" in header.read_text()
     assert '#include "values.h"' in source.read_text()
+    bad: Any = None
+    with pytest.raises(TypeError, match="folder must be a path; got None"):
+        v.to_c(bad)
     with pytest.raises(NotADirectoryError, match="folder must be a folder"):
         v.to_c(tmp_path / "other.txt")
 

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from c_learner import needs_compiler
 from interpreted import interpreted
 
 import tdlambda as td
@@ -79,3 +80,24 @@ def check_wrong(schedule: str, of: str, old: str, new: str, said: str) -> None:
 )
 def test_it_is_told_by_its_name(given: tuple[str, ...]) -> None:
     interpreted(check_wrong, *given)
+
+
+def check_wrong_c() -> None:
+    c_export: Any = import_module("tdlambda.learners.c_export")
+    generate = c_export.generate
+
+    def changed(*arguments: Any) -> tuple[str, str]:
+        header, text = generate(*arguments)
+        assert "self_->V_decay = V_decay;" in text
+        return header, text.replace("self_->V_decay = V_decay;", "self_->V_decay = 0.9 * V_decay;")
+
+    kind: Any = type("Wrong", (Plain,), {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c_export, "generate", changed)
+        with pytest.raises(AssertionError, match="C, one-hot features: row V_"):
+            td.check_algorithm(kind)
+
+
+@needs_compiler
+def test_wrong_c_is_told_too() -> None:
+    interpreted(check_wrong_c)

@@ -159,7 +159,7 @@ def test_returns_mean_the_same_in_compiled_worlds_and_in_processes() -> None:
 def test_divergence_counts_the_steps_of_this_run_and_refuses_agents_that_diverged_before() -> None:
     agent, points = chain_agent(0.1), np.arange(7, 141, 7)
     td.train(chain(), agent, steps=100, seed=0)
-    agent.learner._record["alpha"] = 1e3
+    agent.learner.memory["alpha"] = 1e3
     own = learn_in_env("Chain-v0", {}, None, agent, 0, 140, points, (), np.arange(31))
     assert 0 < own.diverged_at < 100
     assert np.isneginf(own.curve[points >= own.diverged_at]).all()

@@ -34,7 +34,7 @@ def show(
     Example: tdlambda show TrueOnlineTD --rule Meta --lanes
     """
     from tdlambda.core.declare import Algorithm
-    from tdlambda.core.mathematics import equations
+    from tdlambda.core.mathematics import equations, rule_equations
     from tdlambda.core.model import Model
     from tdlambda.core.schedules import lanes as lane_schedule
     from tdlambda.core.schedules import one
@@ -46,9 +46,9 @@ def show(
     model = Model(kind, made)
     one_hot = features == "one-hot"
     text = lane_schedule.generate(model, one_hot, one_hot) if lanes else one.generate(model, sparse)
-    parts = {"algorithm": _declared(kind), "equations": equations(kind)}
+    parts = {"algorithm": _declared(kind), "equations": equations(model)}
     if made is not None:
-        parts |= {"rule": _declared(type(made)), "rule_equations": equations(made)}
+        parts |= {"rule": _declared(type(made)), "rule_equations": rule_equations(model)}
     parts["generated"] = text
     if json:
         print_json(parts)
@@ -82,7 +82,9 @@ def _rule(name: str) -> Any:
     try:
         return kind()
     except TypeError:
-        numbers = [*kind.parameters.split(), *kind.shared.split()]
+        from tdlambda.core.names import words
+
+        numbers = [*words(kind.parameters), *words(kind.shared)]
         return kind(**dict.fromkeys(numbers, 0.5))  # the code does not depend on the values
 
 

@@ -22,6 +22,7 @@ from tdlambda.core.names import (
     require_plain,
     words,
 )
+from tdlambda.core.vectors import expanded, rewritten, size_of
 
 INPUTS = ("reward", "gamma_next", "rho", "lam_next")
 """Inputs of every estimate, from the transition: γ' is the discount on entering x', λ' is λ at x'."""
@@ -54,7 +55,8 @@ class Declaration:
     keeps: Mapping[str, float | str] = {}
     """Numbers kept from step to step → their value at the start of an episode: a number or a dot product."""
     holds: Mapping[str, float] = {}
-    """Numbers kept across steps and episodes → their initial values."""
+    """Numbers kept across steps and episodes → their initial values. As in `parameters`, `dots` and `keeps`, a name
+    `p[6]` stands for a vector of six: see `core.vectors`."""
     updates: ClassVar[str] = ""
     """The update of the rows, as equations."""
     starts: ClassVar[Mapping[str, float]] = {}
@@ -63,12 +65,18 @@ class Declaration:
     """Further names that functions may have as arguments."""
     step: ClassVar[Any]
     """The pure function of numbers that is called once per step."""
+    _vectors: ClassVar[Mapping[str, int]] = {}
+    """Names of vectors of numbers → their lengths: see `core.vectors`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Parse and validate the declaration."""
         super().__init_subclass__(**options)
         if not cls.__name__.isidentifier():
             raise TypeError(f"the name of a declaration must be a Python identifier; got {cls.__name__!r}")
+        try:
+            cls._expand_vectors()
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}: {error}") from None
         said = {"updates", "dots", "keeps", "ranges"} & set(cls.__dict__)
         if "step" in cls.__dict__ or (said and hasattr(cls, "step")):
             try:
@@ -76,6 +84,24 @@ class Declaration:
                 cls._check_order()
             except (ValueError, TypeError) as error:
                 raise TypeError(f"{cls.__name__}: {error}") from None
+
+    @classmethod
+    def _expand_vectors(cls) -> None:
+        """Replace vectors `name[n]` by their numbers, in what the class itself declares."""
+        own = vars(cls)
+        every = ("dots", "keeps", "holds", "estimates", "mixture", "ranges")
+        tables = [name for name in every if isinstance(own.get(name), Mapping)]
+        keys = [key for name in tables for key in own[name]]
+        keys += [word for name in ("parameters", "shared") for word in own.get(name, "").split()]
+        found = dict(vector for key in keys if (vector := size_of(key)) is not None)
+        cls._vectors = {**cls._vectors, **found}
+        if not cls._vectors:
+            return
+        for name in tables:
+            setattr(cls, name, expanded(own[name]))
+        for name, what in list(own.items()):
+            if isinstance(what, staticmethod):
+                setattr(cls, name, staticmethod(rewritten(what.__func__, cls._vectors)))
 
     @classmethod
     def row_names(cls) -> list[str]:
@@ -260,10 +286,10 @@ class Algorithm(Declaration):
 
     @classmethod
     def _check_order(cls) -> None:
-        from tdlambda.core.lowering import lower
+        from tdlambda.core.lowering import lowered
         from tdlambda.core.model import Model
 
-        lower(Model(cls))
+        lowered(Model(cls))
 
     @classmethod
     def _check_before(cls) -> None:

@@ -9,7 +9,8 @@ from tdlambda.core import step as ir
 
 Resource = tuple[str, Any]
 """("local", name), ("number", name), ("slot", name), ("row", row), or one of ("transition", ""), ("live", "") and
-("limits", ""): the features of the transition, the list of live features, the largest inputs so far."""
+("limits", ""): the features of the transition, the list of live features, the largest inputs so far. ("within", k) is
+whether bounds hold, as far as an estimate k or the rule ("") decides it."""
 
 
 def values(*given: Any) -> set[Resource]:
@@ -81,8 +82,10 @@ def _reads(op: ir.Operation) -> set[Resource]:
             return _rows(op.parts) | _locals(op.parts.values())
         case ir.Prune():
             return _rows(op.fading) | {live} | _locals(f"{size}_" for size in op.scale)
-        case ir.Clear() | ir.Stop():
+        case ir.Clear():
             return _rows(op.rows) | {live}
+        case ir.Stop():
+            return _rows(op.rows) | {("within", of) for of in ("", *(row.of for row in op.rows))}
     return set()
 
 
@@ -112,9 +115,15 @@ def writes(op: ir.Operation) -> set[Resource]:
             return {live}
         case ir.Prune():
             return _rows(op.fading) | {live}
-        case ir.Clear() | ir.Stop():
+        case ir.Clear():
             return _rows(op.rows) | {live}
-        case ir.Report() | ir.Check() | ir.Finite():
+        case ir.Stop():
+            return _rows(op.rows)
+        case ir.Check():
+            return {("within", op.estimate)}
+        case ir.Finite():
+            return {("within", "")}
+        case ir.Report():
             return set()
     return _locals([op.out] if isinstance(op.out, str) else op.out)
 

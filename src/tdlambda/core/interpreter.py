@@ -45,7 +45,7 @@ class Interpreter:
         self.steps += 1
         most = self._largest(reward, 0.0 if terminated else gamma) + self.numbers.get("start", 0.0) * abs(y).sum()
         if self.a.center:
-            reward = reward - self.kept[f"V_{self.a.center}"]
+            reward = reward - self.kept[f"{self.model.learning[0]}_{self.a.center}"]
         known: dict[str, Any] = {
             "reward": reward,
             "gamma_next": 0.0 if terminated else gamma,

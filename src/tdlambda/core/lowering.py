@@ -20,6 +20,11 @@ DERIVED = ("ready", "xx", "zz", "most_reward", "alpha", "one", "turning")
 
 @cache
 def lower(model: Model) -> ir.Step:
+    """The operations of one step of a model, which are remembered; see `lowered`."""
+    return lowered(model)
+
+
+def lowered(model: Model) -> ir.Step:
     """The operations of one step of a model; TypeError names what is used before it is computed."""
     step = _Lowering(model).step()
     lost = undefined(step.operations)
@@ -70,7 +75,7 @@ class _Lowering:
         ops += [self.dot(*needed) for needed in m.needed()]
         ops += [ir.Outer(dot_name("", *what.split(".")), what) for what in m.outer.values()]
         ops += self.loads()
-        ops += [ir.Center(ir.Local(f"V_{a.center}"))] if a.center else []
+        ops += [ir.Center(m.learning[0], ir.Local(f"{m.learning[0]}_{a.center}"))] if a.center else []
         ops += self.rule_inputs()
         ops += [self.phase(p) for p in m.phases if p.where not in LATE]
         ops += self.rule_updates()
@@ -101,7 +106,7 @@ class _Lowering:
     def loads(self) -> list[ir.Operation]:
         """The kept numbers, or their values at the start of an episode."""
         ops: list[ir.Operation] = []
-        for k in self.model.estimates:
+        for k in self.model.learning:
             for keep, start in self.a.keeps.items():
                 pin, name = self.model.pinned(k, keep), f"{k}_{keep}"
                 begin: ir.Value = (

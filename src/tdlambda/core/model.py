@@ -178,8 +178,9 @@ class Model:
         return tuple(name for name, given in self.estimates.items() if name != "V" and set(given) <= free)
 
     def parameter(self, name: str, estimate: str) -> str:
-        """The name of a parameter of the algorithm for an estimate; "0.0" if only V has it (`of_value`)."""
-        return "0.0" if name in words(self.algorithm.of_value) and estimate != "V" else name
+        """The name of a parameter of the algorithm for an estimate; "0.0" if it belongs to V alone (`of_value`)."""
+        of_value = estimate == "V" or estimate in self.mixture
+        return "0.0" if name in words(self.algorithm.of_value) and not of_value else name
 
     def without(self, size: str, estimate: str) -> bool:
         """Whether a step size is 0 for an estimate, because the estimate learns by TD(λ) (`by_td`)."""
@@ -212,10 +213,10 @@ class Model:
     def needed(self) -> list[tuple[str, str, str]]:
         """All dot products (estimate, row, vector), of the algorithm and of the rule, each once."""
         a, first = self.algorithm, words(self.algorithm.weight_rows)[0]
-        found = [(k, *what.split(".", 1)) for k in self.estimates for what in a.dots.values() if what not in OUTER_DOTS]
-        found += [(k, first, "x'") for k in self.estimates]  # predictions are checked for divergence
+        found = [(k, *what.split(".", 1)) for k in self.learning for what in a.dots.values() if what not in OUTER_DOTS]
+        found += [(k, first, "x'") for k in self.estimates if k not in self.restarting]  # checked for divergence
         found.append(("V", first, "x"))
-        found += [(k, row, "z") for k in self.estimates for row in self.carried.values()]
+        found += [(k, row, "z") for k in self.learning for row in self.carried.values()]
         if self.rule is not None:
             used = {argument for phase in self.phases for argument in phase.arguments}
             for name, what in self.rule.dots.items():

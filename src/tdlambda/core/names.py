@@ -11,6 +11,7 @@ from typing import Any
 
 from tdlambda.core import source
 from tdlambda.core.runtime import COUNTERS, LIMITS
+from tdlambda.core.vectors import elements
 
 EVERYWHERE = frozenset(name.lower() for name in dir(builtins)) | frozenset(
     ["before", "encode", "feature", "names", "one", "step", "terminated", "truncated"]
@@ -68,8 +69,8 @@ IN_MIXTURES = frozenset(["ahead", "here", "over"])
 
 
 def words(text: str) -> list[str]:
-    """The names in a text, which are separated by blanks."""
-    return text.split()
+    """The names in a text, which are separated by blanks; a vector name[n] stands for n of them (`core.vectors`)."""
+    return [name for word in text.split() for name in elements(word)] if "[" in text else text.split()
 
 
 def require_names(names: list[str], rows: list[str], dots: Iterable[str] = ()) -> None:

@@ -192,8 +192,9 @@ class Let:
 
 @dataclass(frozen=True)
 class Center:
-    """reward = reward - by."""
+    """reward = reward - by, the average reward of the first estimate that learns."""
 
+    of: str
     by: Local
 
 

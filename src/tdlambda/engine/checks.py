@@ -7,18 +7,22 @@ def test_mine():
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from tdlambda.algorithms import TrueOnlineTD
+from tdlambda.core.c import NoCError
 from tdlambda.core.interpreter import Interpreter
 from tdlambda.core.source import arguments
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import Group
 from tdlambda.engine.stream import contiguous
-from tdlambda.features import Encoder, OneHot, Table
+from tdlambda.features import Dense, Encoder, OneHot, Table
 from tdlambda.learners.algorithm import Algorithm
+from tdlambda.learners.c_library import CLearner, compiler
 from tdlambda.mdp import Transitions
 from tdlambda.rules import Lam, Rule
 
@@ -36,9 +40,10 @@ def check_algorithm(
     """Check a declared algorithm; raise AssertionError at the first error found.
 
     The interpreter of declarations and every generated schedule (one learner, dense and with a list of live features;
-    lanes, one-hot and with active features) learn from the same streams and must agree. In these streams γ, λ and ρ
-    differ at every step, and episodes terminate, are truncated, or continue. Small cases then identify common mistakes:
-    traces that survive an episode, γ or λ of the wrong step, ρ applied twice or not at all, credit lost on termination.
+    lanes, one-hot and with active features; C, if there is a compiler) learn from the same streams and must agree. In
+    these streams γ, λ and ρ differ at every step, and episodes terminate, are truncated, or continue. Small cases then
+    identify common mistakes: traces that survive an episode, γ or λ of the wrong step, ρ applied twice or not at all,
+    credit lost on termination.
 
     Parameters
     ----------
@@ -157,6 +162,9 @@ def _check_schedules(make: Callable[[Encoder], Algorithm], seed: int) -> None:
             single.update(*_step(c, t))
         _compare(single, _interpreted(single, X, c, lam, 60), f"update, one by one, {name} features")
         _compare(_in_lanes(make(features), c), truth, f"lanes, {name} features")
+        in_c = _in_c(make(features if type(features) is OneHot else Dense(features.size)), features, c, lam)
+        if in_c is not None:
+            _compare_rows(in_c.row, truth, f"C, {name} features")
 
 
 def _interpreted(learner: Algorithm, X: Any, c: Transitions, lam: Any, steps: int | None = None) -> Interpreter:
@@ -183,10 +191,38 @@ def _in_lanes(learner: Algorithm, c: Transitions) -> Algorithm:
     return block.learner(0)
 
 
+def _in_c(learner: Algorithm, features: Encoder, c: Transitions, lam: Any) -> CLearner | None:
+    """The learner after it has run in C; None without a compiler, or if C cannot have the declaration."""
+    if compiler() is None:
+        return None
+    with TemporaryDirectory() as folder:
+        try:
+            in_c = CLearner(learner, Path(folder))
+        except NoCError:
+            return None
+        encoders = (features, features if learner.lam_features is learner.features else learner.lam_features)
+        index, z_index = ([one.encode(s) for s in range(STATES)] for one in encoders)
+        x, z = ([(i.astype(np.int32), v) for i, v in some] for some in (index, z_index))
+        rho, cut = (
+            learner.correction.factors(c.rho, c.behavior) if learner.model.corrected else (c.rho, np.ones(len(c)))
+        )
+        for t in range(len(c)):
+            more = (float(cut[t]),) if learner.model.corrected else ()
+            ended = int(c.terminated[t]) + 2 * int(c.truncated[t])
+            s, n = c.obs[t], c.next_obs[t]
+            in_c.learn(
+                x[s], x[n], z[n], float(c.reward[t]), float(c.gamma[t]), float(rho[t]), float(lam[t]), *more, ended
+            )
+    return in_c
+
+
 def _compare(learner: Algorithm, truth: Interpreter, what: str) -> None:
-    rows = {name: (learner.row(name), truth.rows[name]) for name in learner.model.rows}
-    rows |= {name: (learner.row(name), truth.own[name]) for name in learner.model.own_rows}
-    for name, (ours, theirs) in rows.items():
+    _compare_rows(learner.row, truth, what)
+
+
+def _compare_rows(row: Callable[[str], Any], truth: Interpreter, what: str) -> None:
+    for name, theirs in (truth.rows | truth.own).items():
+        ours = row(name)
         gap = np.abs(ours - theirs).max() / max(1.0, float(np.abs(theirs).max()))
         _require(gap < _TOLERANCE, f"{what}: row {name} differs from the interpreter's by {gap:.2g}")
     _require(not np.isnan(truth.td_error), f"{what}: δ is NaN")

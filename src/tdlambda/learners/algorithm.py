@@ -534,7 +534,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         With centring, V is the discounted sum of r - r̄; for a constant γ, V + r̄/(1 - γ) is the discounted value.
         """
         center = self.declaration.center
-        return float(self.memory[f"V_{center}"]) if center else None
+        return float(self.memory[f"{self.model.learning[0]}_{center}"]) if center else None
 
     @property
     def trace_decay(self) -> float | None:
@@ -591,7 +591,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """
         from tdlambda.learners.c_export import write
 
-        with self._guard:
+        with self._guard.quiet:
             return write(self, folder, name)
 
     def get_params(self) -> dict[str, Any]:

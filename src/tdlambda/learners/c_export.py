@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,10 @@ def write(learner: Any, folder: str | os.PathLike[str], name: str) -> tuple[Path
         raise ValueError(f"name must be a name in C, such as learner; got {name!r}")
     if keyword.iskeyword(name) or name.startswith(("td_", "fn_", "_")):
         raise ValueError(f"name must not be a keyword nor begin with td_, fn_ or _; got {name!r}")
-    place = Path(folder)
+    try:
+        place = Path(folder)
+    except TypeError:
+        raise TypeError(f"folder must be a path; got {folder!r}") from None
     paths = place / f"{name}.h", place / f"{name}.c"
     texts = generate(exported(learner), name)
     if place.exists() and not place.is_dir():
@@ -70,11 +72,14 @@ def write(learner: Any, folder: str | os.PathLike[str], name: str) -> tuple[Path
     if there:
         raise FileExistsError(f"folder: {', '.join(there)} exists already; choose another folder or another name")
     place.mkdir(parents=True, exist_ok=True)
-    for path, text in zip(paths, texts, strict=True):
-        beside = path.with_name(f".tdlambda-{secrets.token_hex(8)}.tmp")
-        try:
-            beside.write_text(text, encoding="utf-8")
-            os.link(beside, path)  # fails if the file has appeared meanwhile
-        finally:
-            beside.unlink(missing_ok=True)
+    made: list[Path] = []
+    try:
+        for path, text in zip(paths, texts, strict=True):
+            with open(path, "x", encoding="utf-8") as file:  # fails if the file has appeared meanwhile
+                made.append(path)
+                file.write(text)
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
     return paths

@@ -56,17 +56,17 @@ class LambdaMixture(ValueErrorGreedy):
 
     estimates = {
         "V": ("reward", "gamma_next", "rho", "lam_next"),
-        **{f"L{k}": ("reward", "gamma_next", "rho", f"lam{k}") for k in range(5)},
+        "L[5]": ("reward", "gamma_next", "rho", "lam[k]"),
         "L5": ("reward", "gamma_next", "rho", "greedy_lam"),
         "m": ("reward", "gamma_next", "rho", "mean_lam", "mean_pace"),
     }
-    mixture = {f"L{k}": f"p{k}" for k in range(6)}
-    parameters = "rate doubt trace_lam forgetting sharpness lam0 lam1 lam2 lam3 lam4"
+    mixture = {"L[6]": "p[k]"}
+    parameters = "rate doubt trace_lam forgetting sharpness lam[5]"
     dots = {
         "v": "L5.x", "v_next": "L5.x'", "mu": "mean.x", "mu_next": "mean.x'", "ex": "L5.e.x", "decay": "L5.decay",
-        **{f"v{k}": f"L{k}.x" for k in range(5)},
+        "each[6]": "L[k].x",
     }  # fmt: skip
-    holds = {**{f"p{k}": 1 / 6 for k in range(6)}, **{f"r{k}": 0.0 for k in range(6)}, "age": 0.0}
+    holds = {"p[6]": 1 / 6, "r[6]": 0.0, "age": 0.0}
     phases = {
         "enter": "x", "aims": "", "meet": "x'", "step": "", "judge": "", "weigh": "", "mix": "", "leave": "after x",
         "close": "all",
@@ -87,36 +87,33 @@ class LambdaMixture(ValueErrorGreedy):
         if len(given) != len(LAMBDAS) or given[0] != 0:
             raise ValueError(f"lams must be five numbers in [0, 1], the first of them 0; got {lams}")
         self.lams, self.sharpness = given, positive(sharpness, "sharpness")
-        self.lam0, self.lam1, self.lam2, self.lam3, self.lam4 = given
+        for k, lam in enumerate(given):
+            setattr(self, f"lam{k}", lam)
 
     @staticmethod
-    def judge(v0, v1, v2, v3, v4, v, mu, r0, r1, r2, r3, r4, r5, age, alpha, xx, lam_next):
+    def judge(each, mu, r, age, alpha, xx, lam_next):
         """Update the distance of each estimate from the mean; `step` has computed λ' of the greedy estimate."""
         age, greedy_lam = age + 1, lam_next
         by = max(min(1.0, LATELY / age), SLOWEST * min(1.0, alpha * xx))
-        near = (v0 - mu) ** 2
-        most = MOST * (near + r0)
-        r0, r1 = r0 + by * (near - r0), r1 + by * (min((v1 - mu) ** 2, most) - r1)
-        r2, r3 = r2 + by * (min((v2 - mu) ** 2, most) - r2), r3 + by * (min((v3 - mu) ** 2, most) - r3)
-        r4, r5 = r4 + by * (min((v4 - mu) ** 2, most) - r4), r5 + by * (min((v - mu) ** 2, most) - r5)
-        return r0, r1, r2, r3, r4, r5, age, greedy_lam
+        far = (each - mu) ** 2
+        most = MOST * (far[0] + r[0])
+        r = r + by * (min(far, most) - r)
+        return r, age, greedy_lam
 
     @staticmethod
-    def weigh(turning, r0, r1, r2, r3, r4, r5, p0, p1, p2, p3, p4, p5, sharpness):
+    def weigh(turning, r, p, sharpness):
         """The weights of the estimates; equal while the smallest distance is 0, because nothing is known yet."""
         if turning:
-            least = min(r0, r1, r2, r3, r4, r5)
+            least = min(r)
             sharp = sharpness / least if least > 0 else 0.0
-            p0, p1, p2 = np.exp(sharp * (least - r0)), np.exp(sharp * (least - r1)), np.exp(sharp * (least - r2))
-            p3, p4, p5 = np.exp(sharp * (least - r3)), np.exp(sharp * (least - r4)), np.exp(sharp * (least - r5))
-            all_p = p0 + p1 + p2 + p3 + p4 + p5
-            p0, p1, p2, p3, p4, p5 = p0 / all_p, p1 / all_p, p2 / all_p, p3 / all_p, p4 / all_p, p5 / all_p
-        return p0, p1, p2, p3, p4, p5
+            p = np.exp(sharp * (least - r))
+            p = p / sum(p)
+        return p
 
     @staticmethod
-    def mix(p0, p1, p2, p3, p4, p5, lam0, lam1, lam2, lam3, lam4, greedy_lam):
+    def mix(p, lam, greedy_lam):
         """The λ' of the mixture."""
-        lam_next = p0 * lam0 + p1 * lam1 + p2 * lam2 + p3 * lam3 + p4 * lam4 + p5 * greedy_lam
+        lam_next = sum(p[:5] * lam) + p[5] * greedy_lam
         return lam_next
 
     def values(self, seen: Seen) -> Floats:

@@ -43,7 +43,8 @@ class NoCError(TypeError):
 def c_name(name: str) -> str:
     """A Python name as a C name, which is ASCII and no word of C."""
     plain = "".join(c if c.isascii() else f"u{ord(c):x}_" for c in name)
-    return f"{plain}_c_" if plain in _TAKEN else plain
+    ours = plain.startswith(("td_", "fn_")) and plain != "td_error"  # names of functions in the file
+    return f"{plain}_c_" if plain in _TAKEN or ours else plain
 
 
 def literal(number: float) -> str:

@@ -5,10 +5,10 @@ Nothing here knows an algorithm, or the order of a step.
 
 from __future__ import annotations
 
+from tdlambda.core import runtime
 from tdlambda.core import step as ir
 from tdlambda.core.c.functions import c_name
 from tdlambda.core.c.rows import VECTOR, Rows, indented, value
-from tdlambda.core.runtime import TURNS
 
 OUTER = {"x.x": ("td_norm", "x"), "x.x'": ("td_cross", "x", "x'"), "x'.x'": ("td_norm", "x'")}
 """The function of a dot product of x and x', and its arguments."""
@@ -96,7 +96,7 @@ class Operations(Rows):
         """An input of the rule."""
         if op.out in ("xx", "zz"):
             self.used.add("td_squared")
-        turn = f"({self.NAME}_SIZE > {TURNS} ? {self.NAME}_SIZE : {TURNS})"
+        turns, size = runtime.TURNS, f"{self.NAME}_SIZE"
         how = {
             "ready": "(double)(n_next_ > 0 && self_->steps > self_->warm_up)",
             "xx": "td_squared(xv_, n_)",
@@ -104,7 +104,7 @@ class Operations(Rows):
             "most_reward": "self_->most_reward",
             "alpha": "alpha_",
             "one": "1.0",
-            "turning": f"(double)(self_->steps % {turn} == 0)",
+            "turning": f"(double)(self_->steps % ({size} > {turns} ? {size} : {turns}) == 0)",
         }
         return [self.let_(op.out, how[op.out])]
 

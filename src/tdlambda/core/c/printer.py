@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,9 +46,22 @@ class Exported:
     version: str
 
 
+class Member(NamedTuple):
+    """A member of the state: its type in C, its name, and its length, 0 for a number."""
+
+    kind: str
+    name: str
+    size: int
+
+
 def generate(learner: Exported, name: str) -> tuple[str, str]:
     """The texts of the header and of the C file; TypeError says what C cannot have."""
     return _File(learner, name).texts()
+
+
+def members(learner: Exported) -> list[Member]:
+    """The members of the state of a learner in C."""
+    return _File(learner, "learner").members()
 
 
 class _File(Operations):
@@ -109,12 +122,18 @@ class _File(Operations):
         step = self.step
         return list(dict.fromkeys([*step.parameters, *step.shared, *LIMITS, *step.slots]))
 
+    def members(self) -> list[Member]:
+        """The members of the state, in their order."""
+        learner, step, size = self.learner, self.step, self.learner.features.size
+        width = size if step.rule_rows_over_x else learner.rule_features.size
+        found = [Member("double", c_name(name), 0) for name in self._floats()]
+        found += [Member("int64_t", name, 0) for name in COUNTS]
+        found += [Member("double", self.member(r), size if r.of else width) for r in (*step.rows, *step.rule_rows)]
+        found += [Member("double", "visits_", size)] if learner.visits is not None else []
+        return found + ([Member("int32_t", name, size) for name in ("order_", "listed_")] if self.sparse else [])
+
     def _fields(self) -> list[str]:
-        lines = [f"double {c_name(name)};" for name in self._floats()] + [f"int64_t {name};" for name in COUNTS]
-        lines += [f"double {self.member(r)}[{self.NAME}_SIZE];" for r in self.step.rows]
-        lines += [f"double {self.member(r)}[{self.width(r)}];" for r in self.step.rule_rows]
-        lines += [f"double visits_[{self.NAME}_SIZE];"] if self.learner.visits is not None else []
-        return lines + ([f"int32_t order_[{self.NAME}_SIZE], listed_[{self.NAME}_SIZE];"] if self.sparse else [])
+        return [f"{kind} {name}{f'[{size}]' if size else ''};" for kind, name, size in self.members()]
 
     def _init(self) -> list[str]:
         """The function that sets the state, and the arrays that it copies."""

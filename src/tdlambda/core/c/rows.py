@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tdlambda.core import runtime
 from tdlambda.core import step as ir
 from tdlambda.core.c.functions import Functions, c_name, literal
 from tdlambda.core.equations import Expression, Forms, Symbol, forms, written
-from tdlambda.core.runtime import PRUNED_EVERY, RUNAWAY
 
 VECTOR = {"x": ("x_", "xv_", "n_"), "x'": ("y_", "yv_", "n_next_"), "z": ("z_", "zv_", "n_z_")}
 """Indices, values and number of the active features of a vector."""
@@ -90,7 +90,7 @@ class Rows:
         for i, r in enumerate(op.fading):
             most = f"td_max({most}, fabs({self.row(r)}[f_]))" if i else f"fabs({self.row(r)}[f_])"
         return [
-            f"if (self_->steps % {PRUNED_EVERY} == 0) {{",
+            f"if (self_->steps % {runtime.PRUNED_EVERY} == 0) {{",
             f"    const double least_ = self_->tolerance{f' * {scale}' if scale else ''};",
             "    for (int64_t i_ = 0; i_ < self_->n_live;) {",
             "        const int32_t f_ = self_->order_[i_];",
@@ -234,7 +234,7 @@ class Rows:
         """The restart of an estimate that exceeds its bounds."""
         w, lines = self.row(ir.Row(op.estimate, op.weights)), []
         if "everywhere_" not in self.declared:
-            lines += [self.let_("everywhere_", "turning"), self.let_("most_", f"{literal(RUNAWAY)} * limit_")]
+            lines += [self.let_("everywhere_", "turning"), self.let_("most_", f"{literal(runtime.RUNAWAY)} * limit_")]
         near = [f"fabs(td_dot({w}, {', '.join(VECTOR[at])})) * self_->factor <= most_" for at in ("x", "x'")]
         body = [f"{w}[f_] = {self.row(ir.Row(op.safe, op.weights))}[f_];"]
         body += [f"{self.row(ir.Row(op.estimate, r))}[f_] = {literal(start)};" for r, start in op.starts.items()]

@@ -18,6 +18,10 @@ HEADER = """/* {title}
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
 #define {NAME}_SIZE {size} /* features */
 #define {NAME}_RULE_SIZE {z_size} /* features that lambda depends on */
 #define {NAME}_ACTIVE {active} /* active features of an observation */
@@ -52,11 +56,17 @@ int {name}_learn(
     {name} *self_, const int32_t *x_, const double *xv_, int32_t n_, const int32_t *y_, const double *yv_,
     int32_t n_next_, {z}double reward, double gamma_next, double rho, double lam_next{cut}, int ended_);
 
+#ifdef __cplusplus
+}}
+#endif
+
 #endif
 """
 
 RUNTIME = """#include "{name}.h"
 #include <math.h>
+
+typedef char td_double_has_64_bits[sizeof(double) == 8 ? 1 : -1];
 
 static inline double td_min(double a, double b) {{ return b < a ? b : a; }}
 static inline double td_max(double a, double b) {{ return b > a ? b : a; }}

@@ -242,7 +242,9 @@ class Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
         """Code that subtracts each lane's average reward from the reward."""
         given, at = ("reward_", "reward_[lane_]") if "reward" in self.per_lane else ("reward", "reward")
         self.loop("centered", ["out_", given, "average_"], [f"out_[lane_] = {at} - average_[lane_]"], "out_")
-        own = f"N_[OWN_{self.step.only(ir.Center).by.name.removeprefix('V_').upper()}]"  # of the value
+        op = self.step.only(ir.Center)
+        name, k = op.by.name.removeprefix(f"{op.of}_"), self.step.estimates.index(op.of)
+        own = f"N_[{f'{k} * NUMBERS + ' if k else ''}OWN_{name.upper()}]"
         return [f"centered({self.of_all('reward')}, reward, {own})", f"reward = {self.of_all('reward')}"]
 
     def row_dots(self, some: list[str], prefix: str) -> list[str]:

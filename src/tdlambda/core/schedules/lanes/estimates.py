@@ -49,7 +49,7 @@ class Estimates(FeatureLoops):
             if name in self.calls:
                 given, pins = step.given[name], tuple(op.value for op in step.all_of(ir.Let) if op.of == name)
                 sources = tuple((self.uniform(v), self.source(v)) for v in given)
-                key = (sources, pins, bool(self.of_value) and name == "V", name in self.restarts)
+                key = (sources, pins, self.zeros_of(name), name in self.restarts)
                 groups.setdefault(key, []).append(k)
         if len(groups) > 1:
             of = {k: g for g, members in enumerate(groups.values()) for k in members}
@@ -134,7 +134,7 @@ class Estimates(FeatureLoops):
         for name in self.sizes.sizes:
             loop.take(name, self.number(name))
         for name in self.step.algorithm_parameters:
-            if k != "V" and name in self.of_value:
+            if name in self.zeros_of(k):
                 loop.values[name] = "0.0"
             else:
                 loop.take(name, self.of_all(name))

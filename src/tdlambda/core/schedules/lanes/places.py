@@ -155,7 +155,7 @@ class Places:
         every = [op for op in self.step.operations if isinstance(op, ir.Dot | ir.RowDot) and op.of]
         self.dots: dict[str, ir.Dot | ir.RowDot] = {op.short: op for op in every}
         stored = [n for n, op in self.dots.items() if not (self.one_hot and isinstance(op, ir.Dot) and op.at == "x")]
-        own = [*self.sizes.sizes, *self._kept_of("V")]
+        own = [*self.sizes.sizes, *self._kept_of(self.learner)]
         self.summed = self._summed(f, stored, own)
         """Dot products of rows that one step sums for the next."""
         own += [name for name in stored if name in self._early(every)] + self.summed
@@ -163,19 +163,19 @@ class Places:
         self.own = list(dict.fromkeys(own))
         self.fused = self.one_hot and self.forms is not None
         """Whether the rows of x are updated in the loop that computes the coefficients."""
-        self.of_value = {
-            name
-            for k, call in self.calls.items()
-            for name, v in zip(call.function.arguments, call.arguments, strict=True)
-            if k != "V" and name in self.step.algorithm_parameters and v == ir.Const(0.0)
-        }
-        """Parameters that are 0 for estimates other than V."""
-        fixed = {*self.own, *self.step.algorithm_parameters} - self.of_value
+        of_value = {name for k in self.calls for name in self.zeros_of(k)}
+        fixed = {*self.own, *self.step.algorithm_parameters} - of_value
         sums = list(self.befores[self.learner].sums) if self.befores else []
         scratch = [*(n for n in stored if n not in self.own), *(c for c in self.live if c not in fixed), *sums]
         scratch += ([] if self.fused else [f"{r}_at_x" for r in f.at_x]) + [f"{r}_at_next" for r in f.at_next]
         self.scratch = list(dict.fromkeys(scratch))
         self.common = list(dict.fromkeys(self._common()))
+
+    def zeros_of(self, k: str) -> tuple[str, ...]:
+        """Parameters that are 0 for an estimate, because it is none of the value."""
+        call = self.calls[k]
+        given = zip(call.function.arguments, call.arguments, strict=True)
+        return tuple(n for n, v in given if n in self.step.algorithm_parameters and v == ir.Const(0.0))
 
     def _kept_of(self, k: str) -> list[str]:
         """The kept numbers of an estimate, without its name."""
