@@ -12,7 +12,22 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import charts, control, engine, features, learners, mdp, report, rules, steps, streams, studies, tasks
+    from tdlambda import (
+        audits,
+        charts,
+        control,
+        engine,
+        features,
+        learners,
+        mdp,
+        report,
+        returns,
+        rules,
+        steps,
+        streams,
+        studies,
+        tasks,
+    )
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -28,6 +43,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineGTD,
         TrueOnlineTD,
     )
+    from tdlambda.audits import audit
     from tdlambda.auto import AutoTD
     from tdlambda.control import ActorCritic, QLambda, Sarsa, train
     from tdlambda.engine import check_algorithm, check_rule
@@ -49,6 +65,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     )
     from tdlambda.loading import load
     from tdlambda.mdp import FiniteMDP
+    from tdlambda.returns import check_returns, check_rollout
     from tdlambda.rules import Rule
     from tdlambda.streams import Horde, Question
     from tdlambda.tasks import TabularTask, make
@@ -60,6 +77,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "ETD", "GTD", "GTD2", "HTD", "PGTD2", "TD", "TDRC", "VTD", "DifferentialTD", "DirectVTD", "TrueOnlineETD",
         "TrueOnlineGTD", "TrueOnlineTD",
     ),
+    "audits": ("audit",),
     "auto": ("AutoTD",),
     "charts": (),
     "control": ("ActorCritic", "QLambda", "Sarsa", "train"),
@@ -75,6 +93,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "mdp": ("FiniteMDP",),
     "report": (),
     "reproduction": (),
+    "returns": ("check_returns", "check_rollout"),
     "rules": ("Rule",),
     "steps": (),
     "streams": ("Horde", "Question"),
@@ -125,9 +144,13 @@ __all__ = [
     "TrueOnlineETD",
     "TrueOnlineGTD",
     "TrueOnlineTD",
+    "audit",
+    "audits",
     "charts",
     "check_algorithm",
     "check_learner",
+    "check_returns",
+    "check_rollout",
     "check_rule",
     "control",
     "engine",
@@ -138,6 +161,7 @@ __all__ = [
     "make",
     "mdp",
     "report",
+    "returns",
     "rules",
     "steps",
     "streams",

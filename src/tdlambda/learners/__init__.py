@@ -6,7 +6,7 @@ from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.checks import check_learner
 from tdlambda.learners.discrepancy import LambdaDiscrepancy
 from tdlambda.learners.expected_trace import ExpectedTrace
-from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
+from tdlambda.learners.lambda_return import LambdaReturn
 from tdlambda.learners.learning import LearningRun, learn
 from tdlambda.learners.log import learn_from_log
 from tdlambda.learners.lspe import LSPE
@@ -34,7 +34,6 @@ __all__ = [
     "RecursiveLSTD",
     "check_learner",
     "choose_lambda",
-    "lambda_returns",
     "learn",
     "learn_from_log",
 ]
