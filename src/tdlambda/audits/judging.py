@@ -183,11 +183,11 @@ def _remarks(data: Steps, names: list[str], found: Scores, carried: Floats) -> l
                 f"blocks of {length:.0f} steps are shorter than two horizons of {horizon:.0f} steps; intervals may be "
                 "too narrow"
             )
-    rare = _rare(data, found)
-    if rare is not None:
+    rare = _eventful(data, found)
+    if rare < LEAST:
         said.append(
-            f"rare events: rewards other than 0 occur in {rare} of {units} {'blocks' if found.blocks else 'episodes'}; "
-            "what did not happen in the data cannot be known"
+            f"rare events: rewards other than the commonest, or terminations, occur in {rare} of {units} "
+            f"{'blocks' if found.blocks else 'episodes'}; what did not happen in the data cannot be known"
         )
     differing = carried[carried > 0]
     if differing.size and np.median(differing) < LEAST:
@@ -204,15 +204,16 @@ def _remarks(data: Steps, names: list[str], found: Scores, carried: Floats) -> l
     return said + _after_reset(data, names)
 
 
-def _rare(data: Steps, found: Scores) -> int | None:
-    """The number of units with a reward other than 0, if there are few of them and most rewards are 0."""
-    other = data.reward != 0
-    if other.mean() > 0.5:
-        return None
-    flat = other.T.reshape(-1)
-    edges = np.concatenate(([0], np.cumsum(found.steps).astype(np.int64)))[:-1]
-    n = int(np.count_nonzero(np.add.reduceat(flat, edges)))
-    return n if n < LEAST else None
+def _eventful(data: Steps, found: Scores) -> int:
+    """The number of units in which something happens: a reward other than the commonest, or a termination.
+
+    A termination is no event if the commonest reward is 0, because then the return is 0 with and without it.
+    """
+    rewards, counts = np.unique(data.reward, return_counts=True)
+    common = rewards[np.argmax(counts)]
+    event = (data.reward != common) | (data.terminated & (common != 0))
+    first = np.concatenate(([0], np.cumsum(found.steps).astype(np.int64)))[:-1]
+    return int(np.count_nonzero(np.add.reduceat(event.T.reshape(-1), first)))
 
 
 def _after_reset(data: Steps, names: list[str]) -> list[str]:
