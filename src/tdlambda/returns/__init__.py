@@ -1,5 +1,7 @@
 """Returns of trajectories: λ-returns, generalised advantage estimates, V-trace and Retrace, and checks of your own."""
 
+from tdlambda.returns.checking import check_returns
+from tdlambda.returns.rollouts import check_rollout
 from tdlambda.returns.targets import Advantages, gae, lambda_returns, retrace, vtrace
 
-__all__ = ["Advantages", "gae", "lambda_returns", "retrace", "vtrace"]
+__all__ = ["Advantages", "check_returns", "check_rollout", "gae", "lambda_returns", "retrace", "vtrace"]
