@@ -71,6 +71,15 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def likely(p: float) -> str:
+    """Format a probability with two digits, and more near 1.
+
+    >>> likely(0.5), likely(0.9731), likely(0.99951), likely(1.0)
+    ('0.50', '0.97', '0.9995', '> 0.9999')
+    """
+    return "> 0.9999" if p > 0.9999 else f"{p:.2f}" if p < 0.99 else f"{p:.3f}" if p < 0.999 else f"{p:.4f}"
+
+
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
     if name in _ELSEWHERE and _SYNONYMS.get(name) not in known:

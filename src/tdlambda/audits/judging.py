@@ -22,6 +22,8 @@ from tdlambda.showing import counted, names_arguments
 Array = NDArray[Any]
 LEAST = 10
 """Intervals are reported as too narrow if fewer units carry the variance, or fewer ratios the weight."""
+MISSED = 0.7
+"""Products of ratios average 1; if the average is below this, the trajectories that matter most are missing."""
 
 
 @names_arguments
@@ -196,10 +198,10 @@ def _remarks(data: Steps, names: list[str], found: Scores, carried: Floats) -> l
             "variance; intervals are too narrow"
         )
     weight = found.ratios.sum() ** 2 / max((found.ratios**2).sum(), 1e-300)
-    if weight < LEAST:
+    if weight < LEAST or found.ratios.mean() < MISSED:
         said.append(
-            f"the ratios ρ have an effective sample size of {weight:.1f} units: behaviour and target policy differ too "
-            "much for these data"
+            f"the products of ratios ρ have an effective sample size of {weight:.0f} and average "
+            f"{found.ratios.mean():.2f} instead of 1: behaviour and target policy differ too much for these data"
         )
     return said + _after_reset(data, names)
 

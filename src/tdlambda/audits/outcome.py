@@ -11,7 +11,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats
 from tdlambda.extras import need
-from tdlambda.showing import counted
+from tdlambda.showing import counted, likely
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -76,11 +76,13 @@ class Audit:
         data = counted(self.units, "block" if self.blocks else "episode")
         if not self.carried[i, j]:
             return f"{first} and {second} predict the same: the difference of their errors is 0, {data}."
-        many = f"{first} is the closest of {len(self.names)} to the true values, before {second}"
-        said = many if len(self.names) > 2 else f"{first} is closer to the true values than {second}"
+        p = self.probability[i, j]
+        verb = "is" if p >= 0.95 else "is probably" if p >= 0.8 else "may be"
+        many = f"{first} {verb} the closest of {len(self.names)} to the true values, before {second}"
+        said = many if len(self.names) > 2 else f"{first} {verb} closer to the true values than {second}"
         limits = f"{100 * self.level:g} % interval {-self.high[i, j]:.3g} to {-self.low[i, j]:.3g}"
         gain = f"its mean squared error is smaller by {-self.difference[i, j]:.3g} ({limits})"
-        return f"{said} (probability {_probability(self.probability[i, j])}); {gain}, {data}."
+        return f"{said} (probability {likely(self.probability[i, j])}); {gain}, {data}."
 
     def __str__(self) -> str:
         """The sentence, a table of critics from the closest on, and the remarks."""
@@ -92,7 +94,7 @@ class Audit:
             against = f"{'':50}"
             if k != best:
                 limits = f"{self.low[k, best]:.3g} to {self.high[k, best]:.3g}"
-                against = f"{self.difference[k, best]:12.4g}{limits:>22}{_probability(self.probability[best, k]):>16}"
+                against = f"{self.difference[k, best]:12.4g}{limits:>22}{likely(self.probability[best, k]):>16}"
             limits = f"{self.error_low[k]:.3g} to {self.error_high[k]:.3g}"
             lines.append(f"{self.names[k]:{width}}{against}{self.error[k]:12.4g}{limits:>22}")
         lines.append("error² is a lower bound in the mean: compare critics by their differences")
@@ -120,7 +122,7 @@ class Audit:
         return [
             {"series": self.names[k], "mid": float(self.difference[k, best]), "low": float(self.low[k, best]),
              "high": float(self.high[k, best]), "better": float(self.probability[best, k]),
-             "text": f"{_probability(self.probability[best, k])} that {self.best} is closer"}
+             "text": f"{likely(self.probability[best, k])} that {self.best} is closer"}
             for k in self.order[1:]
         ]  # fmt: skip
 
@@ -137,17 +139,6 @@ class Audit:
         from tdlambda.charts.critics import page
 
         Path(path).write_text(page(self), encoding="utf-8")
-
-
-def _probability(p: float) -> str:
-    """A probability with two digits, and more near 1.
-
-    >>> _probability(0.5), _probability(0.9731), _probability(0.99951), _probability(1.0)
-    ('0.50', '0.97', '0.9995', '> 0.9999')
-    """
-    if p > 0.9999:
-        return "> 0.9999"
-    return f"{p:.2f}" if p < 0.99 else f"{p:.3f}" if p < 0.999 else f"{p:.4f}"
 
 
 def _plain(array: Floats) -> Any:
