@@ -30,7 +30,7 @@ FOLDS = 5
 SEGMENTS = 8
 """Contiguous segments of a stream for each fold."""
 RIDGE = 3.0
-"""Ridge, in observations."""
+"""Added to each singular value of the system, in observations."""
 FEWEST = 20
 """With fewer episodes, the stream is divided into this many blocks."""
 _RANK = 1e-6
@@ -135,7 +135,8 @@ class _Systems:
         """Weights of u, and of ẑ for each critic, from some folds."""
         A, S, b = self.A[used].sum(0), self.S[used].sum(0), self.b[used].sum(0)
         ridge = RIDGE * np.trace(S) / max(1.0, self.count[used].sum()) / len(b)
-        inverse = np.linalg.pinv(A + ridge * np.eye(len(b)))
+        U, size, V = np.linalg.svd(A)
+        inverse = (V.T / (size + ridge)) @ U.T  # not (A + ridge)⁻¹: off-policy and at time limits A may be indefinite
         w = inverse @ b
         return w, (self.VX[used].sum(0) - w @ S) @ inverse
 
