@@ -1,6 +1,6 @@
 """A PPO run on CartPole in plain NumPy: the rollout that the package ships, and how its audit compares with the truth.
 
-    python experiments/audit/ppo.py [--iterations 7] [--save src/tdlambda/audits/cartpole.npz]
+    python experiments/audit/ppo.py [--iterations 3] [--save src/tdlambda/audits/cartpole.npz]
 
 The critic `new` is the network as it was when the rollout was collected, `old` the one of some iterations before, which
 was trained on rollouts of other policies. The truth is the mean of many trajectories from states of the rollout.
@@ -18,7 +18,7 @@ from physics import HORIZON, CartPole
 
 import tdlambda as td
 
-GAMMA, LAM, LIMIT, ENVIRONMENTS, STEPS, BEFORE = 0.99, 0.95, 200, 16, 256, 3
+GAMMA, LAM, LIMIT, ENVIRONMENTS, STEPS, BEFORE = 0.99, 0.95, 200, 16, 256, 2
 """Of PPO; `old` is the critic BEFORE iterations before the last."""
 VALUE = 20.0
 """Unit of the critic's output."""
@@ -93,7 +93,7 @@ def truth(agent: Agent, states: Any, trajectories: int) -> tuple[Any, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=7, help="updates before the rollout")
+    parser.add_argument("--iterations", type=int, default=3, help="updates before the rollout")
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--states", type=int, default=600, help="states of the rollout whose true value is estimated")
     parser.add_argument("--save", type=Path, help="file to write the rollout to")

@@ -2,5 +2,6 @@
 
 from tdlambda.audits.judging import audit
 from tdlambda.audits.outcome import Audit
+from tdlambda.audits.shipped import cartpole_rollout
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "audit", "cartpole_rollout"]

@@ -80,8 +80,8 @@ class Audit:
         verb = "is" if p >= 0.95 else "is probably" if p >= 0.8 else "may be"
         many = f"{first} {verb} the closest of {len(self.names)} to the true values, before {second}"
         said = many if len(self.names) > 2 else f"{first} {verb} closer to the true values than {second}"
-        limits = f"{100 * self.level:g} % interval {-self.high[i, j]:.3g} to {-self.low[i, j]:.3g}"
-        gain = f"its mean squared error is smaller by {-self.difference[i, j]:.3g} ({limits})"
+        limits = f"{100 * self.level:g} % interval {_short(-self.high[i, j])} to {_short(-self.low[i, j])}"
+        gain = f"its mean squared error is smaller by {_short(-self.difference[i, j])} ({limits})"
         return f"{said} (probability {likely(self.probability[i, j])}); {gain}, {data}."
 
     def __str__(self) -> str:
@@ -93,10 +93,10 @@ class Audit:
         for k in order:
             against = f"{'':50}"
             if k != best:
-                limits = f"{self.low[k, best]:.3g} to {self.high[k, best]:.3g}"
-                against = f"{self.difference[k, best]:12.4g}{limits:>22}{likely(self.probability[best, k]):>16}"
-            limits = f"{self.error_low[k]:.3g} to {self.error_high[k]:.3g}"
-            lines.append(f"{self.names[k]:{width}}{against}{self.error[k]:12.4g}{limits:>22}")
+                limits = f"{_short(self.low[k, best])} to {_short(self.high[k, best])}"
+                against = f"{_short(self.difference[k, best]):>12}{limits:>22}{likely(self.probability[best, k]):>16}"
+            limits = f"{_short(self.error_low[k])} to {_short(self.error_high[k])}"
+            lines.append(f"{self.names[k]:{width}}{against}{_short(self.error[k]):>12}{limits:>22}")
         lines.append("error² is a lower bound in the mean: compare critics by their differences")
         return "\n".join([*lines, *(f"note: {remark}" for remark in self.remarks)])
 
@@ -139,6 +139,15 @@ class Audit:
         from tdlambda.charts.critics import page
 
         Path(path).write_text(page(self), encoding="utf-8")
+
+
+def _short(x: float) -> str:
+    """Three digits, without a power of ten where it can be avoided.
+
+    >>> _short(3.14159), _short(-1157.2), _short(2.5e-7)
+    ('3.14', '-1,157', '2.5e-07')
+    """
+    return f"{x:,.0f}" if 1000 <= abs(x) < 1e7 else f"{x:.3g}"
 
 
 def _plain(array: Floats) -> Any:

@@ -13,38 +13,36 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda.arrays import Bools, Floats
-from tdlambda.compiled import inlined, kernel, lanewise
+from tdlambda.compiled import kernel, lanewise
 
 Array = NDArray[Any]
 BLOCK = 512
-"""Environments in a block; its seven scratch rows, 28 kB, stay in the first-level cache."""
-FINE, NOT_FINITE, OUT_OF_RANGE = 0, 1, 2
-"""What `scan` found: nothing wrong; a result that is not finite; γ or λ outside [0, 1], or a negative ρ."""
+"""Environments in a block; its six rows, 24 kB, stay in the first-level cache."""
 
 
 @lanewise
 def _on_policy(
-    r: Array, v: Array, v_next: Array, terminated: Bools, truncated: Bools, gamma: Floats, lam: Floats, K: Floats,
-    sound: Floats, G: Floats,
+    r: Array, v: Array, v_next: Array, terminated: Bools, truncated: Bools, gamma: Array, lam: Array, K: Floats,
+    wrong: Floats, G: Floats,
 ) -> None:  # fmt: skip
-    """Compute one row of G, and replace K_{t+1} by K_t. `sound` stays 0 as long as all are finite."""
+    """Compute one row of G, and replace K_{t+1} by K_t. `wrong` stays 0 as long as all is valid."""
     for i in range(r.size):
         w = 0.0 if terminated[i] else v_next[i]
         keep = 0.0 if terminated[i] | truncated[i] else lam[i]
         discount = 0.0 if terminated[i] else gamma[i]
         G[i] = r[i] + discount * (w + keep * K[i])
         K[i] = G[i] - v[i]
-        sound[i] += 0.0 * K[i]
+        outside = (gamma[i] < 0.0) | (gamma[i] > 1.0) | (lam[i] < 0.0) | (lam[i] > 1.0)
+        wrong[i] += 0.0 * K[i] + (1.0 if outside else 0.0)
 
 
 @lanewise
 def _off_policy(
-    r: Array, v: Array, v_next: Array, terminated: Bools, truncated: Bools, gamma: Floats, lam: Floats, rho: Floats,
-    limits: Floats, K: Floats, sound: Floats, G: Floats,
+    r: Array, v: Array, v_next: Array, terminated: Bools, truncated: Bools, gamma: Array, lam: Array, rho: Array,
+    limits: Floats, K: Floats, wrong: Floats, G: Floats,
 ) -> None:  # fmt: skip
     """Compute one row of G, and replace K_{t+1} by K_t."""
     most_p, most_q = limits[0], limits[1]
@@ -52,11 +50,13 @@ def _off_policy(
         w = 0.0 if terminated[i] else v_next[i]
         keep = 0.0 if terminated[i] | truncated[i] else lam[i]
         discount = 0.0 if terminated[i] else gamma[i]
-        p, q = min(rho[i], most_p), min(rho[i], most_q)
+        p = rho[i] if rho[i] < most_p else most_p
+        q = rho[i] if rho[i] < most_q else most_q
         later = discount * keep * K[i]
         G[i] = r[i] + discount * w + later
         K[i] = p * (G[i] - v[i]) + (q - p) * later
-        sound[i] += 0.0 * (G[i] + K[i])
+        outside = (gamma[i] < 0.0) | (gamma[i] > 1.0) | (lam[i] < 0.0) | (lam[i] > 1.0) | (rho[i] < 0.0)
+        wrong[i] += 0.0 * (G[i] + K[i] + rho[i]) + (1.0 if outside else 0.0)
 
 
 @lanewise
@@ -71,65 +71,40 @@ def _store_sum(row: Floats, v: Array, factor: float, out: Array) -> None:
         out[i] = row[i] + factor * v[i]
 
 
-@lanewise
-def _read(given: Array, most: float, row: Floats, odd: Floats) -> None:
-    """Copy a row of γ, λ or ρ; `odd` becomes 1 where it is outside [0, most]."""
-    for i in range(row.size):
-        x = float(given[i])
-        row[i] = x
-        odd[i] = 1.0 if (x < 0.0) | (x > most) else odd[i]
-
-
-@inlined
-def _fetch(given: Array, t: int, first: int, last: int, most: float, row: Floats, odd: Floats) -> None:
-    """Read the row of time t from [T or 1, N or 1]; an empty array has nothing to read."""
-    if given.size > 0:
-        at = t if given.shape[0] > 1 else 0
-        if given.shape[1] > 1:
-            _read(given[at, first:last], most, row, odd)
-        else:
-            row[:] = given[at, 0]
-            odd[0] = 1.0 if (row[0] < 0.0) | (row[0] > most) else odd[0]
-
-
 @kernel
 def scan(
     reward: Array, value: Array, value_next: Array, terminated: Bools, truncated: Bools, gamma: Array, lam: Array,
-    rho: Array, numbers: Floats, limits: Floats, off_policy: bool, of_action: bool, rows: Floats,
-    advantage: Array, target: Array,
-) -> int:  # fmt: skip
-    """Compute advantages G - V and targets, each [T, N], or empty if they are not wanted.
+    rho: Array, numbers: Array, limits: Floats, off_policy: bool, of_action: bool, rows: Floats, advantage: Array,
+    target: Array,
+) -> bool:  # fmt: skip
+    """Compute advantages G - V and targets, each [T, N], or empty if they are not wanted; whether all is valid.
 
-    γ, λ and ρ are [T or 1, N or 1], or empty and the same everywhere: then `numbers` has them. ρ and the limits are read
-    if it is `off_policy`. Targets are G if `of_action`, otherwise V + K. `rows` [7, BLOCK] is scratch. The result says
-    what is wrong, if anything.
+    γ, λ and ρ are [T, N], or empty and the same everywhere: then `numbers` [3, BLOCK] has them in every column. ρ and
+    the limits are read if it is `off_policy`. Targets are G if `of_action`, otherwise V + K. `rows` [3, BLOCK] is
+    scratch. Results that are not finite are not valid, nor are γ and λ outside [0, 1], nor a negative ρ.
     """
-    steps, n, found = reward.shape[0], reward.shape[1], FINE
+    steps, n, fine = reward.shape[0], reward.shape[1], True
     for first in range(0, n, BLOCK):
         last = min(first + BLOCK, n)
-        gammas, lams, rhos = rows[0, : last - first], rows[1, : last - first], rows[2, : last - first]
-        K, sound, odd, G = rows[3, : last - first], rows[4, : last - first], rows[5, : last - first], rows[6, : last - first]
-        gammas[:], lams[:], rhos[:] = numbers[0], numbers[1], numbers[2]
-        K[:], sound[:], odd[:] = 0.0, 0.0, 0.0
+        width = last - first
+        K, wrong, G = rows[0, :width], rows[1, :width], rows[2, :width]
+        K[:], wrong[:] = 0.0, 0.0
         for t in range(steps - 1, -1, -1):
-            _fetch(gamma, t, first, last, 1.0, gammas, odd)
-            _fetch(lam, t, first, last, 1.0, lams, odd)
+            gammas = gamma[t, first:last] if gamma.size > 0 else numbers[0, :width]
+            lams = lam[t, first:last] if lam.size > 0 else numbers[1, :width]
             r, v, v_next = reward[t, first:last], value[t, first:last], value_next[t, first:last]
             ended, cut = terminated[t, first:last], truncated[t, first:last]
             if off_policy:
-                _fetch(rho, t, first, last, np.inf, rhos, odd)
-                _off_policy(r, v, v_next, ended, cut, gammas, lams, rhos, limits, K, sound, G)
+                rhos = rho[t, first:last] if rho.size > 0 else numbers[2, :width]
+                _off_policy(r, v, v_next, ended, cut, gammas, lams, rhos, limits, K, wrong, G)
             else:
-                _on_policy(r, v, v_next, ended, cut, gammas, lams, K, sound, G)
+                _on_policy(r, v, v_next, ended, cut, gammas, lams, K, wrong, G)
             if advantage.size > 0:
                 _store_sum(G, v, -1.0, advantage[t, first:last])
             if target.size > 0 and (of_action or not off_policy):
                 _store(G, target[t, first:last])
             elif target.size > 0:
                 _store_sum(K, v, 1.0, target[t, first:last])
-        for i in range(last - first):
-            if odd[i] > 0.0:
-                found = OUT_OF_RANGE
-            elif sound[i] != 0.0:
-                found = max(found, NOT_FINITE)
-    return found
+        for i in range(width):
+            fine = fine and wrong[i] == 0.0
+    return fine

@@ -70,10 +70,12 @@ class Form:
         array = np.broadcast_to(array, (array.shape[0], *self.shape[1:])) if partly else array
         return array.reshape(array.shape[0], -1)
 
-    def ends(self, terminated: Any, truncated: Any) -> tuple[Bools, Bools]:
-        """Flags [T, N]; the end of a batch, and of each episode of a list, is a truncation unless it terminates."""
-        ended, cut = self._flags(terminated, "terminated"), self._flags(truncated, "truncated").copy()
-        last = np.cumsum(self.lengths) - 1 if self.lengths else [self.shape[0] - 1]
+    def ends(self, terminated: Any, truncated: Any, last_too: bool = True) -> tuple[Bools, Bools]:
+        """Flags [T, N]; each episode of a list, and with `last_too` the batch, is truncated unless it terminates."""
+        ended, cut = self._flags(terminated, "terminated"), self._flags(truncated, "truncated")
+        if not self.lengths and not last_too:
+            return ended, cut
+        cut, last = cut.copy(), np.cumsum(self.lengths) - 1 if self.lengths else [self.shape[0] - 1]
         cut[last] |= ~ended[last]
         return ended, cut
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda.arrays import Bools, Floats, number
-from tdlambda.returns import scan as scanning
+from tdlambda.returns.scan import BLOCK, scan
 from tdlambda.returns.shaping import Form, check_order
 from tdlambda.showing import names_arguments
 
@@ -177,13 +177,12 @@ def returns_of_actions(reward: Floats, value_next: Floats, gamma: Floats, lam: F
     The factor of V' is 1 - c, so with c = 1 it is exactly the Monte Carlo return.
     """
     c = lam * np.append(rho[1:], 0.0)
-    G = np.empty((reward.size, 1))
-    none, flags, empty = np.zeros((reward.size, 1)), np.zeros((reward.size, 1), dtype=bool), np.empty((0, 0))
-    columns = (np.ascontiguousarray(x).reshape(-1, 1) for x in ((1 - c) * value_next, gamma, c))
-    bootstrap, discount, keep = columns
-    scanning.scan(
-        np.ascontiguousarray(reward).reshape(-1, 1), none, bootstrap, flags, flags, discount, keep, empty, np.ones(3),
-        np.ones(2), False, True, np.empty((7, scanning.BLOCK)), empty, G,
+    column = lambda x: np.ascontiguousarray(x).reshape(-1, 1)  # noqa: E731
+    G, zero, empty = np.empty((reward.size, 1)), np.zeros((reward.size, 1)), np.empty((0, 0))
+    never = zero.astype(bool)
+    scan(
+        column(reward), zero, column((1 - c) * value_next), never, never, column(gamma), column(c), empty,
+        np.ones((3, BLOCK)), np.ones(2), False, True, np.empty((3, BLOCK)), empty, G,
     )  # fmt: skip
     return G[:, 0]
 
@@ -199,7 +198,7 @@ class _Call:
         single = all(_is_single(one) for one in self.given.values())
         self.dtype = np.float32 if single else np.float64
         self.steps = [form.steps(given, name, self.dtype) for name, given in self.given.items()]
-        self.ends = form.ends(terminated, truncated)
+        self.ends = form.ends(terminated, truncated, last_too=False)  # nothing flows into the last step anyway
         self.gamma, self.rho = form.parameter(gamma, "gamma"), form.parameter(rho, "rho")
         self.off_policy = not (isinstance(self.rho, float) and self.rho == 1.0)
         self.limits = np.full(2, np.inf)
@@ -208,19 +207,25 @@ class _Call:
     def run(self, lam: Any, want: str, name: str = "lam", of_action: bool = False) -> tuple[Array, Array]:
         """Advantages and targets [T, N]; what is not wanted is empty."""
         parameters = {"gamma": self.gamma, name: self.form.parameter(lam, name), "rho": self.rho}
-        arrays = [x for x in parameters.values() if not isinstance(x, float)]
-        kind = np.float32 if arrays and all(x.dtype == np.float32 for x in arrays) else np.float64
-        empty = np.empty((0, 0), kind)
-        read = [empty if isinstance(x, float) else np.ascontiguousarray(x, dtype=kind) for x in parameters.values()]
-        numbers = np.array([x if isinstance(x, float) else 0.0 for x in parameters.values()])
-        grid, none = self.form.grid, np.empty((0, 0), self.dtype)
-        advantage, target = (none if want == other else np.empty(grid, self.dtype) for other in ("target", "advantage"))
-        found = scanning.scan(
-            *self.steps, *self.ends, *read, numbers, self.limits, self.off_policy, of_action,
-            np.empty((7, scanning.BLOCK)), advantage, target,
+        used = [*parameters.values()][: 3 if self.off_policy else 2]
+        single = all(not isinstance(x, float) and x.dtype == np.float32 for x in used)  # a number would lose digits
+        kind = np.float32 if single else np.float64
+        empty, numbers = np.empty((0, 0), kind), np.empty((3, BLOCK), kind)
+        read = [empty, empty, empty]
+        for k, given in enumerate(used):
+            if isinstance(given, float):
+                numbers[k] = given
+            else:
+                read[k] = np.ascontiguousarray(np.broadcast_to(given, self.form.grid), dtype=kind)
+        none = np.empty((0, 0), self.dtype)
+        advantage, target = (
+            none if want == other else np.empty(self.form.grid, self.dtype) for other in ("target", "advantage")
+        )
+        fine = scan(
+            *self.steps, *self.ends, *read, numbers, self.limits, self.off_policy, of_action, np.empty((3, BLOCK)),
+            advantage, target,
         )  # fmt: skip
-        in_range = all(0 <= x <= 1 for x in numbers[:2]) and 0 <= numbers[2] < np.inf
-        if found != scanning.FINE or not in_range:
+        if not fine:
             explain(dict(zip(self.given, self.steps, strict=True)), parameters, self.ends[0])
         if isinstance(self.rho, float) and self.rho == 0:
             raise ValueError("rho is 0 at every step: the target policy takes none of these actions")
