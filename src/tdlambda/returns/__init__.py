@@ -1,4 +1,4 @@
-"""Returns of trajectories: λ-returns, generalised advantage estimates, V-trace and Retrace, and checks of your own."""
+"""Targets and advantages of trajectories: λ-returns, GAE, V-trace and Retrace, and checks of anybody's own."""
 
 from tdlambda.returns.checking import check_returns
 from tdlambda.returns.rollouts import check_rollout
