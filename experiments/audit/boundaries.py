@@ -44,7 +44,11 @@ def main() -> None:
     right = td.returns.lambda_returns(**vars(case))
     curves = {name: (case.value + MISTAKES[sentence](case)[1])[:, 0] for sentence, name in NAMES.items()}
     curves["right: the true value"] = right[:, 0]
-    rows = [{"series": name, "x": t, "mean": float(y)} for name, curve in curves.items() for t, y in enumerate(curve[: 2 * LENGTH])]
+    rows = [
+        {"series": name, "x": t, "mean": float(y)}
+        for name, curve in curves.items()
+        for t, y in enumerate(curve[: 2 * LENGTH])
+    ]
     drawn = charts.lines(
         rows, "step (the first episode terminates after step 9, the second is truncated after step 19)",
         "target of the critic", log=(False, False), size=(560, 300),

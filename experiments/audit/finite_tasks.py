@@ -88,8 +88,9 @@ class Finite:
         self.d, self.length = self._visits(P, np.asarray(mdp.start, float))
         self.names, self.critics = self._trained()
         self.errors = np.array([float(self.d @ (V - self.v) ** 2) for V in self.critics])
+        self.doubt = np.zeros((len(self.errors), len(self.errors)))
         kept = self.errors < 30 * np.median(self.errors)  # diverged critics are no challenge
-        self.critics, self.errors = self.critics[kept], self.errors[kept]
+        self.critics, self.errors, self.doubt = self.critics[kept], self.errors[kept], self.doubt[kept][:, kept]
         self.names = [name for name, k in zip(self.names, kept, strict=True) if k]
 
     def _visits(self, P: Any, start: Any) -> tuple[Any, float]:
@@ -116,7 +117,9 @@ class Finite:
         """The critics' values on `size` episodes, or on as many stretches of a stream; and the steps."""
         stream = "stream" in self.setting
         sample = self.sample(seed, steps=STREAM * size) if stream else self.sample(seed, episodes=size)
-        pairs = {name: (V[sample.state], V[sample.next_state]) for name, V in zip(self.names, self.critics, strict=True)}
+        pairs = {
+            name: (V[sample.state], V[sample.next_state]) for name, V in zip(self.names, self.critics, strict=True)
+        }
         return pairs, sample
 
     def _trained(self) -> tuple[list[str], Any]:
@@ -126,7 +129,14 @@ class Finite:
             s.state, np.zeros(0, int), s.reward, s.next_state, s.gamma, s.rho, s.terminated, s.truncated
         )
         largest, states, out = max(1.0, float((self.X**2).sum(1).max())), np.arange(n), {}
-        for alpha, lam, part in ((0.3, 0.0, 1), (0.05, 0.0, 1), (0.05, 0.9, 1), (0.05, 0.9, 10), (0.01, 0.9, 2), (0.1, 0.95, 1)):
+        for alpha, lam, part in (
+            (0.3, 0.0, 1),
+            (0.05, 0.0, 1),
+            (0.05, 0.9, 1),
+            (0.05, 0.9, 10),
+            (0.01, 0.9, 2),
+            (0.1, 0.95, 1),
+        ):
             learner = td.TrueOnlineTD(self.features, alpha=alpha / largest, lam=lam, on_divergence="flag")
             learner.update_many(steps[: TRAINING // part])
             out[f"TD α={alpha} λ={lam} 1/{part}"] = learner.predict_many(states)
@@ -166,7 +176,8 @@ def fresh_tasks() -> list[Finite]:
         Finite("walk of 7, drift", "on", _made("RandomWalk-v0", n=7, target_left=0.55)),
         Finite("Boyan's chain of 17", "on", _made("BoyanChain-v0", n=17)),
         Finite("Garnet 201", "on", _garnet(201, terminal=3, discount=1.0, on_policy=True)),
-        Finite("Garnet 202, 16 features", "on", _garnet(202, n=40, terminal=4, discount=0.97, features=16, on_policy=True)),
+        Finite("Garnet 202, 16 features", "on",
+               _garnet(202, n=40, terminal=4, discount=0.97, features=16, on_policy=True)),
         Finite("ring, 0.5/0.35", "off", _made("RingWorld-v0", behavior_left=0.5, target_left=0.35)),
         Finite("ring, 0.3/0.45", "off", _made("RingWorld-v0", behavior_left=0.3, target_left=0.45)),
         Finite("walk of 9, 0.5/0.42", "off", _made("RandomWalk-v0", n=9, behavior_left=0.5, target_left=0.42)),

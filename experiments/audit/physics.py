@@ -101,11 +101,12 @@ class Physical:
         G = self._returns(np.repeat(states, ROLLOUTS, axis=0), rng).reshape(STATES, ROLLOUTS)
         v, noise = G.mean(1), G.var(1, ddof=1) / ROLLOUTS
         errors = {name: float(np.mean((f(states) - v) ** 2 - noise)) for name, f in self.functions.items()}
-        self.functions = {name: f for name, f in self.functions.items() if errors[name] < 30 * np.median([*errors.values()])}
+        self.functions = {
+            name: f for name, f in self.functions.items() if errors[name] < 30 * np.median([*errors.values()])
+        }
         self.names, self.errors = list(self.functions), np.array([errors[name] for name in self.functions])
-        values = {name: (f(states) - v) ** 2 for name, f in self.functions.items()}
-        apart = [np.std(values[a] - values[b]) / np.sqrt(STATES) for a in values for b in values if a < b]
-        self.doubt = float(np.median(apart))
+        squares = np.array([(f(states) - v) ** 2 for f in self.functions.values()])
+        self.doubt = np.array([[np.std(a - b) for b in squares] for a in squares]) / np.sqrt(STATES)
 
     def _returns(self, s: Any, rng: Any) -> Any:
         """Discounted returns from these states, without a time limit."""

@@ -64,7 +64,9 @@ class Agent:
         before = 1 / (1 + np.exp(-sign * self.policy(x)[:, 0]))
         for _ in range(epochs):
             for some in np.array_split(self.rng.permutation(len(x)), 8):
-                self.policy.descend(x[some], lambda out, some=some: _slope(out, sign[some], before[some], A[some]), 1e-3)
+                self.policy.descend(
+                    x[some], lambda out, some=some: _slope(out, sign[some], before[some], A[some]), 1e-3
+                )
             self.critic.fit(x, target / VALUE, 3e-3, 1, self.rng)
 
 
@@ -111,7 +113,8 @@ def main() -> None:
     batch |= {"old_value": values(batch["obs"]), "old_value_next": values(batch["next_obs"])}
     if options.save:
         np.savez_compressed(
-            options.save, **{k: x.astype(np.float32) if x.dtype == float else x for k, x in batch.items() if k != "action"}
+            options.save,
+            **{k: x.astype(np.float32) if x.dtype == float else x for k, x in batch.items() if k != "action"},
         )
     pairs = {"new": (batch["value"], batch["value_next"]), "old": (batch["old_value"], batch["old_value_next"])}
     steps = {k: batch[k] for k in ("reward", "terminated", "truncated")}

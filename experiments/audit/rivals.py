@@ -21,8 +21,14 @@ def numbers(pairs: dict[str, Any], steps: dict[str, Any]) -> dict[str, Any]:
     """Squared and mean TD error, an LSTD tournament, and 1 - explained variance of GAE(0.95) returns."""
     V, V_next, delta = stacked(pairs, steps)
     squared = steps["rho"] * (steps["reward"] + steps["gamma"] * V_next - V) ** 2
-    out = {"TD error²": squared.mean(1), "mean TD error": np.abs(delta.mean(1)), "LSTD tournament": tournament(V, delta)}
-    returns = np.stack([td.returns.lambda_returns(value=v, value_next=w, lam=0.95, **steps) for v, w in zip(V, V_next, strict=True)])
+    out = {
+        "TD error²": squared.mean(1),
+        "mean TD error": np.abs(delta.mean(1)),
+        "LSTD tournament": tournament(V, delta),
+    }
+    returns = np.stack(
+        [td.returns.lambda_returns(value=v, value_next=w, lam=0.95, **steps) for v, w in zip(V, V_next, strict=True)]
+    )
     out["explained variance"] = (returns - V).var(1) / np.maximum(returns.var(1), 1e-300)
     return out
 

@@ -77,51 +77,52 @@ def bootstrap(factor: Callable[[float, float], float]) -> Callable[..., Array]:
 
 G = generalised
 WRONG: dict[str, Callable[..., Array]] = {
-    "truncation treated as termination": lambda r, v, w, g, l, te, tr: G(r, v, w, g, l, te | tr, tr),
-    "the end of the batch treated as a termination": lambda r, v, w, g, l, te, tr: G(
-        r, v, w, g, l, te, tr, live=~last_is_end(te)
+    "truncation treated as termination": lambda r, v, w, g, h, te, tr: G(r, v, w, g, h, te | tr, tr),
+    "the end of the batch treated as a termination": lambda r, v, w, g, h, te, tr: G(
+        r, v, w, g, h, te, tr, live=~last_is_end(te)
     ),
-    "truncation, and the end of the batch, treated as terminations": lambda r, v, w, g, l, te, tr: G(
-        r, v, w, g, l, last_is_end(te | tr), tr
+    "truncation, and the end of the batch, treated as terminations": lambda r, v, w, g, h, te, tr: G(
+        r, v, w, g, h, last_is_end(te | tr), tr
     ),
-    "value_next taken after the reset: value[t + 1] stands": lambda r, v, w, g, l, te, tr: G(
-        r, v, after_reset(v, w), g, l, te, tr
+    "value_next taken after the reset: value[t + 1] stands": lambda r, v, w, g, h, te, tr: G(
+        r, v, after_reset(v, w), g, h, te, tr
     ),
-    "traces survive a truncation": lambda r, v, w, g, l, te, tr: G(r, v, w, g, l, te, tr, keep=~te),
-    "traces survive a truncation, and value_next": lambda r, v, w, g, l, te, tr: G(
-        r, v, after_reset(v, w), g, l, te, tr, keep=~te
+    "traces survive a truncation": lambda r, v, w, g, h, te, tr: G(r, v, w, g, h, te, tr, keep=~te),
+    "traces survive a truncation, and value_next": lambda r, v, w, g, h, te, tr: G(
+        r, v, after_reset(v, w), g, h, te, tr, keep=~te
     ),
-    "traces survive the end of an episode": lambda r, v, w, g, l, te, tr: G(
-        r, v, w, g, l, te, tr, keep=np.ones_like(te)
+    "traces survive the end of an episode": lambda r, v, w, g, h, te, tr: G(
+        r, v, w, g, h, te, tr, keep=np.ones_like(te)
     ),
-    "termination ignored": lambda r, v, w, g, l, te, tr: G(r, v, w, g, l, np.zeros_like(te), tr),
-    "λ indexed one step early": lambda r, v, w, g, l, te, tr: G(r, v, w, g, down(l), te, tr),
-    "λ indexed one step late": lambda r, v, w, g, l, te, tr: G(r, v, w, g, up(l), te, tr),
-    "γ indexed one step early": lambda r, v, w, g, l, te, tr: G(r, v, w, down(g), l, te, tr),
-    "γ indexed one step late": lambda r, v, w, g, l, te, tr: G(r, v, w, up(g), l, te, tr),
-    "ends indexed one step late": lambda r, v, w, g, l, te, tr: G(r, v, w, g, l, up(te), up(tr)),
-    "ends indexed one step early": lambda r, v, w, g, l, te, tr: G(r, v, w, g, l, down(te), down(tr)),
+    "termination ignored": lambda r, v, w, g, h, te, tr: G(r, v, w, g, h, np.zeros_like(te), tr),
+    "λ indexed one step early": lambda r, v, w, g, h, te, tr: G(r, v, w, g, down(h), te, tr),
+    "λ indexed one step late": lambda r, v, w, g, h, te, tr: G(r, v, w, g, up(h), te, tr),
+    "γ indexed one step early": lambda r, v, w, g, h, te, tr: G(r, v, w, down(g), h, te, tr),
+    "γ indexed one step late": lambda r, v, w, g, h, te, tr: G(r, v, w, up(g), h, te, tr),
+    "ends indexed one step late": lambda r, v, w, g, h, te, tr: G(r, v, w, g, h, up(te), up(tr)),
+    "ends indexed one step early": lambda r, v, w, g, h, te, tr: G(r, v, w, g, h, down(te), down(tr)),
     "λ multiplies the bootstrap value": bootstrap(lambda g, lam: g * lam),
     "γ missing from the trace": trace_without_gamma,
     "λ missing from the trace": without_lambda,
     "γ missing from the bootstrap value": bootstrap(lambda *_: 1.0),
-    "time and environments exchanged": lambda r, v, w, g, l, te, tr: G(*(x.T for x in (r, v, w, g, l, te, tr))).T,
-    "time runs forwards": lambda r, v, w, g, l, te, tr: G(*(x[::-1] for x in (r, v, w, g, l, te, tr)))[::-1],
+    "time and environments exchanged": lambda r, v, w, g, h, te, tr: G(*(x.T for x in (r, v, w, g, h, te, tr))).T,
+    "time runs forwards": lambda r, v, w, g, h, te, tr: G(*(x[::-1] for x in (r, v, w, g, h, te, tr)))[::-1],
     "advantages shifted or scaled": lambda *a: (G(*a) - G(*a).mean()) / (G(*a).std() + 1e-8),
-    "targets instead of advantages": lambda r, v, w, g, l, te, tr: v + G(r, v, w, g, l, te, tr),
+    "targets instead of advantages": lambda r, v, w, g, h, te, tr: v + G(r, v, w, g, h, te, tr),
 }
 OFF_POLICY: dict[str, Callable[..., Array]] = {
-    "ρ applied twice": lambda r, v, w, g, l, te, tr, p: v + G(r, v, w, g, l, te, tr, p**2),
-    "ρ applied twice: once in the recursion, and again": lambda r, v, w, g, l, te, tr, p: v
-    + p * G(r, v, w, g, l, te, tr, p),
-    "ρ ignored": lambda r, v, w, g, l, te, tr, p: v + G(r, v, w, g, l, te, tr),  # noqa: ARG005
-    "ρ indexed one step late": lambda r, v, w, g, l, te, tr, p: v + G(r, v, w, g, l, te, tr, ratio=up(p)),
-    "ρ indexed one step early": lambda r, v, w, g, l, te, tr, p: v + G(r, v, w, g, l, te, tr, ratio=down(p)),
-    "targets without the value": lambda r, v, w, g, l, te, tr, p: G(r, v, w, g, l, te, tr, p),
+    "ρ applied twice": lambda r, v, w, g, h, te, tr, p: v + G(r, v, w, g, h, te, tr, p**2),
+    "ρ applied twice: once in the recursion, and again": lambda r, v, w, g, h, te, tr, p: (
+        v + p * G(r, v, w, g, h, te, tr, p)
+    ),
+    "ρ ignored": lambda r, v, w, g, h, te, tr, p: v + G(r, v, w, g, h, te, tr),  # noqa: ARG005
+    "ρ indexed one step late": lambda r, v, w, g, h, te, tr, p: v + G(r, v, w, g, h, te, tr, ratio=up(p)),
+    "ρ indexed one step early": lambda r, v, w, g, h, te, tr, p: v + G(r, v, w, g, h, te, tr, ratio=down(p)),
+    "targets without the value": lambda r, v, w, g, h, te, tr, p: G(r, v, w, g, h, te, tr, p),
 }
 
 
-def adapted(function: Callable[..., Array]) -> Callable[..., Any]:
+def adapted(function: Callable[..., Any]) -> Callable[..., Any]:
     def my_gae(
         reward: Array, value: Array, value_next: Array, gamma: Array, lam: Array, terminated: Array, truncated: Array
     ) -> Any:
@@ -164,11 +165,11 @@ def test_mistakes_with_ratios(name: str) -> None:
 def test_two_mistakes_at_once() -> None:
     both = "two mistakes: truncation treated as termination; and λ indexed one step early"
     with pytest.raises(AssertionError, match=rf"\A{both}"):
-        td.check_returns(adapted(lambda r, v, w, g, l, te, tr: G(r, v, w, g, down(l), te | tr, tr)))
+        td.check_returns(adapted(lambda r, v, w, g, h, te, tr: G(r, v, w, g, down(h), te | tr, tr)))
     both = "two mistakes: ends indexed one step late.*; and ρ ignored"
     with pytest.raises(AssertionError, match=rf"\A{both}"):
         td.check_returns(
-            with_ratios(lambda r, v, w, g, l, te, tr, p: v + G(r, v, w, g, l, up(te), up(tr))),  # noqa: ARG005
+            with_ratios(lambda r, v, w, g, h, te, tr, p: v + G(r, v, w, g, h, up(te), up(tr))),  # noqa: ARG005
             gives="target",
         )
 
@@ -187,16 +188,21 @@ def test_what_is_right_passes() -> None:
 
 
 def test_one_number_for_gamma_and_lambda() -> None:
-    def mine(reward: Any, value: Any, value_next: Any, gamma: float, lam: float, terminated: Any, truncated: Any) -> Any:
-        full = [np.full(reward.shape, float(x)) for x in (gamma, lam)]
-        return generalised(reward, value, value_next, *full, terminated, truncated)
+    def mine(reward: Any, value: Any, value_next: Any, gamma: Any, lam: Any, terminated: Any, truncated: Any) -> Any:
+        g, h = (np.full(reward.shape, float(x)) for x in (gamma, lam))
+        return generalised(reward, value, value_next, g, h, terminated, truncated)
 
     td.check_returns(mine, per_step=())
-    with pytest.raises(AssertionError, match=r"it failed with TypeError: .*; if it takes only one number .* per_step=\(\)"):
+    with pytest.raises(
+        AssertionError, match=r"it failed with TypeError: .*; if it takes only one number .* per_step=\(\)"
+    ):
         td.check_returns(mine)
-    single = lambda reward, value, value_next, gamma, lam, terminated, truncated: generalised(  # noqa: E731
-        reward, value, value_next, *(np.full(reward.shape, x) for x in (gamma, lam)), terminated | truncated, truncated
-    )
+
+    def single(
+        reward: Any, value: Any, value_next: Any, gamma: float, lam: float, terminated: Any, truncated: Any
+    ) -> Any:
+        return mine(reward, value, value_next, gamma, lam, terminated | truncated, truncated)
+
     with pytest.raises(AssertionError, match="truncation treated as termination"):
         td.check_returns(single, per_step=())
 

@@ -72,7 +72,7 @@ def recorded(rows: list[Any], mistake: str) -> dict[str, Any]:
     return out
 
 
-ROLLOUTS = {"same-step": same_step, "next-step": next_step, "single": single}
+ROLLOUTS: dict[str, Any] = {"same-step": same_step, "next-step": next_step, "single": single}
 WRONG = {
     ("same-step", "after reset"): "same-step: value_next taken after the reset",
     ("single", "after reset"): "single: value_next taken after the reset",

@@ -19,11 +19,10 @@ SEEDS = st.integers(0, 2**32 - 1)
 Step = dict[str, float]
 
 
-def arrays(seed: int, shape: tuple[int, ...] = (30, 4), rho: bool = True) -> dict[str, Array]:
+def arrays(seed: int, shape: tuple[int, int] = (30, 4), rho: bool = True) -> dict[str, Array]:
     """Arguments with everything different at every step; value_next is value[t + 1] only inside episodes."""
     rng = np.random.default_rng(seed)
-    names = ("reward", "value", "value_next", "gamma", "lam")
-    made = {name: rng.normal(size=shape) if "v" in name or "r" in name else rng.random(shape) for name in names}
+    made: dict[str, Array] = {name: rng.normal(size=shape) for name in ("reward", "value", "value_next")}
     made["gamma"], made["lam"] = rng.random(shape), rng.random(shape)
     made["terminated"], made["truncated"] = rng.random(shape) < 0.1, rng.random(shape) < 0.1
     inside = ~(made["terminated"] | made["truncated"])[:-1]

@@ -47,7 +47,7 @@ def test_ends_of_segments_are_truncations() -> None:
 def test_what_cannot_be_compared() -> None:
     question = td.Question("flow", gamma=0.8)
     one = evaluated(td.features.Columns("flow"), question, rows(300))
-    with pytest.raises(TypeError, match="other must be a result of td.streams.prequential; got int"):
+    with pytest.raises(TypeError, match=r"other must be a result of td\.streams\.prequential; got int"):
         one.compare(3)
     with pytest.raises(ValueError, match="'flow' must be evaluated on the same rows and cumulants"):
         one.compare(evaluated(td.features.Columns("flow"), question, rows(400)))

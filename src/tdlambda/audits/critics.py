@@ -34,7 +34,9 @@ def values_of(
             f"{name} must be a pair (V(s_t), V(s_t+1)), a function of observations, a learner or a number; "
             f"got {type(critic).__name__}"
         )
-    here, after = (form.steps(x, f"{side} of {name}", _kept(x)) for x, side in zip(critic, ("value", "value_next"), strict=True))
+    here, after = (
+        form.steps(x, f"{side} of {name}", _kept(x)) for x, side in zip(critic, ("value", "value_next"), strict=True)
+    )
     return (here, after), ""
 
 
@@ -107,6 +109,6 @@ def _trained(learner: Learner, name: str, form: Form) -> str:
         return ""
     same = "as many as are audited, so probably these" if steps == n else "from others, it is to be hoped"
     return (
-        f"{name} had learned from {steps:,} steps before ({same}). A critic trained on the audited episodes looks better "
-        f"than it is: pass {name} as it was before them"
+        f"{name} had learned from {steps:,} steps before ({same}). A critic trained on the audited episodes looks "
+        f"better than it is: pass {name} as it was before them"
     )

@@ -32,6 +32,7 @@ class Steps:
     ends: Bools = field(init=False)
 
     def __post_init__(self) -> None:
+        """Find the ends of the episodes."""
         self.ends = (self.terminated | self.truncated).T.reshape(-1)
 
     @property

@@ -13,7 +13,7 @@ from tdlambda.audits.comparing import combined, plain
 from tdlambda.audits.critics import values_of
 from tdlambda.audits.data import Steps
 from tdlambda.audits.outcome import Audit
-from tdlambda.audits.scores import FEWEST, FOLDS, SEGMENTS, Scores, scores
+from tdlambda.audits.scores import FOLDS, SEGMENTS, Scores, scores
 from tdlambda.returns.kinds import to_numpy
 from tdlambda.returns.shaping import Form, check_order
 from tdlambda.returns.targets import explain
@@ -46,15 +46,15 @@ def audit(
     truth and no linear critics; it works on- and off-policy, with time limits, and in continuing streams.
 
     A critic must not have been trained on the audited episodes: use new ones, or the values that were stored while they
-    were collected, before any update from them. A learner of tdlambda goes on learning during the audit; each prediction
-    is made before its update.
+    were collected, before any update from them. A learner of tdlambda goes on learning during the audit; each
+    prediction is made before its update.
 
     Parameters
     ----------
     critics
-        At least two critics by name. Each is a pair V(s_t), V(s_{t+1}) in the form of `reward`, where V(s_{t+1}) is taken
-        before any reset; or a function from a batch of observations to values; or a learner of tdlambda, of which a
-        copy is used; or one number for all states.
+        At least two critics by name. Each is a pair V(s_t), V(s_{t+1}) in the form of `reward`, where V(s_{t+1}) is
+        taken before any reset; or a function from a batch of observations to values; or a learner of tdlambda, of which
+        a copy is used; or one number for all states.
     reward
         R_{t+1} of each step: [T], [T, N] for N environments, time first, or a list of episodes. NumPy arrays, or those
         of PyTorch or JAX.
@@ -80,7 +80,8 @@ def audit(
     >>> steps, v = walk.sampler(seed=1).take(20_000), walk.exact.v()
     >>> critics = {"near": v + 0.1, "far": v + 0.4 * np.cos(np.arange(v.size))}
     >>> pairs = {name: (V[steps.obs], V[steps.next_obs]) for name, V in critics.items()}
-    >>> report = td.audit(pairs, steps.reward, gamma=steps.gamma, terminated=steps.terminated, truncated=steps.truncated)
+    >>> ends = {"terminated": steps.terminated, "truncated": steps.truncated}
+    >>> report = td.audit(pairs, steps.reward, gamma=steps.gamma, **ends)
     >>> report.best, report.ranking[0][1] > 0.99
     ('near', True)
     """
@@ -96,9 +97,10 @@ def audit(
         matrices[:, i] = (estimate.value, *estimate.interval(level), estimate.below_zero(), pair.carried * differs)
     absolute = plain(found.absolute, found.steps)
     remarks += _remarks(data, names, found, matrices[4])
+    difference, low, high, probability, carried = matrices
     return Audit(
-        names, *matrices[:4], absolute.value, *absolute.interval(level), matrices[4], found.steps.size, found.blocks,
-        data.size, level, remarks,
+        names, difference, low, high, probability, absolute.value, *absolute.interval(level), carried,
+        found.steps.size, found.blocks, data.size, level, remarks,
     )  # fmt: skip
 
 
@@ -142,7 +144,9 @@ def _require_valid(steps: dict[str, Array], numbers: dict[str, Any], ended: Bool
         x = np.asarray(given)
         wrong |= not bool(np.all((x >= 0) & (x <= (1 if name == "gamma" else np.finfo(float).max))))
     if wrong:
-        explain({f"{name} of {of}" if of and "of" not in name else name: x for name, x in steps.items()}, numbers, ended)
+        explain(
+            {f"{name} of {of}" if of and "of" not in name else name: x for name, x in steps.items()}, numbers, ended
+        )
 
 
 def _features(features: Any, form: Form, ended: Bools) -> list[tuple[Array, Array]]:

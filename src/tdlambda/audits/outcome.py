@@ -88,7 +88,13 @@ class Audit:
         """The sentence, a table of critics from the closest on, and the remarks."""
         order, width = self.order, max(12, *(len(name) for name in self.names)) + 2
         best, percent = order[0], f"{100 * self.level:g} %"
-        heads = (f"{'minus best':>12}", f"{percent:>22}", f"{'P(best closer)':>16}", f"{'error²':>12}", f"{percent:>22}")
+        heads = (
+            f"{'minus best':>12}",
+            f"{percent:>22}",
+            f"{'P(best closer)':>16}",
+            f"{'error²':>12}",
+            f"{percent:>22}",
+        )
         lines = [self.sentence, "", f"{'':{width}}{''.join(heads)}"]
         for k in order:
             against = f"{'':50}"

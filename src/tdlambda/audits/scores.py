@@ -4,14 +4,14 @@ For any reference u, with c = V - u, δ = ρ (R + γ'u' - u) and z_t = ρ_{t-1} 
 
     E Σ c² - 2δz  =  E Σ (V - v)² - (u - v)²                                       (docs: AutoTD, "The signal")
 
-for every critic V that is a function of the past, linear or not. All critics share u, so the scores of two differ by the
-difference of their squared errors. Two forms have the same c and δ:
+for every critic V that is a function of the past, linear or not. All critics share u, so the scores of two differ by
+the difference of their squared errors. Two forms have the same c and δ:
 
     raw       z itself: unbiased for any u. On-policy over whole episodes it is (V - G)² - (u - G)².
     expected  ẑ(s), linear in x, with E[x (x - γ'x')ᵀ] dual to c: the bias is a product of the errors of u and of ẑ
 
-The absolute error is E[ab - δ_B ẑ^a - δ_A ẑ^b], a = V - u_A, b = V - u_B, plus E[(u_A - v)(u_B - v)], which is left out:
-as u_A and u_B come from disjoint episodes, that is the squared bias of the reference, so the estimate is too low.
+The absolute error is E[ab - δ_B ẑ^a - δ_A ẑ^b], a = V - u_A, b = V - u_B, plus E[(u_A - v)(u_B - v)], which is left
+out: as u_A and u_B come from disjoint episodes, that is the squared bias of the reference, so the estimate is too low.
 
 u and ẑ are fitted by ridge LSTD(0) in x = (1, whitened values of the critics and features), on other folds of episodes.
 """
@@ -57,7 +57,7 @@ def scores(data: Steps) -> Scores:
     """The scores of all critics, in two passes over the steps after one for the moments of the basis."""
     unit, fold, ends, blocks = _divided(data)
     mean, P = _basis(data)
-    systems = _Systems(len(mean), len(P) + 1, data.critics)
+    systems = _Systems(len(P) + 1, data.critics)
     for part in data.parts():
         systems.add(data.columns(part), data.numbers(part), fold[part], mean, P)
     u, zhat = systems.references(mean, P)
@@ -69,7 +69,8 @@ def scores(data: Steps) -> Scores:
             *data.columns(part), *data.numbers(part), ends[part], fold[part], unit[part], u, zhat, z, weight, sums,
             ratios, steps,
         )  # fmt: skip
-    return Scores(*sums, steps, ratios / steps, data.episodes, blocks)
+    raw, expected, absolute = sums
+    return Scores(raw, expected, absolute, steps, ratios / steps, data.episodes, blocks)
 
 
 def _divided(data: Steps) -> tuple[Ints, Ints, Bools, bool]:
@@ -108,16 +109,23 @@ def _basis(data: Steps) -> tuple[Floats, Floats]:
 class _Systems:
     """The equations of LSTD(0), for each fold."""
 
-    def __init__(self, columns: int, d: int, critics: int) -> None:
+    def __init__(self, d: int, critics: int) -> None:
         self.A, self.S = np.zeros((FOLDS, d, d)), np.zeros((FOLDS, d, d))
         self.b, self.VX = np.zeros((FOLDS, d)), np.zeros((FOLDS, critics, d))
         self.count, self.scratch = np.zeros(FOLDS), np.zeros((2, d))
 
     def add(
-        self, columns: tuple[Floats, Floats], numbers: tuple[Floats, ...], fold: Ints, mean: Floats, P: Floats
+        self,
+        columns: tuple[Floats, Floats],
+        numbers: tuple[Floats, Floats, Floats],
+        fold: Ints,
+        mean: Floats,
+        P: Floats,
     ) -> None:
         """Add steps."""
-        add_systems(*columns, *numbers, fold, mean, P, *self.scratch, self.A, self.b, self.S, self.VX, self.count)
+        (C, C_next), (reward, gamma, rho), (x, x_next) = columns, numbers, self.scratch
+        sums = (self.A, self.b, self.S, self.VX, self.count)
+        add_systems(C, C_next, reward, gamma, rho, fold, mean, P, x, x_next, *sums)
 
     def references(self, mean: Floats, P: Floats) -> tuple[Floats, Floats]:
         """Coefficients of u, u_A and u_B, and of ẑ of every critic with each, on (1, columns), for each fold."""

@@ -20,7 +20,7 @@ def critics(rows: Rows, best: str, level: float = 0.95, width: int = 560) -> Cha
     Parameters
     ----------
     rows
-        `series`, `low`, `mid`, `high`, `text`, and `better`, the probability that the best is closer to the true values.
+        `series`, `low`, `mid`, `high`, `text`, and `better`, the probability that the best critic is closer.
     best
         Name of the best critic.
     level
@@ -30,7 +30,9 @@ def critics(rows: Rows, best: str, level: float = 0.95, width: int = 560) -> Cha
     """
     tips = {"series": "critic", "mid": "difference", "interval": f"{100 * level:g} % interval", "better": "probability"}
     x = f"mean squared value error minus that of {best}, with {100 * level:g} % intervals"
-    return finished(ranges(rows, x, tips=tips, rule=0, ends=(f"← closer than {best}", "farther →"), log=False, width=width))
+    return finished(
+        ranges(rows, x, tips=tips, rule=0, ends=(f"← closer than {best}", "farther →"), log=False, width=width)
+    )
 
 
 def page(audit: Any) -> str:
@@ -38,7 +40,7 @@ def page(audit: Any) -> str:
     said = [f'<p class="said">{html.escape(remark)}</p>' for remark in audit.remarks]
     body = [f"<h1>Audit of {len(audit.names)} critics</h1><p>{html.escape(audit.sentence)}</p>", *said]
     body += [f"<figure>{drawing(audit.plot())}</figure>", _table(audit)]
-    note = "error² estimates the mean squared error itself. Its expectation is below the true error: compare by differences"
+    note = "error² estimates the error itself. Its expectation is below the true error: compare by differences"
     return document("Audit of critics", [*body, f'<p class="quiet">{note}.</p>'])
 
 

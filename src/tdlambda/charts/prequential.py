@@ -10,8 +10,8 @@ import numpy as np
 from altair.typing import ChartType
 
 from tdlambda.charts.document import document, drawing
-from tdlambda.charts.style import SOFT, theme
 from tdlambda.charts.style import OKABE_ITO as COLOURS
+from tdlambda.charts.style import SOFT, theme
 
 POINTS, DETAIL, FEATURES, EXPERTS, SHOWN = 1200, 300, 12, 6, 20
 """Largest number of points of a line; steps of the close-up; largest number of features, experts and questions."""
@@ -137,6 +137,7 @@ def _features(scored: Any) -> Any:
 
 
 # ---- the page ------------------------------------------------------------------------------------------------------
+
 
 def page(result: Any) -> str:
     """One HTML page without scripts: scores, remarks and charts of every question."""

@@ -18,8 +18,8 @@ def audit(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Parquet or CSV file with one row per step, in order: reward, terminated, truncated, perhaps gamma and "
-            "rho, and for each critic NAME and NAME_next, its values before and after the step.",
+            help="Parquet or CSV file with one row per step, in order: reward, terminated, truncated, perhaps gamma and"
+            " rho, and for each critic NAME and NAME_next, its values before and after the step.",
             show_default=False,
         ),
     ],
@@ -87,7 +87,9 @@ def _critics(columns: dict[str, Any], wanted: list[str] | None, file: Path) -> l
     pairs = [name for name in columns if f"{name}_next" in columns and name not in _KNOWN]
     for name in wanted or ():
         if name not in pairs:
-            raise ValueError(f"--critic: {file} has no columns {name} and {name}_next{hint(name, pairs, 'choose from {}')}")
+            raise ValueError(
+                f"--critic: {file} has no columns {name} and {name}_next{hint(name, pairs, 'choose from {}')}"
+            )
     if len(wanted or pairs) < 2:
         alone = [name for name in columns if name not in (*_KNOWN, *pairs, *(f"{name}_next" for name in pairs))]
         rest = f", and {', '.join(alone[:10])} without a partner" if alone else ""

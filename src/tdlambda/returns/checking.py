@@ -12,16 +12,21 @@ import numpy as np
 
 from tdlambda.arrays import Floats, choice, integer
 from tdlambda.returns.kinds import to_numpy
-from tdlambda.returns.mistakes import MISTAKES, Case, recursion
+from tdlambda.returns.mistakes import MISTAKES, Case, Mistake, recursion
 from tdlambda.showing import hint
 
 NAMES = tuple(one.name for one in fields(Case))
 NEEDED = ("reward", "value", "value_next", "terminated", "truncated")
 VARY = ("gamma", "lam", "rho")
 STEPS = 12
-_CLOSE = {"rtol": 1e-4, "atol": 1e-4}
-"""Single precision passes."""
-_NUMBERS = {"reward": (1, 2, 3), "value": (10, 20, 30), "gamma": (0.5, 0.25, 0.75), "lam": (0.5, 0.75, 0.25)}
+_CLOSE = 1e-4
+"""Tolerance, relative and absolute: single precision passes."""
+_NUMBERS: dict[str, Any] = {
+    "reward": (1, 2, 3),
+    "value": (10, 20, 30),
+    "gamma": (0.5, 0.25, 0.75),
+    "lam": (0.5, 0.75, 0.25),
+}
 _RHO, _LAST = (2.0, 0.5, 1.5), 40.0
 _CUT = 24.0
 """In the examples by hand: ratios, the value after the last step, and that of the last observation of an episode that
@@ -46,9 +51,9 @@ def check_returns(
     Parameters
     ----------
     function
-        It is called with those of the names reward, value, value_next, gamma, lam, rho, terminated, truncated that it has,
-        and `value_next[t]` is V(s_{t+1}) before any reset. Wrap yours: `lambda reward, value, …: my_gae(…)`. It returns
-        the advantages or the targets, or a pair of both.
+        It is called with those of the names reward, value, value_next, gamma, lam, rho, terminated, truncated that it
+        has, and `value_next[t]` is V(s_{t+1}) before any reset. Wrap yours: `lambda reward, value, …: my_gae(…)`. It
+        returns the advantages or the targets, or a pair of both.
     gives
         What it returns if that is not a pair: "advantage" or "target". Off-policy, an advantage with or without the
         ratio ρ_t of its own step is right.
@@ -90,6 +95,10 @@ def check_returns(
     raise AssertionError(f"{_named(tested, found, cases)}\n{_by_hand(tested)}")
 
 
+def _close(a: Any, b: Any) -> bool:
+    return bool(np.allclose(a, b, rtol=_CLOSE, atol=_CLOSE))
+
+
 class _Tested:
     """The function, and how to call it."""
 
@@ -110,7 +119,9 @@ class _Tested:
                 )
             unknown = name not in NAMES and p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
             if unknown:
-                raise TypeError(f"function has an argument {name}, which is unknown{hint(name, NAMES, 'choose from {}')}")
+                raise TypeError(
+                    f"function has an argument {name}, which is unknown{hint(name, NAMES, 'choose from {}')}"
+                )
         if missing := [name for name in NEEDED if name not in self.names]:
             raise TypeError(f"function must take {', '.join(missing)}: returns depend on it")
         self.per_step = per_step & {*self.names}
@@ -145,8 +156,8 @@ class _Tested:
         """Whether advantages are G - V or T - V, and targets T."""
         advantage, target = found
         D, K = truth
-        fits = advantage is None or np.allclose(advantage, D, **_CLOSE) or np.allclose(advantage, K, **_CLOSE)
-        return bool(fits and (target is None or np.allclose(target, case.value + K, **_CLOSE)))
+        fits = advantage is None or _close(advantage, D) or _close(advantage, K)
+        return bool(fits and (target is None or _close(target, case.value + K)))
 
 
 def _random(rng: np.random.Generator, n: int, per_step: frozenset[str]) -> Case:
@@ -170,9 +181,10 @@ def _random(rng: np.random.Generator, n: int, per_step: frozenset[str]) -> Case:
 
 def _named(tested: _Tested, found: list[Any], cases: list[Case]) -> str:
     """The mistake that explains the results, or where they differ."""
-    explains = lambda mistake: all(  # noqa: E731
-        tested.right(one, mistake(case), case) for one, case in zip(found, cases, strict=True)
-    )
+
+    def explains(mistake: Mistake) -> bool:
+        return all(tested.right(one, mistake(case), case) for one, case in zip(found, cases, strict=True))
+
     for sentence, mistake in MISTAKES.items():
         if explains(mistake):
             return sentence
@@ -182,21 +194,22 @@ def _named(tested: _Tested, found: list[Any], cases: list[Case]) -> str:
     truth = [recursion(case) for case in cases]
     if found[0][0] is not None:
         right = [case.value + K for case, (_, K) in zip(cases, truth, strict=True)]
-        if all(np.allclose(one[0], T, **_CLOSE) for one, T in zip(found, right, strict=True)):
-            return "targets instead of advantages: subtract value, or pass gives=\"target\""
-        if all(np.corrcoef(one[0].ravel(), D.ravel())[0, 1] > 1 - 1e-6 for one, (D, _) in zip(found, truth, strict=True)):
+        if all(_close(one[0], T) for one, T in zip(found, right, strict=True)):
+            return 'targets instead of advantages: subtract value, or pass gives="target"'
+        if all(
+            np.corrcoef(one[0].ravel(), D.ravel())[0, 1] > 1 - 1e-6 for one, (D, _) in zip(found, truth, strict=True)
+        ):
             return "advantages shifted or scaled: normalise them afterwards, not in the function"
-    if found[0][1] is not None and all(
-        np.allclose(one[1], K, **_CLOSE) for one, (_, K) in zip(found, truth, strict=True)
-    ):
+    if found[0][1] is not None and all(_close(one[1], K) for one, (_, K) in zip(found, truth, strict=True)):
         return "targets without the value: add value"
     for one, case, (D, K) in zip(found, cases, truth, strict=True):
         mine, true = (one[0], D) if one[0] is not None else (one[1], case.value + K)
-        wrong = np.argwhere(~np.isclose(mine, true, **_CLOSE))
+        wrong = np.argwhere(~np.isclose(mine, true, rtol=_CLOSE, atol=_CLOSE))
         if len(wrong):
             t, n = wrong[-1].tolist()
             what = "terminates" if case.terminated[t, n] else "is truncated" if case.truncated[t, n] else "goes on"
-            return f"it differs from the definition; last at step {t} of {STEPS}, environment {n}, where the episode {what}"
+            where = f"last at step {t} of {STEPS}, environment {n}, where the episode {what}"
+            return f"it differs from the definition; {where}"
     return "it differs from the definition"
 
 
@@ -205,13 +218,14 @@ def _named(tested: _Tested, found: list[Any], cases: list[Case]) -> str:
 
 def _three(kind: str, tested: _Tested) -> Case:
     """Three steps of one environment (repeated in all); the middle or the last one may end an episode."""
-    column = lambda x: np.repeat(np.array(x, dtype=float)[:, None], tested.environments or 1, axis=1)  # noqa: E731
+    n = tested.environments or 1
     where, _, how = kind.partition(" ")
     after = [20.0, _CUT if where == "middle" and how else 30.0, _LAST]
-    flags = {name: np.zeros((3, tested.environments or 1), dtype=bool) for name in ("terminated", "truncated")}
+    flags = {name: np.zeros((3, n), dtype=bool) for name in ("terminated", "truncated")}
     if how:
         flags[how][1 if where == "middle" else 2] = True
-    numbers = {name: column(x) for name, x in (_NUMBERS | {"rho": _RHO, "value_next": after}).items()}
+    three = _NUMBERS | {"rho": _RHO, "value_next": after}
+    numbers = {name: np.repeat(np.array(x, dtype=float)[:, None], n, axis=1) for name, x in three.items()}
     for name in VARY:
         if name not in tested.per_step:
             numbers[name][:] = 1.0 if name == "rho" else numbers[name][0, 0]
@@ -245,5 +259,5 @@ def _written(case: Case, found: Any, truth: tuple[Floats, Floats]) -> str:
             lines[-1] += f";  times ρ = {rho:g} is {K[t, 0]:.6g}"
     mine, word = (found[0], "advantages") if found[0] is not None else (found[1], "targets")
     true = D if found[0] is not None else case.value + K
-    show = lambda x: ", ".join(f"{one:.6g}" for one in x[:, 0])  # noqa: E731
-    return "\n".join([*lines, f"  {word} by hand: {show(true)}", f"  yours:{'':{len(word) + 4}}{show(mine)}"])
+    by_hand, yours = (", ".join(f"{one:.6g}" for one in x[:, 0]) for x in (true, mine))
+    return "\n".join([*lines, f"  {word} by hand: {by_hand}", f"  yours:{'':{len(word) + 4}}{yours}"])

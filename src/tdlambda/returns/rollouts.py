@@ -78,13 +78,13 @@ class Scripted(gymnasium.Env[Any, Any]):
         self.action_space = gymnasium.spaces.Discrete(2)
         self.number, self.episode, self.t, self.over = number, number - 1, 0, True
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Floats, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Floats, dict[str, Any]]:  # noqa: ARG002
         """Start the next episode of the script."""
         super().reset(seed=seed)
         self.episode, self.t, self.over = self.episode + 1, 0, False
         return self._obs(), {}
 
-    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
         """Go on by one step, whatever the action."""
         if self.over:
             raise AssertionError("rollout must reset the environment after an episode has ended")
@@ -116,7 +116,8 @@ def _expected(kind: str, n: int, steps: int) -> dict[str, Array]:
     """What a right rollout records; also the value of the next row's observation, "after"."""
     columns: dict[str, list[Any]] = {name: [] for name in (*NAMES, "valid", "after")}
     for k in range(n):
-        env, rows = Scripted(k), []
+        env = Scripted(k)
+        rows: list[tuple[Any, ...]] = []
         obs, resets = env.reset()[0], False
         for _ in range(steps):
             if resets:  # a step of the vector environment that resets this one
@@ -165,17 +166,19 @@ def _mistake(mine: dict[str, Array], true: dict[str, Array]) -> str:
     kept = mine["valid"].astype(bool) if "valid" in mine else np.ones_like(valid)
     if (kept & ~valid).any():
         t, n = np.argwhere(kept & ~valid)[0].tolist()
-        return _told("a step that only resets is kept as a transition: return valid, False there", "valid", kept, valid, t, n, true)
+        return _told(
+            "a step that only resets is kept as a transition: return valid, False there", "valid", kept, t, n, true
+        )
     if (~kept & valid).any():
         t, n = np.argwhere(~kept & valid)[0].tolist()
-        return _told("a transition is left out", "valid", kept, valid, t, n, true)
+        return _told("a transition is left out", "valid", kept, t, n, true)
     for name in ("terminated", "truncated", "reward", "value", "value_next"):
         ignored = true["terminated"].astype(bool) if name == "value_next" else np.False_
         wrong = valid & ~ignored & ~np.isclose(mine[name].astype(float), true[name].astype(float))
         if wrong.any():
             t, n = np.argwhere(wrong)[0].tolist()
             said = _cause(name, mine, true, wrong)
-            return _told(said, name, mine[name], true[name], t, n, true)
+            return _told(said, name, mine[name], t, n, true)
     return ""
 
 
@@ -183,7 +186,10 @@ def _cause(name: str, mine: dict[str, Array], true: dict[str, Array], wrong: Arr
     """Why an array is wrong: another quantity is recorded, or the same one of another step."""
     here = mine[name].astype(float)
     ends = true["terminated"].astype(bool) | true["truncated"].astype(bool)
-    same = lambda other: bool(np.allclose(here[wrong], other.astype(float)[wrong]))  # noqa: E731
+
+    def same(other: Array) -> bool:
+        return bool(np.allclose(here[wrong], other.astype(float)[wrong]))
+
     if name == "terminated" and same(ends):
         return "truncation recorded as termination"
     if name == "truncated" and not here.any():
@@ -203,7 +209,7 @@ def _cause(name: str, mine: dict[str, Array], true: dict[str, Array], wrong: Arr
     return f"{name} is wrong"
 
 
-def _told(said: str, name: str, mine: Array, right: Array, t: int, n: int, true: dict[str, Array]) -> str:
+def _told(said: str, name: str, mine: Array, t: int, n: int, true: dict[str, Array]) -> str:
     """The sentence, and three steps around a mistake, as they should be recorded."""
     first = int(np.clip(t - 1, 0, max(0, len(mine) - 3)))
     names = [*NAMES, "valid"] if not true["valid"].all() else [*NAMES]

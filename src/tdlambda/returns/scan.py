@@ -3,10 +3,10 @@
     G_t = R_{t+1} + γ_{t+1} ( V(s_{t+1}) + λ_{t+1} K_{t+1} )                the return of the action taken
     K_t = p_t (G_t - V(s_t)) + (q_t - p_t) γ_{t+1} λ_{t+1} K_{t+1}         the correction of V(s_t)
 
-with p_t = min(p, ρ_t) and q_t = min(q, ρ_t). K_{t+1} counts as 0 where the trajectory ends after step t, and γ_{t+1} as 0
-where it terminates. On-policy G - V = K = Σ (γλ)^k δ_{t+k}, and G is the λ-return. Without limits p and q, V + K is
-the λ-return with control variates (Sutton & Barto 2018, equation 12.24); p = q = 1 gives V-trace. With action values q
-for V(s_t), and q = p = 1, G is Retrace.
+with p_t = min(p, ρ_t) and q_t = min(q, ρ_t). K_{t+1} counts as 0 where the trajectory ends after step t, and γ_{t+1} as
+0 where it terminates. On-policy G - V = K = Σ (γλ)^k δ_{t+k}, and G is the λ-return. Without limits p and q, V + K is
+the λ-return with control variates (Sutton & Barto 2018, equation 12.24); p = q = 1 gives V-trace. With action values
+for V(s_t), and p = q = 1, G is Retrace.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tdlambda.arrays import Bools
 from tdlambda.returns.kinds import same_kind, template, to_numpy
 
 Array = NDArray[Any]
-_WIDE = 'an array [T] or [T, N] with time first, or a list of episodes'
+_WIDE = "an array [T] or [T, N] with time first, or a list of episodes"
 
 
 @dataclass(frozen=True)

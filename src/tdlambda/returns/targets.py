@@ -1,6 +1,6 @@
 """λ-returns, generalised advantage estimates, V-trace and Retrace, right at every boundary.
 
-Step t has s_t, ρ_t, R_{t+1}, γ_{t+1}, s_{t+1}: `reward[t]`, `gamma[t]` and `lam[t]` belong to the state that is entered.
+Step t has s_t, ρ_t, R_{t+1}, γ_{t+1}, s_{t+1}: `reward[t]`, `gamma[t]` and `lam[t]` belong to the state entered.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def lambda_returns(
     Examples
     --------
     >>> import tdlambda as td
-    >>> td.returns.lambda_returns([1.0, 1.0], [3.0, 4.0], [4.0, 9.0], gamma=0.5, lam=0.5, terminated=[0, 1], truncated=False)
+    >>> ends = {"terminated": [False, True], "truncated": False}
+    >>> td.returns.lambda_returns([1.0, 1.0], [3.0, 4.0], [4.0, 9.0], gamma=0.5, lam=0.5, **ends)
     array([2.25, 1.  ])
     """
     call = _Call(reward, value, value_next, gamma, rho, terminated, truncated)
@@ -96,7 +97,8 @@ def gae(
     Examples
     --------
     >>> import tdlambda as td
-    >>> td.returns.gae([1.0, 1.0], [3.0, 4.0], [4.0, 6.0], gamma=0.5, lam=1.0, lam_critic=0.0, terminated=False, truncated=False)
+    >>> ends = {"terminated": False, "truncated": False}
+    >>> td.returns.gae([1.0, 1.0], [3.0, 4.0], [4.0, 6.0], gamma=0.5, lam=1.0, lam_critic=0.0, **ends)
     Advantages(advantage=array([0., 0.]), target=array([3., 4.]))
     """
     call = _Call(reward, value, value_next, gamma, rho, terminated, truncated)
@@ -177,12 +179,13 @@ def returns_of_actions(reward: Floats, value_next: Floats, gamma: Floats, lam: F
     The factor of V' is 1 - c, so with c = 1 it is exactly the Monte Carlo return.
     """
     c = lam * np.append(rho[1:], 0.0)
-    column = lambda x: np.ascontiguousarray(x).reshape(-1, 1)  # noqa: E731
+    columns = (np.ascontiguousarray(x).reshape(-1, 1) for x in (reward, (1 - c) * value_next, gamma, c))
+    r, bootstrap, discount, keep = columns
     G, zero, empty = np.empty((reward.size, 1)), np.zeros((reward.size, 1)), np.empty((0, 0))
     never = zero.astype(bool)
     scan(
-        column(reward), zero, column((1 - c) * value_next), never, never, column(gamma), column(c), empty,
-        np.ones((3, BLOCK)), np.ones(2), False, True, np.empty((3, BLOCK)), empty, G,
+        r, zero, bootstrap, never, never, discount, keep, empty, np.ones((3, BLOCK)), np.ones(2), False, True,
+        np.empty((3, BLOCK)), empty, G,
     )  # fmt: skip
     return G[:, 0]
 
@@ -221,9 +224,10 @@ class _Call:
         advantage, target = (
             none if want == other else np.empty(self.form.grid, self.dtype) for other in ("target", "advantage")
         )
+        (r, v, v_next), (ended, cut), (gammas, lams, rhos) = self.steps, self.ends, read
         fine = scan(
-            *self.steps, *self.ends, *read, numbers, self.limits, self.off_policy, of_action, np.empty((3, BLOCK)),
-            advantage, target,
+            r, v, v_next, ended, cut, gammas, lams, rhos, numbers, self.limits, self.off_policy, of_action,
+            np.empty((3, BLOCK)), advantage, target,
         )  # fmt: skip
         if not fine:
             explain(dict(zip(self.given, self.steps, strict=True)), parameters, self.ends[0])

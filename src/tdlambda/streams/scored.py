@@ -136,7 +136,7 @@ class Scored:
         said = []
         if self.off_policy:
             said.append(
-                "off-policy: returns of the target policy are not observed; see the Bellman error, or compare two Hordes"
+                "off-policy: returns of the target policy are not observed; see the Bellman error, or compare Hordes"
             )
         elif not self.known.any():
             said.append("no return is known yet: the stream is shorter than the horizon")
