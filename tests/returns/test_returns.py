@@ -32,7 +32,7 @@ def arrays(seed: int, shape: tuple[int, int] = (30, 4), rho: bool = True) -> dic
 
 def one_by_one(a: dict[str, Array], formula: Callable[[dict[str, float], float], tuple[float, float]]) -> Array:
     """The formula applied backwards to one environment after the other; it gives an output and what flows back."""
-    out = np.empty(a["reward"].shape)
+    out: Array = np.zeros_like(a["reward"])
     for n in range(out.shape[1]):
         back = 0.0
         for t in range(len(out) - 1, -1, -1):
@@ -260,7 +260,7 @@ def test_text_done_and_forgotten_ends() -> None:
     with pytest.raises(TypeError, match="no argument done; pass terminated and truncated"):
         lambda_returns(**some, done=False)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="lambda_returns needs truncated: pass truncated=…"):
-        lambda_returns(**some, terminated=False)  # type: ignore[call-arg]
+        lambda_returns(**some, terminated=False)
     with pytest.raises(TypeError, match="no argument next_values; did you mean 'value_next'"):
         gae(np.ones(3), np.ones(3), next_values=np.ones(3))  # type: ignore[call-arg]
     for name in ("rho_max", "c_max"):

@@ -138,9 +138,10 @@ def _as_flags(array: Array, name: str) -> Bools:
 
 def check_order(value: Array, value_next: Array) -> None:
     """Raise ValueError if V(s_{t+1}) follows V(s_t) along the second axis, and nowhere along the first."""
-    if min(value.shape) < 2 or (value_next[0] == value[1]).any():
+    some = min(8, *(n - 1 for n in value.shape))  # a few rows tell
+    if some < 1 or (value_next[:some] == value[1 : some + 1]).any():
         return
-    if (value_next[:, 0] == value[:, 1]).mean() > 0.5:
+    if (value_next[:, :some] == value[:, 1 : some + 1]).mean() > 0.5:
         raise ValueError(
             "value_next[i, 0] is value[i, 1], so the second axis is time: pass arrays with time first, such as reward.T"
         )
