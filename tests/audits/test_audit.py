@@ -120,10 +120,10 @@ def test_passes_are_their_definition(seed: int) -> None:
         np.testing.assert_allclose(S[f], x[:, m] @ x[:, m].T, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(VX[f], C[:K, m] @ x[:, m].T, rtol=1e-9, atol=1e-9)
     u, zhat = rng.normal(size=(3, FOLDS, 1 + len(C))), rng.normal(size=(3, FOLDS, K, 1 + len(C)))
-    sums, ratios, steps = np.zeros((3, K, 4)), np.zeros(4), np.zeros(4)
+    sums, ratios, steps = np.zeros((5, K, 4)), np.zeros(4), np.zeros(4)
     add_scores(C, C_next, r, g, rho, ends, fold, unit, u, zhat, np.zeros(K), np.zeros(2), sums, ratios, steps)
     X, Y = (np.vstack((np.ones(n), Z)) for Z in (C, C_next))
-    expected, z = np.zeros((3, K, 4)), np.zeros(K)
+    expected, z = np.zeros((5, K, 4)), np.zeros(K)
     for t in range(n):
         e = unit[t]
         at = [float(u[k, fold[t]] @ X[:, t]) for k in range(3)]
@@ -134,6 +134,8 @@ def test_passes_are_their_definition(seed: int) -> None:
         expected[0, :, e] += c**2 - 2 * delta[0] * z
         expected[1, :, e] += c**2 - 2 * delta[0] * hats[0]
         expected[2, :, e] += (C[:K, t] - at[1]) * (C[:K, t] - at[2]) - delta[2] * hats[1] - delta[1] * hats[2]
+        for k in (1, 2):
+            expected[2 + k, :, e] += (C[:K, t] - at[k]) ** 2 - 2 * delta[k] * hats[k]
         z = z * (0 if ends[t] else rho[t] * g[t])
     np.testing.assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(steps, np.bincount(unit, minlength=4))

@@ -21,7 +21,7 @@ network: Any = import_module("network")
 boundaries: Any = import_module("boundaries")
 
 
-@pytest.mark.parametrize("name", ["walk of 7, drift", "ring, 0.5/0.35", "Garnet 208, 10 features, limit 25"])
+@pytest.mark.parametrize("name", ["walk of 11, drift", "ring of 9, 0.5/0.35", "Garnet 308, 10 features, limit 25"])
 def test_the_finite_tasks_draw_what_they_say(name: str) -> None:
     """Visited states and Monte Carlo returns agree with the exact distribution and values."""
     task = next(one for one in finite.fresh_tasks() if one.name == name)

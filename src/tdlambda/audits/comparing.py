@@ -16,6 +16,8 @@ class Estimate(NamedTuple):
     error: Floats
     freedom: Floats
     carried: Floats
+    unstable: Floats | float = 0.0
+    """Share of the squared error that comes from the reference."""
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Limits of a Student interval."""
@@ -31,20 +33,26 @@ class Estimate(NamedTuple):
         return scipy.stats.t.cdf(-self.value / np.maximum(self.error, 1e-300), self.freedom)
 
 
-def combined(raw: Floats, expected: Floats, steps: Floats) -> Estimate:
+def combined(raw: Floats, expected: Floats, steps: Floats, halves: tuple[Floats, Floats] | None = None) -> Estimate:
     """Between the raw form, which is unbiased, and the expected form, which varies less but may be biased.
 
     With h = raw - expected and s² its squared standard error, the estimate is expected + max(0, 1 - s²/h²) h. The bias
     that goes unnoticed, min(h², s²), is added to the variance. Scores are [..., unit], and so are the results without
     units.
+
+    `halves` are expected scores with references fitted on two halves of the data. If these estimates differ by d, each
+    has a variance of about d²/2 from its reference, which is added too. It is small unless the equations of the
+    reference are nearly singular.
     """
     mean_raw, left_raw = _residuals(raw, steps)
     mean, left = _residuals(expected, steps)
     h, s2 = mean_raw - mean, _squared_error(left_raw - left)
     share = np.maximum(0.0, 1 - s2 / np.maximum(h * h, 1e-300))
-    error = np.sqrt(_squared_error(left) + np.minimum(h * h, s2))
+    unstable = 0.0 if halves is None else (halves[0].sum(-1) - halves[1].sum(-1)) ** 2 / steps.sum() ** 2 / 2
+    error = np.sqrt(_squared_error(left) + np.minimum(h * h, s2) + unstable)
     kurtosis = _kurtosis(left_raw)
-    return Estimate(mean + share * h, error, _freedom(kurtosis, steps.size), _carried(kurtosis, steps.size))
+    freedom, carried = _freedom(kurtosis, steps.size), _carried(kurtosis, steps.size)
+    return Estimate(mean + share * h, error, freedom, carried, unstable / np.maximum(error**2, 1e-300))
 
 
 def plain(scores: Floats, steps: Floats) -> Estimate:

@@ -22,6 +22,8 @@ from tdlambda.showing import counted, names_arguments
 Array = NDArray[Any]
 LEAST = 10
 """Intervals are reported as too narrow if fewer units carry the variance, or fewer ratios the weight."""
+UNSTABLE = 0.5
+"""Share of the variance that comes from the reference, above which it is remarked."""
 MISSED = 0.7
 """Products of ratios average 1; if the average is below this, the trajectories that matter most are missing."""
 
@@ -89,14 +91,21 @@ def audit(
     data, names, remarks = _steps(critics, reward, gamma, rho, terminated, truncated, (obs, next_obs), features)
     found = scores(data)
     K = len(names)
-    matrices = np.zeros((5, K, K))
+    matrices, unstable = np.zeros((5, K, K)), np.zeros((K, K))
     for i in range(K):
-        pair = combined(found.raw[i] - found.raw, found.expected[i] - found.expected, found.steps)
+        halves = found.with_a[i] - found.with_a, found.with_b[i] - found.with_b
+        pair = combined(found.raw[i] - found.raw, found.expected[i] - found.expected, found.steps, halves)
+        unstable[i] = pair.unstable
         differs = ~np.array([_same(data, i, j) for j in range(K)])
         estimate = pair._replace(**{name: np.where(differs, getattr(pair, name), 0.0) for name in ("value", "error")})
         matrices[:, i] = (estimate.value, *estimate.interval(level), estimate.below_zero(), pair.carried * differs)
     absolute = plain(found.absolute, found.steps)
     remarks += _remarks(data, names, found, matrices[4])
+    if np.median(unstable[np.triu_indices(K, 1)]) > UNSTABLE:
+        remarks.append(
+            "two halves of the data give different references, which widens the intervals: these episodes hardly "
+            "determine the values behind their ends; longer ones help"
+        )
     difference, low, high, probability, carried = matrices
     return Audit(
         names, difference, low, high, probability, absolute.value, *absolute.interval(level), carried,

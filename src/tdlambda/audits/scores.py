@@ -44,7 +44,9 @@ class Scores:
     raw: Floats
     expected: Floats
     absolute: Floats
-    """Each [critic, unit]."""
+    with_a: Floats
+    with_b: Floats
+    """Each [critic, unit]; the last two are as expected, with references u_A and u_B from halves of the other data."""
     steps: Floats
     ratios: Floats
     """Mean weight of a unit's steps by importance sampling, relative to on-policy steps; 1 on-policy."""
@@ -62,15 +64,15 @@ def scores(data: Steps) -> Scores:
         systems.add(data.columns(part), data.numbers(part), fold[part], mean, P)
     u, zhat = systems.references(mean, P)
     K, units = data.critics, int(unit[-1]) + 1
-    sums, ratios, steps = np.zeros((3, K, units)), np.zeros(units), np.zeros(units)
+    sums, ratios, steps = np.zeros((5, K, units)), np.zeros(units), np.zeros(units)
     z, weight = np.zeros(K), np.zeros(2)
     for part in data.parts():
         add_scores(
             *data.columns(part), *data.numbers(part), ends[part], fold[part], unit[part], u, zhat, z, weight, sums,
             ratios, steps,
         )  # fmt: skip
-    raw, expected, absolute = sums
-    return Scores(raw, expected, absolute, steps, ratios / steps, data.episodes, blocks)
+    raw, expected, absolute, with_a, with_b = sums
+    return Scores(raw, expected, absolute, with_a, with_b, steps, ratios / steps, data.episodes, blocks)
 
 
 def _divided(data: Steps) -> tuple[Ints, Ints, Bools, bool]:

@@ -14,8 +14,8 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import inlined, kernel
 
 Array = NDArray[Any]
-RAW, EXPECTED, ABSOLUTE = 0, 1, 2
-"""The three scores: with the trace itself, with its expected value, and the absolute error."""
+RAW, EXPECTED, ABSOLUTE, WITH_A, WITH_B = range(5)
+"""The scores: with the trace itself, with its expected value, the absolute error, and as expected with u_A and u_B."""
 
 
 @kernel
@@ -62,7 +62,7 @@ def add_scores(
     C: Floats, C_next: Floats, reward: Floats, gamma: Floats, rho: Floats, ends: Bools, fold: Ints, unit: Ints,
     u: Floats, zhat: Floats, z: Floats, weight: Floats, sums: Floats, ratios: Floats, steps: Floats,
 ) -> None:  # fmt: skip
-    """Add c² - 2δz, c² - 2δẑ and the absolute error of every critic to the sums [score, critic, unit].
+    """Add the scores of every critic to the sums [score, critic, unit].
 
     `u` [reference, fold, coefficient] and `zhat` [reference, fold, critic, coefficient] have the references u, u_A and
     u_B. `z` [critic] is the trace, and `weight` (Σ of products of ργ, and of γ alone); both go on from call to call.
@@ -81,9 +81,11 @@ def add_scores(
             z[k] += c
             sums[RAW, k, e] += c * c - 2 * delta * z[k]
             sums[EXPECTED, k, e] += c * c - 2 * delta * _at(zhat[0, f, k], C, t)
-            product = (C[k, t] - a) * (C[k, t] - b)
-            cross = delta_b * _at(zhat[1, f, k], C, t) + delta_a * _at(zhat[2, f, k], C, t)
-            sums[ABSOLUTE, k, e] += product - cross
+            c_a, c_b = C[k, t] - a, C[k, t] - b
+            zhat_a, zhat_b = _at(zhat[1, f, k], C, t), _at(zhat[2, f, k], C, t)
+            sums[ABSOLUTE, k, e] += c_a * c_b - delta_b * zhat_a - delta_a * zhat_b
+            sums[WITH_A, k, e] += c_a * c_a - 2 * delta_a * zhat_a
+            sums[WITH_B, k, e] += c_b * c_b - 2 * delta_b * zhat_b
             z[k] *= keep
         weight[0] += 1.0
         weight[1] += 1.0
