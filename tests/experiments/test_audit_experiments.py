@@ -19,6 +19,7 @@ physics: Any = import_module("physics")
 rivals: Any = import_module("rivals")
 network: Any = import_module("network")
 boundaries: Any = import_module("boundaries")
+batch_lambda: Any = import_module("batch_lambda")
 
 
 @pytest.mark.parametrize("name", ["walk of 11, drift", "ring of 9, 0.5/0.35", "Garnet 308, 10 features, limit 25"])
@@ -79,6 +80,21 @@ def test_a_network_learns_by_gradients() -> None:
     net.descend(x, lambda out: out - 1, 1e-3)  # the first step of Adam is alpha times the sign of the gradient
     moved = [(w - old).flat[0] for w, old in zip(net.weights, kept, strict=True)]
     assert np.allclose(moved, [-1e-3 * np.sign(g) for g in gradient], rtol=1e-3)
+
+
+def test_the_estimated_risk_is_unbiased() -> None:
+    """Its mean over batches is the mean squared distance of an update from the mean unbiased one."""
+    rng = np.random.default_rng(0)
+    unbiased, biased = 1 + rng.normal(size=(2000, 20, 3)), 0.8 + 0.3 * rng.normal(size=(2000, 20, 3))
+    found = np.mean([batch_lambda.risk(np.stack(pair)) for pair in zip(biased, unbiased, strict=True)], axis=0)
+    true = [np.mean(((g.mean(1) - 1) ** 2).sum(1)) for g in (biased, unbiased)]
+    np.testing.assert_allclose(found, true, rtol=0.1)
+    task = finite.fresh_tasks()[0]
+    task.prepare()
+    relative, regret = batch_lambda.regrets(task, task.critics[0], 16, 20)
+    assert relative.min() == 1
+    assert (regret >= 1).all()
+    assert len(regret) == 2
 
 
 def test_the_drawing_shows_a_perfect_critic() -> None:

@@ -13,6 +13,7 @@ from searching import examples
 
 import tdlambda as td
 from tdlambda.returns import gae, lambda_returns, retrace, vtrace
+from tdlambda.returns.scan import scan
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -218,6 +219,15 @@ def test_jax_itself() -> None:
     np.testing.assert_array_equal(np.asarray(found), lambda_returns(**a))
 
 
+def test_arrays_that_cannot_be_written_are_read() -> None:
+    a = arrays(5)
+    for x in a.values():
+        x.setflags(write=False)
+    compiled = len(getattr(scan, "overloads", ()))
+    np.testing.assert_array_equal(lambda_returns(**a), lambda_returns(**{name: x.copy() for name, x in a.items()}))
+    assert len(getattr(scan, "overloads", ())) <= compiled + 1  # the same machine code for both
+
+
 def test_what_is_not_known_at_a_termination_is_not_read() -> None:
     out = lambda_returns([1.0, 2.0], [0.0, 0.0], [5.0, np.nan], gamma=1.0, lam=1.0, terminated=[0, 1], truncated=False)
     assert out.tolist() == [1 + 5 + (2 - 0), 2.0]
@@ -225,6 +235,7 @@ def test_what_is_not_known_at_a_termination_is_not_read() -> None:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "lengths that differ": ({"value": np.zeros(4)}, r"value must have shape \(3,\), as reward has; got \(4,\): pass"),
+    "one axis too many": ({"value": np.zeros((3, 1))}, r"drop the last axis, value\[..., 0\]"),
     "NaN": ({"reward": [1.0, np.nan, 2.0]}, r"reward must be finite; got nan \(step 1\)"),
     "infinite": ({"value_next": [1.0, np.inf, 2.0]}, r"value_next must be finite; got inf \(step 1\)"),
     "γ above 1": ({"gamma": 1.5}, r"gamma must be in \[0, 1\]; got 1.5"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools
+from tdlambda.arrays import Bools, plain
 from tdlambda.returns.kinds import same_kind, template, to_numpy
 
 Array = NDArray[Any]
@@ -50,7 +50,7 @@ class Form:
         if dtype is np.bool_ and array.dtype != np.bool_:
             array = _as_flags(array, name)
         full = np.broadcast_to(array, self.shape) if array.ndim == 0 else array
-        return np.ascontiguousarray(full, dtype=dtype).reshape(self.grid)
+        return plain(full, dtype).reshape(self.grid)
 
     def parameter(self, given: Any, name: str) -> float | Array:
         """One number for all steps, or [T or 1, N or 1]."""
@@ -120,6 +120,8 @@ class Form:
             T, N = self.shape
             same = f" T and N are both {T}, so it could mean either;" if array.size == T == N else ""
             return f"{said}.{same} write {name}[:, None] for one number a step, {name}[None, :] for one an environment"
+        if array.shape == (*self.shape, 1):
+            return f"{said}: drop the last axis, {name}[..., 0]"
         if array.ndim == 1 and array.size == self.shape[0] + 1 and name == "value":
             return f"{said}: pass value[:-1], and as value_next V(s_(t+1)) before any reset"
         return said

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.arrays import Bools, Floats, number
+from tdlambda.arrays import Bools, Floats, number, plain
 from tdlambda.returns.scan import BLOCK, scan
 from tdlambda.returns.shaping import Form, check_order
 from tdlambda.showing import names_arguments
@@ -219,7 +219,7 @@ class _Call:
             if isinstance(given, float):
                 numbers[k] = given
             else:
-                read[k] = np.ascontiguousarray(np.broadcast_to(given, self.form.grid), dtype=kind)
+                read[k] = plain(np.broadcast_to(given, self.form.grid), kind)
         none = np.empty((0, 0), self.dtype)
         advantage, target = (
             none if want == other else np.empty(self.form.grid, self.dtype) for other in ("target", "advantage")
