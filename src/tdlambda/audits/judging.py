@@ -70,7 +70,7 @@ def audit(
     obs, next_obs
         S_t and S_{t+1} (before any reset), for critics that are functions or learners.
     features
-        Features of s_t and s_{t+1}, each with one more axis than `reward`: optional, they can make the estimate more
+        Features of s_t and s_{t+1}, each with one more axis than `reward`: optional, a few can make the estimate more
         precise. Without them, the critics' values are used.
     level
         Nominal coverage of the intervals, in (0, 1).
