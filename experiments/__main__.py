@@ -14,6 +14,7 @@ ABOUT = {
     "experiments/auto_td": "`td.AutoTD`: comparisons, and the prototype on which its constants were chosen",
     "experiments/lam_auto": '`lam="auto"`: comparisons with fixed λ, and the laboratory in which it was chosen',
     "experiments/value_error_greedy": "`td.rules.ValueErrorGreedy`: the laboratory in which it was chosen",
+    "experiments/audit": "`td.audit`: coverage and picks beside other methods, and the rollout that is shipped",
     "experiments/streams": "Real data streams: AutoTD and Horde",
     "experiments/control": "Learning to act",
     "experiments/family": "Published results of other algorithms of the family",

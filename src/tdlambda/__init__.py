@@ -15,7 +15,22 @@ with postponed():
     import gymnasium
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES`
-    from tdlambda import charts, control, engine, features, learners, mdp, report, rules, steps, streams, studies, tasks
+    from tdlambda import (
+        audits,
+        charts,
+        control,
+        engine,
+        features,
+        learners,
+        mdp,
+        report,
+        returns,
+        rules,
+        steps,
+        streams,
+        studies,
+        tasks,
+    )
     from tdlambda.algorithms import (
         ETD,
         GTD,
@@ -31,6 +46,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         TrueOnlineGTD,
         TrueOnlineTD,
     )
+    from tdlambda.audits import audit
     from tdlambda.auto import AutoTD
     from tdlambda.control import ActorCritic, QLambda, Sarsa, train
     from tdlambda.engine import check_algorithm, check_rule
@@ -51,6 +67,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     )
     from tdlambda.loading import load
     from tdlambda.mdp import FiniteMDP
+    from tdlambda.returns import check_returns, check_rollout
     from tdlambda.rules import Rule
     from tdlambda.runner import learn
     from tdlambda.streams import Horde, Question
@@ -63,6 +80,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "ETD", "GTD", "GTD2", "HTD", "PGTD2", "TD", "TDRC", "VTD", "DifferentialTD", "DirectVTD", "TrueOnlineETD",
         "TrueOnlineGTD", "TrueOnlineTD",
     ),
+    "audits": ("audit",),
     "auto": ("AutoTD",),
     "charts": (),
     "control": ("ActorCritic", "QLambda", "Sarsa", "train"),
@@ -78,6 +96,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "mdp": ("FiniteMDP",),
     "report": (),
     "reproduction": (),
+    "returns": ("check_returns", "check_rollout"),
     "rules": ("Rule",),
     "runner": ("learn",),
     "steps": (),
@@ -129,9 +148,13 @@ __all__ = [
     "TrueOnlineETD",
     "TrueOnlineGTD",
     "TrueOnlineTD",
+    "audit",
+    "audits",
     "charts",
     "check_algorithm",
     "check_learner",
+    "check_returns",
+    "check_rollout",
     "check_rule",
     "control",
     "engine",
@@ -142,6 +165,7 @@ __all__ = [
     "make",
     "mdp",
     "report",
+    "returns",
     "rules",
     "steps",
     "streams",

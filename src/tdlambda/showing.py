@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial, wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -15,14 +15,17 @@ _ELSEWHERE = {
     "gamma": "pass gamma to update, td.learn or td.train",
     "alpha": "it needs no step size (td.TrueOnlineTD(features, alpha=0.1) takes one)",
     "lam": "it needs no λ (td.TrueOnlineTD(features, alpha=0.1, lam=0.9) takes one)",
+    "done": "pass terminated and truncated, because at a truncation the return goes on with value_next",
     "epsilon": "exploration is a policy or behavior, such as td.control.EpsilonGreedy(0.1)",
 }
 _SYNONYMS = {
     "gamma": "discount", "discount": "gamma", "lr": "alpha", "learning_rate": "alpha", "step_size": "alpha",
     "lambda_": "lam", "eps": "epsilon", "coverage": "level", "seed": "seeds",
+    "next_value": "value_next", "next_values": "value_next", "lambda_critic": "lam_critic",
 }  # fmt: skip
 """Names of arguments that others use for ours."""
 _Kind = TypeVar("_Kind")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _LONG, _MANY = 16, 40
 """Lists of more numbers are not written out, and lists of more names not in full."""
 
@@ -68,6 +71,15 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def likely(p: float) -> str:
+    """Format a probability with two digits, and more near 1.
+
+    >>> likely(0.5), likely(0.9731), likely(0.99951), likely(1.0)
+    ('0.50', '0.97', '0.9995', '> 0.9999')
+    """
+    return "> 0.9999" if p > 0.9999 else f"{p:.2f}" if p < 0.99 else f"{p:.3f}" if p < 0.999 else f"{p:.4f}"
+
+
 def no_argument(owner: str, name: str, known: Collection[str]) -> str:
     """The message for an argument that does not exist."""
     if name in _ELSEWHERE and _SYNONYMS.get(name) not in known:
@@ -93,6 +105,21 @@ def says_arguments(kind: type[_Kind]) -> type[_Kind]:
 
     kind.__init__ = checked  # type: ignore[method-assign]
     return kind
+
+
+def names_arguments(function: _Function) -> _Function:
+    """Make a function name the argument that is missing or does not exist."""
+
+    @wraps(function)
+    def checked(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except TypeError:
+            if wrong := wrong_arguments(function.__name__, function, named, len(given)):
+                raise TypeError(wrong) from None
+            raise
+
+    return cast(_Function, checked)
 
 
 def wrong_arguments(owner: str, build: Callable[..., Any], named: Collection[str], given: int = 0) -> str:

@@ -42,7 +42,7 @@ def features(encoder: str) -> Any:
 
 def compare(learner: Any, c: CLearner, X: Any, steps: int, every: int) -> int:
     """Let both learn, features given by their indices and values; the number of steps until they stop."""
-    go = partial(learner.module.update, *learner._memory)
+    go = partial(learner.module.update, *learner.memory.arrays)
     encoded = [(np.flatnonzero(x), x[np.flatnonzero(x)]) for x in X]
     narrow = [(index.astype(np.int32), value) for index, value in encoded]
     t = 0

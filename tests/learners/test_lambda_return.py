@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from searching import examples
 
 import tdlambda as td
-from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
+from tdlambda.learners.lambda_return import LambdaReturn
 from tdlambda.learners.monte_carlo import MonteCarlo
 
 Array = NDArray[Any]
@@ -125,19 +125,6 @@ def test_terminated_wins_over_truncated_and_reset_forgets() -> None:
     v.update(0, 1.0, 1, gamma=1.0, terminated=True, truncated=True)
     assert v.weights.tolist() == [0.5, 8.0]
     assert v.steps == 2
-
-
-def test_returns_alone() -> None:
-    G = lambda_returns(
-        np.array([4.0, 6.0]), np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([0.5, 0.9]), np.array([9.0, 2.0])
-    )
-    assert G.tolist() == [1 + 0.5 * (4 + 0.5 * 2 * (8 - 4)), 8.0]
-    assert lambda_returns(*[np.zeros(0)] * 5).size == 0
-    for k in range(5):
-        columns = [np.zeros(3)] * 5
-        columns[k] = np.zeros(2)
-        with pytest.raises(ValueError, match="same length"):
-            lambda_returns(*columns)
 
 
 @pytest.mark.parametrize("hold", [True, False])

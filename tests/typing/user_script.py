@@ -67,3 +67,13 @@ class Half(td.Rule):
 
 
 td.check_learner(lambda: td.TD(td.features.OneHot(3), 0.1, Half()))
+
+rollout = td.audits.cartpole_rollout()
+pairs = {"new": (rollout["value"], rollout["value_next"]), "zero": 0.0}
+ends = {"terminated": rollout["terminated"], "truncated": rollout["truncated"]}
+report = td.audit(pairs, rollout["reward"], gamma=0.99, terminated=ends["terminated"], truncated=ends["truncated"])
+print(report.best, report.ranking[0][1], report.to_dict()["units"], report.plot())
+advantage, target = td.returns.gae(
+    rollout["reward"], rollout["value"], rollout["value_next"], gamma=0.99, lam=0.95, **ends
+)
+td.check_returns(td.returns.lambda_returns, gives="target")

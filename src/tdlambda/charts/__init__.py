@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from tdlambda.extras import missing, need
 
 __all__ = [
-    "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
+    "critics", "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
     "median_in_time", "paired", "panels", "policy_states", "policy_tiles",
     "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
 ]  # fmt: skip
 
 if TYPE_CHECKING or not missing("charts"):
     from tdlambda.charts.control_policy import policy_states, policy_tiles
+    from tdlambda.charts.critics import critics
     from tdlambda.charts.divergence import divergence
     from tdlambda.charts.error_table import error_table
     from tdlambda.charts.lambdas import lambda_in_time, lambda_map, lambda_states, median_in_time, panels

@@ -7,12 +7,11 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-import vl_convert
 from altair.typing import ChartType
 
-from tdlambda.charts.saving import VERSION
-from tdlambda.charts.style import FONT, INK, LINE, SOFT, theme
+from tdlambda.charts.document import document, drawing
 from tdlambda.charts.style import OKABE_ITO as COLOURS
+from tdlambda.charts.style import SOFT, theme
 
 POINTS, DETAIL, FEATURES, EXPERTS, SHOWN = 1200, 300, 12, 6, 20
 """Largest number of points of a line; steps of the close-up; largest number of features, experts and questions."""
@@ -139,15 +138,6 @@ def _features(scored: Any) -> Any:
 
 # ---- the page ------------------------------------------------------------------------------------------------------
 
-_STYLE = f"""
-body {{ font: 15px/1.5 {FONT}; color: {INK}; background: #fff; margin: 2rem auto; max-width: 52rem; padding: 0 1rem }}
-table {{ border-collapse: collapse; margin: 1rem 0; width: 100% }} th, td {{ padding: .25rem .6rem; text-align: right }}
-th {{ color: {SOFT}; font-weight: normal; border-bottom: 1px solid {LINE} }}
-td:first-child, th:first-child {{ text-align: left }}
-.rival td {{ color: {SOFT} }} .rival td:first-child {{ padding-left: 1.6rem }} svg {{ max-width: 100%; height: auto }}
-h2 {{ margin-top: 2.5rem }} .said {{ color: #8a4b00 }}
-"""
-
 
 def page(result: Any) -> str:
     """One HTML page without scripts: scores, remarks and charts of every question."""
@@ -155,12 +145,10 @@ def page(result: Any) -> str:
     body = [f"<h1>{title}</h1>", _table(result)]
     body += [f'<p class="said">{html.escape(str(alarm))}</p>' for alarm in result.alarms[:SHOWN]]
     for name, scored in list(result.questions.items())[:SHOWN]:
-        svg = vl_convert.vegalite_to_svg(chart(scored).to_dict(validate=False), vl_version=VERSION)
+        svg = drawing(chart(scored))
         said = "".join(f'<p class="said">{html.escape(remark)}</p>' for remark in scored.remarks())
         body.append(f"<section><h2>{html.escape(name)}</h2>{said}<figure>{svg}</figure></section>")
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    head = f"<head>{head}<style>{_STYLE}</style></head>"
-    return f'<!doctype html><html lang="en">{head}<body>{"".join(body)}</body></html>'
+    return document(title, body)
 
 
 def _table(result: Any) -> str:

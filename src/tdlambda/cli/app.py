@@ -12,6 +12,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import tdlambda
+from tdlambda.cli.audit import audit
 from tdlambda.cli.bench import bench
 from tdlambda.cli.demo import demo
 from tdlambda.cli.doctor import doctor
@@ -50,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, export, bench, doctor):
+for command in (demo, tasks, solve, show, run, watch, reproduce, report, stream, audit, export, bench, doctor):
     app.command()(command)
 
 

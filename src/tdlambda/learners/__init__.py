@@ -6,7 +6,7 @@ from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.checks import check_learner
 from tdlambda.learners.discrepancy import LambdaDiscrepancy
 from tdlambda.learners.expected_trace import ExpectedTrace
-from tdlambda.learners.lambda_return import LambdaReturn, lambda_returns
+from tdlambda.learners.lambda_return import LambdaReturn
 from tdlambda.learners.log import learn_from_log
 from tdlambda.learners.lspe import LSPE
 from tdlambda.learners.lstd import LSTD
@@ -32,6 +32,5 @@ __all__ = [
     "RecursiveLSTD",
     "check_learner",
     "choose_lambda",
-    "lambda_returns",
     "learn_from_log",
 ]

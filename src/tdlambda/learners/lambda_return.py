@@ -15,33 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.compiled import compiled, kernel
+from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
 from tdlambda.learners.base import Array
 from tdlambda.learners.episode import EpisodeLearner, learn
 from tdlambda.learners.step_size import OneOver
+from tdlambda.returns.targets import returns_of_actions
 from tdlambda.rules import Lam
-
-
-@compiled
-def lambda_returns(V_next: Floats, reward: Floats, gamma: Floats, lam_next: Floats, rho: Floats) -> Floats:
-    """The λ-return G_t of each step t of one episode, from V(x_{t+1}), R_{t+1}, γ_{t+1}, λ_{t+1} and ρ_t.
-
-    >>> lambda_returns(np.array([4.0, 0.0]), np.ones(2), np.array([0.5, 0.0]), np.array([0.5, 0.0]), np.ones(2))
-    array([2.25, 1.  ])
-    """
-    n = reward.size
-    if not (V_next.size == n and gamma.size == n and lam_next.size == n and rho.size == n):
-        raise ValueError("V_next, reward, gamma, lam_next and rho must have the same length")
-    G = np.empty(n)
-    g, c = 0.0, 0.0
-    for t in range(n - 1, -1, -1):
-        # (1-c) V + c g, not V + c (g - V): exactly g where c is 1, so exactly Monte Carlo at λ = 1
-        g = reward[t] + gamma[t] * ((1 - c) * V_next[t] + c * g)
-        G[t] = g
-        c = lam_next[t - 1] * rho[t] if t > 0 else 0.0
-    return G
 
 
 @kernel
@@ -110,5 +91,5 @@ class LambdaReturn(EpisodeLearner):
 
     def _finish(self, n: int) -> bool:
         stored = self._stored[:n]
-        G = lambda_returns(stored["v_next"], stored["reward"], stored["gamma"], stored["lam"], stored["rho"])
+        G = returns_of_actions(stored["reward"], stored["v_next"], stored["gamma"], stored["lam"], stored["rho"])
         return learn_episode(*self._arrays, G, np.empty(n), self.hold)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tdlambda.arrays import Floats, choice, confidence, fraction, integer
+from tdlambda.audits import Audit
 from tdlambda.extras import need
 from tdlambda.streams import baselines as rivals
 from tdlambda.streams.batch import Batch
@@ -148,7 +149,11 @@ class _Seen:
             spread = np.array(self.spread)[own, q] if self.spread else None
             samples = [(t, w[q], lam[q]) for t, w, lam in self.samples] if q < 20 else []
             squares = realised(delta**2, gamma[own, q] ** 2, ended[own], together, tolerance).value
-            found[name] = Scored(name, at[own], v[own, q], G, delta, squares, rival, spread, level, off, samples)
+            steps = {
+                "value_next": after[own, q], "reward": reward[own, q], "gamma": gamma[own, q], "rho": rho[own, q],
+                "terminated": ended[own], "truncated": ~np.append(together[1:], False) & ~ended[own],
+            }  # fmt: skip
+            found[name] = Scored(name, at[own], v[own, q], G, delta, squares, rival, spread, level, off, samples, steps)
         importance = self.horde.importance()
         for name, scored in found.items():
             scored.importance = dict(list(importance[name].items())[:30])
@@ -181,6 +186,29 @@ class Prequential:
             lines += [f"  {remark}" for remark in s.remarks()]
         lines += [f"alarm: {alarm}" for alarm in self.alarms[:10]]
         return "\n".join(lines)
+
+    def compare(
+        self, other: Prequential, names: tuple[str, str] = ("this", "other"), level: float = 0.95
+    ) -> dict[str, Audit]:
+        """Which of two Hordes is closer to the true values, by `td.audit`: for each question that both answer.
+
+        This needs no realised returns, so it also works off-policy and for returns that are not known yet.
+
+        Parameters
+        ----------
+        other
+            The result of another Horde on the same rows.
+        names
+            Names of the two in the reports.
+        level
+            Nominal coverage of the intervals, in (0, 1).
+        """
+        if not isinstance(other, Prequential):
+            raise TypeError(f"other must be a result of td.streams.prequential; got {type(other).__name__}")
+        both = [name for name in self.questions if name in other.questions]
+        if not both:
+            raise ValueError(f"other must answer one of the same questions: {', '.join(self.questions)}")
+        return {name: self[name].compare(other[name], names, level) for name in both}
 
     def to_dict(self) -> dict[str, Any]:
         """The scores as plain data, for JSON."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.audits import Audit, audit
 from tdlambda.streams.returns import Realised
 from tdlambda.streams.scoring import Fit, calibration, constant, fit, intervals, rolling
 
@@ -35,6 +36,8 @@ class Scored:
     off_policy: bool
     samples: list[tuple[int, dict[str, float], float]]
     """Snapshots over time: row, expert weights, and λ."""
+    steps: dict[str, Any] = field(default_factory=dict)
+    """Value of the next row, reward, γ, ρ and ends of each step, as `td.audit` takes them."""
     importance: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -122,11 +125,21 @@ class Scored:
         middle, error = rolling(v, self.realised.value, self.known, windows)
         return self.rows[np.minimum(middle.astype(np.int64), self.rows.size - 1)], error
 
+    def compare(self, other: Scored, names: tuple[str, str] = ("this", "other"), level: float = 0.95) -> Audit:
+        """Which of two predictions of the same rows is closer to the true values: see `Prequential.compare`."""
+        if not np.array_equal(self.rows, other.rows) or not np.array_equal(self.steps["reward"], other.steps["reward"]):
+            raise ValueError(f"other: {self.name!r} must be evaluated on the same rows and cumulants")
+        common = {name: x for name, x in self.steps.items() if name != "value_next"}
+        both = zip(names, (self, other), strict=True)
+        return audit({name: (one.prediction, one.steps["value_next"]) for name, one in both}, **common, level=level)
+
     def remarks(self) -> list[str]:
         """Warnings about the scores."""
         said = []
         if self.off_policy:
-            said.append("off-policy: returns of the target policy are not observed; see the Bellman error")
+            said.append(
+                "off-policy: returns of the target policy are not observed; see the Bellman error, or compare Hordes"
+            )
         elif not self.known.any():
             said.append("no return is known yet: the stream is shorter than the horizon")
         elif constant(self.realised.value[self.known & self._halves()[1]]):
