@@ -50,7 +50,7 @@ def test_columns_of_the_file_are_used(tmp_path: Path, columns: dict[str, Any]) -
     assert "--gamma: steps.parquet has a column gamma; leave one of them out" in wrong
 
 
-WRONG = {
+WRONG: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "no gamma": ({}, [], "--gamma is missing: steps.parquet has no column gamma"),
     "done": ({"truncated": None, "done": True}, [], "done cannot tell a truncation from a termination"),
     "one critic": ({"far": None}, ["--gamma", "1"], "must have two critics or more"),

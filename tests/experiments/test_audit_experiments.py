@@ -50,7 +50,7 @@ def test_measuring_and_tables() -> None:
 def test_cart_pole_is_gymnasiums() -> None:
     import gymnasium
 
-    env = gymnasium.make("CartPole-v1").unwrapped
+    env: Any = gymnasium.make("CartPole-v1").unwrapped
     obs, world = env.reset(seed=1)[0], physics.CartPole()
     env.state = obs.astype(float)
     state = obs.astype(float)[None]
@@ -68,7 +68,10 @@ def test_a_network_learns_by_gradients() -> None:
     net = network.Network((2, 8, 8, 1), seed=1)
     x = rng.normal(size=(5, 2))
     kept = [w.copy() for w in net.weights]
-    loss = lambda: float(((net(x)[:, 0] - 1) ** 2).sum() / 2)  # noqa: E731
+
+    def loss() -> float:
+        return float(((net(x)[:, 0] - 1) ** 2).sum() / 2)
+
     small = 1e-6
     gradient = []
     for w in net.weights:
