@@ -267,7 +267,7 @@ def by_hand(world: World, agent: td.ActorCritic, seed: int, steps: int) -> tuple
         reward, gamma, terminated = world.move(world.numbers, state, action, rest)
         after, length = seen(), length + 1
         truncated = not terminated and length == world.limit
-        agent.update(obs, action, reward, after, gamma, None, bool(terminated), truncated)
+        agent.update(obs, action, reward, after, None, gamma, bool(terminated), truncated)
         obs, total, discount = after, total + discount * reward, discount * gamma
         if terminated or truncated:
             episodes.append((total, length, t))

@@ -118,8 +118,8 @@ def run(attack: Attack, cases: range, seed: int) -> Tally:
     """Try cases, with a directory for temporary files that goes with what killed children have left in it."""
     begun, tally = time.monotonic(), Tally(attack, seed, cases)
     took = f", about {duration(attack.typical * len(cases))} on two idle cores" if attack.typical else ""
-    print(f"{attack.name}: {len(cases)} cases{took}; first compiling what they need", file=sys.stderr, flush=True)
     try:
+        print(f"{attack.name}: {len(cases)} cases{took}; first compiling what they need", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as tempfile.tempdir:
             attack.warm()
             _try(tally)

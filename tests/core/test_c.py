@@ -78,7 +78,7 @@ def test_a_million_steps(lam: Any, tmp_path: Path) -> None:
 class CappedTD(td.Algorithm):
     """TD(λ) with errors cut at ±cap, and names that are words of C or not ASCII."""
 
-    parameters = "cap int"
+    parameters = "cap double"
     dots = {"v": "w.x", "v_next": "w.x'", "xx": "x.x"}
     keeps = {"decay": 0.0}
     holds = {"spread": 1.0}
@@ -88,13 +88,13 @@ class CappedTD(td.Algorithm):
     """
 
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, double, alpha, reward, gamma_next, rho, lam_next):
         v, v_next = v_next, v  # at once
         δ, far = capped(reward + gamma_next * v - v_next, cap)
         if far and not xx > 4:
             spread += 0.01 * (δ**2 - spread)
         elif δ != 0:
-            spread *= 0.999 * int
+            spread *= 0.999 * double
         exp = np.sqrt(max(spread, 1e-12)) ** 3
         along = alpha * δ / (1.0 + exp) + 0.0 * spread**-1
         keep, decay = rho * decay, gamma_next * lam_next
@@ -124,7 +124,7 @@ class Timid(td.Rule):
 @needs_compiler
 @pytest.mark.parametrize("lam", [0.8, Timid()])
 def test_a_users_own_declarations(lam: Any, tmp_path: Path) -> None:
-    learner = CappedTD(td.features.Dense(7), alpha=0.05, lam=lam, cap=0.7, int=1.0, on_divergence="flag")
+    learner = CappedTD(td.features.Dense(7), alpha=0.05, lam=lam, cap=0.7, double=1.0, on_divergence="flag")
     assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 10_000, 1000) == 10_000
 
 
@@ -238,21 +238,21 @@ def odd(v):
 
 class Odd(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, double, alpha, reward, gamma_next, rho, lam_next):
         keep, along = odd(v), v_next % cap
         return keep, along, decay, spread
 
 
 class Either(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, double, alpha, reward, gamma_next, rho, lam_next):
         keep, along = v or 1.0, v_next
         return keep, along, decay, spread
 
 
 class Modulo(CappedTD):
     @staticmethod
-    def step(v, v_next, xx, decay, spread, cap, int, alpha, reward, gamma_next, rho, lam_next):  # noqa: A002
+    def step(v, v_next, xx, decay, spread, cap, double, alpha, reward, gamma_next, rho, lam_next):
         keep, along = v, v_next % cap
         return keep, along, decay, spread
 
@@ -274,9 +274,9 @@ ONE = td.features.OneHot(3)
         (lambda: td.TD(td.features.Table(FEW), alpha=0.1), "features: C has encoders for OneHot, Dense and Til"),
         (lambda: td.TD(ONE, alpha=0.1, lam=Half()), "lam: C needs a number, one number for each state"),
         (lambda: td.TD(ONE, alpha=0.1, correction="abtd"), 'correction: "abtd" needs'),
-        (lambda: Odd(ONE, alpha=0.1, cap=1.0, int=1.0), "step: odd: no C for 'for _ in range(3):'"),
-        (lambda: Modulo(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v_next % cap'"),
-        (lambda: Either(ONE, alpha=0.1, cap=1.0, int=1.0), "step: no C for 'v or 1.0'"),
+        (lambda: Odd(ONE, alpha=0.1, cap=1.0, double=1.0), "step: odd: no C for 'for _ in range(3):'"),
+        (lambda: Modulo(ONE, alpha=0.1, cap=1.0, double=1.0), "step: no C for 'v_next % cap'"),
+        (lambda: Either(ONE, alpha=0.1, cap=1.0, double=1.0), "step: no C for 'v or 1.0'"),
         (lambda: td.Sarsa(ONE, 2, alpha=0.1).learner, "OneHot, Dense and TileCoder; got Pairs"),
     ],
 )  # fmt: skip

@@ -7,7 +7,8 @@ import pytest
 from commands import as_json, tdlambda
 
 from tdlambda.cli import benchmark
-from tdlambda.engine import by_seed, running
+from tdlambda.engine import running
+from tdlambda.runner import by_seed
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tdlambda.core import source
 from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.core.vectors import elements
 
-EVERYWHERE = frozenset(name.lower() for name in dir(builtins)) | frozenset(
+EVERYWHERE = frozenset(name for name in dir(builtins) if name.islower()) | frozenset(
     ["before", "encode", "feature", "names", "one", "step", "terminated", "truncated"]
 )
 """Names of Python's and of generated functions, which a variable would hide; and of what every step has."""

@@ -439,7 +439,15 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def refuse_status(
         self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = ""
     ) -> None:
-        """Raise the error that a status code stands for."""
+        """Raise the error that a status code stands for, with these arguments of the transition.
+
+        Parameters
+        ----------
+        status
+            One of the codes of `core.runtime`, from 1 to 9.
+        where
+            Words after the message, such as the row.
+        """
         if status == runtime.DIVERGED:
             self.memory.clip()
             if self.on_divergence == "raise":
