@@ -32,6 +32,7 @@ QUICK = {
     *((name, "given", "several") for name in ("TD-dutch", "TrueOnlineGTD", "TrueOnlineETD", "TrueOnlineTD-Swift")),
     *(("TrueOnlineTD-centred", "given", encoder) for encoder in ENCODERS),
     ("TrueOnlineTD-1/visits", "given", "several"), ("TD-AdaGrad", "given", "one-hot"),
+    ("TrueOnlineTD-retrace", "given", "several"),
     ("TrueOnlineTD", "auto", "several"), ("GTD", "meta", "several"), ("TD", "greedy-vtd", "several"),
     ("TrueOnlineTD", "meta-horizon", "one-hot"), ("HTD", "value-error", "several"),
 }  # fmt: skip
