@@ -101,6 +101,11 @@ COSTLY = (
     "test_lazy.py::test_it_is_the_ordinary_schedule[TrueOnlineGTD-False",
     "test_actor_equations.py::test_softmax_agent_is_its_equations[critic-listed-emphatic]",
     "test_engine.py::test_the_engine_is_the_agents_step_by_step[shared]",
+    "test_c.py::test_it_is_the_learner_bit_for_bit[TrueOnlineTD-auto-one-hot",
+    "test_c.py::test_it_is_the_learner_bit_for_bit[GTD-greedy-one-hot",
+    "test_c.py::test_estimates_of_a_mixture_restart_as_in_python",
+    "test_c.py::test_lambda_may_have_features_of_its_own",
+    "test_c.py::test_a_copy_of_the_state_is_the_learner_at_that_time",
 )
 """Cases that compile models for tens of seconds and whose siblings stay in the quick run: `make slow` runs them."""
 

@@ -200,7 +200,10 @@ def _callable(f: ir.Function) -> Any:
 
 
 def shuffled(operations: tuple[ir.Operation, ...], rng: Any) -> tuple[ir.Operation, ...]:
-    """A random order that respects every dependence; `Clear` and `Stop` stay last."""
+    """A random order that respects every dependence; `Clear` and `Stop` stay last.
+
+    Each operation has a random rank, and the first by rank of those that may come next does: so some wait for long.
+    """
     from tdlambda.core.effects import reads, writes
 
     effects, fixed = [(reads(op), writes(op)) for op in operations], len(operations) - 2
@@ -208,8 +211,9 @@ def shuffled(operations: tuple[ir.Operation, ...], rng: Any) -> tuple[ir.Operati
         {i for i in range(j) if effects[i][1] & (effects[j][0] | effects[j][1]) or effects[i][0] & effects[j][1]}
         for j in range(fixed)
     ]
+    rank = [rng.random() for _ in range(fixed)]
     done: dict[int, ir.Operation] = {}
     while len(done) < fixed:
-        j = rng.choice([j for j in range(fixed) if j not in done and before[j] <= set(done)])
+        j = min((j for j in range(fixed) if j not in done and before[j] <= set(done)), key=rank.__getitem__)
         done[j] = operations[j]
     return (*done.values(), *operations[fixed:])
