@@ -83,7 +83,7 @@ TESTS: dict[str, list[str]] = {
     "core/mathematics": ["tests/core/test_mathematics.py", "tests/docs/test_equations.py"],
     "core/c": ["tests/core/test_c.py"],
     "core/declare": ["tests/core/test_declarations.py", *PUBLISHED, *CHECKS, *STEPS],
-    "core/lowering": [*ORDER, *CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
+    "core/lowering": ["tests/core/test_module_digests.py", *ORDER, *CHECKS, *PAPERS, *PUBLISHED, *DIVERGENCE],
     "core/effects": ORDER,
     "core/schedules/lanes/mixture": MIXTURE,
     "core/schedules/one/rows": [*STEPS, *MIXTURE],

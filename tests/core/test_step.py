@@ -143,3 +143,11 @@ def test_an_order_without_an_operation_is_no_order() -> None:
     with pytest.raises(ValueError, match="each once"):
         illegal(operations, operations[1:])
     assert undefined(operations[1:])[:3] == ["gamma_next", "reward", "rho"]
+
+
+def test_corrected_variances_have_a_limit_of_their_own() -> None:
+    rule = td.rules.Meta(kappa=0.01, of="corrected")
+    model = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.1, lam=rule).model
+    checks = {op.estimate: (op.squared, op.corrected) for op in lower(model).all_of(ir.Check)}
+    assert {k: checks[k] for k in rule.squares} == dict.fromkeys(rule.squares, (True, True))
+    assert checks["V"][0] is False
