@@ -94,7 +94,7 @@ def _score(
 ) -> None:
     """Learn from the rows already in the file, and score every prediction."""
     import tdlambda as td
-    from tdlambda.streams.text import Text
+    from tdlambda.streams.csv_text import Text
 
     text = follow and file.suffix.lower() not in (".parquet", ".pq")
     data: Any = Text(file, finished=True).read(10_000) if text else file

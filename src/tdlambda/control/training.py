@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import integer
+from tdlambda.control.agent_traces import AgentTraces
 from tdlambda.control.lane import Agent
-from tdlambda.control.vectors import AgentTraces
 from tdlambda.interruption import Interrupted
 from tdlambda.progress import Bar
 from tdlambda.runner.curve import LearningCurve

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tdlambda.extras import missing, need
 from tdlambda.learners.base import Array
 from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, joined, values
-from tdlambda.streams.text import Text
+from tdlambda.streams.csv_text import Text
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tdlambda.streams.batch import Batch
-from tdlambda.streams.text import Text, records
+from tdlambda.streams.csv_text import Text, records
 
 READ = 2**24
 """Largest number of bytes read at a time."""
