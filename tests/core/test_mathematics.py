@@ -22,28 +22,28 @@ def test_the_branch_is_that_of_the_model() -> None:
 
 class Swapped(td.Algorithm):
     dots = {"v": "w.x"}
-    keeps = {"last": 0.0, "before": 0.0}
+    keeps = {"last": 0.0, "former": 0.0}
     updates = "w += along x"
     trace_rows = ""
 
     @staticmethod
-    def step(v, last, before, alpha, reward):  # type: ignore[no-untyped-def]
-        last, before = reward - v, last
-        if before > 0:
-            along = alpha * last / 2 * before
+    def step(v, last, former, alpha, reward):  # type: ignore[no-untyped-def]
+        last, former = reward - v, last
+        if former > 0:
+            along = alpha * last / 2 * former
         else:
-            along, before = 0.0, 1.0
-        return along, last, before
+            along, former = 0.0, 1.0
+        return along, last, former
 
 
 def test_values_of_before_and_branches() -> None:
     assert equations(Model(Swapped)).splitlines() == [
-        "last, before ← r' - w·x, last",
-        "if before > 0:",
-        "    along = (α last / 2) before",
+        "last, former ← r' - w·x, last",
+        "if former > 0:",
+        "    along = (α last / 2) former",
         "else:",
         "    along  = 0",
-        "    before ← 1",
+        "    former ← 1",
         "w ← w + along x",
     ]
 
