@@ -66,8 +66,11 @@ class Predictor:
         terminated: bool, truncated: bool,
     ) -> None:  # fmt: skip
         """Learn from the transition after the last action."""
-        more = {"behavior": self.probability} if self.needs_behavior else {}
-        self.learner.update(obs, reward, next_obs, gamma, self.rho, terminated, truncated, **more)
+        if self.needs_behavior:
+            b = self.probability
+            self.learner.update(obs, reward, next_obs, gamma, self.rho, terminated, truncated, behavior=b)
+        else:
+            self.learner.update(obs, reward, next_obs, gamma, self.rho, terminated, truncated)
 
 
 def as_function(policy: Policy, n: int, name: str) -> Callable[[Any], Floats]:

@@ -111,10 +111,14 @@ class LearningCurve:
         env
             Index of the environment, if there are several.
         """
-        now = self._current.setdefault(env, [0.0, 0.0, 1.0, 0.0])  # return, discounted, discount, length
+        now = self._current.get(env)
+        if now is None:
+            now = self._current[env] = [0.0, 0.0, 1.0, 0.0]  # return, discounted, discount, length
         self.steps += 1
-        now[0], now[1], now[3] = now[0] + reward, now[1] + now[2] * reward, now[3] + 1
+        now[0] += reward
+        now[1] += now[2] * reward
         now[2] *= gamma_next
+        now[3] += 1
         if ended:
             self._rows.append((now[0], now[1], int(now[3]), self.steps, int(truncated)))
             del self._current[env]

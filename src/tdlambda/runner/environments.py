@@ -8,7 +8,7 @@ an episode is ignored.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -21,15 +21,8 @@ VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
 OWN_DISCOUNT = "gamma: {!r} has a discount of its own; leave gamma out"
 
 
-class Step(NamedTuple):
-    """A transition, without its observations."""
-
-    reward: float
-    gamma: float
-    terminated: bool
-    truncated: bool
-
-
+Step: TypeAlias = tuple[float, float, bool, bool]
+"""Reward, γ', terminated, truncated; a plain tuple, because a named one takes as long as an update."""
 Events: TypeAlias = Generator[tuple[int, Any, Step | None], Any, None]
 
 
@@ -48,8 +41,7 @@ def _single(env: Env, seed: int | None, gamma: float | None, convert: Callable[[
     action = yield 0, _held(_first(env.reset(seed=seed))), None
     while True:
         raw, reward, terminated, truncated, info = env.step(convert(action))
-        step = Step(float(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
-        action = yield 0, _held(raw), step
+        action = yield 0, _held(raw), (float(reward), discount_of(info, gamma), bool(terminated), bool(truncated))
         if terminated or truncated:
             action = yield 0, _held(_first(env.reset())), None
 
@@ -70,7 +62,7 @@ def _copies(env: VectorEnv, seed: int | None, gamma: float | None, convert: Call
             ended = bool(terminated[i] or truncated[i])
             told = info["final_info"] if same_step and ended else info
             discount = {"discount": told["discount"][i]} if _reported(told, i) else {}
-            step = Step(float(rewards[i]), discount_of(discount, gamma), bool(terminated[i]), bool(truncated[i]))
+            step = (float(rewards[i]), discount_of(discount, gamma), bool(terminated[i]), bool(truncated[i]))
             action = yield i, _held(info["final_obs"][i] if same_step and ended else raw[i]), step
             if not ended:
                 actions[i] = action

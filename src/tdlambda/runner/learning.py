@@ -116,9 +116,10 @@ def learn(
         with Bar(steps, progress, "steps") as bar:
 
             def done() -> bool:
-                if curve.steps % SHOW_EVERY == 0 or curve.steps == steps:
-                    bar.update(curve.steps)
-                return curve.steps >= steps
+                made = curve.steps
+                if made % SHOW_EVERY == 0 or made == steps:
+                    bar.update(made)
+                return made >= steps
 
             interact(events, agent, curve, rng, done)
     except KeyboardInterrupt as error:
