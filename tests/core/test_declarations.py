@@ -137,6 +137,8 @@ FEATURE: dict[str, Any] = {"updates": "", "feature": staticmethod(at_feature)}
         ({"dots": {"v": "w.x", "v_next": "w.y"}}, "cannot read 'v_next': 'w.y'"),
         ({"dots": {"v": "w.x", "v_next": "w.x'", "rho": "e.x"}}, "rho: declared twice, or the name of an input"),
         ({"keeps": {"decay": "nothing"}}, "keeps: 'decay' must start as"),
+        ({"sizes": "alpha along"}, "along: a constant or an input, which step must not return"),
+        ({"parameters": "keep"}, "keep: a constant or an input, which step must not return"),
         ({"weight_rows": "w w"}, "w: declared twice, or the name of an input"),
         ({"weight_rows": "w_"}, "'w_': a name must be a Python identifier without _"),
         ({"weight_rows": ""}, "weight_rows"),

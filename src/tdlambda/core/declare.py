@@ -138,6 +138,10 @@ class Declaration:
             require_plain(name, function)
             made = source.returned(function)
             require_names(made, rows, cls.dots.values())
+            given = {*words(cls.parameters), *words(getattr(cls, "sizes", "")), *cls.inputs} & {*made}
+            if given:
+                what = f"a constant or an input, which {name} must not return; choose another name"
+                raise TypeError(f"{', '.join(sorted(given))}: {what}")
             for argument in source.arguments(function):
                 if argument not in {*known, *results, *cls._at_features(name)}:
                     options = ", ".join(sorted({*known, *results, *cls._at_features(name)}))
@@ -403,9 +407,6 @@ class Rule(Declaration):
         declared = {*words(cls.parameters), *cls.dots, *cls.keeps, *cls.holds, *results} - {*cls.inputs, *INPUTS}
         of_estimates = tuple(f"{k}_" for k in cls.estimates)
         counts = {name for name in declared if name.endswith("_count") or name.startswith(of_estimates)}
-        overwritten = sorted({*results} & {*cls.inputs})
-        if overwritten:
-            raise TypeError(f"{', '.join(overwritten)}: an input, which step must not return; choose another name")
         joined = [name for name in cls.estimates if "_" in name]
         if joined:
             raise TypeError(f"estimates: {', '.join(map(repr, joined))}: the name of an estimate must have no _")
