@@ -14,6 +14,7 @@ from registered import newest
 
 import tdlambda as td
 from tdlambda import progress as bars
+from tdlambda.control.agent_traces import AgentTraces
 from tdlambda.control.worlds import EnvTask
 
 
@@ -317,3 +318,14 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
         if shown:
             assert "300/300 steps" in stream.getvalue()
             assert "episodes" in stream.getvalue()
+
+
+def test_changes_of_weights_by_other_environments_do_not_count_as_a_copys_own() -> None:
+    """True online TD keeps w⁻·x; it moves with the weights that other copies change in between."""
+    agent = td.Sarsa(td.features.OneHot(3), 2, alpha=0.5, lam=0.9)
+    agent.update(0, 1, 1.0, 1, 0, gamma=0.9)
+    traces, memory = AgentTraces(agent), agent.learner.memory
+    before, kept = memory["V_v_old"], traces.taken(1, 0)
+    memory.row("V_w")[:] += 0.25
+    traces.put(kept, 1, 0)
+    assert memory["V_v_old"] == pytest.approx(before + 0.25)
