@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import tdlambda as td
-from tdlambda.auto.layout import ALPHAS, LAMBDAS
-from tdlambda.engine.job import checked
+from tdlambda.auto.families.linear import ALPHAS, LAMBDAS
 from tdlambda.engine.plan import plan
-from tdlambda.engine.stream import Encoded, Stream
-from tdlambda.engine.workers import Lanes
+from tdlambda.engine.prediction_job import checked
+from tdlambda.engine.trajectory import EncodedChunks, Stream
+from tdlambda.engine.workers import LaneWorker
 
 TASKS: dict[str, Callable[[], Any]] = {
     "RingWorld, 11 one-hot": lambda: td.make("RingWorld-v0"),
@@ -40,7 +40,7 @@ def measured(task: Any, steps: int, repeats: int) -> dict[str, float]:
     chunk = Stream(task, 1).take(steps)
 
     def engine() -> Callable[[], Any]:
-        lanes = Lanes(job, plan(job.learners)[0][0], Encoded(), np.array([steps]))
+        lanes = LaneWorker(job, plan(list(job.learners.values()))[0][0], EncodedChunks(), np.array([steps]))
         return lambda: lanes.feed(chunk)
 
     def objects() -> Callable[[], Any]:

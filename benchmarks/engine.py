@@ -5,7 +5,7 @@ python benchmarks/engine.py [--quick] [--json]
 
 import typer
 
-from tdlambda.cli.bench import bench
+from tdlambda.lab.cli.bench import bench
 
 if __name__ == "__main__":
     typer.run(bench)

@@ -27,9 +27,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import tdlambda as td
+from tdlambda.lab.studies import units
+from tdlambda.lab.studies.store import Store, write_whole
 from tdlambda.learners import storage
-from tdlambda.studies import units
-from tdlambda.studies.store import Store, write_whole
 
 Call = Callable[[], Any]
 

@@ -6,11 +6,13 @@
 lanes and add them to the weights, over all features, and nothing else. "update" and "update_many": as many separate
 learners, each fed the same rows, step by step or in one call each; measured on fifty of them. "update of 24": one row
 at a time, tile-coded, beside 24 learners that each encode it. Times are processor time, the least of several repeats
-taken in turn.
+taken in turn. The last lines are the largest memory of a fresh process that learns rows × 2 columns by default.
 """
 
 import argparse
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import tdlambda as td
-from tdlambda.cli.benchmark import _bound
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import WIDTH, plan
-from tdlambda.engine.stream import contiguous
+from tdlambda.engine.trajectory import contiguous
+from tdlambda.lab.cli.benchmark import _bound
 
 FEATURES, SOME = 32, 50
 
@@ -160,13 +162,28 @@ def main() -> None:
     for name, (ratio, wanted, more) in found.items():
         print(f"{name:38} {ratio:7.2f} {wanted:>8}  {more}")
     print(f"memory of {n // 4}, {n // 2}, {n} questions: {', '.join(f'{size / 1e6:.2f} MB' for size in sizes)}")
+    for way in ("learn", "prequential"):
+        print(f"{way}: {_peak(50_000, way)} MB for 50,000 rows × 2, {_peak(500, way)} MB for 500")
 
 
 def _memory(n: int) -> int:
     X = np.random.default_rng(0).normal(size=(4, FEATURES))
     made = td.Horde(td.features.Dense(FEATURES), questions(n), make).learn(X)
-    teams = made._at_work("memory").crew.teams
+    teams = made._at_work("memory").crews[None].teams
     return sum(array.nbytes for team in teams for array in team.block.memory.arrays[:3])
+
+
+def _peak(rows: int, way: str) -> str:
+    """The largest memory of a process that learns so many rows × 2 columns with the default features and learners."""
+    code = f"""
+import resource, numpy as np, tdlambda as td
+y = np.sin(np.arange({rows}) / 20) + np.random.default_rng(0).normal(size=(2, {rows}))
+horde, data = td.Horde(None, td.Question("a", horizon=12)), dict(a=y[0], b=y[1])
+horde.learn(data) if "{way}" == "learn" else td.streams.prequential(horde, data, baselines=[])
+print(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 if __name__ == "__main__":

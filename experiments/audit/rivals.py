@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tdlambda as td
-from tdlambda.audits.comparing import Estimate, plain
+from tdlambda.audits.comparing import ScoreEstimate, plain
 
 
 def stacked(pairs: dict[str, Any], steps: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -69,7 +69,7 @@ def closed(w: Any, steps: dict[str, Any]) -> Any:
     return G
 
 
-def return_errors(pairs: dict[str, Any], steps: dict[str, Any], blocks: int = 0) -> Estimate:
+def return_errors(pairs: dict[str, Any], steps: dict[str, Any], blocks: int = 0) -> ScoreEstimate:
     """Differences of squared return errors of all pairs i, j, with their standard errors."""
     n, ends = len(steps["reward"]), steps["terminated"] | steps["truncated"]
     units = np.arange(n) * blocks // n if blocks else np.concatenate(([0], np.cumsum(ends[:-1])))

@@ -1,6 +1,6 @@
-"""AutoTD beside the best fixed (α, λ) of the thesis' 168 in hindsight, on fresh seeds and fresh random MDPs.
+"""AutoTD compared with the best fixed (α, λ) of the thesis' 168 in hindsight, on fresh seeds and fresh random MDPs.
 
-    python experiments/auto_td/best_fixed.py [--seeds 24] [--steps 1000000] > docs/results/auto-td.md
+    python experiments/auto_td/best_fixed.py [--seeds 24] [--steps 1000000]
 
 Errors are means over the last tenth of the points up to a horizon and over seeds; the best fixed learner is chosen for
 each horizon, on the very seeds it is reported on. After the change, the target policy of RingWorld turns round in
@@ -100,7 +100,7 @@ def main() -> None:
             parser.error(f"--{name} must be at least {least}; got {getattr(options, name)}")
     seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     powers = [f"10{'³⁴⁵⁶⁷'[k - 3]}" for k in range(3, 8) if 10**k <= options.steps]
-    print("# AutoTD beside the best fixed α and λ\n")
+    print("# Comparison of AutoTD with the best fixed α and λ\n")
     command = f"python experiments/auto_td/best_fixed.py --seeds {options.seeds} --steps {options.steps}"
     print(f"Made by `{command}`: error of AutoTD divided by")
     print("that of the best of 168 fixed (α, λ), chosen in hindsight for each number; below 1 is better. The last")

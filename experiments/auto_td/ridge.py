@@ -69,7 +69,8 @@ def main() -> None:
             v, best, done = td.AutoTD(task.features), {}, 0
             for h in HORIZONS:
                 v.update_many(c[done:h])
-                best[h], done = min(map(error, v._experts.weights()[:, :48].T)), h
+                lanes = np.hstack([v._bank.memory.lanes.F[:, 0], v._bank.copies()])
+                best[h], done = min(map(error, lanes.T)), h
             for lam in LAMBDAS:
                 for h, (A, b, C) in systems(task, c, lam).items():
                     plain = [error(np.linalg.solve(A + k * np.eye(n), b)) for k in PLAIN]

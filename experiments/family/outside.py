@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-FIGURES = Path(__file__).resolve().parents[2] / "docs" / "results" / "figures"
+FIGURES = Path(sys.argv[0]).resolve().parent / "figures"
 
 
 def options(about: str | None) -> argparse.Namespace:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import tdlambda as td
 from tdlambda.charts.style import OKABE_ITO, PAPER, SOFT, TRUTH, finished
-from tdlambda.reproduction.published import thesis_tables
+from tdlambda.lab.reproduction.published import thesis_tables
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "thesis"))
 from panels import Figure, Panel, save

@@ -1,7 +1,7 @@
 """Tasks for choosing `lam="auto"` and tasks kept apart, and the errors of learners on them.
 
 "dev" and "dev-tables" served to choose. "kept" and "kept-tables" were looked at once, and then served to try a second
-mean (docs/how-we-chose.md). Nothing was chosen on "fresh".
+mean (experiments/how-we-chose.md). Nothing was chosen on "fresh".
 """
 
 from __future__ import annotations

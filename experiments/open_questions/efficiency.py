@@ -15,7 +15,7 @@ from frame import Rows, Unit
 
 import tdlambda as td
 from tdlambda.arrays import Floats
-from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.task import TabularTask
 
 __all__ = ["charts", "tables", "units"]
 TABLES: dict[str, Callable[[], Any]] = {

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tdlambda.studies.store import write_whole
+from tdlambda.lab.studies.store import write_whole
 
 Rows = Sequence[Mapping[str, Any]]
 

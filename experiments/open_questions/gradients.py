@@ -13,7 +13,7 @@ from gradient_runs import KAPPAS, LAMBDAS, REACH, SIZES, SLOW, TUNING, computed,
 
 from tdlambda.charts import lines
 from tdlambda.charts.style import OKABE_ITO, finished, setting
-from tdlambda.studies.statistics import choose, compare
+from tdlambda.lab.studies.statistics import choose, compare
 
 KNOWN = pl.when(pl.col("cosine").is_finite()).then("cosine")
 """Cosines, but of a vector that is 0."""

@@ -1,11 +1,12 @@
-"""The thesis' open questions, answered by experiments: docs/results/open-questions.md.
+"""The thesis' open questions, answered by experiments: experiments/open_questions/results.md.
 
     python experiments/open_questions/run.py                    all, reduced: tables printed, figures beside the data
     python experiments/open_questions/run.py gradients --full   one question in full: the page's tables and figures
     python experiments/open_questions/run.py all --redraw       the page again from its data, without running anything
 
 The rows of each unit of work are kept under --out; what is there is not run again, and Ctrl-C loses only the units
-under way. With --full the rows of each question are also gathered in docs/results/open-questions, which --redraw reads.
+under way. With --full the rows of each question are also gathered in experiments/open_questions/results, which
+--redraw reads.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tdlambda.charts import save  # noqa: E402
 from tdlambda.runner.by_seed import processors  # noqa: E402
 
 QUESTIONS = ("gradients", "targets", "efficiency", "control", "claims")
-PAGE = HERE.parents[1] / "docs" / "results" / "open-questions.md"
+PAGE = HERE / "results.md"
 
 
 def run(units: list[Unit], folder: Path, workers: int) -> None:

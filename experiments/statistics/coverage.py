@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tdlambda.studies import compare, summary
+from tdlambda.lab.studies import compare, summary
 
 SEEDS = (4, 8, 12, 24, 60)
 SKEWED = {"normal": 0.0, "log-normal 0.5": 0.5, "log-normal 1": 1.0}

@@ -45,7 +45,7 @@ def main() -> None:
     for name, (package, file, column, gamma, options) in STREAMS.items():
         period = options.get("period")
         rules = {key: value for key, value in options.items() if key != "period"}
-        horde = td.Horde(None, td.Question(column, gamma=gamma), variance=True, **rules)
+        horde = td.Horde(None, td.Question(column, gamma=gamma), intervals=True, **rules)
         result = td.streams.prequential(horde, path(package, file), baselines=names, period=period)
         s = result[column]
         rows[name] = s.to_dict()

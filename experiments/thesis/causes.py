@@ -1,6 +1,6 @@
 """Why the published numbers are what they are: each suspected cause, with it and without it, beside the printed cell.
 
-    python experiments/thesis/causes.py [--seeds 96] > docs/results/causes.md
+    python experiments/thesis/causes.py [--seeds 96] > experiments/thesis/results/causes.md
 
 All runs are 10⁶ steps; errors are means over the last points, as in the tables.
 """
@@ -13,8 +13,8 @@ import numpy as np
 from variants import Variant
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD, thesis_truth
-from tdlambda.reproduction.published import thesis_tables
+from tdlambda.lab.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD, thesis_truth
+from tdlambda.lab.reproduction.published import thesis_tables
 
 PRINTED = {(c.table, c.method, c.alpha, c.lam): c for c in thesis_tables()}
 WHEN = {"warm_up": 0.1, "length": 10**6}

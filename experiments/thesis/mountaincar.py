@@ -1,7 +1,7 @@
 """The MountainCar page and its figures, from the results of two studies.
 
     tdlambda run mountaincar && tdlambda run mountaincar-small-eta
-    python experiments/thesis/mountaincar.py [--out docs/results]
+    python experiments/thesis/mountaincar.py [--out experiments/thesis/results]
 
 It reads results/mountaincar and results/mountaincar-small-eta, or the two directories that it is given.
 Every sentence with a number in it is made from the results, and its verdict from an interval.
@@ -18,14 +18,14 @@ from needed import read
 
 from tdlambda.arrays import Floats
 from tdlambda.charts import save
-from tdlambda.report.contest import held_out
-from tdlambda.report.figures import chart
-from tdlambda.report.overview import CellView, Overview, overview
-from tdlambda.report.tables import as_table
-from tdlambda.report.wording import setting, settings_of
-from tdlambda.reproduction.published import FigureReading
-from tdlambda.reproduction.tables import tuning_seeds
-from tdlambda.studies.statistics import Comparison, choose, summary
+from tdlambda.lab.report.contest import held_out
+from tdlambda.lab.report.figures import chart
+from tdlambda.lab.report.overview import CellView, Overview, overview
+from tdlambda.lab.report.table_files import as_table
+from tdlambda.lab.report.wording import setting, settings_of
+from tdlambda.lab.reproduction.cells import tuning_seeds
+from tdlambda.lab.reproduction.published import FigureReading
+from tdlambda.lab.studies.statistics import Comparison, choose, summary
 
 STUDIES = ("mountaincar", "mountaincar-small-eta")
 NAMES = {
@@ -322,7 +322,7 @@ def main() -> None:
     default = [Path("results", name) for name in STUDIES]
     parser.add_argument("results", nargs="?", type=Path, help=f"of the study {STUDIES[0]}", default=default[0])
     parser.add_argument("small_eta", nargs="?", type=Path, help=f"of the study {STUDIES[1]}", default=default[1])
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[2] / "docs" / "results")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "results")
     options = parser.parse_args()
     views = read(overview, [options.results, options.small_eta], STUDIES)
     try:

@@ -7,10 +7,10 @@ import altair as alt
 
 from tdlambda.charts.lines import lines
 from tdlambda.charts.style import finished
-from tdlambda.report.overview import CellView, Overview
-from tdlambda.report.series import ENVELOPE, look, series_of
-from tdlambda.report.wording import setting, settings_of
-from tdlambda.reproduction.published import FigureReading, mountaincar_figure
+from tdlambda.lab.report.overview import CellView, Overview
+from tdlambda.lab.report.series import ENVELOPE, look, series_of
+from tdlambda.lab.report.wording import setting, settings_of
+from tdlambda.lab.reproduction.published import FigureReading, mountaincar_figure
 
 METAS, RIVALS = ("META", "META_derived", "META_default"), ("fixed", "greedy")
 SIZE = (330, 300)

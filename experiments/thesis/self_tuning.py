@@ -1,7 +1,7 @@
 """Rules that tune λ beside the best fixed λ at the same α, from the results of the `self-tuning` studies.
 
     for study in $(python experiments/thesis/self_tuning.py --studies); do tdlambda run $study; done
-    python experiments/thesis/self_tuning.py > docs/results/self-tuning.md
+    python experiments/thesis/self_tuning.py > experiments/thesis/results/self-tuning.md
 
 It reads the studies' results in results/, or the directories that it is given.
 A cell is a mean over seeds over that of the best fixed λ at that α, chosen in hindsight on these very seeds: first the

@@ -6,7 +6,7 @@ Rules of our own, for `experiments/figures/pages.py` and `causes.py`: what they 
 from typing import Any
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
+from tdlambda.lab.reproduction import PublishedMeta
 from tdlambda.rules.meta import clip
 from tdlambda.rules.moments import direct_square, of_mean, of_variance
 

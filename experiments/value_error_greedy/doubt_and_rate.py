@@ -1,4 +1,4 @@
-"""`td.rules.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see docs/how-we-chose.md.
+"""`td.rules.ValueErrorGreedy` itself, in the engine, at several doubts and rates: see experiments/how-we-chose.md.
 
 python experiments/value_error_greedy/doubt_and_rate.py ring lake walk
 """

@@ -6,7 +6,7 @@
 
 Final error (mean of the last tenth of the curve) / area under the curve, each over the best of the eight fixed λ at the
 same α. A lane is one learner: all lanes see the same stream. This is a laboratory, not the library: see
-docs/how-we-chose.md for what came of it.
+experiments/how-we-chose.md for what came of it.
 """
 
 import argparse

@@ -1,0 +1,81 @@
+"""Return of agents with networks in Gymnasium environments, with their default settings.
+
+    python experiments/networks/control.py [--seeds 10] [--only ENV …]
+
+A cell is the mean undiscounted return of the episodes that end in the last fifth of the steps: mean ± two standard
+errors over seeds. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env, td.Network(…))`, stream AC(λ) with λ =
+0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01 over the first fifth. CartPole and
+Acrobot run in compiled worlds with 32 × 32 units, the others step by step with 64 × 64 (MuJoCo with 2·10⁶ steps: 128 ×
+128). An environment that is not installed is named with the command that installs it.
+"""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import tdlambda as td
+
+STEPS = {
+    "CartPole-v1": 100_000, "Acrobot-v1": 100_000, "LunarLander-v3": 300_000, "InvertedPendulum-v5": 50_000,
+    "Hopper-v5": 2_000_000, "HalfCheetah-v5": 2_000_000, "Walker2d-v5": 2_000_000,
+}  # fmt: skip
+COMPILED = ("CartPole-v1", "Acrobot-v1")
+
+
+def agents(env: Any, hidden: tuple[int, ...], steps: int, seed: int) -> dict[str, Any]:
+    """The agents that fit the actions of an environment."""
+    network = td.Network(env.observation_space.shape[0], hidden, seed)
+    found: dict[str, Any] = {"actor-critic": td.ActorCritic.for_env(env, network)}
+    if isinstance(env.action_space, gym.spaces.Discrete):
+        falling = td.control.Falling(1.0, 0.01, over=steps // 5)
+        behavior = td.control.EpsilonGreedy(falling)
+        found["Q(λ)"] = td.QLambda(network, int(env.action_space.n), lam=0.8, behavior=behavior)
+    return found
+
+
+def returns(name: str, agent: Any, steps: int, seed: int) -> float:
+    """Of the episodes that end in the last fifth."""
+    if name not in COMPILED:
+        curve = td.train(name, agent, steps, seed=seed, gamma=0.99, progress=False)
+        return float(curve.returns[curve.ends > 0.8 * steps].mean()) if (curve.ends > 0.8 * steps).any() else np.nan
+    ran: Any = td.control.run(name, [agent], seeds=[seed], steps=steps, gamma=0.99, threads=1, keep=["episodes"])
+    _, length, end = np.asarray(ran.episodes[0][0]).T
+    late = length[end > 0.8 * steps]
+    # the return of an episode is its length in CartPole, and 1 less with the opposite sign in Acrobot unless it is cut
+    return float(late.mean() if name == "CartPole-v1" else np.where(late < 500, 1 - late, -500.0).mean())
+
+
+def main() -> None:
+    about = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    about.add_argument("--seeds", type=int, default=10)
+    about.add_argument("--steps", type=int, default=None, help="instead of those of each environment")
+    about.add_argument("--only", nargs="*", default=list(STEPS), help="names of environments")
+    given = about.parse_args()
+    print(
+        "| environment | steps | agent | return in the last fifth | steps per second |\n| --- | --- | --- | --- | --- |"
+    )
+    for name in given.only:
+        steps = given.steps or STEPS[name]
+        try:
+            env = gym.make(name)
+        except gym.error.Error as error:
+            print(f'| {name} | {error}; or pip install -e ".[environments]" |')
+            continue
+        hidden = (32, 32) if name in COMPILED else (128, 128) if steps > 10**6 else (64, 64)
+        for kind in agents(env, hidden, steps, 0):
+            begun = time.perf_counter()
+            found = np.array(
+                [returns(name, agents(env, hidden, steps, seed)[kind], steps, seed) for seed in range(given.seeds)]
+            )
+            pace = steps * given.seeds / (time.perf_counter() - begun)
+            error = 2 * found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+            print(f"| {name} | {steps:,} | {kind} | {found.mean():.0f} ± {error:.0f} | {pace:,.0f} |")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
