@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest -n 2
+# Integers overflow on purpose in randomness.py.
+INTERPRETED := NUMBA_DISABLE_JIT=1 $(BIN)/pytest -W ignore::RuntimeWarning tests
 CHROMIUM := chromium chromium-driver
 # Bytecode is kept: many tests start a process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test lint types check lowest warm browser screenshots slow bench docs release mutants lock clean
+.PHONY: run test lint types check lowest interpreted warm browser screenshots slow bench docs release mutants lock clean
 
 run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, and a real data stream
 	@echo "About two minutes; the first run compiles for some of them"
@@ -16,7 +18,7 @@ run: $(READY)            ## write out/report.html: a reproduced table, AutoTD, a
 	@echo "Next: README.md, docs/, .venv/bin/tdlambda run --list"
 
 test:                    ## everything CI runs
-	@$(MAKE) --no-print-directory -j 2 browser lint types warm
+	@$(MAKE) --no-print-directory -j 2 browser lint interpreted types warm
 	$(PYTEST)
 
 lint: $(READY)
@@ -27,10 +29,13 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+interpreted: $(READY)    ## tests of more models than can be compiled, without the compiler
+	$(INTERPRETED) -m "(interpreted or costly) and not slow"
+
 warm: $(READY)           ## compile the large kernels, once for all processes of the tests
 	TDLAMBDA_QUIET=1 $(BIN)/python tools/warm.py
 
-check: $(READY) browser warm
+check: $(READY) browser interpreted warm
 	$(PYTEST)
 
 lowest: PYTHON = python3.11
@@ -47,7 +52,8 @@ screenshots: run browser  ## pictures of the page and of each of its figures: li
 	$(BIN)/python tools/screenshots.py out/report.html out/screenshots
 
 slow: $(READY) browser warm  ## long statistical checks, and Hypothesis at random with ten times the examples
-	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=search
+	$(INTERPRETED) -m "interpreted and (slow or hypothesis)" --hypothesis-profile=search
+	$(PYTEST) -m "(slow or costly or hypothesis) and not interpreted" --hypothesis-profile=search
 
 bench: $(READY)          ## ratios against a peer or a bound, measured in one run
 	$(BIN)/python benchmarks/solve.py

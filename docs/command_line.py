@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo
 
-from tdlambda.cli.app import app
+from tdlambda.lab.cli.app import app
 
 PAGE = Path(__file__).resolve().parent / "command-line.md"
 BLOCK = re.compile(r"(<!-- command: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

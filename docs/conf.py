@@ -1,6 +1,7 @@
 """The site: `make docs` builds it from the Markdown beside this file. Nothing in it asks another host for anything."""
 
 import html
+import json
 import re
 import sys
 from pathlib import Path
@@ -10,11 +11,15 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import tdlambda
-from tdlambda.charts.style import dark_rules
+from tdlambda.charts.style import dark_rules, shades
+from tdlambda.lab.report.page import embedded, library
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE))
 from typeset import is_formula, typeset  # noqa: E402, beside this file
+
+for _name in ("report", "reproduction", "studies"):  # pages show the public names of the laboratory's packages
+    sys.modules[f"tdlambda.{_name}"] = getattr(tdlambda, _name)
 
 project = "tdlambda"
 author = "the tdlambda authors"
@@ -38,7 +43,7 @@ html_static_path = ["theme"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
-html_show_search_summary = False  # would fetch the pages, which a browser forbids in files
+html_show_search_summary = True  # from pages.js, because a browser forbids a page to fetch files
 html_theme_options = {"footer_icons": []}
 
 
@@ -64,7 +69,13 @@ def as_restructured_text(_a: Any, _what: str, _name: str, _object: Any, _options
 
 
 def without_last_line(_app: Any, _page: str, source: list[str]) -> None:
-    """The empty line at the end of an example is for the test that runs it, not for the reader."""
+    """The empty line at the end of an example is for the test that runs it, not for the reader.
+
+    `.. every-algorithm::` stands for the reference of every algorithm that the package exports.
+    """
+    every = [name for name in tdlambda.algorithms.__all__ if name in tdlambda.__all__]
+    entries = "\n\n".join(f".. autoclass:: tdlambda.{name}\n   :members:" for name in every)
+    source[0] = source[0].replace(".. every-algorithm::", entries)
     source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
 
 
@@ -83,6 +94,10 @@ class Inline(SphinxPostTransform):
                 own = re.sub(r"\bclip(\d+)\b", rf"{path.stem}-\1", svg)  # names are of the whole page
                 label = f'<svg role="img" aria-label="{html.escape(image.get("alt", ""))}" '
                 made = f'<div class="chart">{own.replace("<svg ", label, 1)}</div>'
+                live = path.with_suffix(".json")
+                if live.is_file():  # the same chart with a slider, drawn by the library that `themed` writes
+                    made = made.replace('class="chart"', 'class="chart live"', 1)
+                    made += f'<script type="application/json">{embedded(json.loads(live.read_text("utf-8")))}</script>'
                 image.replace_self(nodes.raw("", made, format="html"))
 
 
@@ -106,10 +121,46 @@ def themed(app: Any) -> None:
     """The colours of the charts on dark ground, as the site's own style sheet."""
     folder = Path(app.outdir) / "_static"
     folder.mkdir(parents=True, exist_ok=True)
-    auto = dark_rules('body:not([data-theme="light"]) .chart', ())
-    rules = dark_rules('body[data-theme="dark"] .chart', ())
+    auto = dark_rules('body:not([data-theme="light"]) .chart', shades(8))
+    rules = dark_rules('body[data-theme="dark"] .chart', shades(8))
     dark = f"{rules}\n@media (prefers-color-scheme: dark) {{\n{auto}\n}}\n"
     (folder / "charts.css").write_text(dark, encoding="utf-8")
+    own = f"(() => {{\n{library()}\nwindow.vegaEmbed ??= vegaEmbed;\n}})();"  # Sphinx has names like the library's
+    (folder / "vega.js").write_text(own, encoding="utf-8")
+    (folder / "pages.js").touch()  # filled when all pages are written
+
+
+def with_sliders(_app: Any, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Load the charts' library on pages that have a chart with a slider, and on no other."""
+    if 'class="chart live"' in context.get("body", ""):
+        up = "../" * page.count("/")
+        scripts = "".join(f'<script src="{up}_static/{name}"></script>' for name in ("vega.js", "live.js"))
+        context["body"] += scripts
+
+
+DROPPED = re.compile(r"<(svg|script|style|math)\b.*?</\1>|<a class=\"headerlink\".*?</a>|<!--.*?-->", re.DOTALL)
+TAG = re.compile(r"<(?!/?section\b)[^>]*>")
+MAIN = re.compile(r'<article role="main"[^>]*>(.*?)</article>', re.DOTALL)
+
+
+def with_excerpts(app: Any, page: str, _template: str, _context: dict[str, Any], _doctree: Any) -> None:
+    """Load the texts of the pages on the search page, which shows excerpts of them."""
+    if page == "search":
+        app.add_js_file("pages.js")
+        app.add_js_file("offline-search.js")
+
+
+def page_texts(app: Any, error: Exception | None) -> None:
+    """Write the text of every page, in its sections, as a script that the search page loads."""
+    if error is not None or app.builder.format != "html":
+        return
+    out, texts = Path(app.outdir), {}
+    for name in sorted(app.env.found_docs):
+        found = MAIN.search((out / f"{name}.html").read_text(encoding="utf-8"))
+        text = re.sub(r"\s+", " ", TAG.sub("", DROPPED.sub("", found[1] if found else "")))
+        texts[f"{name}.html"] = f'<div role="main">{text}</div>'
+    script = f"window.PAGE_TEXTS = {embedded(texts)};\n"
+    (out / "_static" / "pages.js").write_text(script, encoding="utf-8")
 
 
 def setup(app: Any) -> None:
@@ -119,4 +170,7 @@ def setup(app: Any) -> None:
     app.add_css_file("charts.css")
     app.connect("builder-inited", themed)
     app.connect("source-read", without_last_line)
+    app.connect("html-page-context", with_sliders)
+    app.connect("html-page-context", with_excerpts)
+    app.connect("build-finished", page_texts)
     app.connect("autodoc-process-docstring", as_restructured_text, priority=400)

@@ -24,48 +24,55 @@ from tdlambda.algorithms.gtd2 import GradientTraceGTD2
 from tdlambda.algorithms.td import DutchTD, ReplacingTD
 from tdlambda.core import mathematics, source
 from tdlambda.core.model import Model
-from tdlambda.rules.variance import Moments
+from tdlambda.rules.return_moments import Moments
 
 DOCS = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- equations: ([\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SHOWN: dict[str, Any] = {
-    "TD": td.TD, "DutchTD": DutchTD, "ReplacingTD": ReplacingTD, "TrueOnlineTD": td.TrueOnlineTD, "GTD": td.GTD,
-    "TrueOnlineGTD": td.TrueOnlineGTD, "GradientTraceGTD": GradientTraceGTD, "GTD2": td.GTD2,
-    "GradientTraceGTD2": GradientTraceGTD2, "PGTD2": td.PGTD2,
-    "DifferentialTD": td.DifferentialTD, "MeanRewardTD": MeanRewardTD, "TDRC": td.TDRC, "HTD": td.HTD, "ETD": td.ETD,
-    "TrueOnlineETD": td.TrueOnlineETD, "Counting": td.rules.Counting(), "Greedy": td.rules.Greedy(),
-    "Meta": td.rules.Meta(),
-    "ValueErrorGreedy": td.rules.ValueErrorGreedy(), "LambdaMixture": td.rules.LambdaMixture(),
+
+
+def declared() -> dict[str, Any]:
+    """Every algorithm and every rule that learns λ, as the package exports them."""
+    algorithms = {name: getattr(td.algorithms, name) for name in td.algorithms.__all__}
+    rules = {name: getattr(td.rules, name) for name in td.rules.__all__}
+    found = {name: kind for name, kind in algorithms.items() if hasattr(kind, "step")}
+    return found | {
+        name: kind() for name, kind in rules.items()
+        if isinstance(kind, type) and issubclass(kind, td.Rule) and kind.learns()
+    }  # fmt: skip
+
+
+SHOWN: dict[str, Any] = declared() | {
+    "DutchTD": DutchTD, "ReplacingTD": ReplacingTD, "GradientTraceGTD": GradientTraceGTD,
+    "GradientTraceGTD2": GradientTraceGTD2, "MeanRewardTD": MeanRewardTD,
     "VTD": Moments("vtd", "target", 0.9), "DirectVTD": Moments("direct", "target", 0.9),
     "rules.moments": import_module("tdlambda.rules.moments"),
 }  # fmt: skip
 
 
 def shown(name: str) -> str:
-    """The equations of one of these, as text."""
-    what = SHOWN[name]
+    """The equations of one of these as a block, and the estimates of a rule as a table."""
+    what, table = SHOWN[name], ""
     if isinstance(what, ModuleType):
-        return functions(what)
-    further = isinstance(what, td.Rule) and len(what.estimates) > 1
-    if isinstance(what, td.Rule):
+        text = functions(what)
+    elif isinstance(what, td.Rule):
         text = mathematics.rule_equations(Model(td.TrueOnlineTD, what))
-        return text + (f"\n\n{estimates(what)}" if further else "")
-    return mathematics.equations(Model(what))
+        if what.mixture:
+            text += f"\nV = {' + '.join(f'{number} {name}' for name, number in what.mixture.items())}"
+        table = f"\n{estimates(what)}\n" if len(what.estimates) > 1 else ""
+    else:
+        text = mathematics.equations(Model(what))
+    return f"```text\n{text}\n```\n{table}"
 
 
 def estimates(rule: td.Rule) -> str:
-    """What each estimate learns from: a table, in columns."""
+    """What each estimate learns from, as a Markdown table."""
     names = mathematics.SYMBOLS | {"one": "1"}
     rows = [("estimate", "reward", "discount", "ratio", "λ'", "step sizes times")]
     learning = {name: given for name, given in rule.estimates.items() if not (rule.mixture and name == "V")}
     for name, given in learning.items():
         rows.append((name, *(names.get(what, what) for what in [*given, "one"][:5])))
-    widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    mixed = (
-        [f"V = {' + '.join(f'{number} {name}' for name, number in rule.mixture.items())}", ""] if rule.mixture else []
-    )
-    lines = ["  ".join(f"{cell:{w}s}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*mixed, *lines])
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * 6, *lines[1:]])
 
 
 def functions(module: ModuleType) -> str:
@@ -100,7 +107,7 @@ def assigned(statement: ast.stmt, names: dict[str, str]) -> list[str]:
 
 def renewed(text: str) -> str:
     """A page with all its equations as they should be."""
-    return BLOCK.sub(lambda found: f"{found[1]}\n```text\n{shown(found[2])}\n```\n\n{found[3]}", text)
+    return BLOCK.sub(lambda found: f"{found[1]}\n{shown(found[2])}\n{found[3]}", text)
 
 
 def pages() -> dict[Path, str]:

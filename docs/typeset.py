@@ -15,7 +15,7 @@ NAME = re.compile(r"^(\s*[A-Za-z]{2,}(?:, [A-Z]+)?)\s{2,}(\S.*)$")
 NOTE = re.compile(r"^(\s*\S.*?)\s{3,}(\S.*)$")
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ᵀᵏᵗⁿᵖ†]+)|(?P<lowered>[₀₁₂₃₄₅₆₇₈₉ₖₜₙ₊₋ᵢⱼ]+)|(?P<number>\d+(?:\.\d+)?)"
-    r"|(?P<word>[A-Za-z]{2,}[0-9]?)|(?P<letter>[^\W\d_][\u0300-\u036f]?)|(?P<prime>['’′]+)|(?P<down>_)|(?P<up>\^)|(?P<sign>.)"
+    r"|(?P<word>[A-Za-z]{2,}(?:_[a-z]{2,})*[0-9]?)|(?P<letter>[^\W\d_][\u0300-\u036f]?)|(?P<prime>['’′]+)|(?P<down>_)|(?P<up>\^)|(?P<sign>.)"
 )
 RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ᵀᵏᵗⁿᵖ", "−+0123456789Tktnp")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉ₖₜₙ₊₋ᵢⱼ", "0123456789ktn+−ij")
@@ -71,6 +71,8 @@ def _relation(line: str) -> re.Match[str] | None:
 def formula(text: str) -> str:
     """A formula as MathML.
 
+    >>> formula("of_mean(x)")[:37]
+    '<mi mathvariant="normal">of_mean</mi>'
     >>> formula("w·x'")
     '<mi>w</mi><mo>·</mo><mrow><mi>x</mi><mo lspace="0" rspace="0">′</mo></mrow>'
     """

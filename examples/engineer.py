@@ -34,7 +34,7 @@ questions = {
     "flow, next day": td.Question("flow", horizon=24, average=True),
     "flow, next hours": td.Question("flow", horizon=4, average=True),
 }
-horde = td.Horde(questions=questions, time="time", missing="hold", variance=True)
+horde = td.Horde(questions=questions, time="time", missing="hold", intervals=True)
 scores = td.streams.prequential(horde, log, baselines=["running mean", "last value"], progress=False)
 for name in questions:
     print(f"{name}: R² {scores[name].late.r2:.2f}, 90 % intervals held {scores[name].coverage:.2f}")

@@ -8,7 +8,7 @@ Each line is a snapshot of one run: the mean λ over states as a bar, the value 
 import argparse
 
 import tdlambda as td
-from tdlambda.cli.output import console
+from tdlambda.lab.cli.output import console
 
 MOMENTS = (0, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tdlambda.cli import main
+from tdlambda.lab.cli import main
 
 COMMAND = [str(Path(sys.executable).parent / "tdlambda")]
 """For a test of the process itself: signals, terminals, the environment."""

@@ -70,7 +70,7 @@ def test_cache_is_hit_renewed_after_an_edit_elsewhere_and_does_not_grow(copy: Pa
 
 NOWHERE = """
 import tdlambda as td
-from tdlambda.cli.doctor import doctor
+from tdlambda.lab.cli.doctor import doctor
 print(td.make("RingWorld-v0").sampler(seed=1).take(5).obs.tolist())
 doctor(json=True)
 """

@@ -13,8 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tdlambda.cli import main
 from tdlambda.extras import EXTRAS
+from tdlambda.lab.cli import main
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -54,7 +54,7 @@ def test_nothing_else_is_imported_at_the_top_of_a_module_of_the_core() -> None:
     found = []
     for path in (ROOT / "src" / "tdlambda").rglob("*.py"):
         inside = path.relative_to(ROOT / "src" / "tdlambda").as_posix()
-        if inside.startswith(("charts/", "cli/", "report/")) or inside == "reproduction/tables.py":
+        if inside.startswith(("charts/", "lab/cli/", "lab/report/")) or inside == "lab/reproduction/cells.py":
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -128,7 +128,7 @@ for code in {list(NAMED)}:
 
 
 def test_the_command_says_in_one_line_what_it_lacks(tmp_path: Path) -> None:
-    done = core("from tdlambda.cli import main; main(['tasks'])", tmp_path)
+    done = core("from tdlambda.lab.cli import main; main(['tasks'])", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == 'error: commands need rich and typer: pip install "tdlambda[cli]"\n'
 

@@ -33,7 +33,7 @@ def python(code: str) -> str:
         ("from tdlambda import Interrupted", ()),
         ("import tdlambda; tdlambda.mdp, tdlambda.features, tdlambda.tasks", ("llvmlite", "numba")),
         ("import tdlambda; tdlambda.TD", ("llvmlite", "numba", "scipy.linalg", "scipy.sparse")),
-        ("from tdlambda.cli import main", ("rich", "typer")),
+        ("from tdlambda.lab.cli import main", ("rich", "typer")),
     ],
 )
 def test_what_is_slow_to_import_waits_for_its_use(code: str, allowed: tuple[str, ...]) -> None:

@@ -149,7 +149,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "ActorCritic, behaviour a Gaussian": lambda: agent(td.control.Gaussian(-1, 1), behavior=(0.0, 1.0)),
     "META-assisted": lambda: td.control.meta_actor_critic(TILES, 3, 0.1, 0.1, 10),
     "LearningCurve": lambda: td.train(RING, agent(), 100, seed=1),
-    "LearningRun": lambda: td.learn(RING, None, td.TD(X, 0.1), 100, seed=1),
+    "LearningRun": lambda: td.learn(RING, td.TD(X, 0.1), 100, seed=1),
     "History": lambda: td.report.follow(RING, td.TD(X, 0.1), 100),
     "FiniteMDP": lambda: RING.mdp,
     "LambdaMoments": lambda: RING.mdp.under().lambda_return(0.0, 0.5),
@@ -201,7 +201,7 @@ def test_a_study_and_its_results_too(tmp_path: Path) -> None:
 
 
 def test_every_public_class_is_looked_at() -> None:
-    elsewhere = {"Encoder", "Learner", "TabularTask", "Adaptive", "WithEstimates", "Seen", "OfflineMeta"}
+    elsewhere = {"Encoder", "Learner", "TabularTask", "Network", "Adaptive", "WithEstimates", "Seen", "OfflineMeta"}
     modules = (td, td.rules)
     public = {name for m in modules for name in m.__all__ if isinstance(getattr(m, name), type)} - elsewhere
     assert public <= {word for name in OBJECTS for word in name.split(", ")}

@@ -37,6 +37,12 @@ def test_help(script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         assert rest.split()[:5] == about.split()[:5]
 
 
+@pytest.mark.interpreted
+def test_a_users_script_over_the_whole_interface_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "tests/typing/user_script.py"))
+
+
 def test_the_release_measures_the_size_that_the_documentation_states() -> None:
     check_size = runpy.run_path(str(ROOT / "tools" / "release.py"))["check_size"]
     check_size(459)

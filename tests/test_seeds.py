@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.cli.run import resized
-from tdlambda.engine.job import seed_numbers
+from tdlambda.lab.cli.run import resized
+from tdlambda.runner.job import seed_numbers
 
 OURS: list[Callable[..., Any]] = [
     td.make("RingWorld-v0").sampler, td.make("MountainCar-v0").sampler, td.make("RingWorld-v0").exact.sampler,
@@ -89,7 +89,7 @@ def test_the_option_names_itself(own: Any, option: str, message: str) -> None:
 
 def learned(seed: int | None) -> Any:
     v = td.TD(td.features.OneHot(11), 0.1)
-    td.learn("tdlambda/RingWorld-v0", None, v, 300, seed=seed)
+    td.learn("tdlambda/RingWorld-v0", v, 300, seed=seed)
     return v.weights
 
 

@@ -5,7 +5,6 @@ Compiled code reads the fields of any record as attributes, plain Python only th
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 from tdlambda.compiled import IS_COMPILED
@@ -13,8 +12,10 @@ from tdlambda.control import lane
 from tdlambda.control.worlds import world_of
 from tdlambda.core.schedules import lazy
 
+pytestmark = pytest.mark.interpreted
 
-def learner() -> None:
+
+def test_learner() -> None:
     """One update of TD(λ), by hand: w += α (r + γ w·x' - w·x) x."""
     assert not IS_COMPILED
     v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.5, lam=0.5, initial=1.0)
@@ -22,7 +23,7 @@ def learner() -> None:
     np.testing.assert_allclose(v.weights, [1 + 0.5 * (3 + 0.5 - 1), 1, 1])
 
 
-def agents() -> None:
+def test_agents() -> None:
     """One update of Sarsa and of an actor-critic, by hand."""
     sarsa = td.Sarsa(td.features.OneHot(3), 2, alpha=0.5, lam=0.5)
     sarsa.update(0, 1, 1.0, 1, 0, 0.5)
@@ -32,7 +33,7 @@ def agents() -> None:
     np.testing.assert_allclose(agent.theta[:, 0], [-0.05, 0.05])  # η δ (1 - π(a|x)) for the action taken
 
 
-def worlds() -> None:
+def test_worlds() -> None:
     """Agents of every kind in a world of their own; the lazy schedule gives the weights of the ordinary one."""
     car = td.make("MountainCar-v0", limit=60)
     features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], tilings=4, tiles=8)
@@ -51,14 +52,3 @@ def worlds() -> None:
     for ours, plain in zip(*(run.weights for run in found), strict=True):
         assert (ours != 0).sum() > 50
         np.testing.assert_allclose(ours, plain, rtol=1e-9, atol=1e-12)
-
-
-def everything() -> None:
-    """All of the above in one process: most of the time is its start."""
-    learner()
-    agents()
-    worlds()
-
-
-def test_kernels_run_uncompiled() -> None:
-    interpreted(everything)

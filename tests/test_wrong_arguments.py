@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "ε of an agent": (lambda: td.Sarsa(F, 2, 0.1, epsilon=0.1), "exploration is a policy or behavior, such as"),
     "an agent's argument": (lambda: td.QLambda(F, 2, 0.1, polic=1), "QLambda with TrueOnlineTD has no argument polic"),
     "a class for a learner": (
-        lambda: td.learn("CartPole-v1", [0.5, 0.5], td.TD, 10),
+        lambda: td.learn("CartPole-v1", td.TD, 10, policy=[0.5, 0.5]),
         "learner must be a learner, such as",
     ),
     "a learner for an agent": (
@@ -55,7 +55,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "text for a class": (lambda: td.load("a.npz", "TD"), "kind must be a class"),  # type: ignore[call-overload]
     "text for a seed": (
-        lambda: td.learn("CartPole-v1", [0.5, 0.5], td.TD(F, 0.1), 10, seed="a"),  # type: ignore[arg-type]
+        lambda: td.learn("CartPole-v1", td.TD(F, 0.1), 10, policy=[0.5, 0.5], seed="a"),  # type: ignore[arg-type]
         "seed must be an integer",
     ),
     "no step size": (
@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
         "td.TabularTask(mdp, target, behavior, features) is a task",
     ),
     "a task's argument": (lambda: td.make("RingWorld-v0", foo=3), "RingWorld has no argument foo; its arguments are n"),
-    "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[arg-type]
+    "a number for a task": (lambda: td.make(3), 'id must be the id of a task, such as "RingWorld-v0"; got 3'),  # type: ignore[call-overload]
     "a number for a file": (lambda: td.load(3), "path must be text or a Path, such as"),  # type: ignore[call-overload]
     "a class that needs α": (
         lambda: td.Horde(td.features.Dense(1), td.Question("x", gamma=0.9), learner=td.TD),  # type: ignore[arg-type]

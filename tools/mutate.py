@@ -60,7 +60,8 @@ def passes(source: Path, tests: list[str]) -> str | None:
     """What tests say that pass on this source, interpreted; None if some fail, or do not end, or none can be run."""
     own = {"PYTHONPATH": str(source), "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     own |= {"TDLAMBDA_CACHE": str(source.parent / "cache"), "TDLAMBDA_QUIET": "1"}
-    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-W", "ignore::RuntimeWarning"]
+    options = ["-x", "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    options += ["-W", "ignore::RuntimeWarning"]  # integers overflow on purpose in randomness.py
     command, env = [sys.executable, "-m", "pytest", *options, *tests], {**os.environ, **own}
     try:
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)

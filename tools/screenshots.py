@@ -17,7 +17,7 @@ from typing import Any
 
 from selenium import webdriver
 
-from tdlambda.report.page import load, page, studies_in
+from tdlambda.lab.report.page import load, page, studies_in
 
 SIZES = {"light": (1200, 900), "dark": (1200, 900), "phone": (375, 812)}
 INSTALL = "apt-get install -y chromium chromium-driver"

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tdlambda import registry
 from tdlambda.interruption import postponed
 
 with postponed():
@@ -23,13 +24,12 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
         features,
         learners,
         mdp,
-        report,
         returns,
         rules,
         steps,
         streams,
-        studies,
         tasks,
+        torch,
     )
     from tdlambda.algorithms import (
         ETD,
@@ -50,8 +50,9 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in `_NAMES
     from tdlambda.auto import AutoTD
     from tdlambda.control import ActorCritic, QLambda, Sarsa, train
     from tdlambda.engine import check_algorithm, check_rule
-    from tdlambda.features import Encoder
+    from tdlambda.features import Encoder, Network
     from tdlambda.interruption import Interrupted
+    from tdlambda.lab import report, reproduction, studies
     from tdlambda.learners import (
         LSPE,
         LSTD,
@@ -77,8 +78,8 @@ __version__ = "0.2.0"
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "algorithms": (
-        "ETD", "GTD", "GTD2", "HTD", "PGTD2", "TD", "TDRC", "VTD", "DifferentialTD", "DirectVTD", "TrueOnlineETD",
-        "TrueOnlineGTD", "TrueOnlineTD",
+        "DifferentialTD", "DirectVTD", "ETD", "GTD", "GTD2", "HTD", "PGTD2", "TD", "TDRC",
+        "TrueOnlineETD", "TrueOnlineGTD", "TrueOnlineTD", "VTD",
     ),
     "audits": ("audit",),
     "auto": ("AutoTD",),
@@ -86,23 +87,22 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "control": ("ActorCritic", "QLambda", "Sarsa", "train"),
     "core": (),
     "engine": ("check_algorithm", "check_rule"),
-    "features": ("Encoder",),
+    "features": ("Encoder", "Network"),
     "interruption": ("Interrupted",),
+    "lab": ("report", "reproduction", "studies"),
     "learners": (
         "LSPE", "LSTD", "Algorithm", "Diverged", "ExpectedTrace", "LambdaReturn", "Learner", "MonteCarlo",
         "NStepTD", "RecursiveLSTD", "check_learner",
     ),
     "loading": ("load",),
     "mdp": ("FiniteMDP",),
-    "report": (),
-    "reproduction": (),
     "returns": ("check_returns", "check_rollout"),
     "rules": ("Rule",),
     "runner": ("learn",),
     "steps": (),
     "streams": ("Horde", "Question"),
-    "studies": (),
     "tasks": ("TabularTask", "make"),
+    "torch": (),
 }  # fmt: skip
 """The modules that are attributes of the package, and the names that the package offers from each."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -139,6 +139,7 @@ __all__ = [
     "Learner",
     "MonteCarlo",
     "NStepTD",
+    "Network",
     "QLambda",
     "Question",
     "RecursiveLSTD",
@@ -165,12 +166,14 @@ __all__ = [
     "make",
     "mdp",
     "report",
+    "reproduction",
     "returns",
     "rules",
     "steps",
     "streams",
     "studies",
     "tasks",
+    "torch",
     "train",
 ]
 
@@ -181,7 +184,9 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would ac
             return import_module(f"tdlambda.{name}")
         if name not in _HOME:
             raise AttributeError(f"module 'tdlambda' has no attribute {name!r}{_where(name)}")
-        globals()[name] = found = getattr(import_module(f"tdlambda.{_HOME[name]}"), name)
+        home = f"tdlambda.{_HOME[name]}"
+        found = import_module(f"{home}.{name}") if home == "tdlambda.lab" else getattr(import_module(home), name)
+        globals()[name] = found
         return found
 
     def __dir__() -> list[str]:
@@ -189,8 +194,11 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would ac
 
     def _where(name: str) -> str:
         """A hint where a name is: in the __all__ of a module, which is not imported for it, or under a similar one."""
-        for module in [module for module in _NAMES if module in __all__]:
-            text = Path(__file__).with_name(module).joinpath("__init__.py").read_text(encoding="utf-8")
+        folders = {**{module: module for module in _NAMES}, **{part: f"lab/{part}" for part in _NAMES["lab"]}}
+        for module, folder in folders.items():
+            if module not in __all__:
+                continue
+            text = Path(__file__).parent.joinpath(folder, "__init__.py").read_text(encoding="utf-8")
             if f'"{name}"' in text.partition("__all__ = [")[2]:
                 return f"; it is td.{module}.{name}"
         hint: str = import_module("tdlambda.showing").hint(name, __all__)
@@ -201,6 +209,7 @@ def _make(name: str, **options: Any) -> Any:
     return import_module("tdlambda.tasks").make(name, **options)
 
 
+registry.MODULES[:] = [f"tdlambda.{_name}" for _name in ("steps", "algorithms", "auto", "lab.reproduction")]
 for _name in _TASKS:
     if f"tdlambda/{_name}" not in gymnasium.registry:  # it is when a notebook reloads this module
         gymnasium.register(f"tdlambda/{_name}", entry_point=partial(_make, _name))

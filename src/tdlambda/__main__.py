@@ -1,6 +1,6 @@
 """`python -m tdlambda` is the `tdlambda` command."""
 
-from tdlambda.cli import main
+from tdlambda.lab.cli import main
 
 if __name__ == "__main__":
     main()

@@ -124,7 +124,7 @@ def finite(value: Any, name: str) -> float:
 
 
 def choice(value: Any, name: str, *options: str) -> str:
-    """Validate that a value is one of some words; the error lists them.
+    """Validate a value that must be one of several strings; the error lists them.
 
     >>> choice("all", "visit", "every", "first")
     Traceback (most recent call last):

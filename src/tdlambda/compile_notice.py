@@ -2,25 +2,31 @@
 
 import os
 import sys
+from pathlib import Path
 from threading import Timer
 from time import monotonic
 from typing import Any
 
 from numba.core import event
 
+LINES_PER_SECOND = 90
+"""Measured for one learner: 183 lines in 2.2 s, 295 in 2.6 s, 556 in 6.5 s of processor time."""
+
 
 class CompileNotice(event.Listener):
-    """Prints a message, once per process, when compiling the package's kernels has taken `after` seconds.
+    """Prints a message, once per model, when compiling its kernels has taken `after` seconds.
 
     Numba reports compilations but not cache hits. `TDLAMBDA_QUIET=1` in the environment switches the message off.
     """
 
     def __init__(self, after: float = 1.0) -> None:
-        self._left = after
+        self._after = after
+        self._left: dict[str, float] = {}  # of each module
         self._depth = 0  # compiling a kernel compiles the kernels it calls
         self._began = 0.0
         self._timer: Timer | None = None
-        self._said = False
+        self._said: set[str] = set()
+        self._module = ""
 
     def on_start(self, compiling: Any) -> None:
         """Start the timer when the outermost compilation begins."""
@@ -28,9 +34,11 @@ class CompileNotice(event.Listener):
         if not _ours(dispatcher):
             return
         self._depth += 1
-        if self._depth == 1 and not self._said:
-            self._began = monotonic()
-            self._timer = Timer(self._left, self._say, [dispatcher.stats.cache_path is not None])
+        module = dispatcher.py_func.__module__
+        if self._depth == 1 and module not in self._said:
+            self._began, self._module = monotonic(), module
+            left = self._left.setdefault(module, self._after)
+            self._timer = Timer(left, self._say, [dispatcher])
             self._timer.daemon = True
             self._timer.start()
 
@@ -42,17 +50,29 @@ class CompileNotice(event.Listener):
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._left = max(0.0, self._left - (monotonic() - self._began))
+            self._left[self._module] = max(0.0, self._left[self._module] - (monotonic() - self._began))
 
-    def _say(self, kept: bool) -> None:
-        if self._said or os.environ.get("TDLAMBDA_QUIET", "") not in ("", "0"):
+    def _say(self, dispatcher: Any) -> None:
+        module = dispatcher.py_func.__module__
+        if module in self._said or os.environ.get("TDLAMBDA_QUIET", "") not in ("", "0"):
             return
-        self._said = True
-        how_often = ", once on this machine" if kept else ""
+        self._said.add(module)
+        how_often = ", once on this machine" if dispatcher.stats.cache_path is not None else ""
+        what, seconds = _described(dispatcher.py_func)
         print(
-            f"tdlambda: compiling{how_often}; this takes some seconds (TDLAMBDA_QUIET=1 hides this line) …",
+            f"tdlambda: compiling {what}{how_often}; about {seconds} s on an idle core (TDLAMBDA_QUIET=1 hides this) …",
             file=sys.stderr, flush=True,
         )  # fmt: skip
+
+
+def _described(function: Any) -> tuple[str, int]:
+    """What a module is for, by its first line, and about how many seconds it takes to compile, by its length."""
+    doc = str(function.__globals__.get("__doc__") or function.__module__).strip().partition("\n")[0].rstrip(".")
+    try:
+        lines = Path(function.__code__.co_filename).read_text(encoding="utf-8").count("\n")
+    except OSError:
+        lines = 0
+    return doc, max(2, round(lines / LINES_PER_SECOND))
 
 
 def _ours(dispatcher: Any) -> bool:

@@ -56,12 +56,34 @@ def part(function: _Function) -> _Function:
     return _compile(function, _nrt=False, forceinline=True, no_cpython_wrapper=True, part=True)
 
 
+def outlined(function: _Function) -> _Function:
+    """Compile a kernel that only compiled code calls, without forcing it into its callers.
+
+    It is optimised once, with the entry point that calls it; a `kernel` would be optimised again in each caller.
+    """
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, part=True)
+
+
 def lanewise(function: _Function) -> _Function:
     """Compile an inlined kernel whose arrays never overlap, so that the compiler can vectorise its loops."""
     dispatcher: Any = inlined(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._compiler._customize_flags = _without_overlap
     dispatcher.lanewise = True
+    return cast(_Function, dispatcher)
+
+
+def summing(function: _Function) -> _Function:
+    """Compile as `lanewise`, and let sums be reordered and contracted, so that loops that add are vectorised too.
+
+    NaN and infinities keep their meaning.
+    """
+    dispatcher: Any = _compile(
+        function, _nrt=False, forceinline=True, no_cpython_wrapper=True, fastmath={"reassoc", "nsz", "contract", "arcp"}
+    )
+    if not numba.config.DISABLE_JIT:
+        dispatcher._compiler._customize_flags = _without_overlap
+    dispatcher.decorator = "summing"
     return cast(_Function, dispatcher)
 
 
@@ -159,7 +181,7 @@ class _LoopLibrary(_KernelLibrary):
 
 
 class _PartLibrary(_KernelLibrary):
-    """Code that is linked into its callers and optimised there; it has no machine code of its own."""
+    """Code that is inlined into its callers; no separate machine code is generated."""
 
     vectorised = False
 

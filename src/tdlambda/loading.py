@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -62,10 +61,15 @@ def _reader(header: dict[str, Any]) -> Any:
     if "learner" in header:
         return storage.read
     if "agent" in header:
-        import_module("tdlambda.control")
+        from tdlambda import control  # noqa: F401  (registers its agents)
+
         return storage.read
     if "horde" in header:
-        return import_module("tdlambda.streams.storage").read
+        from tdlambda.streams import horde_file as hordes
+
+        return hordes.read
     if "curve" in header:
-        return import_module("tdlambda.runner.curve").LearningCurve.read
+        from tdlambda.runner.curve import LearningCurve
+
+        return LearningCurve.read
     raise ValueError("its header names no learner, agent, Horde or learning curve")

@@ -65,7 +65,7 @@ class Bar:
         self._next = time.monotonic() + PAUSE
 
     def __enter__(self) -> Self:
-        """Show it, if that was asked for."""
+        """Show the bar, if enabled."""
         self.update(0)
         return self
 

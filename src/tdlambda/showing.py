@@ -24,16 +24,17 @@ _SYNONYMS = {
     "next_value": "value_next", "next_values": "value_next", "lambda_critic": "lam_critic",
 }  # fmt: skip
 """Names of arguments that others use for ours."""
+_NONE = inspect.Parameter.empty
 _Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LONG, _MANY = 16, 40
 """Lists of more numbers are not written out, and lists of more names not in full."""
 
 
-def call(thing: Any, arguments: dict[str, Any]) -> str:
-    """The call that builds an equal object: required arguments and those that differ from the defaults."""
+def call(thing: Any, arguments: dict[str, Any], always: Collection[str] = ()) -> str:
+    """The call that builds an equal object: required arguments, those of `always`, and those unlike the defaults."""
     defaults = {name: p.default for name, p in inspect.signature(type(thing)).parameters.items()}
-    differ = {k: v for k, v in arguments.items() if not same(v, defaults.get(k, inspect.Parameter.empty))}
+    differ = {k: v for k, v in arguments.items() if k in always or not same(v, defaults.get(k, _NONE))}
     return f"{type(thing).__name__}({', '.join(f'{k}={_argument(v)}' for k, v in differ.items())})"
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 from plain import Stream, stream
 
 import tdlambda as td
 from tdlambda.engine.block import Block
-from tdlambda.engine.checks import CONVENTIONS
+from tdlambda.engine.declaration_checks import CONVENTIONS
 from tdlambda.engine.plan import Group, plan
-from tdlambda.engine.stream import contiguous
+from tdlambda.engine.trajectory import contiguous
 
 ALPHA, BETA, ETA = 0.05, 0.03, 0.4
 
@@ -50,6 +49,7 @@ def plainly(kind: str, s: Stream) -> tuple[Any, Any]:
     return np.array(seen), np.array(averages)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["TD", "TrueOnlineTD", "GTD"])
 def test_plain_numpy_with_gamma_lambda_rho_at_every_step(kind: str) -> None:
     more = {"beta": BETA} if kind == "GTD" else {}
@@ -83,7 +83,9 @@ class Capped(td.Algorithm):
         return keep, along, decay
 
 
-def every_schedule(quick: bool) -> None:
+@pytest.mark.interpreted
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_every_schedule_is_the_interpreter(quick: bool) -> None:
     """One learner (`update`, `update_many`; dense, sparse) and lanes against the interpreter of declarations."""
     for kind in (td.TrueOnlineGTD,) if quick else (td.TD, td.TrueOnlineTD, td.GTD, td.TDRC):
         td.check_algorithm(kind, centering=ETA)
@@ -103,17 +105,13 @@ def every_schedule(quick: bool) -> None:
     td.check_rule(td.rules.ValueErrorGreedy(), td.TD, seed=1, centering=ETA)
 
 
-@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_every_schedule_is_the_interpreter(quick: bool) -> None:
-    interpreted(every_schedule, quick)
-
-
 @pytest.mark.slow
 def test_compiled_schedules_are_the_interpreter() -> None:
     td.check_rule(td.rules.Greedy(), td.TD, centering=ETA)
 
 
-def centred_by_hand() -> None:
+@pytest.mark.interpreted
+def test_rules_variances_and_step_sizes_see_the_centred_reward() -> None:
     """A learner that is given r - r̄ by hand learns the same, with all that learns beside its value."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 4)) / 2
@@ -149,11 +147,8 @@ def _alpha(v: Any) -> float:
     return v.alpha.scale / (v.alpha.offset + v.steps) if isinstance(v.alpha, td.steps.OneOver) else v.memory["alpha"]
 
 
-def test_rules_variances_and_step_sizes_see_the_centred_reward() -> None:
-    interpreted(centred_by_hand)
-
-
-def lanes() -> None:
+@pytest.mark.interpreted
+def test_lanes_that_differ_in_eta_share_a_block() -> None:
     """Lanes that differ in η are one block; each is the learner alone, with rewards in common or of its own."""
     rng, n, steps = np.random.default_rng(2), 9, 150
     states, ends = rng.integers(n, size=steps + 1), rng.random((2, steps)) < 0.06
@@ -181,10 +176,7 @@ def lanes() -> None:
                 assert all(a != b for a, b in pairwise(averages))
 
 
-def test_lanes_that_differ_in_eta_share_a_block() -> None:
-    interpreted(lanes)
-
-
+@pytest.mark.costly
 def test_it_is_differential_td_with_the_same_step_sizes() -> None:
     """η is a multiple of α in both."""
     s = stream(5, steps=60)
@@ -210,6 +202,7 @@ def test_the_discounted_value_is_the_centred_one_and_a_constant() -> None:
     assert np.abs(found).max() < 1 < 18 < exact.min()
 
 
+@pytest.mark.costly
 def test_a_constant_added_to_all_rewards_goes_into_the_average() -> None:
     """In a table with λ = 0, r̄ = η Σw at every step. So r' + c ends at w + c/(ηn + 1 - γ), and not at w + c/(1 - γ)."""
     rng, n, gamma, c = np.random.default_rng(3), 6, 0.99, 10.0
@@ -226,6 +219,7 @@ def test_a_constant_added_to_all_rewards_goes_into_the_average() -> None:
     assert shifted.average_reward - plain.average_reward == pytest.approx(c - (1 - gamma) * rest, rel=1e-6)
 
 
+@pytest.mark.costly
 def test_it_is_a_parameter_like_any_other(tmp_path: Path) -> None:
     v = td.TD(td.features.OneHot(4), 0.1, 0.5, centering=0.25)
     for t in range(20):
@@ -250,12 +244,14 @@ def test_it_is_a_parameter_like_any_other(tmp_path: Path) -> None:
     assert off.declaration is td.TD
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.inf, np.nan])
 def test_what_eta_must_be(wrong: float) -> None:
     with pytest.raises(ValueError, match="centering must be positive and finite; got"):
         td.TD(td.features.OneHot(2), 0.1, centering=wrong)
 
 
+@pytest.mark.costly
 def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="centering must be a"):
         td.TD(td.features.OneHot(2), 0.1, centering="yes")
@@ -268,6 +264,7 @@ def test_what_is_refused() -> None:
         type("Wrong", (td.TD,), {"center": "mean", "step": staticmethod(td.TD.step)})
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["centred", "differential"])
 def test_a_mixture_learns_the_average_reward_too(kind: str) -> None:
     more: dict[str, Any] = {"alpha": 0.1, "lam": "auto"}

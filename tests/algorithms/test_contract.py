@@ -1,12 +1,13 @@
 """What every learner promises, of the gradient and emphatic methods: `td.check_learner`, and a λ that tunes itself."""
 
 import numpy as np
-from interpreted import interpreted
+import pytest
 
 import tdlambda as td
 
 
-def every_learner() -> None:
+@pytest.mark.interpreted
+def test_every_learner_keeps_its_promises() -> None:
     for build in (
         lambda: td.GTD(td.features.OneHot(5), 0.01, form="gradient"),
         lambda: td.GTD2(td.features.OneHot(5), 0.01, beta=0.02),
@@ -18,11 +19,8 @@ def every_learner() -> None:
         td.check_learner(build)
 
 
-def test_every_learner_keeps_its_promises() -> None:
-    interpreted(every_learner)
-
-
-def rules() -> None:
+@pytest.mark.interpreted
+def test_rules_for_lambda_run_with_every_method() -> None:
     """On a task off-policy: λ stays in [0, 1] and the values approach the truth."""
     lake = td.make("FrozenLake-v0")
     steps = lake.sampler(seed=2).take(1200)
@@ -34,7 +32,3 @@ def rules() -> None:
             lam = v.lambdas(range(16))
             assert ((lam >= 0) & (lam <= 1)).all()
             assert lake.exact.value_error(v.predict_many(range(16))) < start, (kind, rule)
-
-
-def test_rules_for_lambda_run_with_every_method() -> None:
-    interpreted(rules)

@@ -5,6 +5,8 @@ import pytest
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
+
 X = np.cos(1 + 1.3 * np.arange(13)[:, None] + 2.1 * np.arange(3))
 REWARD = np.sin(0.7 * np.arange(1, 13))
 

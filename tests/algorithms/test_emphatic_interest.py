@@ -4,39 +4,36 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
-from tdlambda.engine import checks
+from tdlambda.engine import declaration_checks
 
 
-def every_schedule() -> None:
+@pytest.mark.interpreted
+def test_every_schedule_with_an_interest_for_each_feature() -> None:
     for kind in (td.ETD, td.TrueOnlineETD):
-        for name, features in checks._features(0).items():
+        for name, features in declaration_checks._features(0).items():
             own = np.random.default_rng(3).uniform(0, 2, features.size)
             if name != "one-hot":  # i = u·x must not be negative
-                features = td.features.Table(abs(features.matrix(range(checks.STATES))))
-            c, X = checks._stream(0, 250), features.matrix(range(checks.STATES))
+                features = td.features.Table(abs(features.matrix(range(declaration_checks.STATES))))
+            c, X = declaration_checks._stream(0, 250), features.matrix(range(declaration_checks.STATES))
 
             def make() -> Any:
                 return kind(features, 0.01, 0.8, interest=own, beta_f=0.6)  # noqa: B023
 
-            truth = checks._interpreted(v := make(), X, c, np.full(len(c), 0.8), 0)
+            truth = declaration_checks._interpreted(v := make(), X, c, np.full(len(c), 0.8), 0)
             truth.rows["V_interests"] = own
             for t in range(len(c)):
                 s, n = c.obs[t], c.next_obs[t]
                 ends = bool(c.terminated[t]), bool(c.truncated[t])
                 truth.learn(X[s], X[n], c.reward[t], c.gamma[t], c.rho[t], 0.8, *ends)
             v.update_many(c)
-            checks._compare(v, truth, f"one learner, {name}")
-            checks._compare(checks._in_lanes(make(), c), truth, f"lanes, {name}")
+            declaration_checks._compare(v, truth, f"one learner, {name}")
+            declaration_checks._compare(declaration_checks._in_lanes(make(), c), truth, f"lanes, {name}")
             assert abs(v.weights).max() > 0.01
 
 
-def test_every_schedule_with_an_interest_for_each_feature() -> None:
-    interpreted(every_schedule)
-
-
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", [td.ETD, td.TrueOnlineETD])
 def test_bad_interests_and_decays_are_refused_by_name(kind: Any) -> None:
     x = td.features.OneHot(3)
@@ -49,6 +46,7 @@ def test_bad_interests_and_decays_are_refused_by_name(kind: Any) -> None:
         kind(x, 0.1, beta_f=1.5)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", [td.ETD, td.TrueOnlineETD])
 def test_parameters_make_the_same_learner_again(kind: Any) -> None:
     for given in ({}, {"interest": 0.5}, {"beta_f": 0.0}, {"interest": [0.0, 1.0, 2.0], "beta_f": 0.25}):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from interpreted import interpreted
+import pytest
 from plain import Stream, forward_view, stream, weights
 
 import tdlambda as td
@@ -27,7 +27,8 @@ def close(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(ours, theirs, atol=1e-11, rtol=1e-10)
 
 
-def gradient_methods() -> None:
+@pytest.mark.interpreted
+def test_gradient_methods_are_the_papers_equations() -> None:
     for s in map(stream, SEEDS):
         for form in ("correction", "gradient"):
             name = "" if form == "correction" else " gradient"
@@ -39,11 +40,8 @@ def gradient_methods() -> None:
         close(s.play(build(s, td.HTD, beta=BETA)), weights("HTD", s, ALPHA, BETA))
 
 
-def test_gradient_methods_are_the_papers_equations() -> None:
-    interpreted(gradient_methods)
-
-
-def emphatic_methods() -> None:
+@pytest.mark.interpreted
+def test_emphatic_methods_are_the_papers_equations() -> None:
     for s in map(stream, SEEDS):
         for kind, name in ((td.ETD, "ETD"), (td.TrueOnlineETD, "true online ETD")):
             for beta_f in (None, 0.0, 0.4):
@@ -54,11 +52,8 @@ def emphatic_methods() -> None:
                 close(varying.play(ours), weights(name, varying, ALPHA, beta_f=beta_f))
 
 
-def test_emphatic_methods_are_the_papers_equations() -> None:
-    interpreted(emphatic_methods)
-
-
-def identities() -> None:
+@pytest.mark.interpreted
+def test_identities_between_algorithms() -> None:
     kind: Any
     for seed in SEEDS:
         s, one = stream(seed), stream(seed, lam=1.0)
@@ -76,11 +71,8 @@ def identities() -> None:
         assert abs(s.play(build(s, td.ETD)) - s.play(build(s, td.TD))).max() > 1e-4, "they can differ"
 
 
-def test_identities_between_algorithms() -> None:
-    interpreted(identities)
-
-
-def its_forward_view() -> None:
+@pytest.mark.interpreted
+def test_true_online_etd_is_its_forward_view_after_every_step() -> None:
     for seed in SEEDS:
         s = with_interest(stream(seed, steps=12))
         s.ends[:] = 0
@@ -89,18 +81,11 @@ def its_forward_view() -> None:
             close(s.play(ours), forward_view(s, ALPHA, beta_f))
 
 
-def test_true_online_etd_is_its_forward_view_after_every_step() -> None:
-    interpreted(its_forward_view)
-
-
-def follow_on() -> None:
+@pytest.mark.interpreted
+def test_on_policy_the_follow_on_trace_becomes_the_horizon() -> None:
+    """F → 1/(1-γ) for i = 1, ρ = 1, λ = 0."""
     for gamma in (0.5, 0.9):
         v = td.ETD(td.features.OneHot(1), 1e-9, 0.0)
         for _ in range(400):
             v.update(0, 0.0, 0, gamma)
         np.testing.assert_allclose(1 + v.memory["V_follow"], 1 / (1 - gamma))
-
-
-def test_on_policy_the_follow_on_trace_becomes_the_horizon() -> None:
-    """F → 1/(1-γ) for i = 1, ρ = 1, λ = 0."""
-    interpreted(follow_on)

@@ -14,6 +14,8 @@ import tdlambda as td
 from tdlambda.core.interpreter import Interpreter
 from tdlambda.tasks import TabularTask
 
+pytestmark = pytest.mark.costly
+
 NEXT = np.array([[1, 2], [0, 2], [1, 0]])
 """The state that an action leads to [state, action]."""
 REWARD = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 2.0]])

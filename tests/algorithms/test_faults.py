@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 
@@ -68,21 +67,24 @@ def much_regularisation() -> None:
     assert (found[1] == found[2]).all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "check",
     [a_follow_on_trace_is_bounded, large_ratios, a_small_beta, much_regularisation],
     ids=lambda f: f.__name__,
 )
 def test_faults(check: Any) -> None:
-    interpreted(check)
+    check()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", [td.GTD2, td.TDRC, td.HTD])
 def test_a_beta_of_0_is_refused(kind: Any) -> None:
     with pytest.raises(ValueError, match="beta must be positive and finite; got 0"):
         kind(td.features.OneHot(3), 0.1, beta=0.0)
 
 
+@pytest.mark.costly
 def test_other_arguments_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="reg must be finite and not negative; got -1"):
         td.TDRC(td.features.OneHot(3), 0.1, reg=-1)

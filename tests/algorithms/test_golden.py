@@ -3,7 +3,6 @@
 import golden
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 
 @pytest.mark.parametrize("name", golden.WEIGHTS)
@@ -11,13 +10,10 @@ def test_the_interpreter_ends_with_the_golden_weights(name: str) -> None:
     np.testing.assert_allclose(golden.by_interpreter(name), golden.WEIGHTS[name][2], rtol=0, atol=6e-10)
 
 
-def all_objects() -> None:
+@pytest.mark.interpreted
+def test_objects_end_with_the_golden_weights() -> None:
     for name, (_, _, weights) in golden.WEIGHTS.items():
         np.testing.assert_allclose(golden.by_object(name), weights, rtol=0, atol=6e-10, err_msg=name)
-
-
-def test_objects_end_with_the_golden_weights() -> None:
-    interpreted(all_objects)
 
 
 @pytest.mark.slow

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 
 
-def half_steps_written_out() -> None:
+@pytest.mark.interpreted
+def test_half_steps_written_out() -> None:
     rng, X, lam = np.random.default_rng(0), np.random.default_rng(1).normal(size=(8, 4)), np.random.default_rng(2)
     lams = lam.random(8)
     v = td.PGTD2(td.features.Table(X), 0.1, lams, beta=0.2)
@@ -33,10 +33,6 @@ def half_steps_written_out() -> None:
     assert np.abs(w).max() > 0.1
     np.testing.assert_allclose(v.weights, w, rtol=1e-11)
     np.testing.assert_allclose(v.row("V_h"), h, rtol=1e-11)
-
-
-def test_half_steps_written_out() -> None:
-    interpreted(half_steps_written_out)
 
 
 def growth(task: Any, alpha: float, beta: float) -> tuple[float, float]:

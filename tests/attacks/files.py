@@ -28,11 +28,11 @@ from attacks import damage
 from attacks.damage import CANARY, RNG
 from attacks.harness import Attack, Failed, Say
 from attacks.judging import brief
-from tdlambda.report.page import load as load_report
-from tdlambda.studies import store
-from tdlambda.studies import units as unit_files
-from tdlambda.studies.manifest import content_sum
-from tdlambda.studies.watching import Watcher
+from tdlambda.lab.report.page import load as load_report
+from tdlambda.lab.studies import store
+from tdlambda.lab.studies import units as unit_files
+from tdlambda.lab.studies.manifest import content_sum
+from tdlambda.lab.studies.watching import Watcher
 
 
 def case(rng: RNG, say: Say) -> None:

@@ -44,7 +44,10 @@ def _diverging(features: Any) -> td.TD:
 
 HORDES: dict[str, Callable[[], td.Horde]] = {
     "AutoTD": lambda: td.Horde(None, {"a": FLOW, "b": HEAT, "c": td.Question(_cumulant, gamma=0.5)}, missing="hold"),
-    "variance": lambda: td.Horde(None, {"a": FLOW, "b": HEAT}, variance=True, missing="mask", by="machine"),
+    "intervals": lambda: td.Horde(None, {"a": FLOW, "b": HEAT}, intervals=True, missing="mask", by="machine"),
+    "windows": lambda: td.Horde(
+        None, {"a": FLOW, "w": td.Question("heat", steps=5, of="max")}, by="machine", share=False, intervals=True
+    ),
     "lanes": lambda: td.Horde(
         Columns("flow", Lag("heat", 1, 3), Category("kind")), {f"q{k}": _every(k) for k in range(6)},
         lambda x: td.TrueOnlineTD(x, alpha=0.02, lam=0.9), missing="hold",
@@ -55,7 +58,7 @@ HORDES: dict[str, Callable[[], td.Horde]] = {
         missing="mask", terminated="ends", gap=50, time="t",
     ),
     "diverging": lambda: td.Horde(
-        Columns("flow", "heat"), {f"q{k}": _every(k) for k in range(5)}, _diverging, missing="hold", variance=True
+        Columns("flow", "heat"), {f"q{k}": _every(k) for k in range(5)}, _diverging, missing="hold", intervals=True
     ),
 }  # fmt: skip
 
@@ -122,14 +125,17 @@ def digest(horde: td.Horde) -> str:
     if state is None:
         return ""
     parts: list[Any] = [
-        state.rows, state.alarms, state.alarm_count, state.schema.kinds, state.fresh, state.begun, state.front.values
+        state.rows, state.alarms, state.alarm_count, state.schema.kinds, state.front.values, state.stream, state.loaded,
+        str(state.quality),
     ]  # fmt: skip
-    arrays = [state.obs, *state.front.arrays().values()]
-    assert state.last is not None
-    parts += [(name, column.tolist()) for name, column in state.last.columns.items()]
-    for crew in (state.crew, state.spread):
-        if crew is not None:
-            arrays += [crew.asleep, *(array for q in range(crew.n) for array in crew.learner(q)._state().values())]
+    arrays = [*state.front.arrays().values()]
+    for key, place in state.places.items():
+        parts += [key, place.fresh, place.begun, *((n, c.tolist()) for n, c in place.last.columns.items())]
+        arrays += [place.obs, place.memory, *(place.waiting or ()), *(place.open or ())]
+    for crew in state.crews.values():
+        arrays += [crew.asleep, *(array for q in range(crew.n) for array in crew.learner(q)._state().values())]
+    for errors in state.errors.values():
+        arrays += [*errors]
     found.update(repr(parts).encode())
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

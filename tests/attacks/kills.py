@@ -21,7 +21,7 @@ import numpy as np
 import tdlambda as td
 from attacks.files import units
 from attacks.harness import Attack, Failed, Say
-from tdlambda.cli import main
+from tdlambda.lab.cli import main
 
 RNG = np.random.Generator
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

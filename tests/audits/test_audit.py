@@ -112,7 +112,8 @@ def test_passes_are_their_definition(seed: int) -> None:
     x, y = (np.vstack((np.ones(n), P @ (X - mean[:, None]))) for X in (C, C_next))
     A, b, S = np.zeros((FOLDS, 3, 3)), np.zeros((FOLDS, 3)), np.zeros((FOLDS, 3, 3))
     VX, count = np.zeros((FOLDS, K, 3)), np.zeros(FOLDS)
-    add_systems(C, C_next, r, g, rho, fold, mean, P, np.zeros(3), np.zeros(3), A, b, S, VX, count)
+    columns = (C, C_next, r, g, rho)
+    add_systems(columns, fold, mean, P, np.zeros(3), np.zeros(3), (A, b, S, VX, count))
     for f in range(FOLDS):
         m = fold == f
         np.testing.assert_allclose(A[f], (rho * x)[:, m] @ (x - g * y)[:, m].T, rtol=1e-9, atol=1e-9)
@@ -121,7 +122,7 @@ def test_passes_are_their_definition(seed: int) -> None:
         np.testing.assert_allclose(VX[f], C[:K, m] @ x[:, m].T, rtol=1e-9, atol=1e-9)
     u, zhat = rng.normal(size=(3, FOLDS, 1 + len(C))), rng.normal(size=(3, FOLDS, K, 1 + len(C)))
     sums, ratios, steps = np.zeros((5, K, 4)), np.zeros(4), np.zeros(4)
-    add_scores(C, C_next, r, g, rho, ends, fold, unit, u, zhat, np.zeros(K), np.zeros(2), sums, ratios, steps)
+    add_scores(columns, ends, fold, unit, u, zhat, np.zeros(K), np.zeros(2), sums, ratios, steps)
     X, Y = (np.vstack((np.ones(n), Z)) for Z in (C, C_next))
     expected, z = np.zeros((5, K, 4)), np.zeros(K)
     for t in range(n):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
+from tdlambda.features import Dense, Leading
 
 FEATURES = [
     td.features.OneHot(5),
@@ -43,9 +44,9 @@ def test_a_state_with_impossible_numbers_is_refused() -> None:
     v = td.AutoTD(td.features.OneHot(3))
     v.update(0, 1.0, 1, gamma=1.0)
     impossible = {
-        "synced": 7, "updates": -1, "n_live": 99, "order": 3, "listed": 1, "under_way": -1, "dropped": 1, "drops": 1,
-        "weight": 1.5, "age": -1.0, "most_gamma": 2.0, "gamma": -0.5, "rho": -1.0, "longest": -1.0, "short_count": -1.0,
-        "visits": -1.0,
+        "lanes.synced": 7, "lanes.n_live": 99, "lanes.order": 3, "lanes.listed": 1, "lanes.under_way": -1,
+        "mixture.absent": 0.5, "mixture.weight": 1.5, "mixture.visits": -1.0, "mixture.recent": 9, "systems.filled": 3,
+        "systems.weight": 0.0, "mixture.number": -1.0, "mixture.sums": -1.0,
     }  # fmt: skip
     for name, value in impossible.items():
         state = {part: array.copy() for part, array in v._state().items()}
@@ -102,15 +103,16 @@ def test_the_weights_are_the_experts_shares() -> None:
     v = td.AutoTD(ring.features)
     v.update_many(ring.sampler(seed=3).take(20_000))
     shares = v.expert_weights()
-    assert len(shares) == 60
+    assert len(shares) == 66
     assert sum(shares.values()) == pytest.approx(1)
     assert list(shares.items()) == [(e.name, e.weight) for e in v.explain().experts]
-    pairs = list(zip(v._experts.bank["alpha"], v._experts.bank["lam"], strict=True))
-    names = [f"α = {a:g}, λ = {z:g}{of}" for of in ("", ", averaged") for a, z in pairs]
-    names += [f"LSTD({z:g}){of}" for z in (0, 0.8, 1) for of in (", κ = 0.01", ", κ = 0.1", "", ", κ = 10")]
-    mixed = v._experts.weights() @ [shares[name] for name in names]
+    index, value = ring.features.encode_batch(range(11))
+    values = v._bank.each(index, value, np.zeros((11, 0)))[1]
+    mixed = values @ v._bank.memory.mixture.weight
     np.testing.assert_allclose(v.predict_many(range(11)), mixed, rtol=1e-12)
-    np.testing.assert_allclose(v.weights, mixed, rtol=1e-12)
+    linear = v.weights + mixed - ring.features.matrix(range(11)) @ v.weights
+    assert np.ptp(mixed - v.weights) < 0.01, "running means have little weight here"
+    np.testing.assert_allclose(linear, mixed)
 
 
 def test_what_it_says_of_itself() -> None:
@@ -123,9 +125,9 @@ def test_what_it_says_of_itself() -> None:
     assert "error minus mixture's" in str(said)
     changed = replace(said, changes=1, restarts=4, diverged=0)
     assert "1 detected change of the target, 4 experts restarted, 0 diverged" in str(changed)
-    assert len(said.experts) == 60
+    assert len(said.experts) == 66
     assert sum(e.weight for e in said.experts) == pytest.approx(1)
-    assert 1 <= said.effective <= 60
+    assert 1 <= said.effective <= 66
     assert said.steps == said.window == 20_050
     assert said.lam == pytest.approx(v.lambda_at(3))
     table = str(said).splitlines()
@@ -144,7 +146,6 @@ def test_experts_of_ones_own(tmp_path: Path) -> None:
         alone.update_many(some)
         np.testing.assert_array_equal(v.experts[0].weights, alone.weights)
         assert {"RecursiveLSTD 1", "TD 2"} < set(v.expert_weights())
-        np.testing.assert_allclose(v.predict_many(range(16)), features.matrix(range(16)) @ v.weights, atol=1e-12)
         assert v.predict(3) == pytest.approx(v.predict_many([3])[0], abs=1e-15)
         v.save(tmp_path / "v")
         for again in (v.clone(), td.load(tmp_path / "v")):
@@ -180,12 +181,78 @@ def test_own_experts_for_readings() -> None:
     assert sum(v.expert_weights().values()) == pytest.approx(1)
 
 
+class Nearest(td.Learner):
+    """The λ = 0 target of the nearest observation so far: an expert that is not linear in features."""
+
+    def __init__(self, features: td.Encoder) -> None:
+        super().__init__(features, 0.0)
+        self.table = np.zeros((0, features.size + 1))
+
+    @property
+    def weights(self) -> Any:
+        raise TypeError("nearest neighbours have no weights")
+
+    def predict_many(self, observations: Any) -> Any:
+        X = self.features.matrix(observations)
+        if not len(self.table):
+            return np.zeros(len(X))
+        nearest = ((X[:, None] - self.table[None, :, :-1]) ** 2).sum(axis=2).argmin(axis=1)
+        return self.table[nearest, -1]
+
+    def predict(self, obs: Any) -> float:
+        return float(self.predict_many([obs])[0])
+
+    def update(self, obs: Any, reward: float, next_obs: Any, gamma: float = 0.0, *_: Any, **__: Any) -> None:
+        row = np.append(self.features.dense(obs), reward + gamma * self.predict(next_obs))
+        self.table = np.vstack([self.table, row])[-100:]
+
+    def reset(self) -> None:
+        pass
+
+    def get_params(self) -> dict[str, Any]:
+        return {"features": self.features}
+
+    def _state(self) -> dict[str, Any]:
+        return {"table": self.table}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.table = state["table"]
+
+
+@pytest.mark.parametrize("features", [td.features.Dense(2), td.features.TileCoder([-4, -4], [4, 4], tilings=2)])
+def test_experts_with_encoders_of_their_own(features: td.Encoder, tmp_path: Path) -> None:
+    """Random features that adapt, nearest neighbours, another AutoTD: one by one, together, from a file, copied."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    r, end = np.sin(3 * X[:-1, 0]), np.arange(499) % 50 == 49
+    experts = [
+        td.RecursiveLSTD(td.features.RandomFourier(2, 20), 0.0), Nearest(td.features.Dense(2)),
+        td.AutoTD(td.features.RandomReLU(2, 5)),
+    ]  # fmt: skip
+    one, many = (td.AutoTD(features, experts=experts, random_features=0) for _ in range(2))
+    for t in range(499):
+        one.update(X[t], r[t], X[t + 1], 0.0, truncated=bool(end[t]))
+    many.update_many(X[:200], r[:200], X[1:201], 0.0, truncated=end[:200])
+    many.save(tmp_path / "v")
+    for other in (td.load(tmp_path / "v"), many.clone()):
+        assert isinstance(other, td.AutoTD)
+        other.update_many(X[200:-1], r[200:], X[201:], 0.0, truncated=end[200:])
+        np.testing.assert_array_equal(other.predict_many(X[:9]), one.predict_many(X[:9]))
+        assert other.predict(X[3]) == pytest.approx(other.predict_many(X[3:4])[0])
+    shares = one.expert_weights()
+    assert {"RecursiveLSTD 1", "Nearest 2", "AutoTD 3"} < set(shares)
+    if isinstance(features, td.features.Dense):
+        assert shares["RecursiveLSTD 1"] + shares["Nearest 2"] > 0.9
+        assert np.mean((one.predict_many(X[:-1]) - r) ** 2) < 0.2
+    with pytest.raises(TypeError, match="other features"):
+        _ = one.weights
+
+
 @pytest.mark.parametrize(
     ("experts", "message"),
     [
         (td.TD(td.features.OneHot(3), 0.1), "list of learners"),
         ([0.1], "list of learners"),
-        ([td.TD(td.features.OneHot(4), 0.1)], "same features as AutoTD"),
     ],
 )
 def test_own_experts_that_cannot_be(experts: Any, message: str) -> None:
@@ -202,3 +269,46 @@ def test_the_step_sizes_move_where_the_best_is_at_their_end() -> None:
     assert v.explain().moves >= 1
     assert max(e.alpha or 0 for e in v.explain().experts) > 0.3
     assert v.clone().explain() == v.explain()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_predictions_before_each_update_in_one_call_and_one_by_one(own: bool) -> None:
+    """Nested AutoTDs and another learner: the same numbers and the same state, whichever method they learn by."""
+
+    def make() -> td.AutoTD:
+        nested = td.AutoTD(Leading(4, 3), experts=[td.AutoTD(Leading(4, 1), random_features=0)])
+        return td.AutoTD(Dense(4), experts=[nested, td.TD(Dense(4), 0.01, 0.5)] if own else [nested])
+
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(161, 4)), axis=0) / 5
+    reward, gamma, rho = X[1:, 0] + rng.normal(size=160), rng.uniform(0.5, 1, 160), rng.uniform(0.5, 1.5, 160)
+    ended, cut = np.arange(160) % 50 == 49, np.arange(160) % 70 == 69
+    columns = (X[:-1], reward, X[1:], gamma, rho, ended, cut)
+    one, many, both = make(), make(), make()
+    found = np.empty((160, 2))
+    for t, row in enumerate(zip(*(c if c.ndim > 1 else c.tolist() for c in columns), strict=True)):
+        found[t] = one.predict(row[0]), one.predict(row[2])
+        one.update(*row)
+    many.update_many(*columns)
+    np.testing.assert_array_equal(both.prequential(*columns), found)
+    for name, array in one._state().items():
+        np.testing.assert_array_equal(many._state()[name], array, err_msg=name)
+        np.testing.assert_array_equal(both._state()[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("bad", ["reading", "reward", "gamma"])
+def test_no_expert_learns_from_a_row_that_another_refuses(bad: str) -> None:
+    v = td.AutoTD(Dense(4), experts=[td.AutoTD(Leading(4, 1))])
+    X = np.random.default_rng(0).normal(size=(41, 4))
+    v.update_many(X[:-1], X[1:, 0], X[1:], 0.9)
+    before = {name: array.copy() for name, array in v._state().items()}
+    x, reward, gamma = X[0].copy(), 1e101 if bad == "reward" else 1.0, 1.5 if bad == "gamma" else 0.9
+    x[3] = 1e200 if bad == "reading" else x[3]  # |x|² is not finite; the expert does not see it
+    for learn in (
+        lambda: v.update(x, reward, X[1], gamma),
+        lambda: v.update_many([x], [reward], X[1:2], [gamma]),
+        lambda: v.prequential([x], [reward], X[1:2], [gamma]),
+    ):
+        with pytest.raises(ValueError, match=bad if bad != "reading" else "obs"):
+            learn()
+        assert all(np.array_equal(array, before[name]) for name, array in v._state().items())

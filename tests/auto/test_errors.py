@@ -95,7 +95,7 @@ def test_what_cannot_be_asked() -> None:
 def test_what_it_says_in_words() -> None:
     ring: Any = td.make("RingWorld-v0")
     v = td.AutoTD(ring.features)
-    v.update_many(ring.sampler(seed=1).take(50))
+    v.update_many(ring.sampler(seed=1).take(3))
     assert v.explain().thin
     assert "evidence is thin" in str(v.explain())
     v.update_many(ring.sampler(seed=2).take(50_000))

@@ -172,7 +172,7 @@ class CutShort:
                 raise ImportError("cut short") from None
 
 sys.meta_path.insert(0, CutShort())
-from tdlambda.cli import main
+from tdlambda.lab.cli import main
 main(["solve", "RingWorld-v0"])
 """
 

@@ -14,7 +14,7 @@ from commands import COMMAND
 from typer.testing import CliRunner
 
 import tdlambda as td
-from tdlambda.cli.app import app
+from tdlambda.lab.cli.app import app
 
 
 @pytest.fixture
@@ -97,12 +97,69 @@ def test_a_file_that_is_rotated_deleted_and_rewritten_is_followed(file: Path, mo
 
 
 def test_alarms_are_printed_when_more_than_a_thousand_are_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tdlambda.streams.horde.ALARMS", 1)
+    monkeypatch.setattr("tdlambda.streams.taking.ALARMS", 1)
     rest = [10.0 + 0.1 * (k % 7) for k in range(25)]
     done, _, horde = following(file, monkeypatch, more(file, 1e6, *rest), more(file, *[11.0] * 60))
     assert horde.alarm_count == 2 > len(horde.alarms)
     for words in ("row 300, flow: a reading far outside its range", "row 376, flow: the same value 50 times"):
         assert done.stderr.count(words) == 1
+
+
+def test_a_short_file_is_learned_saved_and_drawn(file: Path) -> None:
+    """No return is known in the second half."""
+    saved, page = file.parent / "flow.horde", file.parent / "page.html"
+    text = run(file, "--predict", "flow", "--horizon", 24, "--save", saved, "--page", page)
+    assert "after row 300" in text
+    assert td.load(saved).rows == 300
+    assert "<h1>rows.csv: predictions of flow: 300 rows</h1>" in page.read_text()
+
+
+def test_a_horde_is_saved_before_the_page_is_drawn(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = file.parent / "flow.horde"
+
+    def fail(*_: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr("tdlambda.streams.evaluation.Prequential.page", fail)
+    with pytest.raises(OSError, match="no space"):
+        CliRunner().invoke(
+            app, ["stream", str(file), "--predict", "flow", "--save", str(saved)], catch_exceptions=False
+        )
+    assert td.load(saved).rows == 300
+
+
+def test_the_input_is_never_overwritten(file: Path) -> None:
+    text = file.read_text()
+    page = file.with_suffix(".html")
+    page.write_text(text)
+    link = file.parent / "link.html"
+    link.symlink_to(file)
+    for arguments in (
+        (file, "--predict", "flow", "--page", file), (file, "--predict", "flow", "--save", file),
+        (page, "--predict", "flow"), (file, "--predict", "flow", "--page", link),
+        (file, "--predict", "flow", "--page", file.parent / "." / "rows.csv"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="never overwritten"):
+            CliRunner().invoke(app, ["stream", *map(str, arguments)], catch_exceptions=False)
+        assert file.read_text() == page.read_text() == text
+
+
+def test_a_window_a_fleet_and_messages_that_name_options(file: Path) -> None:
+    lines = file.read_text().splitlines()
+    both = [lines[0] + ",pump"] + [f"{line},{pump}" for line in lines[1:] for pump in "ab"]
+    fleet, saved = file.parent / "fleet.csv", file.parent / "fleet.horde"
+    fleet.write_text("\n".join(both) + "\n")
+    text = run(fleet, "--predict", "flow", "--next", "4h", "--by", "pump", "--save", saved)
+    for words in ("sum of flow, next 4h", "after row 600, a, sum", "after row 600, b, sum"):
+        assert words in text
+    assert td.load(saved).streams == ["a", "b"]
+    text = run(file, "--predict", "flow", "--next", "6", "--exceeds", 10.5, "--missing", "raise")
+    assert "flow exceeds 10.5, next 6 rows" in text
+    file.write_text("\n".join([*lines[:50], lines[50].rsplit(",", 1)[0] + ",", *lines[51:]]))
+    with pytest.raises(ValueError, match="use --missing hold to repeat the last one or --missing mask"):
+        CliRunner().invoke(
+            app, ["stream", str(file), "--predict", "flow", "--missing", "raise"], catch_exceptions=False
+        )
 
 
 def test_what_is_wrong_is_said(file: Path) -> None:
@@ -140,5 +197,5 @@ def test_a_file_that_grows_is_followed_until_ctrl_c(file: Path) -> None:
         going.wait()
     whole = td.load(saved)
     assert whole.rows == 282
-    again = td.Horde(None, {"flow": td.Question("flow", horizon=24, average=True)}, variance=True)
+    again = td.Horde(None, {"flow": td.Question("flow", horizon=24, average=True)}, intervals=True)
     assert again.learn(file).predict() == whole.predict() == found[-1]["predictions"]

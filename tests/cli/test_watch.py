@@ -14,9 +14,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import tdlambda as td
-from tdlambda.cli.app import app
-from tdlambda.cli.watch import view
-from tdlambda.studies.watching import Watcher
+from tdlambda.lab.cli.app import app
+from tdlambda.lab.cli.watch import view
+from tdlambda.lab.studies.watching import Watcher
 
 pty: Any = pytest.importorskip("pty")
 STUDY = Path(__file__).with_name("small.toml")

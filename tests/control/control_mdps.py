@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tdlambda as td
-from tdlambda.learners.base import check_numbers
+from tdlambda.learners.learner import check_numbers
 
 Array = NDArray[Any]
 

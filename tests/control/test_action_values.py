@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 from numpy.typing import NDArray
 
 import tdlambda as td
@@ -134,7 +133,8 @@ def agent_of(stream: Stream, kind: Any, name: str, off_policy: bool, algorithm: 
     return td.Sarsa(stream.features, ACTIONS, 0.05, stream.lam, target=kind, algorithm=algorithm, **options)
 
 
-def check_targets() -> None:
+@pytest.mark.interpreted
+def test_targets_and_coefficients_are_those_of_the_forward_view() -> None:
     """TD(λ) is its equations, and true online TD(λ) equals the forward view after every step."""
     for seed, case in enumerate(CASES):
         stream = Stream(seed)
@@ -142,10 +142,6 @@ def check_targets() -> None:
         np.testing.assert_allclose(got, stream.backward(0.05, *case), rtol=1e-10, atol=1e-12, err_msg=str(case))
         got = stream.run(agent_of(stream, *case, td.TrueOnlineTD))
         np.testing.assert_allclose(got, stream.forward(0.05, *case), rtol=1e-10, atol=1e-12, err_msg=str(case))
-
-
-def test_targets_and_coefficients_are_those_of_the_forward_view() -> None:
-    interpreted(check_targets)
 
 
 @pytest.mark.parametrize("algorithm", [pytest.param(td.TD, marks=pytest.mark.slow), td.TrueOnlineTD])
@@ -164,7 +160,8 @@ GOLDEN = {
 """Twelve transitions computed elsewhere from the equations, with expected features as x'."""
 
 
-def check_golden_weights() -> None:
+@pytest.mark.interpreted
+def test_golden_weights() -> None:
     for name, expected in GOLDEN.items():
         learner = td.TD(td.features.Dense(3), 0.1, 0.5, initial=[0.1, 0.2, 0.3])
         learner.for_actions(True, True)
@@ -178,10 +175,6 @@ def check_golden_weights() -> None:
                 index, x, index, mean, index, after, np.sin(0.7 * (t + 1)), gamma, 1.0, lam, c, 1 if t == 5 else 0
             )
         np.testing.assert_allclose(learner.weights, expected, atol=2e-9)
-
-
-def test_golden_weights() -> None:
-    interpreted(check_golden_weights)
 
 
 def check_watkins() -> None:
@@ -204,7 +197,8 @@ def check_ties() -> None:
     assert agent.learner.trace_decay == 1.0  # all of q(1, ·) are 0
 
 
-def check_schedules() -> None:
+@pytest.mark.interpreted
+def test_schedules_agree_with_the_interpreter() -> None:
     """Mixtures as x', traces cut, λ learned and given: few features, and many with a list of the live ones."""
     rng = np.random.default_rng(3)
     cases: list[tuple[Any, Any]] = [(kind, 0.8) for kind in (td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD)]
@@ -222,10 +216,6 @@ def check_schedules() -> None:
             np.testing.assert_allclose(learner.weights, oracle.rows["V_w"], rtol=1e-8, atol=1e-10)
 
 
-def test_schedules_agree_with_the_interpreter() -> None:
-    interpreted(check_schedules)
-
-
 def check_clearing() -> None:
     """Singh & Sutton's replacing traces: e = 1 at the pair that is left, 0 at its state's other actions."""
     agent = td.Sarsa(td.features.OneHot(3), 2, 0.5, 1.0, algorithm=td.TD, traces="replacing", clear=True)
@@ -237,9 +227,10 @@ def check_clearing() -> None:
     assert kept.trace[:, 0].tolist() == [0.5, 1.0]
 
 
-def test_cuts_ties_and_clearing() -> None:
-    for check in (check_watkins, check_ties, check_clearing):
-        interpreted(check)
+@pytest.mark.interpreted
+@pytest.mark.parametrize("check", [check_watkins, check_ties, check_clearing])
+def test_cuts_ties_and_clearing(check: Any) -> None:
+    check()
 
 
 @pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
-from tdlambda.reproduction.agent import published_actor_critic
+from tdlambda.lab.reproduction import PublishedMeta
+from tdlambda.lab.reproduction.agent import published_actor_critic
+
+pytestmark = pytest.mark.costly
 
 TILES = td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
 

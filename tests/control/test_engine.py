@@ -9,10 +9,10 @@ import pytest
 
 import tdlambda as td
 from tdlambda.control.lane import streams
+from tdlambda.lab.reproduction import PublishedMeta
 from tdlambda.randomness import uniform
-from tdlambda.reproduction import PublishedMeta
-from tdlambda.tasks.base import Task
 from tdlambda.tasks.mountain_car import GOAL, move, perturbed, start
+from tdlambda.tasks.task import Task
 from tdlambda.tasks.world import World
 
 CAR = td.make("MountainCar-v0", limit=150)
@@ -156,6 +156,10 @@ SLOW = (
     "counting",
     "cosines",
     "visits",
+    "TD trace",
+    "gradient",
+    "own",
+    "shared",
 )
 """Agents that the slow run alone compiles."""
 
@@ -246,7 +250,7 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
     [
         (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineTD, 0.0, {}),
         (td.TrueOnlineGTD, 1.0, {}), (td.TrueOnlineGTD, td.rules.Meta(warm_up=100), {}),
-        (td.TrueOnlineTD, td.rules.Greedy(), {}),
+        pytest.param(td.TrueOnlineTD, td.rules.Greedy(), {}, marks=pytest.mark.costly),
     ],
 )  # fmt: skip
 def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam: Any, options: Any) -> None:
@@ -260,7 +264,9 @@ def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam:
             np.testing.assert_allclose(found.weights[0][seed], reference.critic.weights, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("lam", [0.4, 0.9, td.rules.Meta.thesis(1e-3, warm_up=100)])
+@pytest.mark.parametrize(
+    "lam", [0.4, 0.9, pytest.param(td.rules.Meta.thesis(1e-3, warm_up=100), marks=pytest.mark.costly)]
+)
 def test_dropped_traces_hardly_matter(lam: Any) -> None:
     exact = agent(lam=lam, warm_up=STEPS)
     usual = td.ActorCritic(

@@ -8,6 +8,8 @@ from control_mdps import Array, KnownValues, Small, change, numerical_gradient, 
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
+
 SEEDS = range(6)
 
 

@@ -57,6 +57,7 @@ def test_a_fixed_policy_converges_to_its_exact_values(options: Any, off_policy: 
     np.testing.assert_allclose(got, mdp.q(pi)[:3], atol=0.06)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,6 +88,7 @@ def test_training_learns_and_goes_on_from_files(options: Any, tmp_path: Path) ->
         assert repr(other) == repr(agent)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
 def test_several_environments_have_traces_of_their_own(mode: Any) -> None:
     """Two environments, one agent: the same as two interleaved streams with their own traces."""
@@ -102,6 +104,7 @@ def test_several_environments_have_traces_of_their_own(mode: Any) -> None:
     assert td.train(envs, actor, steps=500, seed=0).steps == 500
 
 
+@pytest.mark.costly
 def test_one_environment_in_a_vector_is_that_environment() -> None:
     envs = gym.vector.SyncVectorEnv([lambda: Corridor()], autoreset_mode=gym.vector.AutoresetMode.SAME_STEP)
     one, other = sarsa(), sarsa()
@@ -110,6 +113,7 @@ def test_one_environment_in_a_vector_is_that_environment() -> None:
     assert np.array_equal(one.weights, other.weights)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "features",
     [
@@ -136,6 +140,7 @@ def test_every_kind_of_features(features: Any) -> None:
     assert agent.predict(obs, 1) == pytest.approx(plain.predict((obs, 1)))
 
 
+@pytest.mark.costly
 def test_policies() -> None:
     agent = td.Sarsa(
         td.features.OneHot(2),
@@ -158,6 +163,7 @@ def test_policies() -> None:
     assert drawn == pytest.approx(warm.policy_at(0)[1], abs=0.02)
 
 
+@pytest.mark.costly
 def test_bad_input_is_named_and_changes_nothing() -> None:
     agent = sarsa(behavior=[0.5, 0.5], policy=[0.3, 0.7], target="expected")
     agent.update(0, 1, 1.0, 1, 1, 0.9)
@@ -190,6 +196,7 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         greedy.update(0, 1, 1.0, 1, 0, 1.0)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -211,6 +218,7 @@ def test_bad_settings_are_named(make: Any, message: str) -> None:
         make()
 
 
+@pytest.mark.costly
 def test_a_box_of_actions_is_refused() -> None:
     with pytest.raises(TypeError, match="action values need Discrete actions"):
         td.train(Corridor(gym.spaces.Box(-1, 1, (1,))), sarsa(), steps=10)
@@ -218,6 +226,7 @@ def test_a_box_of_actions_is_refused() -> None:
         td.train(Corridor(gym.spaces.Discrete(3)), sarsa(), steps=10)
 
 
+@pytest.mark.costly
 def test_an_environment_that_raises_leaves_the_agent_ready() -> None:
     agent, curve = sarsa(), td.control.LearningCurve()
     with pytest.raises(RuntimeError, match="broken"):
@@ -236,6 +245,7 @@ def test_an_environment_that_raises_leaves_the_agent_ready() -> None:
     assert td.train(Corridor(), agent, steps=500, seed=0, curve=curve).steps == 598
 
 
+@pytest.mark.costly
 def test_truncation_bootstraps_and_termination_does_not() -> None:
     for ended, expected in (("truncated", 0.5 * (1 + 0.9 * 2)), ("terminated", 0.5)):
         agent = td.Sarsa(td.features.OneHot(2), 2, 0.5, 0.9, initial=[[0, 2], [0, 2]])
@@ -245,6 +255,7 @@ def test_truncation_bootstraps_and_termination_does_not() -> None:
         assert agent.episodes == 1
 
 
+@pytest.mark.costly
 def test_lambda_of_each_kind() -> None:
     table = np.linspace(0, 1, 10).reshape(5, 2)
     assert td.Sarsa(td.features.OneHot(5), 2, 0.1, table).lambda_at(3, 1) == table[3, 1]
@@ -256,6 +267,7 @@ def test_lambda_of_each_kind() -> None:
     assert all(0 <= lam <= 1 for lam in found)
 
 
+@pytest.mark.costly
 def test_curves_and_policies_are_drawn() -> None:
     agent = sarsa()
     curve = td.train(Corridor(), agent, steps=300, seed=0, evaluate_every=100, evaluation_episodes=1)
@@ -274,6 +286,7 @@ def test_curves_and_policies_are_drawn() -> None:
     assert td.control.LearningCurve().plot() is not None
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("target", ["sampled", "expected"])
 def test_retrace_on_policy_is_said_to_do_nothing(target: Any) -> None:
     features = td.features.OneHot(3)

@@ -208,7 +208,7 @@ def test_gamma_beside_a_tasks_own_is_refused() -> None:
             td.train(env, agent, steps=10, gamma=0.9)
     for env in worlds:
         with pytest.raises(ValueError, match=r"gamma: .* has a discount of its own; leave gamma out"):
-            td.learn(env, [0.5, 0.5], v, 10, gamma=0.9)
+            td.learn(env, v, 10, policy=[0.5, 0.5], gamma=0.9)
     assert (agent.steps, v.steps) == (1, 0)
     np.testing.assert_array_equal(agent.trace, trace)
 
@@ -237,15 +237,15 @@ class Named(Corridor):
 
 
 def test_an_option_discount_is_gamma_unless_the_environment_takes_it() -> None:
-    for name, build in (("Named-v0", Named), ("Corridor-v0", Corridor)):
+    for name, build in (("CorridorWithOptions-v0", Named), ("PlainCorridor-v0", Corridor)):
         gym.register(name, build)  # type: ignore[arg-type]
     try:
-        task = EnvTask("Named-v0", {"name": "y", "discount": 0.5})
+        task = EnvTask("CorridorWithOptions-v0", {"name": "y", "discount": 0.5})
         assert (task.options, task.discount) == ({"name": "y", "discount": 0.5}, None)
-        task = EnvTask("Corridor-v0", {"limit": 5, "discount": 0.5})
+        task = EnvTask("PlainCorridor-v0", {"limit": 5, "discount": 0.5})
         assert (task.options, task.discount) == ({"limit": 5}, 0.5)
     finally:
-        for name in ("Named-v0", "Corridor-v0"):
+        for name in ("CorridorWithOptions-v0", "PlainCorridor-v0"):
             del gym.registry[name]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import tdlambda as td
 from tdlambda.core.model import Model
 from tdlambda.core.schedules import lanes, lazy, one
-from tdlambda.reproduction.declarations import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction.declarations import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
 FILE = Path(__file__).with_suffix(".txt")
 VERSION = f"Python {sys.version_info.major}.{sys.version_info.minor}"

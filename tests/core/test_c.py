@@ -30,7 +30,7 @@ CASES = [
     if rule == "given" or name in RULED
 ]
 QUICK = {
-    ("TrueOnlineTD", "auto", "one-hot"), ("TrueOnlineTD", "meta", "several"), ("GTD", "greedy", "one-hot"),
+    ("TrueOnlineTD", "meta", "several"),
     ("TrueOnlineTD-Swift", "given", "several"), ("TrueOnlineTD-1/visits", "given", "many"),
     ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"), ("Published", "given", "several"),
 }  # fmt: skip
@@ -160,6 +160,7 @@ def test_it_goes_on_from_the_middle_of_an_episode_with_observations(kind: str, t
     assert [c.predict(obs) for obs in seen] == [learner.predict(obs) for obs in seen]
 
 
+@pytest.mark.costly
 @needs_compiler
 def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None:
     import ctypes
@@ -217,6 +218,7 @@ def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     assert differences(learner, c) == []
 
 
+@pytest.mark.costly
 @needs_compiler
 def test_estimates_of_a_mixture_restart_as_in_python(tmp_path: Path) -> None:
     learner = td.TD(td.features.Dense(7), alpha=1.5, lam="auto", on_divergence="flag")
@@ -287,6 +289,7 @@ def test_what_c_cannot_have_is_refused_with_the_reason(learner: Any, reason: str
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.costly
 @needs_compiler
 def test_lambda_may_have_features_of_its_own(tmp_path: Path) -> None:
     own = td.features.TileCoder([0, 0], [1, 1], tilings=2, tiles=3)

@@ -4,7 +4,6 @@
 from typing import Any
 
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 
@@ -90,14 +89,24 @@ def test_what_is_right_passes(kind: Any) -> None:
     td.check_algorithm(kind)
 
 
-def all_that_is_right() -> None:
+DECLARED = [name for name in td.algorithms.__all__ if hasattr(getattr(td.algorithms, name), "step")]
+"""Every algorithm that the package exports: a new one is checked without an entry here."""
+UNUSUAL = {"GTD2": ["rho", "credit"], "PGTD2": ["rho", "credit"]}
+"""Conventions that do not hold as they stand: w moves only once h has, one step later."""
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_algorithm_keeps_the_conventions(name: str) -> None:
+    td.check_algorithm(getattr(td.algorithms, name), skip=UNUSUAL.get(name, ()))
+
+
+@pytest.mark.interpreted
+def test_others_pass_too() -> None:
     kind: Any
-    for kind in (td.TD, td.GTD, Mine):
-        td.check_algorithm(kind)
+    td.check_algorithm(Mine)
     for trace in ("dutch", "replacing"):
         td.check_algorithm(td.TD, traces=trace)
-    for kind in (td.TDRC, td.HTD, td.ETD, td.TrueOnlineETD):
-        td.check_algorithm(kind)
     for form in ("correction", "gradient"):
         td.check_algorithm(td.GTD, form=form)
         td.check_algorithm(td.GTD2, form=form, skip=["rho", "credit"])  # w moves only once h has: one step later
@@ -107,10 +116,6 @@ def all_that_is_right() -> None:
     for rule in (td.rules.Meta(0.05), td.rules.Greedy(), td.rules.Counting(5.0), td.rules.ValueErrorGreedy(stretch=30)):
         td.check_rule(rule)
     td.check_rule(td.rules.ValueErrorGreedy(), td.TD)  # a trace that falls below 1e-8 on the way
-
-
-def test_others_pass_too() -> None:
-    interpreted(all_that_is_right)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +149,10 @@ class OutOfRange(td.Rule):
         return lam_next
 
 
-def out_of_range_is_told() -> None:
+@pytest.mark.interpreted
+def test_a_lambda_out_of_range_is_told() -> None:
     with pytest.raises(AssertionError, match=r"lam_next must be in \[0, 1\]"):
         td.check_rule(OutOfRange(), alpha=0.001)
-
-
-def test_a_lambda_out_of_range_is_told() -> None:
-    interpreted(out_of_range_is_told)
 
 
 def test_what_is_no_declaration_is_refused() -> None:

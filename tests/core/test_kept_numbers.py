@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """A kept number that is set back at an episode's start, which no built-in algorithm needs: their traces are 0 there."""
 
-from interpreted import interpreted
+import pytest
 
 import tdlambda as td
 
@@ -28,9 +28,6 @@ class Emphatic(td.Algorithm):
         return keep, new, along, decay, reach, lam
 
 
-def check_emphatic() -> None:
-    td.check_algorithm(Emphatic, lam=0.5, alpha=0.01)
-
-
+@pytest.mark.interpreted
 def test_every_schedule_sets_it_back() -> None:
-    interpreted(check_emphatic)
+    td.check_algorithm(Emphatic, lam=0.5, alpha=0.01)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 from tdlambda.core import source
@@ -113,31 +112,36 @@ SAMPLE = """
 """Names that users may think of, and names that generated code has or makes from others."""
 
 
-def learns_the_same_or_is_refused(names: list[str]) -> None:
-    """Try each name in each role."""
-    for build, roles in ((algorithm, USUAL | ROWS), (rule, RULE)):
-        usual = weights(*((build(), 0.9) if build is algorithm else (algorithm(), build())))
-        for role in roles:
-            for name in names:
-                if name in roles.values() or name in ("v_next", "m_next", "back", "more"):
-                    continue
-                try:
-                    kind = build(**{role: name})
-                    found = weights(*((kind, 0.9) if build is algorithm else (algorithm(), kind)))
-                except (TypeError, SyntaxError) as error:  # SyntaxError: twice among the arguments of one function
-                    if name.lower() not in str(error).lower():
-                        raise AssertionError(f"{role} {name}") from error
-                    continue
-                assert all(map(np.array_equal, found, usual)), f"{role} {name}: other numbers"
+CASES: list[Any] = [(algorithm, role) for role in USUAL | ROWS] + [(rule, role) for role in RULE]
 
 
-def test_likely_names() -> None:
-    interpreted(learns_the_same_or_is_refused, SAMPLE.split())
+def learns_the_same_or_is_refused(build: Any, role: str, names: list[str]) -> None:
+    """Try each name in a role."""
+    usual = weights(*((build(), 0.9) if build is algorithm else (algorithm(), build())))
+    taken = {"v_next", "m_next", "back", "more", *(USUAL | ROWS if build is algorithm else RULE).values()}
+    for name in (name for name in names if name not in taken):
+        try:
+            kind = build(**{role: name})
+            found = weights(*((kind, 0.9) if build is algorithm else (algorithm(), kind)))
+        except (TypeError, SyntaxError) as error:  # SyntaxError: twice among the arguments of one function
+            if name.lower() not in str(error).lower():
+                raise AssertionError(f"{role} {name}") from error
+            continue
+        assert all(map(np.array_equal, found, usual)), f"{role} {name}: other numbers"
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("build", "role"), CASES)
+def test_likely_names(build: Any, role: str) -> None:
+    """Each name in every fourth role; in all of them below."""
+    learns_the_same_or_is_refused(build, role, SAMPLE.split()[CASES.index((build, role)) % 4 :: 4])
 
 
 @pytest.mark.slow
-def test_every_name_of_generated_code() -> None:
-    interpreted(learns_the_same_or_is_refused, sorted(generated_names()))
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("build", "role"), CASES)
+def test_every_name_of_generated_code(build: Any, role: str) -> None:
+    learns_the_same_or_is_refused(build, role, sorted(generated_names() | set(SAMPLE.split())))
 
 
 @pytest.mark.parametrize("name", ["abs", "range", "RANGE", "max", "print", "float"])

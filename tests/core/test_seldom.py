@@ -4,10 +4,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedTrueOnlineGTD
 
 TWICE = np.array([[0, 0, 2], [1, 3, 1], [2, 3, 0], [3, 3, 3], [4, 1, 4]])
 VALUES = np.array([[0.5, 0.5, 1.0], [1.0, -0.5, 0.25], [1.0, 1.0, 1.0], [0.25, 0.5, 0.25], [1.0, 1.0, 1.0]])
@@ -30,29 +29,20 @@ class Twice(td.Encoder):
         return {}
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("by", ["visits", "steps"])
-def test_further_step_sizes_follow_a_schedule(by: str) -> None:
-    interpreted(check_schedule, by)
-
-
-def check_schedule(by: Literal["visits", "steps"]) -> None:
+def test_further_step_sizes_follow_a_schedule(by: Literal["visits", "steps"]) -> None:
     td.check_algorithm(td.GTD, alpha=td.steps.OneOver(by, scale=0.3, offset=2.0), beta=0.4)
 
 
+@pytest.mark.interpreted
 def test_on_termination_the_discount_is_0_though_its_features_are_read() -> None:
-    interpreted(check_terminal)
-
-
-def check_terminal() -> None:
     td.check_algorithm(PublishedTrueOnlineGTD, last_discount=0.7)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("trace", ["accumulating", "replacing", "dutch"])
-def test_features_that_occur_twice_add(trace: str) -> None:
-    interpreted(check_twice, trace)
-
-
-def check_twice(trace: Any) -> None:
+def test_features_that_occur_twice_add(trace: Any) -> None:
     walk: Any = td.make("RandomWalk-v0", n=3)
     assert walk.mdp.n_states == len(TWICE)
     learners = [td.TD(features, 0.05, 0.8, traces=trace) for features in (Twice(), td.features.Table(SUMMED))]

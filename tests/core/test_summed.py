@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from interpreted import interpreted
+import pytest
 
 import tdlambda as td
 
@@ -30,9 +30,6 @@ class Product(td.Algorithm):
 CONVENTIONS: Any = ("rho", "credit", "gamma", "reset")
 
 
-def checked() -> None:
-    td.check_algorithm(Product, skip=CONVENTIONS)
-
-
+@pytest.mark.interpreted
 def test_every_schedule_is_the_interpreter() -> None:
-    interpreted(checked)
+    td.check_algorithm(Product, skip=CONVENTIONS)

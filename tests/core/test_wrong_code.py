@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from c_learner import needs_compiler
-from interpreted import interpreted
 
 import tdlambda as td
 
@@ -39,25 +38,9 @@ class HalfWay(td.Rule):
         return lam_next
 
 
-def check_wrong(schedule: str, of: str, old: str, new: str, said: str) -> None:
-    """Let a schedule write something else, and check an algorithm or a rule."""
-    module: Any = import_module(f"tdlambda.core.schedules.{schedule}")
-    generate = module.generate
-
-    def changed(*arguments: Any, **options: Any) -> str:
-        text: str = generate(*arguments, **options)
-        assert old in text
-        return text.replace(old, new)
-
-    kind: Any = type("Wrong", (Plain if of == "algorithm" else HalfWay,), {})  # another class: models are remembered
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "generate", changed)
-        with pytest.raises(AssertionError, match=said):
-            td.check_algorithm(kind) if of == "algorithm" else td.check_rule(kind(), alpha=0.3)
-
-
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
-    "given",
+    ("schedule", "of", "old", "new", "said"),
     [
         (
             "one",
@@ -76,13 +59,27 @@ def check_wrong(schedule: str, of: str, old: str, new: str, said: str) -> None:
         ("one", "rule", "0.5)", "0.6)", "one learner, one-hot features: row V_"),
         ("lanes", "rule", "0.5)", "0.6)", "lanes, one-hot features: row V_"),
     ],
-    ids=lambda given: f"{given[1]}, {given[0]}",
 )
-def test_it_is_told_by_its_name(given: tuple[str, ...]) -> None:
-    interpreted(check_wrong, *given)
+def test_it_is_told_by_its_name(schedule: str, of: str, old: str, new: str, said: str) -> None:
+    """Let a schedule write something else, and check an algorithm or a rule."""
+    module: Any = import_module(f"tdlambda.core.schedules.{schedule}")
+    generate = module.generate
+
+    def changed(*arguments: Any, **options: Any) -> str:
+        text: str = generate(*arguments, **options)
+        assert old in text
+        return text.replace(old, new)
+
+    kind: Any = type("Wrong", (Plain if of == "algorithm" else HalfWay,), {})  # another class: models are remembered
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "generate", changed)
+        with pytest.raises(AssertionError, match=said):
+            td.check_algorithm(kind) if of == "algorithm" else td.check_rule(kind(), alpha=0.3)
 
 
-def check_wrong_c() -> None:
+@pytest.mark.interpreted
+@needs_compiler
+def test_wrong_c_is_told_too() -> None:
     c_export: Any = import_module("tdlambda.learners.c_export")
     generate = c_export.generate
 
@@ -96,8 +93,3 @@ def check_wrong_c() -> None:
         patch.setattr(c_export, "generate", changed)
         with pytest.raises(AssertionError, match="C, one-hot features: row V_"):
             td.check_algorithm(kind)
-
-
-@needs_compiler
-def test_wrong_c_is_told_too() -> None:
-    interpreted(check_wrong_c)

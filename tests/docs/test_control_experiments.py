@@ -1,4 +1,4 @@
-"""The commands of docs/results/control.md, reduced to seconds: each runs, and shows what it must at any size."""
+"""The commands of experiments/control/results.md, reduced to seconds: each runs, and shows what it must at any size."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""The commands of docs/results/family.md: each runs in its quick form, and all that it says must hold does."""
+"""The commands of experiments/family/results.md: each runs in its quick form, and all that it says must hold does."""
 
 import re
 import runpy
@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 FOLDER = ROOT / "experiments" / "family"
-PAGE = ROOT / "docs" / "results" / "family.md"
+PAGE = FOLDER / "results.md"
 SLOW = ("baird", "collision", "random_mrps", "random_walk_figures", "tdrc_problems")
 
 
@@ -37,7 +37,6 @@ def test_the_page_names_every_command_and_uses_every_figure() -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = {path.name for path in FOLDER.glob("*.py")} - {"outside.py"}
     assert set(re.findall(r"experiments/family/(\w+\.py)", text)) == commands
-    text += (PAGE.parent / "control.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\(figures/([\w.-]+\.svg)\)", text)) == {x.name for x in PAGE.parent.glob("figures/*.svg")}
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 WITHOUT_EXAMPLE = {
     "Learner", "Task", "VTD", "Policy", "Lam", "Adaptive", "WithEstimates", "Seen", "StepSize",
     # those above are shown by their subclasses
-    "Category", "Cycle", "Difference", "Lag", "Number", "Tiles",  # shown by Columns
+    "Category", "Cosines", "Cycle", "Difference", "Lag", "Mean", "Number", "Season", "Tiles", "Weekdays",  # by Columns
     "ControlResult", "BestLambda", "DifferentialFixedPoint", "DistributionMismatch", "Emphasis", "Alarm", "Prequential",
     "Comparison", "Outcome", "Plan", "Summary", "load_study",  # shown by what returns them
 }  # fmt: skip

@@ -8,7 +8,7 @@ PAGE = ROOT / "docs" / "references.md"
 NAME = r"(?:[Vv]an |De )?[A-ZÉ][\w-]+"
 CITED = re.compile(rf"((?:{NAME}, )*{NAME}(?: & {NAME}| et al\.)?),? \(?((?:19|20)\d\d)\b(?! ?[/:\-])")
 ENTRY = re.compile(r"^- (.+?) \((\d{4})\)\. \*(.+?)\*", re.MULTILINE)
-METHODS = {"ALLSTD", "TD", "VTD"}
+METHODS = {"ALLSTD", "Oct", "TD", "VTD"}
 """Words before a comma and the authors that are none."""
 
 

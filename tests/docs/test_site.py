@@ -1,6 +1,7 @@
 """The site: it is built without a warning, all of it can be reached, and it asks no other host for anything."""
 
 import re
+import runpy
 import subprocess
 import sys
 import zlib
@@ -104,5 +105,21 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     deeper = {f"engine.{name}" for name in td.engine.__all__} | {f"studies.{name}" for name in td.studies.__all__}
     deeper |= {f"steps.{name}" for name in td.steps.__all__ if name != "OneOver"}
     shown_above = {f"{module}.{name}" for module in ("engine", "studies") for name in td.__all__}
-    shown_above |= {"engine.running", "studies.Plan"}
+    shown_above |= {"studies.Plan"}
     assert {name for name in deeper - shown_above if f"tdlambda.{name}" not in known} == set()
+
+
+def test_search_shows_excerpts_from_files(site: Path) -> None:
+    """From file://, where a page cannot fetch another: every result has an excerpt with the word."""
+    wait = """
+        const done = arguments[0], all = () => [...document.querySelectorAll('#search-results li')];
+        const look = () => all().length && all().every((item) => item.querySelector('.context'))
+            ? done(all().map((item) => item.textContent)) : setTimeout(look, 50);
+        look();"""
+    with runpy.run_path(str(ROOT / "tools" / "screenshots.py"))["browser"]() as chrome:
+        chrome.set_script_timeout(60)
+        chrome.get(f"{(site / 'search.html').as_uri()}?q=electrocardiogram")
+        found = chrome.execute_async_script(wait)
+        errors = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []
+    assert all("electrocardiogram" in text.lower() and len(text) > 150 for text in found), found

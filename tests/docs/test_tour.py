@@ -9,7 +9,7 @@ import pytest
 from pages import ROOT, blocks
 
 TOUR = ROOT / "docs" / "tour.md"
-COMMAND = [sys.executable, "-c", "from tdlambda.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from tdlambda.lab.cli import main; main()"]
 
 
 def run(where: Path, *arguments: str) -> str:

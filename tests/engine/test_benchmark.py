@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from commands import as_json, tdlambda
 
-from tdlambda.cli import benchmark
-from tdlambda.engine import running
+from tdlambda.engine import run_learners
+from tdlambda.lab.cli import benchmark
 from tdlambda.runner import by_seed
 
 
@@ -32,7 +32,7 @@ def test_every_row_is_a_ratio_with_a_verdict(found: dict[str, Any]) -> None:
 
 
 def test_control_c_ends_the_bench_and_nothing_is_printed_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine_run, runs = running.run, []
+    engine_run, runs = run_learners.run, []
 
     def interrupt(*_: Any, **__: Any) -> Any:
         signal.raise_signal(signal.SIGINT)

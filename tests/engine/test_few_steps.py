@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
 
 def learners_of(task: Any) -> dict[str, td.Learner]:
@@ -41,12 +40,9 @@ def learners_of(task: Any) -> dict[str, td.Learner]:
     return found | {f"vtd {of}": td.VTD(x, 0.3 * scale, 0.8, of=of) for of in ("target", "corrected")}
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0", "sparse"])
 def test_a_short_stream_through_both(name: str) -> None:
-    interpreted(a_short_stream_through_both, name)
-
-
-def a_short_stream_through_both(name: str) -> None:
     task: Any = td.make("FrozenLake-v0" if name == "sparse" else name)
     if name == "sparse":  # so many features that those with live traces are listed; two are active
         task.features = td.features.Table(np.eye(16, 200) + 0.5 * np.eye(16, 200, k=150))

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import Group
-from tdlambda.engine.stream import contiguous
+from tdlambda.engine.trajectory import contiguous
 
 OPTIONS = ("reward", "gamma_next", "rho")
 STATES, STEPS, LANES = 9, 120, 8
@@ -41,7 +40,8 @@ def each_lane_is_a_learner(features: Any, make: Any, per_lane: tuple[str, ...]) 
             assert alone.memory.record[name] == one.memory.record[name]
 
 
-def every_combination() -> None:
+@pytest.mark.interpreted
+def test_every_combination() -> None:
     makers: list[Any] = [
         lambda x, a: td.TrueOnlineGTD(x, a, 0.8), lambda x, a: td.TD(x, a, 0.8, traces="replacing"),
         lambda x, a: td.TrueOnlineTD(x, a, td.rules.Meta(0.05)), lambda x, a: td.ETD(x, a, 0.5),
@@ -70,10 +70,6 @@ def test_each_lane_has_bounds_of_its_own() -> None:
     learners[0].update_many(x[:-1], reward[:, 0], x[1:], 0.5)
     assert block.diverged().tolist()[:2] == [True, False]
     assert end == learners[0].diverged_at
-
-
-def test_every_combination() -> None:
-    interpreted(every_combination)
 
 
 def test_compiled() -> None:

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.engine import stream as streams
+from tdlambda.engine import trajectory as streams
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import plan
-from tdlambda.reproduction import PublishedMeta, PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedMeta, PublishedTrueOnlineGTD
 
 
 def some(task: Any, n: int = 37) -> dict[str, td.Learner]:
@@ -30,7 +30,7 @@ def some(task: Any, n: int = 37) -> dict[str, td.Learner]:
     return found
 
 
-@pytest.mark.parametrize("name", ["RingWorld-v0", "FrozenLake-v0"])
+@pytest.mark.parametrize("name", ["RingWorld-v0", pytest.param("FrozenLake-v0", marks=pytest.mark.slow)])
 def test_threads_and_blocks_do_not_matter_bit_for_bit(name: str) -> None:
     task = td.make(name)
     learners = some(task)
@@ -185,7 +185,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 def test_bad_configuration_is_refused_before_any_work(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     changes, error, name = BAD[case]
     work = []
-    monkeypatch.setattr(td.engine.running, "_work", lambda *_: work.append(1))
+    monkeypatch.setattr(td.engine.run_learners, "_work", lambda *_: work.append(1))
     arguments: dict[str, Any] = {
         "task": td.make("RingWorld-v0"), "learners": [td.TD(td.features.OneHot(11), 0.1)], "seeds": 2, "steps": 100,
     }  # fmt: skip
@@ -275,6 +275,7 @@ def test_where_nothing_can_be_written_beside_the_source_the_cache_goes_elsewhere
     assert files == later > 0
 
 
+@pytest.mark.costly
 def test_the_first_lane_of_a_block_may_diverge() -> None:
     """What a block has for all its lanes does not go with the lane that it is read from."""
     lake = td.make("FrozenLake-v0")

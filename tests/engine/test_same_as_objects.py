@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
 OneOver = td.steps.OneOver
 RNG = np.random.default_rng(3)
@@ -109,20 +109,32 @@ TASKS = ["RingWorld-v0", "FrozenLake-v0", "Garnet-v0", "real", "MountainCar-v0"]
 @pytest.mark.parametrize(
     ("name", "every"),
     [
-        *((n, False) for n in ("RingWorld-v0", "real", "MountainCar-v0")),  # one-hot, active, and listed features
+        ("RingWorld-v0", False),
+        *(pytest.param(n, False, marks=pytest.mark.slow) for n in ("real", "MountainCar-v0")),  # active, and listed
         *(pytest.param(n, True, marks=pytest.mark.slow) for n in TASKS),
     ],
 )
 def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
     task = a_task(name)
     learners = learners_of(task, every)
-    steps = 1500
+    chaotic = compared(task, learners, 1500)
+    assert len(chaotic) < 0.03 * len(learners), list(chaotic)
+    assert not chaotic or compared(task, chaotic, 150) == {}
+
+
+def compared(task: Any, learners: dict[str, td.Learner], steps: int) -> dict[str, td.Learner]:
+    """Compare the engine with learners that did not diverge; those that no implementation could agree on.
+
+    Lanes and objects round differently, so they differ by the rounding of a step and by what later steps make of it.
+    Most learners forget it, and 10⁻¹² of the largest row is allowed. In a chaotic learner it grows: a greedy choice
+    of λ has jumps, so that true online GTD with `ValueErrorGreedy` and a large α turns a change of its initial
+    weights by 10⁻¹⁶ into one of order 1 within 1500 steps of Garnet-v0.
+    """
     truth = None if task.mdp is not None else td.engine.sampled_truth(task, 20, 20_000)
     keep = ("weights", "lambdas", "estimates", "learners")
-    found = td.engine.run(task, learners, [7], steps, points=[1, 700, steps], truth=truth, keep=keep)
-    stream = task.sampler(7).take(steps)
-    states = found.observations
-    moved = 0
+    found = td.engine.run(task, learners, [7], steps, points=[1, steps // 2, steps], truth=truth, keep=keep)
+    stream, more = task.sampler(7).take(steps), task.sampler(8).take(50)
+    states, moved, chaotic = found.observations, 0, {}
     for k, (label, learner) in enumerate(learners.items()):
         own: Any = learner.clone()
         ours: Any = found.learners[k][0]
@@ -130,26 +142,40 @@ def test_engine_is_the_learners_themselves(name: str, every: bool) -> None:
             own.update_many(stream)
         except td.Diverged:
             assert found.diverged_at[k, 0] == own.diverged_at, label
-        else:
-            assert found.diverged_at[k, 0] == -1, label
-            assert found.error[k, 0, -1] < np.inf, label
+            continue
         scale = max(1.0, float(np.abs(own.memory.rows).max()))
-        if own.diverged_at is None:
-            np.testing.assert_allclose(ours.memory.rows, own.memory.rows, rtol=0, atol=1e-12 * scale, err_msg=label)
-            np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
-            np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
-            np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
-            moved += bool(np.abs(own.weights - learner.weights).max() > 1e-3)
-            more = task.sampler(8).take(50)
-            for going_on in (own, ours):
-                with contextlib.suppress(td.Diverged):
-                    going_on.update_many(more)
-            assert own.diverged_at == ours.diverged_at, label
-            scale = max(1.0, float(np.abs(own.memory.rows).max()))
-            np.testing.assert_allclose(
-                ours.memory.rows, own.memory.rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on"
-            )
-    assert moved > 0.9 * (len(learners) - (found.diverged_at >= 0).sum())
+        agree = np.allclose(ours.memory.rows, own.memory.rows, rtol=0, atol=1e-12 * scale)
+        if not agree and sensitivity(learner, own, stream) > 1e-10 * scale:
+            chaotic[label] = learner
+            continue
+        assert found.diverged_at[k, 0] == -1, label
+        assert found.error[k, 0, -1] < np.inf, label
+        np.testing.assert_allclose(ours.memory.rows, own.memory.rows, rtol=0, atol=1e-12 * scale, err_msg=label)
+        np.testing.assert_allclose(found.lambdas[k][0], own.lambdas(states), atol=1e-9, err_msg=label)
+        np.testing.assert_allclose(found.weights[k][0], own.weights, rtol=0, atol=1e-12 * scale, err_msg=label)
+        np.testing.assert_allclose(found.estimates[k][0], own.estimates(states), rtol=0, atol=1e-11 * scale)
+        moved += bool(np.abs(own.weights - learner.weights).max() > 1e-3)
+        for going_on in (own, ours):
+            with contextlib.suppress(td.Diverged):
+                going_on.update_many(more)
+        assert own.diverged_at == ours.diverged_at, label
+        scale = max(1.0, float(np.abs(own.memory.rows).max()))
+        np.testing.assert_allclose(
+            ours.memory.rows, own.memory.rows, rtol=0, atol=1e-11 * scale, err_msg=label + ", going on"
+        )
+    assert moved > 0.9 * (len(learners) - len(chaotic) - (found.diverged_at >= 0).sum())
+    return chaotic
+
+
+def sensitivity(learner: Any, learned: Any, stream: Any) -> float:
+    """The change of what was learned if the initial weights change by half a unit in the last place of 1."""
+    beside = learner.clone()
+    beside.memory.rows[0] += np.random.default_rng(0).choice([-(2.0**-53), 2.0**-53], beside.memory.rows.shape[1])
+    try:
+        beside.update_many(stream)
+    except td.Diverged:
+        return np.inf
+    return float(np.abs(beside.memory.rows - learned.memory.rows).max())
 
 
 def test_errors_are_read_at_their_steps() -> None:

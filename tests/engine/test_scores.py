@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.engine.job import checked
+from tdlambda.engine.prediction_job import checked
 
 STEPS, SEED = 120, 3
 

@@ -8,7 +8,7 @@ import pytest
 import tdlambda as td
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import plan
-from tdlambda.reproduction import PublishedMeta
+from tdlambda.lab.reproduction import PublishedMeta
 
 
 def learners(task: Any, rule: Any) -> list[Any]:
@@ -16,7 +16,10 @@ def learners(task: Any, rule: Any) -> list[Any]:
     return [td.TrueOnlineGTD(task.features, a, rule(k), on_divergence="flag") for a in alphas for k in kappas]
 
 
-@pytest.mark.parametrize(("name", "rule"), [("RingWorld-v0", PublishedMeta), ("FrozenLake-v0", td.rules.Meta)])
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("RingWorld-v0", PublishedMeta), pytest.param("FrozenLake-v0", td.rules.Meta, marks=pytest.mark.costly)],
+)
 def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rule: Any) -> None:
     task = td.make(name)
     some = learners(task, rule)

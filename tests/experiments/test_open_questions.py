@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found, import-untyped"
-"""The experiments of docs/results/open-questions.md: exact pieces against independent ones, the frame, the page."""
+"""The experiments behind experiments/open_questions/results.md: exact pieces, the frame, the page."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ import tdlambda as td
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "experiments" / "open_questions"
-PAGE = ROOT / "docs" / "results" / "open-questions.md"
+PAGE = ROOT / "experiments" / "open_questions" / "results.md"
 OURS = ("gradients", "targets", "efficiency", "control", "claims")
 TASKS: list[tuple[str, dict[str, Any]]] = [
     ("RingWorld-v0", {"preset": "0.4/0.35"}),

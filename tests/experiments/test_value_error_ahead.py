@@ -11,7 +11,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda.features import Table
-from tdlambda.tasks.base import TabularTask
+from tdlambda.tasks.task import TabularTask
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments" / "open_questions"))
 

@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tdlambda.features import Custom, Dense, Encoded, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
-from tdlambda.features.base import Values
+from tdlambda.features import (
+    Custom,
+    Dense,
+    Encoded,
+    Encoder,
+    Fourier,
+    GridTilings,
+    OneHot,
+    RandomFourier,
+    RandomReLU,
+    Table,
+    TileCoder,
+)
+from tdlambda.features.encoder import Values
 
 
 def ramp(s: Any) -> tuple[list[int], list[float]]:
@@ -42,6 +54,8 @@ STORABLE = {
     "hashed": reals(TileCoder([-1, 0], [1, 2], hash_size=11, bias=True), 2),
     "fourier": reals(Fourier([-1, 0], [1, 2], order=2), 2),
     "dense": reals(Dense(3), 3),
+    "random cosines": reals(RandomFourier(2, 7, seed=3), 2),
+    "random rectified": reals(RandomReLU(3, 5), 3),
 }
 ALL = STORABLE | {
     "custom sparse": integers(Custom(ramp, size=5, active=3), 50),

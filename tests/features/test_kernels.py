@@ -13,7 +13,7 @@ import pytest
 
 from tdlambda.compiled import kernel
 from tdlambda.features import Custom, Dense, Encoder, Fourier, GridTilings, OneHot, Table, TileCoder
-from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
+from tdlambda.features.encoder import EncoderKernel, Indices, Values, as_vector
 
 LOW, HIGH = [-1.0, 0.1, 5.0], [1.0, 10.0, 5.5]
 

@@ -22,6 +22,7 @@ def snapshot(learner: Any) -> list[bytes]:
     return [array.tobytes() for array in learner._state().values()]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize(
     ("wrong", "message"),
@@ -65,6 +66,7 @@ def test_bad_transitions_are_refused_and_change_nothing(
         assert snapshot(learner) == before
 
 
+@pytest.mark.costly
 def test_update_many_says_the_row() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(5), 0.1)
     with pytest.raises(ValueError, match=r"reward must be finite; got nan \(row 2\)"):
@@ -81,6 +83,7 @@ def test_update_many_says_the_row() -> None:
     assert v.steps == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -109,6 +112,7 @@ def test_bad_parameters_are_refused_by_name(options: dict[str, Any], message: st
             build(**(good | options))
 
 
+@pytest.mark.costly
 def test_parameters_of_one_learner_only() -> None:
     x = td.features.OneHot(3)
     for build in (td.GTD, td.TrueOnlineGTD):
@@ -129,6 +133,7 @@ def test_parameters_of_one_learner_only() -> None:
         )
 
 
+@pytest.mark.costly
 def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
     v = td.TD(
         td.features.Dense(1), alpha=1.0, lam=0.0, bound=5.0
@@ -145,12 +150,14 @@ def test_divergence_raises_once_with_its_step_and_then_stands_still() -> None:
     assert v.steps == 4
 
 
+@pytest.mark.costly
 def test_divergence_can_be_a_flag() -> None:
     v = td.TrueOnlineTD(td.features.OneHot(2), alpha=0.5, lam=0.0, bound=0.01, on_divergence="flag")
     v.update_many([0] * 6, [0.0, 0.0, 1e100, 1e100, 0.0, 0.0], [0] * 6, gamma=1.0)  # V = 5e99 beyond 0.01 · 40 · 1e100
     assert v.diverged_at == 4
 
 
+@pytest.mark.costly
 def test_a_weight_that_is_no_number_is_divergence_wherever_it_is() -> None:
     """The weight that overflows is not of the state at hand, but of one with a live trace."""
     v = td.TD(td.features.OneHot(3), alpha=1.0, lam=1.0)

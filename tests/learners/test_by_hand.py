@@ -6,6 +6,8 @@ import pytest
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
+
 
 def test_true_online_td_by_hand() -> None:
     """One-hot A, B, C; α = ½, λ = ½, γ = ½ (so γλ = ¼).

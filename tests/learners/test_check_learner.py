@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from pairing import pairs
+from pairing import COSTLY, SLOW, cases
 
 import tdlambda as td
 from tdlambda.learners.checks import check_learner
@@ -48,25 +48,28 @@ LEARN: dict[str, Callable[[td.Encoder], Any]] = {
 }
 
 
-ONCE = ("OneHot", "Table")
-"""Each learner with one kind of features in the quick run: another kind is another module to compile."""
 SQUARES = ("RecursiveLSTD", "RecursiveLSTD, forgetting", "LSTD, forgetting", "LSPE", "ExpectedTrace")
 QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD", *SQUARES)
-SLOW = ("TD replacing", "TD dutch", "GTD", "VTD", "DirectVTD", "counting", "greedy")
-"""Learners whose relatives are in the quick run."""
+"""Learners that are compiled with every kind of features; most are not generated."""
 
 
-def quick(a: str, x: str) -> bool:
-    return a in QUICK or (a not in SLOW and x == ONCE[list(LEARN).index(a) % 2])
+def mark(learner: str, features: str) -> list[pytest.MarkDecorator]:
+    """Each other learner runs interpreted with two of six kinds of features; another kind is another module."""
+    if learner in QUICK or (learner, features) == ("META", "Table"):
+        return []
+    return [COSTLY if (list(LEARN).index(learner) + list(FEATURES).index(features)) % 3 == 0 else SLOW]
 
 
-@pytest.mark.parametrize(("learner", "features"), pairs(LEARN, FEATURES, quick))
+@pytest.mark.parametrize(
+    ("learner", "features"), [pytest.param(a, x, marks=mark(a, x)) for a in LEARN for x in FEATURES]
+)
 def test_our_own_learners(learner: str, features: str) -> None:
     if "LSTD" in learner and FEATURES[features].size > 128:
         pytest.skip("a matrix is dense, and solving it at each prediction is slow")
     check_learner(lambda: LEARN[learner](FEATURES[features]))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,7 +90,7 @@ def test_any_seed_will_do(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "features", [td.features.Fourier([0], [2], order=3), td.features.GridTilings.frozen_lake()], ids=repr
+    "features", cases([td.features.Fourier([0], [2], order=3), td.features.GridTilings.frozen_lake()], []), ids=repr
 )
 def test_more_features(features: td.Encoder) -> None:
     check_learner(lambda: td.TD(features, 0.05))
@@ -339,6 +342,7 @@ BROKEN: dict[type, str] = {
 }
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
 def test_broken_learners_are_caught(kind: Any) -> None:
     with pytest.raises(AssertionError, match=BROKEN[kind]):

@@ -10,6 +10,8 @@ import pytest
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
+
 X = td.features.OneHot(11)
 LEARNERS: dict[str, Callable[[], td.Learner]] = {
     "true online TD": lambda: td.TrueOnlineTD(X, 0.1, 0.9),

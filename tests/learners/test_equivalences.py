@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -173,6 +173,8 @@ def test_gradient_methods_are_the_papers_equations(s: Stream, beta: float) -> No
         )
 
 
+@pytest.mark.costly
+@settings(max_examples=settings().max_examples // 5)  # six learners, twice
 @given(streams())
 def test_many_features_give_what_few_do(s: Stream) -> None:
     """The list of live traces (more than 128 features) against the dense pass, tolerance 0."""

@@ -49,7 +49,7 @@ def backward_view(X: Array, lam: Array, columns: tuple[Array, ...], alpha: float
 def test_held_weights_are_the_backward_view_with_gamma_lambda_rho_at_every_step(seed: int) -> None:
     X, lam, columns = stream(seed)
     w = np.random.default_rng(seed).normal(size=4)
-    v = LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), initial=w)
+    v = LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), hold=True, initial=w)
     v.update_many(*columns)
     np.testing.assert_allclose(v.weights, backward_view(X, lam, columns, 0.1, w), rtol=1e-12, atol=1e-12)
 

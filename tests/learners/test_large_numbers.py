@@ -11,6 +11,8 @@ import pytest
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
+
 LEARNERS: dict[str, Any] = {
     "constant": lambda x: td.TD(x, 0.1, 0.9), "OneOver": lambda x: td.TrueOnlineTD(x, td.steps.OneOver(), 0.9),
     "TIDBD": lambda x: td.TD(x, td.steps.TIDBD(), 0.9), "meta": lambda x: td.TrueOnlineTD(x, 0.1, "meta"),

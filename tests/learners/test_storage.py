@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairing import pairs
 
 import tdlambda as td
 from tdlambda.core.runtime import COUNTERS
 from tdlambda.learners import LEARNERS, storage
-from tdlambda.learners.base import Learner
+from tdlambda.learners.learner import Learner
 from tdlambda.learners.storage import save
 from tdlambda.loading import load
 
-for _module in ("algorithms", "auto", "learners", "reproduction"):  # learners are imported when they are used
+for _module in ("algorithms", "auto", "learners", "lab.reproduction"):  # learners are imported when they are used
     importlib.import_module(f"tdlambda.{_module}")
 SPARSE = td.features.TileCoder([0, 0], [1, 1], tilings=4, tiles=8)
 FEATURES = {"dense": td.features.OneHot(7), "sparse": SPARSE}
@@ -82,8 +83,14 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("name", OWN)
+COMPILED = ("TD", "TrueOnlineTD", "GTD", "AutoTD")
+"""Algorithms whose machine code other tests need too; the others run interpreted here, unless they have none."""
+
+
+@pytest.mark.parametrize(
+    ("name", "features"),
+    pairs(OWN, FEATURES, lambda name, _: name in COMPILED or not issubclass(LEARNERS[name], td.Algorithm)),
+)
 def test_goes_on_bit_for_bit(name: str, features: str, tmp_path: Path) -> None:
     learner = learn(build(name, FEATURES[features]), 50, 1)
     learner.save(tmp_path / "learner")
@@ -299,6 +306,8 @@ ABSURD: dict[str, dict[str, Any]] = {
     "Fourier by dimensions": {"low": [0] * 6, "high": [1] * 6, "order": 34},
     "Fourier by many": {"low": [0] * 10**4, "high": [1] * 10**4, "order": 10**9},
     "GridTilings": {"shape": [HUGE], "cuts": [[[]]]},
+    "Network": {"inputs": HUGE, "hidden": [1]},
+    "Network by units": {"inputs": 1, "hidden": [20_000, 20_000]},
     "GridTilings by cells": {"shape": [2000] * 2, "cuts": [[list(range(1, 2000))] * 2] * 3},
 }
 

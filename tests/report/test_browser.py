@@ -20,14 +20,14 @@ from selenium.webdriver.common.by import By
 
 import tdlambda as td
 from tdlambda import charts
-from tdlambda.report import serving
-from tdlambda.report.figures import chart
-from tdlambda.report.findings import findings
-from tdlambda.report.first_run import Picture
-from tdlambda.report.overview import Overview, overview
-from tdlambda.report.page import page
-from tdlambda.reproduction.tables import colours
-from tdlambda.studies import compare, summary
+from tdlambda.lab.report import serving
+from tdlambda.lab.report.figures import chart
+from tdlambda.lab.report.findings import findings
+from tdlambda.lab.report.first_run import Picture
+from tdlambda.lab.report.overview import Overview, overview
+from tdlambda.lab.report.page import page
+from tdlambda.lab.reproduction.cells import colours
+from tdlambda.lab.studies import compare, summary
 
 TOOLS: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "screenshots.py"))
 
@@ -437,6 +437,7 @@ def test_wild_names_do_no_harm(chrome: Any, tmp_path: Path) -> None:
     assert not chrome.find_elements(By.CSS_SELECTOR, "[onerror]")
 
 
+@pytest.mark.slow
 def test_control_is_of_costs_with_a_map_and_the_points_of_the_figure(chrome: Any, car: Path, tmp_path: Path) -> None:
     (tmp_path / "car.html").write_text(page(overview(car)), encoding="utf-8")
     open_page(chrome, tmp_path / "car.html")

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.report.families import by_family
-from tdlambda.report.figures import drawn, write_figures
-from tdlambda.report.findings import findings
-from tdlambda.report.overview import Overview, overview
-from tdlambda.report.page_data import page_data
+from tdlambda.lab.report.families import by_family
+from tdlambda.lab.report.figures import drawn, write_figures
+from tdlambda.lab.report.findings import findings
+from tdlambda.lab.report.overview import Overview, overview
+from tdlambda.lab.report.page_data import page_data
 
 GRID: dict[str, list[Any]] = {"alpha": [0.03, 0.1], "lam": [0.0, 0.9, "auto"]}
 MIXED = td.studies.Method("TrueOnlineTD", over=("alpha", "lam"))

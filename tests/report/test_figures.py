@@ -11,9 +11,9 @@ import pytest
 
 import tdlambda as td
 from tdlambda import charts
-from tdlambda.report.figures import Drawn, chart, drawn, write_figures
-from tdlambda.report.overview import Overview, overview
-from tdlambda.studies import compare, summary
+from tdlambda.lab.report.figures import Drawn, chart, drawn, write_figures
+from tdlambda.lab.report.overview import Overview, overview
+from tdlambda.lab.studies import compare, summary
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_control_has_costs_a_map_and_the_points_of_the_figure(car: Path) -> None
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda view, _: chart(view, "no"), "figure must be one of u, learning"),
+        (lambda view, _: chart(view, "no"), "figure must be one of best, u, learning"),
         (lambda view, _: chart(view, measure="mean"), "measure must be one of tail, area"),
         (lambda view, _: chart(view, group="Some"), "group must be one of As published"),
         (lambda view, _: chart(view, "diverged"), "no data for the figure 'diverged'"),

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.report import first_run
-from tdlambda.report.findings import agreement
-from tdlambda.report.overview import overview
+from tdlambda.lab.report import first_run
+from tdlambda.lab.report.findings import agreement
+from tdlambda.lab.report.overview import overview
 
 
 def test_the_thesis_remade_counts_the_cells_that_agree(ring: Path) -> None:

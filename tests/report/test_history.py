@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairing import cases
 
 import tdlambda as td
 
@@ -21,7 +22,7 @@ LEARNERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", cases(LEARNERS, ["META", "a table of λ", "Monte Carlo"]))
 def test_what_is_recorded_is_what_a_learner_driven_by_hand_knows(name: str) -> None:
     moments = [0, 1, 50, 700, 3000]
     history = td.report.follow(RING, LEARNERS[name](), steps=4000, points=moments, seed=3)
@@ -95,7 +96,9 @@ def test_the_chart_shows_what_was_recorded() -> None:
             assert rows(part)[f"state {s}, exact"] == pairs([100, 2000], history.exact[1:, k, s])
 
 
-@pytest.mark.parametrize(("name", "panels"), [("META", 6), ("greedy", 5), ("a table of λ", 3)])
+@pytest.mark.parametrize(
+    ("name", "panels"), [("META", 6), pytest.param("greedy", 5, marks=pytest.mark.costly), ("a table of λ", 3)]
+)
 def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_path: Path) -> None:
     history = td.report.follow(RING, LEARNERS[name](), 500, points=4)
     for suffix, begins in ((".svg", b"<svg"), (".png", b"\x89PNG")):
@@ -109,7 +112,6 @@ def test_it_is_written_to_a_file_as_its_suffix_says(name: str, panels: int, tmp_
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda v: td.report.follow(td.make("MountainCar-v0"), v, 10), "task must have an exact model"),
         (lambda v: td.report.follow(RING, v, 0), "steps must be at least 1"),
         (lambda v: td.report.follow(RING, v, 10, points=0), "points must be at least 1"),
         (lambda v: td.report.follow(RING, v, 10, points=[]), "points must be a number, or increasing"),
@@ -128,3 +130,22 @@ def test_what_cannot_be_is_refused_by_name(call: Any, message: str) -> None:
 def test_nothing_of_altair_is_imported_before_a_chart_is_drawn() -> None:
     code = "import sys, tdlambda as td; td.AutoTD, td.report.follow, td.engine; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_any_environment_can_be_followed(tmp_path: Path) -> None:
+    """Without the truth: V and λ at observations that are met, the same learner as `td.learn` trains."""
+    pole = td.features.TileCoder([-2.4, -3, -0.21, -3], [2.4, 3, 0.21, 3], tilings=2, tiles=4)
+    v, other = (td.TrueOnlineTD(pole, 0.05, 0.9) for _ in range(2))
+    options: Any = {"policy": [0.5, 0.5], "gamma": 0.99, "seed": 1}
+    history = td.report.follow("CartPole-v1", v, 300, points=[0, 100, 300], **options)
+    td.learn("CartPole-v1", other, 300, **options)
+    np.testing.assert_array_equal(v.weights, other.weights)
+    assert history.values.shape == history.lambdas.shape == (3, 20)
+    assert (history.values[0] == 0).all()
+    assert abs(history.values[2]).max() > 0
+    assert np.isnan(history.error).all()
+    history.plot(tmp_path / "pole.svg", states=[0, 5])
+    with pytest.raises(ValueError, match="no exact model"):
+        _ = history.truth
+    with pytest.raises(ValueError, match="a finite task has its own"):
+        td.report.follow(RING, td.TD(RING.features, 0.1), 10, gamma=0.9)

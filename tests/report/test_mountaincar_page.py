@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.report.overview import CellView, Measured, Overview, overview
-from tdlambda.reproduction.published import mountaincar_figure
-from tdlambda.studies import compare, summary
-from tdlambda.studies.statistics import Comparison
+from tdlambda.lab.report.overview import CellView, Measured, Overview, overview
+from tdlambda.lab.reproduction.published import mountaincar_figure
+from tdlambda.lab.studies import compare, summary
+from tdlambda.lab.studies.statistics import Comparison
 
 THESIS = Path(__file__).parents[2] / "experiments" / "thesis"
 

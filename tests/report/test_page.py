@@ -11,16 +11,16 @@ import pytest
 
 import tdlambda as td
 from tdlambda.charts.tidy import plain
-from tdlambda.report import layout as layouts
-from tdlambda.report.contest import groups, held_out
-from tdlambda.report.figures import drawn
-from tdlambda.report.findings import agreement, findings, z_of
-from tdlambda.report.overview import CellView, Measured, Overview, overview
-from tdlambda.report.page import _library, embedded, page
-from tdlambda.report.page_data import page_data
-from tdlambda.reproduction.published import mountaincar_figure
-from tdlambda.reproduction.tables import methods_of, reproduce
-from tdlambda.studies import compare, summary
+from tdlambda.lab.report import observation_layout as layouts
+from tdlambda.lab.report.contest import groups, held_out
+from tdlambda.lab.report.figures import drawn
+from tdlambda.lab.report.findings import agreement, findings, z_of
+from tdlambda.lab.report.overview import CellView, Measured, Overview, overview
+from tdlambda.lab.report.page import embedded, library, page
+from tdlambda.lab.report.page_data import page_data
+from tdlambda.lab.reproduction.cells import methods_of, reproduce
+from tdlambda.lab.reproduction.published import mountaincar_figure
+from tdlambda.lab.studies import compare, summary
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,7 @@ def made(errors: dict[str, Any], **over: Any) -> Overview:
         measured = Measured(found.mean, found.low, found.high, found.std)
         by_seed = {"seed": np.arange(some.size, dtype=np.float64), "tail": some, "area": some}
         curve = np.full(10, found.mean)
+        by_seed["curve"] = np.repeat(some[:, None], 10, axis=1)
         cells.append(
             CellView(name, {}, some.size, found.diverged, measured, measured, curve, curve / 10, np.ones(21), by_seed)
         )
@@ -280,7 +281,7 @@ def test_a_task_that_is_not_here_any_more_still_makes_a_page(view: Overview) -> 
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(view: Overview) -> None:
-    text = page(view).replace(_library(), "")  # which the browser's tests watch
+    text = page(view).replace(library(), "")  # which the browser's tests watch
     assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "default-src &#x27;none&#x27;" in text
     assert "connect-src" not in text
@@ -309,6 +310,7 @@ def test_a_full_study_is_small_enough() -> None:
             tail, area = (Measured(*np.exp(some.normal(-9, 3, 4))) for _ in range(2))
             runs = {"seed": np.arange(20), "tail": np.exp(some.normal(size=20)), "area": np.exp(some.normal(size=20))}
             curve = np.exp(some.normal(-9, 3, (2, at.size)))
+            runs["curve"] = np.exp(some.normal(-9, 3, (20, at.size)))
             cells.append(
                 CellView(
                     method,

@@ -14,12 +14,12 @@ import tdlambda as td
 from tdlambda import charts
 from tdlambda.charts.control_policy import on_map
 from tdlambda.control.worlds import EnvTask, action_names, observation_grid, plane_of
-from tdlambda.report.figures import chart, drawn
-from tdlambda.report.layout import layout
-from tdlambda.report.overview import Overview, overview
-from tdlambda.report.page import page
-from tdlambda.report.page_data import page_data
-from tdlambda.studies import units
+from tdlambda.lab.report.figures import chart, drawn
+from tdlambda.lab.report.observation_layout import layout
+from tdlambda.lab.report.overview import Overview, overview
+from tdlambda.lab.report.page import page
+from tdlambda.lab.report.page_data import page_data
+from tdlambda.lab.studies import units
 from tdlambda.tasks.frozen_lake import FrozenLake
 from tdlambda.tasks.gridworlds import Bifurcation
 
@@ -113,7 +113,7 @@ def test_results_without_a_policy_still_open(cliff: Path, tmp_path: Path, monkey
             patch.setattr(units, "ControlResult", int)
             return written(study, method, result)
 
-    monkeypatch.setattr("tdlambda.studies.running.unit_bytes", as_earlier)
+    monkeypatch.setattr("tdlambda.lab.studies.execution.unit_bytes", as_earlier)
     td.studies.run_study(some, tmp_path / "half", progress=False)
     td.studies.run_study(some.but(seeds=1), tmp_path / "old", progress=False)
     columns = [pq.read_schema(path).names for path in sorted((tmp_path / "half").glob("units/*/*.parquet"))]

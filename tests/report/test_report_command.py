@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tdlambda.cli.app import app
-from tdlambda.report import serving
-from tdlambda.report.findings import findings
-from tdlambda.report.overview import Overview, overview
-from tdlambda.report.page import embedded, studies_in
+from tdlambda.lab.cli.app import app
+from tdlambda.lab.report import serving
+from tdlambda.lab.report.findings import findings
+from tdlambda.lab.report.overview import Overview, overview
+from tdlambda.lab.report.page import embedded, studies_in
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +89,14 @@ def test_an_unfinished_study_has_a_page_too(ring: Path, tmp_path: Path) -> None:
 
 
 def test_figures_for_print_are_drawn_elsewhere(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(view: Overview, directory: Path, kind: str) -> list[Path]:
+    def write(view: Overview, directory: Path, kind: str, width: int | None) -> list[Path]:
+        assert width is None
         assert view.study.name.startswith("ringworld")
         return [directory / f"u.{kind}"]
 
-    import tdlambda.report.figures
+    import tdlambda.lab.report.figures
 
-    monkeypatch.setattr(tdlambda.report.figures, "write_figures", write)
+    monkeypatch.setattr(tdlambda.lab.report.figures, "write_figures", write)
     plain = json.loads(invoked(ring, "--format", "svg", "--out", tmp_path, "--json"))
     assert plain["written"] == [str(tmp_path / "u.svg")]
 

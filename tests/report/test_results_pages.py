@@ -1,4 +1,4 @@
-"""The commands that make the pages of docs/results: without what a page is made of they say what to run."""
+"""The commands that make the pages of results in experiments/: without what a page is made of they say what to run."""
 
 import importlib
 from pathlib import Path

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedTrueOnlineGTD
 
 
 def by_the_equations(steps: Any, X: Any, alpha: float, lam: float, last: float) -> Any:

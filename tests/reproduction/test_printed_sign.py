@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
+from tdlambda.lab.reproduction import PublishedMeta
 
 Kind = Literal["exact", "derived", "printed"]
 KINDS: tuple[Kind, ...] = ("exact", "derived", "printed")

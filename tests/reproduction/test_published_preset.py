@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
-from tdlambda.reproduction.published import thesis_tables
+from tdlambda.lab.reproduction import PublishedMeta
+from tdlambda.lab.reproduction.published import thesis_tables
 from tdlambda.rules.meta import clip
 from tdlambda.rules.moments import of_mean, of_variance
 from tdlambda.tasks import TabularTask

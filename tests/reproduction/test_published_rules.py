@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plain_rules import PUBLISHED, Form, MetaForm, Rows, greedy_reference, meta_reference, play, rows
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
+from tdlambda.lab.reproduction import PublishedGreedy, PublishedMeta, PublishedTrueOnlineGTD
 
 LAST = st.sampled_from([None, 0.0, 0.7])
 """None: true online TD. A number: the γ' that published true online GTD and META take on termination."""
@@ -42,6 +42,7 @@ def test_meta_is_its_equations(s: Rows, trace_lam: float, clip: float | None, wa
     np.testing.assert_allclose(play(s, rule, make), expected, atol=1e-8, rtol=1e-6)
 
 
+@pytest.mark.costly
 def test_its_floor_does_not_know_the_unit_of_rewards() -> None:
     """With rewards of 10⁻⁴ a floor of 1.5·10⁻⁸ leaves λ = 1 for ever; not so in `td.rules.Meta.thesis`."""
     ring = td.make("RingWorld-v0")
@@ -87,6 +88,7 @@ def test_what_cannot_be_is_refused_by_name(build: Any, message: str) -> None:
         build()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "rule", [PublishedMeta(0.1, rho_clip=2.0), PublishedMeta(features=td.features.OneHot(5)), PublishedGreedy()]
 )

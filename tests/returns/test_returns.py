@@ -146,7 +146,7 @@ def test_targets_are_the_offline_sums_of_our_learners(seed: int) -> None:
     a |= {"value": X[:-1] @ w, "value_next": X[1:] @ w, "lam": lam[1:]}
     s = np.arange(n + 1)
     a["terminated"][-1] = True  # the learner waits for the end
-    v = td.LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), initial=w)
+    v = td.LambdaReturn(td.features.Table(X), 0.1, td.rules.PerState(lam), hold=True, initial=w)
     moved = w.copy()
     for t in np.split(np.arange(n), np.flatnonzero((a["terminated"] | a["truncated"])[:-1]) + 1):
         part = {name: x[t] for name, x in a.items()} | {"value": X[:-1][t] @ moved, "value_next": X[1:][t] @ moved}

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
+from tdlambda.lab.reproduction import PublishedMeta
+
+pytestmark = pytest.mark.costly
 
 LEARNERS = [td.TrueOnlineTD, td.GTD]
 RULES = [td.rules.Meta, td.rules.Greedy]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.reproduction import PublishedMeta
+from tdlambda.lab.reproduction import PublishedMeta
 from tdlambda.tasks import TabularTask
 
 
@@ -97,7 +97,7 @@ def test_printed_and_derived_differ_by_a_sign_that_matters(seed: int) -> None:
 
 
 @pytest.mark.parametrize("learner", [td.TrueOnlineTD, td.TrueOnlineGTD])
-@pytest.mark.parametrize("preset", ["0.35/0.35", "0.4/0.35"])
+@pytest.mark.parametrize("preset", [pytest.param("0.35/0.35", marks=pytest.mark.slow), "0.4/0.35"])
 def test_auxiliary_learners_converge_to_the_exact_moments_when_lambda_is_frozen(learner: Any, preset: str) -> None:
     ring = td.make("RingWorld-v0", preset)
     assert isinstance(ring, TabularTask)

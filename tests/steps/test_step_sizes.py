@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interpreted import interpreted
 
 import tdlambda as td
 from tdlambda import steps
@@ -38,15 +37,12 @@ GOLDEN: dict[str, Any] = {
 }
 
 
-def golden(*names: str) -> None:
-    for name in names:
-        kind, alpha, how, weights = GOLDEN[name]
-        assert learned(kind, how, alpha) == pytest.approx(weights, abs=6e-10), name
-
-
-def test_golden_weights_of_step_sizes() -> None:
-    interpreted(golden, *GOLDEN)
-    golden("Swift")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "Swift" else [pytest.mark.costly]) for name in GOLDEN]
+)
+def test_golden_weights_of_step_sizes(name: str) -> None:
+    kind, alpha, how, weights = GOLDEN[name]
+    assert learned(kind, how, alpha) == pytest.approx(weights, abs=6e-10), name
 
 
 def stream(kind: Any, alpha: Any, seed: int = 0, scale: float = 1.0, steps: int = 300, **given: Any) -> Any:
@@ -65,9 +61,9 @@ class Plain:
 
     def __init__(self, alpha: Any) -> None:
         self.how, self.alpha = alpha, np.full(5, alpha.alpha)
-        self.w, self.e, self.H, self.nu = np.zeros((4, 5))
+        self.w, self.e, self.H, self.nu, self.q = np.zeros((5, 5))
         self.s = self.n = self.g = self.decay = 0.0
-        self.clipped = 0
+        self.clipped = self.t = 0
 
     def update(self, x: Any, reward: float, after: Any, gamma: float, rho: float, lam: float) -> None:
         a, delta = self.how, reward + gamma * self.w @ after - self.w @ x
@@ -79,6 +75,14 @@ class Plain:
             self.g = gamma * lam if gamma > 0 else self.g
             self.s, self.n = self.g * self.s + (1 - self.g) * x @ x, self.g * self.n + 1 - self.g
             self.alpha = np.full(5, a.alpha / np.sqrt(e @ e * self.s / self.n))
+        elif isinstance(a, steps.IntentionalRMS):
+            self.t += 1
+            self.q = a.beta * self.q + (1 - a.beta) * (delta * e) ** 2
+            mean = self.q / (1 - a.beta**self.t)
+            d = np.divide(1, np.sqrt(mean), out=np.zeros(5), where=mean > 0)
+            self.g = gamma * lam if gamma > 0 else self.g
+            self.s, self.n = self.g * self.s + (1 - self.g) * d @ x**2, self.g * self.n + 1 - self.g
+            self.alpha = a.alpha / np.sqrt(d @ e**2 * self.s / self.n) * d
         elif isinstance(a, steps.TIDBD | steps.Autostep):
             y = x - gamma * after if getattr(a, "gradient", "") != "semi" else x
             push = delta * y * self.H
@@ -94,11 +98,12 @@ class Plain:
         self.w = self.w + self.alpha * delta * e
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "alpha",
     [
-        steps.ObGD(0.4, 3.0), steps.Intentional(0.2), steps.TIDBD(0.2, 0.02), steps.TIDBD(0.2, 0.02, "semi"),
-        steps.Autostep(0.2, 0.1, 5.0),
+        steps.ObGD(0.4, 3.0), steps.Intentional(0.2), steps.IntentionalRMS(0.2, 0.9),
+        steps.TIDBD(0.2, 0.02), steps.TIDBD(0.2, 0.02, "semi"), steps.Autostep(0.2, 0.1, 5.0),
     ],
     ids=str,
 )  # fmt: skip
@@ -117,6 +122,7 @@ def test_plain_numpy_with_gamma_lambda_rho_at_every_step(alpha: Any) -> None:
     assert plain.clipped > 0 or not isinstance(alpha, steps.TIDBD)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("alpha", [steps.ObGD(0.4), steps.TIDBD(0.1, 0.05), steps.Autostep(0.1, 0.05, 9.0)], ids=str)
 def test_a_feature_that_is_listed_twice_is_one_feature(alpha: Any) -> None:
     rng = np.random.default_rng(5)
@@ -133,6 +139,7 @@ def test_a_feature_that_is_listed_twice_is_one_feature(alpha: Any) -> None:
     np.testing.assert_allclose(learners[0].weights, learners[1].weights, rtol=1e-9)
 
 
+@pytest.mark.costly
 def test_swift_keeps_step_sizes_within_their_bounds() -> None:
     alpha = steps.Swift(0.03, 0.04, theta=3.0, epsilon=1.0, eta_min=0.02)
     sizes = 0.03 * np.array([stream(td.TrueOnlineTD, alpha, seed).row("V_a") for seed in range(6)])
@@ -140,17 +147,20 @@ def test_swift_keeps_step_sizes_within_their_bounds() -> None:
     assert sizes.max() == pytest.approx(0.04)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("gradient", ["ordinary", "semi"])
 def test_without_meta_steps_tidbd_is_td(gradient: str) -> None:
     ours = stream(td.TD, steps.TIDBD(0.1, 0.0, gradient)).weights
     np.testing.assert_allclose(ours, stream(td.TD, 0.1).weights, rtol=1e-12)
 
 
+@pytest.mark.costly
 def test_without_meta_steps_and_bound_swift_is_true_online_td() -> None:
     ours = stream(td.TrueOnlineTD, steps.Swift(0.1, eta=1e6, theta=0.0)).weights
     np.testing.assert_allclose(ours, stream(td.TrueOnlineTD, 0.1).weights, rtol=1e-12)
 
 
+@pytest.mark.costly
 def test_autostep_does_not_depend_on_the_unit_of_rewards_and_tidbd_does() -> None:
     alphas = [stream(td.TD, steps.Autostep(0.05, 0.05, 50.0), scale=k).row("V_a") for k in (1.0, 1000.0)]
     np.testing.assert_allclose(alphas[0], alphas[1], rtol=1e-9)
@@ -159,6 +169,7 @@ def test_autostep_does_not_depend_on_the_unit_of_rewards_and_tidbd_does() -> Non
     assert not np.allclose(alphas[0], alphas[1], rtol=1e-3)
 
 
+@pytest.mark.costly
 def test_autostep_bounds_the_step() -> None:
     rng, v = np.random.default_rng(1), td.TD(td.features.Dense(4), steps.Autostep(2.0, 0.5, 10.0), 0.0)
     for _ in range(200):
@@ -167,12 +178,14 @@ def test_autostep_bounds_the_step() -> None:
         assert 2.0 * v.row("V_a") @ x**2 <= 1 + 1e-9
 
 
+@pytest.mark.costly
 def test_implicit_steps_end_at_the_target_however_large_alpha_is() -> None:
     v = td.TD(td.features.Dense(2), steps.Implicit(1e12), 0.0)
     v.update([3.0, 4.0], 7.0, [0.0, 0.0], gamma=0.0)
     assert v.predict([3.0, 4.0]) == pytest.approx(7.0)
 
 
+@pytest.mark.costly
 def test_obgd_moves_weights_by_no_more_than_its_bound() -> None:
     rng, v, before = np.random.default_rng(2), td.TD(td.features.Dense(4), steps.ObGD(1.0, 3.0), 0.9), np.zeros(4)
     for _ in range(300):
@@ -185,10 +198,11 @@ def test_obgd_moves_weights_by_no_more_than_its_bound() -> None:
 @pytest.mark.parametrize(
     ("alpha", "weights", "sizes"),
     [
-        (
+        pytest.param(
             steps.Swift(0.01, 0.5, 0.001, 0.99, 1e-300),
             (1.793133, 0.725524, 0.964553, 1.055025, 0.831809, 1.060160),
             (0.023786, 0.021695, 0.011856, 0.011980, 0.020087, 0.011750),
+            marks=pytest.mark.costly,
         ),
         (
             steps.Swift(0.1, 0.1, 0.01, 0.9, 1e-300),
@@ -220,9 +234,11 @@ EVERY: list[Any] = [
     (td.TD, steps.TIDBD(0.05, 0.05, "semi")), (td.TD, steps.TIDBD(0.05, 0.05)),
     (td.TD, steps.Autostep(0.05, 0.05, 100.0)), (td.TrueOnlineTD, steps.Swift(0.05, 0.08, 0.05, 0.9)),
     (td.TD, steps.AdaGrad(0.05)), (td.TDRC, steps.AdaGrad(0.05)), (td.GTD2, steps.AdaGrad(0.05)),
+    (td.TD, steps.IntentionalRMS(0.05)),
 ]  # fmt: skip
 
 
+@pytest.mark.costly
 def test_adagrad_is_its_equations() -> None:
     """With TDRC: second weights that decay, and x' in the gradient."""
     rng, X = np.random.default_rng(0), np.random.default_rng(1).normal(size=(8, 4))
@@ -240,19 +256,17 @@ def test_adagrad_is_its_equations() -> None:
     np.testing.assert_allclose(v.weights, w, rtol=1e-12)
 
 
-def every_schedule(some: list[int]) -> None:
+@pytest.mark.interpreted
+@pytest.mark.parametrize("some", [[5, 6, 8, 10], pytest.param([0, 1, 2, 3, 4, 7, 9], marks=pytest.mark.slow)])
+def test_every_schedule_agrees_with_the_interpreter(some: list[int]) -> None:
     for kind, alpha in (EVERY[k] for k in some):
         scaled = isinstance(
-            alpha, steps.Implicit | steps.Intentional | steps.AdaGrad
+            alpha, steps.Implicit | steps.Intentional | steps.IntentionalRMS | steps.AdaGrad
         )  # the step is not in proportion to ρ
         td.check_algorithm(kind, alpha=alpha, skip=["rho", "credit"] if scaled else [])
 
 
-@pytest.mark.parametrize("some", [[5, 6, 8], pytest.param([0, 1, 2, 3, 4, 7, 9], marks=pytest.mark.slow)])
-def test_every_schedule_agrees_with_the_interpreter(some: list[int]) -> None:
-    interpreted(every_schedule, some)
-
-
+@pytest.mark.costly
 def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     v = td.TrueOnlineTD(td.features.OneHot(200), steps.Swift(0.02, 0.05), 0.9)
@@ -268,6 +282,7 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
         assert copy.row("V_a").tobytes() == v.row("V_a").tobytes()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -288,6 +303,7 @@ def test_copies_and_files_go_on_the_same(tmp_path: Path) -> None:
         (lambda: steps.Swift(0.2), "alpha must be from eta_min = 1e-10 to eta = 0.1; got 0.2"),
         (lambda: steps.TIDBD(gradient="full"), 'gradient must be "ordinary" or "semi"'),
         (lambda: steps.Intentional(1.5), r"alpha must be in \(0, 1\]; got 1.5"),
+        (lambda: steps.IntentionalRMS(0.3, 1.0), "beta must be below 1; got 1"),
         (lambda: steps.Intentional(0), r"alpha must be in \(0, 1\]; got 0"),
         (lambda: steps.Swift(epsilon=0.0), r"epsilon must be in \(0, 1\]; got 0"),
         (lambda: steps.Autostep(tau=0.0), "tau must be positive"),
@@ -298,6 +314,7 @@ def test_what_is_not_defined_is_refused(make: Any, said: str) -> None:
         make()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("kind", "alpha"),
     [
@@ -317,6 +334,7 @@ def test_step_sizes_driven_to_their_limits_are_bounded_or_divergence_but_never_n
     assert not np.isnan(v.predict_many(range(20))).any()
 
 
+@pytest.mark.costly
 def test_how_they_print() -> None:
     assert repr(steps.Swift(0.02, theta=0.01)) == "Swift(alpha=0.02, theta=0.01)"
     assert steps.Swift() == steps.Swift(0.01)

@@ -104,7 +104,7 @@ def lane(x: Any) -> Any:
     [(ALL, lane), (FEW, lane), (FEW, td.AutoTD), pytest.param(ALL, td.AutoTD, marks=pytest.mark.slow)],
 )
 def test_save_and_go_on_bit_for_bit(features: Any, kind: Any, tmp_path: Path) -> None:
-    rules: dict[str, Any] = {"missing": "hold", "gap": 7200.0, "variance": kind is td.AutoTD and features is not ALL}
+    rules: dict[str, Any] = {"missing": "hold", "gap": 7200.0, "intervals": kind is td.AutoTD and features is not ALL}
     gaps = FRAME.filter(~pl.int_range(pl.len()).is_in([300, 301, 700]))
     gaps = gaps.with_columns(pl.when(pl.int_range(pl.len()) % 97 == 5).then(None).otherwise("heat").alias("heat"))
     whole = td.Horde(features, QUESTIONS, kind, **rules).learn(gaps[:400])
@@ -119,7 +119,7 @@ def test_save_and_go_on_bit_for_bit(features: Any, kind: Any, tmp_path: Path) ->
     part.save(tmp_path / "a")
     whole.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    if rules["variance"]:
+    if rules["intervals"]:
         assert part.interval() == whole.interval()
     row = {"date": FRAME["date"][-1], "flow": 21.0, "heat": None, "state": "new"}
     before = part.predict()

@@ -80,7 +80,37 @@ def test_running_coordinates_are_those_of_plain_numpy() -> None:
     seen = []
     for value in x:
         horde.update({"x": value})
-        seen.append(horde._at_work("predict").here.copy())
+        seen.append(horde._at_work("predict").places[None].here.copy())
     for t in (50, 199):
         mean, deviation = x[: t + 1].mean(), x[: t + 1].std()
         np.testing.assert_allclose(seen[t], [(x[t] - mean) / deviation, (x[t - 2] - mean) / deviation], rtol=1e-9)
+
+
+def kinds(y: Any) -> list[tuple[int, str]]:
+    horde = td.Horde(Columns("y"), td.Question("y", gamma=0.5), lambda x: td.TD(x, 1e-6)).learn({"y": y})
+    return [(alarm.row, alarm.kind) for alarm in horde.alarms]
+
+
+def test_rain_that_is_zero_most_of_the_time_raises_no_alarm() -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(5):
+        wet = np.repeat(rng.random(400) < 0.35, 12)  # spells
+        rain = np.where(wet, np.random.default_rng(seed).gamma(0.6, 4.0, wet.size), 0.0)
+        assert kinds(rain) == []
+
+
+def test_ten_temperatures_of_0_kelvin_raise_one_alarm() -> None:
+    rng, t = np.random.default_rng(0), np.arange(4000)
+    y = 283 + 8 * np.sin(2 * np.pi * t / 24) + 10 * np.sin(2 * np.pi * t / 4000) + rng.normal(0, 0.5, t.size)
+    y[2000:2010] = 0.0
+    assert kinds(y) == [(2000, "outlier")]
+
+
+def test_alarms_are_one_line_for_each_column_and_kind() -> None:
+    from tdlambda.streams.front import Alarm, summarised
+
+    given = [Alarm(row, "a", "outlier") for row in range(5)] + [Alarm(7, "b", "change")]
+    assert summarised(given) == [
+        "b: its level or unit has changed (row 7)",
+        "a: a reading far outside its range (rows 0, 1, 2 and 2 more)",
+    ]

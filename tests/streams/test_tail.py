@@ -29,7 +29,7 @@ class Followed:
             batch = next(self.source)
             if batch is not None:
                 flow, note = batch.columns["flow"], batch.columns["note"]
-                found += [f"{a:g}{b}" for a, b in zip(flow.tolist(), note.tolist(), strict=True)]
+                found += [f"{float(a):g}{b}" for a, b in zip(flow.tolist(), note.tolist(), strict=True)]
         self.rows += found
         return found
 

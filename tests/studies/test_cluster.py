@@ -20,10 +20,10 @@ import pytest
 from distributed import Client
 
 import tdlambda as td
+from tdlambda.lab.studies import cluster
+from tdlambda.lab.studies.execution import prepared
+from tdlambda.lab.studies.store import provenance
 from tdlambda.runner.lane_progress import Progress
-from tdlambda.studies import cluster
-from tdlambda.studies.running import prepared
-from tdlambda.studies.store import provenance
 
 NAPPING = '''
 """RingWorld whose trajectories are noted and begin with a nap on workers, so that there is a middle to die in."""
@@ -357,16 +357,16 @@ def test_a_late_worker_with_another_version_gets_no_units_and_the_others_go_on(
 ) -> None:  # fmt: skip
     (tmp_path / "sitecustomize.py").write_text(OTHER_NUMPY)
     path = os.pathsep.join([str(tmp_path), some.environment["PYTHONPATH"]])
-    give = cluster.Crew.give
+    give = cluster.DaskWorkers.give
 
-    def some_of_them(crew: cluster.Crew, todo: deque[cluster.Unit]) -> None:
+    def some_of_them(crew: cluster.DaskWorkers, todo: deque[cluster.Unit]) -> None:
         """The last units, more than the others can have in hand, wait until the late worker has been looked at."""
         looked_at = len(crew._threads) > came and not crew._looks
         held = [] if looked_at else [todo.pop() for _ in range(min(len(todo), 2 * came + 2))]
         give(crew, todo)
         todo.extend(held)
 
-    monkeypatch.setattr(cluster.Crew, "give", some_of_them)
+    monkeypatch.setattr(cluster.DaskWorkers, "give", some_of_them)
     came = len(some.workers)
     try:
         with meanwhile(lambda: len(units(tmp_path)) >= 2, lambda: some.add(came + 1, PYTHONPATH=path)):
@@ -394,7 +394,7 @@ def test_a_unit_that_workers_die_over_is_not_tried_for_ever() -> None:
     client.scheduler_comm.closed.return_value = False
     client.nthreads.side_effect = lambda: {f"worker {next(arrivals)}": 1}
     client.submit.side_effect = lambda *_, **__: Future()
-    crew = cluster.Crew(client, cluster.Order("a", {}, {}, {}, cluster._versions(provenance())), Mock())
+    crew = cluster.DaskWorkers(client, cluster.Order("a", {}, {}, {}, cluster._versions(provenance())), Mock())
     todo = deque([("fixed", 1)])
     for _ in range(4):  # Dask's own measure
         crew._next_muster = 0.0

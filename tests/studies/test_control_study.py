@@ -12,10 +12,10 @@ import pytest
 from small_studies import leftovers, units
 
 import tdlambda as td
-from tdlambda.reproduction.agent import published_actor_critic
-from tdlambda.reproduction.published import mountaincar_figure
-from tdlambda.studies.running import run_unit
-from tdlambda.studies.store import Store
+from tdlambda.lab.reproduction.agent import published_actor_critic
+from tdlambda.lab.reproduction.published import mountaincar_figure
+from tdlambda.lab.studies.execution import run_unit
+from tdlambda.lab.studies.store import Store
 
 METHODS = {
     "fixed": td.studies.Method("TrueOnlineGTD", over=("alpha", "lam")),

@@ -7,9 +7,9 @@ import pytest
 from small_studies import small
 
 import tdlambda as td
-from tdlambda.cli import run as command
-from tdlambda.studies import choose, compare, hindsight, sensitivity, summary
-from tdlambda.studies.units import read_unit
+from tdlambda.lab.cli import run as command
+from tdlambda.lab.studies import choose, compare, hindsight, sensitivity, summary
+from tdlambda.lab.studies.units import read_unit
 
 TEXT = """
 name = "named"

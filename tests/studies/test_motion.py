@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tdlambda as td
-from tdlambda.studies.store import load_motion
+from tdlambda.lab.studies.store import load_motion
 
 
 def study(**changes: Any) -> td.studies.Study:
@@ -48,6 +48,7 @@ def test_results_are_the_same_without_it(tmp_path: Path) -> None:
         study(follow="no")
 
 
+@pytest.mark.slow
 def test_agents_are_followed_too() -> None:
     car = td.make("MountainCar-v0", limit=500)
     agent = td.ActorCritic(td.TrueOnlineTD(car.features, 0.01, td.rules.Meta()), td.control.Softmax(3), eta=0.01)

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.report.tables import as_csv, as_page, write_tables
-from tdlambda.reproduction import thesis_truth
-from tdlambda.reproduction.published import TABLES, thesis_tables
-from tdlambda.reproduction.tables import PROTOCOLS, colours, methods_of, reproduce, table_named, tally
+from tdlambda.lab.report.table_files import as_csv, as_page, write_tables
+from tdlambda.lab.reproduction import thesis_truth
+from tdlambda.lab.reproduction.cells import PROTOCOLS, colours, methods_of, reproduce, table_named, tally
+from tdlambda.lab.reproduction.published import TABLES, thesis_tables
 
 
 @pytest.fixture(scope="module")

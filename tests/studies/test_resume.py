@@ -18,8 +18,8 @@ import pytest
 from small_studies import METHODS, leftovers, small, units
 
 import tdlambda as td
-from tdlambda.studies import running
-from tdlambda.studies.store import Store
+from tdlambda.lab.studies import execution
+from tdlambda.lab.studies.store import Store
 
 LONG = small(
     name="long",
@@ -176,7 +176,7 @@ def test_control_c_is_not_lost_at_any_moment(at: int, tmp_path: Path, monkeypatc
     assert outcome.done >= at
     assert outcome.left == 6 - outcome.done
     if at == 1:
-        monkeypatch.setattr(running, "calibrated", lambda *_: signal.raise_signal(signal.SIGINT))
+        monkeypatch.setattr(execution, "calibrated", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(td.Interrupted, match="0 units were finished"):
             td.studies.run_study(small(seeds=9), tmp_path)
 

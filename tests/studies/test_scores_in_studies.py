@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tdlambda as td
-from tdlambda.cli.app import app
+from tdlambda.lab.cli.app import app
 
 WALK: dict[str, Any] = {
     "name": "walk", "task": "RandomWalk-v0", "preset": "5", "seeds": 3, "grid": {"alpha": [0.05, 0.1]},

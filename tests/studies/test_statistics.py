@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -181,3 +182,26 @@ def test_summaries_and_comparisons_print_as_small_tables() -> None:
     assert lines[0] == "Comparison"
     assert "  ratio        0.5" in lines
     assert max(map(len, lines)) < 30
+
+
+def test_choose_takes_the_results_of_a_study_as_they_are_loaded() -> None:
+    tails = {("TD", 0.1): [1.0, 1.0, 9.0, 9.0], ("TD", 0.2): [2.0, 2.0, 3.0, 4.0], ("auto", None): [5.0, 6.0, 7.0, 8.0]}
+    rows = [
+        {"method": method, "alpha": alpha, "seed": 10 + k, "tail": tail}
+        for (method, alpha), some in tails.items()
+        for k, tail in enumerate(some)
+    ]
+    found = studies.choose(pl.DataFrame(rows), tuning=[10, 11])
+    assert found["method"].to_list() == ["TD", "TD", "auto", "auto"]
+    assert found["alpha"].to_list() == [0.1, 0.1, None, None]  # the best on the tuning seeds, not on the others
+    assert found["seed"].to_list() == [12, 13, 12, 13]
+    assert found["tail"].to_list() == [9.0, 9.0, 7.0, 8.0]
+    assert studies.choose(pl.DataFrame(rows), [10], [13])["tail"].to_list() == [9.0, 8.0]
+    with pytest.raises(ValueError, match="tuning must be seeds of the results, 10 to 13; got 0"):
+        studies.choose(pl.DataFrame(rows), [0])
+    with pytest.raises(ValueError, match="reporting must be indices of other seeds"):
+        studies.choose(pl.DataFrame(rows), [10, 11, 12, 13])
+    with pytest.raises(ValueError, match="lack seeds"):
+        studies.choose(pl.DataFrame(rows[:-1]), [10])
+    with pytest.raises(ValueError, match="measure must be a column"):
+        studies.choose(pl.DataFrame(rows), [10], measure="area")

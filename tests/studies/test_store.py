@@ -21,12 +21,12 @@ import pytest
 from small_studies import leftovers, published_values, small, units
 
 import tdlambda as td
-from tdlambda.studies import load_study
-from tdlambda.studies.manifest import content_sum
-from tdlambda.studies.running import run_unit
-from tdlambda.studies.store import Store, write_whole
-from tdlambda.studies.units import DamagedError, UnreadableError, read_unit
-from tdlambda.studies.watching import Watcher
+from tdlambda.lab.studies import load_study
+from tdlambda.lab.studies.execution import run_unit
+from tdlambda.lab.studies.manifest import content_sum
+from tdlambda.lab.studies.store import Store, write_whole
+from tdlambda.lab.studies.units import DamagedError, UnreadableError, read_unit
+from tdlambda.lab.studies.watching import Watcher
 
 STUDY = small()
 KEY = STUDY.key("fixed")

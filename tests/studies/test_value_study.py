@@ -10,9 +10,9 @@ from registered import newest
 
 import tdlambda as td
 from tdlambda.control.processes import learn_in_env
-from tdlambda.report.figures import drawn
-from tdlambda.report.overview import overview
-from tdlambda.report.page import load, page
+from tdlambda.lab.report.figures import drawn
+from tdlambda.lab.report.overview import overview
+from tdlambda.lab.report.page import load, page
 
 
 def ring(**changes: Any) -> td.studies.Study:

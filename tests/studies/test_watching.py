@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 import tdlambda as td
-from tdlambda.report.overview import overview
-from tdlambda.studies import running, watching
-from tdlambda.studies.store import Store
-from tdlambda.studies.units import read_unit
-from tdlambda.studies.watching import Watcher
+from tdlambda.lab.report.overview import overview
+from tdlambda.lab.studies import execution, watching
+from tdlambda.lab.studies.store import Store
+from tdlambda.lab.studies.units import read_unit
+from tdlambda.lab.studies.watching import Watcher
 
 STUDY = td.studies.Study(
     "small", "RandomWalk-v0", title="a small one", seeds=4, steps=1000, points=20,
@@ -178,7 +178,7 @@ def test_before_its_first_unit_a_run_has_no_estimate(done: Path) -> None:
 
 
 def test_a_run_compiles_before_it_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, write, measured = [], Store.write, running.calibrated
+    seen, write, measured = [], Store.write, execution.calibrated
 
     def preparing() -> list[bool]:
         return [sitting.preparing for sitting in Watcher(tmp_path).look().sessions]
@@ -191,7 +191,7 @@ def test_a_run_compiles_before_it_is_at_work(tmp_path: Path, monkeypatch: pytest
         seen.append(("a unit", preparing()))
         write(*of)
 
-    monkeypatch.setattr(running, "calibrated", calibrated)
+    monkeypatch.setattr(execution, "calibrated", calibrated)
     monkeypatch.setattr(Store, "write", written)
     td.studies.run_study(STUDY.but(seeds=1), tmp_path, progress=False)
     assert seen == [*((method, [True]) for method in STUDY.methods), *[("a unit", [False])] * len(STUDY.methods)]

@@ -8,7 +8,7 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 import tdlambda as td
 from tdlambda.tasks.garnet import Garnet
 from tdlambda.tasks.mountain_car import GOAL, HIGH, LOW, MountainCar, PumpPolicy, _cosine, move
-from tdlambda.tasks.registry import make
+from tdlambda.tasks.task_registry import make
 
 
 def exact(name: str, preset: str | None = None) -> td.FiniteMDP:

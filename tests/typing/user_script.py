@@ -17,8 +17,8 @@ weights = v.weights
 lam: float = v.lambda_at(5)
 clone = v.clone()
 params: dict[str, object] = v.get_params()
-v.save("/tmp/v")
-again = td.load("/tmp/v", td.TrueOnlineTD)
+v.save("saved")
+again = td.load("saved", td.TrueOnlineTD)
 print(again.alpha)
 for learner in (
     td.TD(ring.features, 0.1, 0.5, "replacing"),
@@ -31,7 +31,7 @@ for learner in (
     td.TD(ring.features, td.steps.TIDBD()),
     td.TD(ring.features, 0.1, td.rules.Meta(0.01)),
 ):
-    run = td.learn(ring, None, learner, steps=100, seed=1)
+    run = td.learn(ring, learner, steps=100, seed=1)
     print(run.steps, run.mean_reward, learner.predict(5))
 mdp = td.FiniteMDP([[0.5, 0.5], [0.0, 0.0]], [1.0, 0.0], discount=0.9, terminal=[1])
 exact = mdp.under()

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tdlambda.arrays import choice
 from tdlambda.core import declare
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.step_size import Alpha
 from tdlambda.rules import Lam
@@ -57,7 +57,7 @@ class TD(Algorithm):
 
     def __init__(
         self,
-        features: Encoder,
+        features: Encoder | Network,
         alpha: Alpha,
         lam: Lam = 0.9,
         traces: Literal["accumulating", "replacing", "dutch"] = "accumulating",

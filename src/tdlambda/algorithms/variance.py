@@ -27,10 +27,10 @@ from tdlambda.arrays import Floats, choice, fraction
 from tdlambda.core import declare
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.base import Array
+from tdlambda.learners.learner import Array
 from tdlambda.learners.step_size import OneOver
 from tdlambda.rules import Lam, Rule
-from tdlambda.rules.variance import Moments
+from tdlambda.rules.return_moments import Moments
 
 
 class VarianceLearner(Algorithm):
@@ -75,7 +75,7 @@ class VarianceLearner(Algorithm):
 
     @property
     def learned_rule(self) -> Rule | None:
-        """The declaration of the second moment or variance, learned beside the value."""
+        """The declaration of the second moment or variance, learned together with the value."""
         return self._moments
 
     @abstractmethod

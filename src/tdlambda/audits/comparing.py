@@ -9,7 +9,7 @@ import numpy as np
 from tdlambda.arrays import Floats
 
 
-class Estimate(NamedTuple):
+class ScoreEstimate(NamedTuple):
     """Estimates with their standard errors, degrees of freedom, and the units that carry their variance."""
 
     value: Floats
@@ -33,7 +33,9 @@ class Estimate(NamedTuple):
         return scipy.stats.t.cdf(-self.value / np.maximum(self.error, 1e-300), self.freedom)
 
 
-def combined(raw: Floats, expected: Floats, steps: Floats, halves: tuple[Floats, Floats] | None = None) -> Estimate:
+def combined(
+    raw: Floats, expected: Floats, steps: Floats, halves: tuple[Floats, Floats] | None = None
+) -> ScoreEstimate:
     """Between the raw form, which is unbiased, and the expected form, which varies less but may be biased.
 
     With h = raw - expected and s² its squared standard error, the estimate is expected + max(0, 1 - s²/h²) h. The bias
@@ -52,14 +54,14 @@ def combined(raw: Floats, expected: Floats, steps: Floats, halves: tuple[Floats,
     error = np.sqrt(_squared_error(left) + np.minimum(h * h, s2) + unstable)
     kurtosis = _kurtosis(left_raw)
     freedom, carried = _freedom(kurtosis, steps.size), _carried(kurtosis, steps.size)
-    return Estimate(mean + share * h, error, freedom, carried, unstable / np.maximum(error**2, 1e-300))
+    return ScoreEstimate(mean + share * h, error, freedom, carried, unstable / np.maximum(error**2, 1e-300))
 
 
-def plain(scores: Floats, steps: Floats) -> Estimate:
+def plain(scores: Floats, steps: Floats) -> ScoreEstimate:
     """The mean per step of scores [..., unit]."""
     mean, left = _residuals(scores, steps)
     kurtosis, n = _kurtosis(left), steps.size
-    return Estimate(mean, np.sqrt(_squared_error(left)), _freedom(kurtosis, n), _carried(kurtosis, n))
+    return ScoreEstimate(mean, np.sqrt(_squared_error(left)), _freedom(kurtosis, n), _carried(kurtosis, n))
 
 
 def _residuals(scores: Floats, steps: Floats) -> tuple[Floats, Floats]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tdlambda.arrays import Bools, Floats, confidence
 from tdlambda.audits.comparing import combined, plain
+from tdlambda.audits.critic_values import values_of
 from tdlambda.audits.data import Steps
 from tdlambda.audits.outcome import Audit
 from tdlambda.audits.scores import FOLDS, SEGMENTS, Scores, scores
-from tdlambda.audits.values import values_of
 from tdlambda.returns.kinds import to_numpy
 from tdlambda.returns.shaping import Form, check_order
 from tdlambda.returns.targets import explain

@@ -132,12 +132,22 @@ class Audit:
             for k in self.order[1:]
         ]  # fmt: skip
 
-    def plot(self) -> ChartType:
-        """An Altair chart: the squared error of every other critic minus that of the best, with intervals."""
-        need("charts", "charts")
-        from tdlambda.charts.critics import critics
+    def plot(self, path: str | Path | None = None) -> ChartType:
+        """An Altair chart: the squared error of every other critic minus that of the best, with intervals.
 
-        return critics(self.rows(), self.best, self.level)
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.charts.critics import critics
+
+            return critics(self.rows(), self.best, self.level)
+
+        return plotted(path, draw)
 
     def page(self, path: str | Path) -> None:
         """Write an offline HTML page with the sentence, the table, the chart and the remarks."""

@@ -67,10 +67,8 @@ def scores(data: Steps) -> Scores:
     sums, ratios, steps = np.zeros((5, K, units)), np.zeros(units), np.zeros(units)
     z, weight = np.zeros(K), np.zeros(2)
     for part in data.parts():
-        add_scores(
-            *data.columns(part), *data.numbers(part), ends[part], fold[part], unit[part], u, zhat, z, weight, sums,
-            ratios, steps,
-        )  # fmt: skip
+        columns = (*data.columns(part), *data.numbers(part))
+        add_scores(columns, ends[part], fold[part], unit[part], u, zhat, z, weight, sums, ratios, steps)
     raw, expected, absolute, with_a, with_b = sums
     return Scores(raw, expected, absolute, with_a, with_b, steps, ratios / steps, data.episodes, blocks)
 
@@ -125,9 +123,8 @@ class _Systems:
         P: Floats,
     ) -> None:
         """Add steps."""
-        (C, C_next), (reward, gamma, rho), (x, x_next) = columns, numbers, self.scratch
         sums = (self.A, self.b, self.S, self.VX, self.count)
-        add_systems(C, C_next, reward, gamma, rho, fold, mean, P, x, x_next, *sums)
+        add_systems((*columns, *numbers), fold, mean, P, self.scratch[0], self.scratch[1], sums)
 
     def references(self, mean: Floats, P: Floats) -> tuple[Floats, Floats]:
         """Coefficients of u, u_A and u_B, and of ẑ of every critic with each, on (1, columns), for each fold."""

@@ -14,22 +14,25 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import inlined, kernel
 
 Array = NDArray[Any]
+Steps = tuple[Floats, Floats, Floats, Floats, Floats]
+"""Values of the critics at s and at s' [critic, step], reward, γ' and ρ [step]."""
 RAW, EXPECTED, ABSOLUTE, WITH_A, WITH_B = range(5)
 """The scores: with the trace itself, with its expected value, the absolute error, and as expected with u_A and u_B."""
 
 
 @kernel
 def add_systems(
-    C: Floats, C_next: Floats, reward: Floats, gamma: Floats, rho: Floats, fold: Ints, mean: Floats, P: Floats,
-    x: Floats, x_next: Floats, A: Floats, b: Floats, S: Floats, VX: Floats, count: Floats,
-) -> None:  # fmt: skip
+    steps: Steps, fold: Ints, mean: Floats, P: Floats, x: Floats, x_next: Floats, sums: tuple[Floats, ...]
+) -> None:
     """Add steps to the sums of their folds, with x = (1, P (C - mean)).
 
     A += ρ x (x - γ x')ᵀ, b += ρ r x, S += x xᵀ, VX += V xᵀ. `x` and `x_next` are scratch.
     """
-    columns, steps = C.shape
+    C, C_next, reward, gamma, rho = steps
+    A, b, S, VX, count = sums
+    columns = C.shape[0]
     d, critics = x.size, VX.shape[1]
-    for t in range(steps):
+    for t in range(reward.size):
         f = fold[t]
         x[0] = x_next[0] = 1.0
         for i in range(1, d):
@@ -59,14 +62,15 @@ def _at(coefficients: Floats, C: Floats, t: int) -> float:
 
 @kernel
 def add_scores(
-    C: Floats, C_next: Floats, reward: Floats, gamma: Floats, rho: Floats, ends: Bools, fold: Ints, unit: Ints,
-    u: Floats, zhat: Floats, z: Floats, weight: Floats, sums: Floats, ratios: Floats, steps: Floats,
+    steps: Steps, ends: Bools, fold: Ints, unit: Ints, u: Floats, zhat: Floats, z: Floats, weight: Floats,
+    sums: Floats, ratios: Floats, counts: Floats,
 ) -> None:  # fmt: skip
     """Add the scores of every critic to the sums [score, critic, unit].
 
     `u` [reference, fold, coefficient] and `zhat` [reference, fold, critic, coefficient] have the references u, u_A and
     u_B. `z` [critic] is the trace, and `weight` (Σ of products of ργ, and of γ alone); both go on from call to call.
     """
+    C, C_next, reward, gamma, rho = steps
     critics = z.size
     for t in range(reward.size):
         f, e = fold[t], unit[t]
@@ -90,6 +94,6 @@ def add_scores(
         weight[0] += 1.0
         weight[1] += 1.0
         ratios[e] += rho[t] * weight[0] / weight[1]
-        steps[e] += 1.0
+        counts[e] += 1.0
         weight[0] *= keep
         weight[1] *= 0.0 if ends[t] else gamma[t]

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints, choice, confidence
-from tdlambda.auto import layout
-from tdlambda.auto.dense import Squares
+from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, integer
+from tdlambda.auto.bank import Bank
+from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
-from tdlambda.auto.tables import Learners
+from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
+from tdlambda.auto.families.networks import networks
+from tdlambda.auto.transition import MOST_REWARD
+from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
+from tdlambda.core.memory import Episode
 from tdlambda.core.names import words
-from tdlambda.features import Dense, Encoder
-from tdlambda.learners.base import LEARNERS, REQUIRED, Array, Diverged, Learner, check_numbers, encoded
-from tdlambda.learners.episode import BatchLearner
+from tdlambda.core.program import ANY_VECTOR
+from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
+from tdlambda.features.encoder import first_misfit
+from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
+from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
@@ -32,32 +39,35 @@ class AutoTD(BatchLearner):
 
     AutoTD runs several experts side by side and predicts with a weighted mixture of them. The weights follow an
     estimate of each expert's value error, which needs no true values. Predictions are clipped to the range that the
-    rewards and discounts seen so far allow.
+    rewards and discounts seen so far allow. When a short window significantly contradicts the long one, older data is
+    forgotten.
 
-    With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies; up to 256
-    features, 12 least-squares experts (3 λ × 4 degrees of regularisation) join them. When a short window significantly
-    contradicts the long one, older data is forgotten. Step sizes are normalised: each is divided by the largest |x|²
-    so far. If most of the weight is at one end of the range of step sizes, the range moves in that direction. A
-    learner that diverges is dropped; `Diverged` is raised only if no expert is left. The cost of a step is proportional
-    to the number of active features and live features; with least squares, to the active features times all features.
+    With sparse features, the experts are 24 learners (6 step sizes × 4 λ) and their averaged copies, running means, and
+    up to 256 features LSTD(λ) with 3 λ × 4 ridges. Step sizes are normalised: each is divided by the largest |x|² so
+    far. If most of the weight is at one end of the range of step sizes, the range moves in that direction. A learner
+    that diverges is dropped. The cost of a step is proportional to the number of active features and live features;
+    with least squares, to the active features times all features.
 
     For vectors of readings (`td.features.Dense`), the experts are LSTD(λ) with several λ and windows, running means,
-    and the constant 0. With more than 64 readings there are fewer of these, plus learners with normalised step sizes;
-    with more than 256 only the latter remain. Units and offsets of readings and rewards do not matter, an outlier is
-    clipped to 1.5 times the largest deviation so far, and the first 32 transitions are held back. The cost of a step
-    is proportional to the square of the number of readings.
+    and, up to 64 readings, LSTD(λ) on the readings and nested sets of random cosines of them. With more than 64
+    readings there are learners and copies instead of the latter; with more than 256 no least squares. Units and offsets
+    of readings and rewards do not matter, an outlier is clipped to 1.5 times the largest deviation so far, and the
+    first 32 transitions are held back. The cost of a step is proportional to the square of the number of readings and
+    cosines.
 
     Parameters
     ----------
     features
-        Encoder of observations.
+        Encoder of observations; or a `td.Network`, which with four λ joins the experts for vectors of readings.
     algorithm
         The learning algorithm: a class such as `td.TD` or your own `td.Algorithm`, or its name. Secondary step sizes
-        such as β equal α; other parameters are attributes of the class. None means `td.TrueOnlineTD`, or least squares
-        for vectors of readings.
+        such as β equal α; other parameters are attributes of the class. None means `td.TrueOnlineTD`, or no learners
+        for vectors of up to 64 readings.
     experts
-        Additional learners of your own, with the same features. They are copied; each learns from every transition
-        through its own `update`. One that diverges is left out.
+        Additional learners of your own: any `td.Learner` of the same observations, with an encoder of its own. They are
+        copied; each learns from every transition through its own `update`. One that diverges is left out.
+    random_features
+        Number of random cosines of vectors of up to 64 readings, at least 0; without any, predictions are linear.
 
     Examples
     --------
@@ -69,7 +79,8 @@ class AutoTD(BatchLearner):
     True
     >>> round(sum(v.expert_weights().values()), 9)
     1.0
-    >>> own = td.AutoTD(ring.features, experts=[td.NStepTD(ring.features, alpha=0.1, n=4)])
+    >>> pairs = td.features.Table([[s // 2 == k for k in range(6)] for s in range(11)])  # an encoder of its own
+    >>> own = td.AutoTD(ring.features, experts=[td.NStepTD(pairs, alpha=0.1, n=4)])
     >>> own.update_many(ring.sampler(seed=1).take(500))
     >>> "NStepTD 1" in own.expert_weights()
     True
@@ -77,25 +88,51 @@ class AutoTD(BatchLearner):
 
     def __init__(
         self,
-        features: Encoder,
+        features: Encoder | Network,
         *,
         algorithm: type[declare.Algorithm] | str | None = None,
         experts: Sequence[Learner] = (),
+        random_features: int = COSINES,
     ) -> None:
-        super().__init__(features, layout.BEST_LAMBDA, layout.BOUND, "raise")
-        dense = algorithm is None and isinstance(features, Dense)
-        self.algorithm = None if dense else _declared(TrueOnlineTD if algorithm is None else algorithm)
-        self.experts = _copies(experts, features)
-        make: Any = Squares if self.algorithm is None else partial(Learners, algorithm=self.algorithm)
+        if isinstance(features, Network):
+            experts = [*experts, *networks(features)]
+            features = Dense(features.inputs)
+        super().__init__(features, BEST_LAMBDA, BOUND, "raise")
+        self.algorithm = self._default_algorithm() if algorithm is None else _declared(algorithm)
+        self.random_features = integer(random_features, "random_features", 0, 1000)
+        self.experts = _copies(experts)
         names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
-        self._experts = make(features, counts=self._count, own=names)
+        cosines = self.random_features if self.features.size <= FEW else 0
+        self._bank = Bank(self.features, self.algorithm, cosines, names)
+        self._bind()
+
+    def _default_algorithm(self) -> type[declare.Algorithm] | None:
+        few = isinstance(self.features, Dense) and self.features.size <= FEW
+        return None if few else TrueOnlineTD
+
+    def _bind(self) -> None:
+        """Allocate the columns of one transition, for `update`."""
+        active = self.features.active
+        index, value = np.zeros((2, 1, active), np.int64), np.zeros((2, 1, active))
+        if isinstance(self.features, Dense | OneHot):
+            index[:], value[:] = np.arange(active), 1.0
+        self._row = (index[0], value[0], index[1], value[1], *np.zeros((3, 1)), *np.zeros((2, 1), np.bool_))
+        self._seen = self._count.view(np.int64)
+        self._is_one_hot, self._is_dense = type(self.features) is OneHot, type(self.features) in (Dense, Leading)
+        self._length = getattr(self.features, "dimensions", active)
+        swift = self._is_dense and all(type(e) is AutoTD and e._is_dense for e in self.experts)
+        self._swift = swift or not self.experts
+        self._own = [np.zeros((1, 2, len(e.experts) + 1)) for e in self.experts] if swift else []  # type: ignore[attr-defined]
+        self._before = np.zeros((1, 2, len(self.experts)))
+        kernel = None if isinstance(self.features, OneHot | Dense) else self.features.kernel
+        self._encode = None if kernel is None else (_encoder(kernel.encode), kernel.numbers, kernel.dimensions)
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
     def predict(self, obs: Any) -> float:
         """V(obs), the predicted value of an observation."""
         index, value = encoded(self.features.encode, obs, "obs")
-        return float(self._experts.predict(index, value, self._own_at(obs)))
+        return float(self._bank.predict(index[None], value[None], self._own_at(obs)[None])[0])
 
     def predict_many(self, observations: Any) -> Floats:
         """The predicted value V of each observation."""
@@ -103,8 +140,7 @@ class AutoTD(BatchLearner):
         own = np.zeros((len(index), len(self.experts)))
         for i, e in enumerate(self.experts):
             own[:, i] = e.predict_many(observations)
-        found: Floats = self._experts.predict_many(index, value, own)
-        return found
+        return self._bank.predict(index, value, own)
 
     def _own_at(self, obs: Any) -> Floats:
         """The predictions of the user's own experts."""
@@ -116,8 +152,10 @@ class AutoTD(BatchLearner):
 
         For vectors of readings: the slope of the prediction in each reading, within the range seen so far.
         """
-        found = self._experts.coefficients
-        for share, e in zip(self._experts.own_weights, self.experts, strict=True):
+        found = self._bank.coefficients
+        for share, e in zip(self._bank.own_weights, self.experts, strict=True):
+            if e.features != self.features:
+                raise TypeError(f"weights: an expert has other features, {e.features!r}; use predict or predict_many")
             found = found + share * e.weights
         found.flags.writeable = False
         return found
@@ -128,17 +166,17 @@ class AutoTD(BatchLearner):
 
     def lambdas(self, observations: Any) -> Floats:
         """`lambda_at` for each observation."""
-        return np.full(len(observations), min(1.0, self._experts.lam))
+        return np.full(len(observations), min(1.0, self._bank.lam))
 
     # ---- the mixture ------------------------------------------------------------------------------------------
 
     def expert_weights(self) -> dict[str, float]:
         """Each expert's weight p in the prediction, by name, largest first; the weights sum to 1."""
-        return {e.name: e.weight for e in self._experts.experts()}
+        return {e.name: e.weight for e in self._bank.experts()}
 
     def explain(self) -> Explanation:
         """An explanation of the mixture: the experts with the most weight, how certain that is, and the errors."""
-        return self._experts.explain(self.steps)
+        return self._bank.explain(self.steps)
 
     def interval(
         self, obs: Any, level: float = 0.9, of: Literal["value", "return"] = "value"
@@ -177,9 +215,9 @@ class AutoTD(BatchLearner):
         width = NormalDist().inv_cdf(0.5 + confidence(level) / 2)
         middle = self.predict_many(observations)
         if of == "value":
-            deviation: Any = np.sqrt(self._experts.variance(*self.features.encode_batch(observations)))
+            deviation: Any = np.sqrt(self._bank.variance(*self.features.encode_batch(observations)))
         else:
-            deviation = self._experts.return_error
+            deviation = self._bank.return_error
             if deviation is None:
                 raise ValueError(
                     'of="return" is not available off-policy, before the first updates, or while every discount so far '
@@ -193,17 +231,42 @@ class AutoTD(BatchLearner):
     def reset(self) -> None:
         """Discard the current episode; keep what was learned."""
         with self._guard:
-            self._experts.end()
+            self._bank.end()
             for e in self.experts:
                 e.reset()
+
+    def episode(self) -> Episode:
+        """A copy of what `reset` discards, to go on with later, when several streams take turns."""
+        own: dict[str, Any] = {f"{i}.": e for i, e in enumerate(self.experts, 1) if hasattr(e, "episode")}
+        found = self._bank.episode()
+        for prefix, e in own.items():
+            part: Episode = e.episode()
+            found.rows.update({prefix + name: row for name, row in part.rows.items()})
+            found.numbers.update({prefix + name: value for name, value in part.numbers.items()})
+        return found
+
+    def resume(self, episode: Episode) -> None:
+        """Go on with an episode."""
+        with self._guard:
+            self._bank.resume(episode)
+            for i, e in enumerate(self.experts, 1):
+                if hasattr(e, "resume"):
+                    parts: Any = (
+                        {name.removeprefix(f"{i}."): x for name, x in part.items() if name.startswith(f"{i}.")}
+                        for part in episode
+                    )
+                    e.resume(Episode(*parts))
+                else:
+                    e.reset()
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments; the algorithm by name, unless it is the default."""
         params: dict[str, Any] = {"features": self.features}
         own = self.algorithm
-        if own is not None and (own is not TrueOnlineTD or isinstance(self.features, Dense)):
+        if own is not None and own is not self._default_algorithm():
             params["algorithm"] = own.__name__ if _known().get(own.__name__) is own else own
-        return params | ({"experts": list(self.experts)} if self.experts else {})
+        params |= {"experts": list(self.experts)} if self.experts else {}
+        return params | ({"random_features": self.random_features} if self.random_features != COSINES else {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy; the algorithm's class is included, so that another process can import it."""
@@ -236,101 +299,178 @@ class AutoTD(BatchLearner):
             As in Gymnasium: a terminated episode has no further return; a truncated one bootstraps from `next_obs`.
             Either way the traces are then reset.
         """
-        if self.experts:
-            self._experts.own[:] = self._own_at(obs), encoded(self._own_at, next_obs, "next_obs")
-        elif (
-            self.algorithm is None and type(obs) is type(next_obs) is np.ndarray
-            and obs.dtype is next_obs.dtype is _FLOAT and obs.ndim == next_obs.ndim == 1
-            and type(reward) in _PLAIN and type(gamma) is type(rho) is float
-            and type(terminated) is type(truncated) is bool
+        if (
+            self._swift and type(reward) in _PLAIN and type(gamma) in _PLAIN and type(rho) in _PLAIN
+            and type(terminated) is bool and type(truncated) is bool
         ):  # fmt: skip
             with self._guard:
-                if self._experts.enter(obs, next_obs, reward, gamma, rho, terminated, truncated) > 0:
+                if self._enter(obs, next_obs, (reward, gamma, rho, terminated, truncated), self._before):
                     return
+        self._before[0, 0], self._before[0, 1] = self._own_at(obs), encoded(self._own_at, next_obs, "next_obs")
         super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # raises the error for invalid input
         for e in self.experts:
             with suppress(Diverged):  # its predictions no longer change, so it loses its weight
                 e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
 
-    def _learn_many(self, c: Transitions) -> None:
-        _require_moderate(c.reward)
-        if not self.experts:
-            super()._learn_many(c)
-            return
-        columns = (
-            c.obs,
-            c.reward.tolist(),
-            c.next_obs,
-            c.gamma.tolist(),
-            c.rho.tolist(),
-            c.terminated.tolist(),
-            c.truncated.tolist(),
-        )
-        for reward, gamma, rho in zip(*(columns[k] for k in (1, 3, 4)), strict=True):
-            check_numbers(reward, gamma, rho)
-        encoded(self.features.encode_batch, c.obs, "obs")
-        encoded(self.features.encode_batch, c.next_obs, "next_obs")
-        for row in zip(*columns, strict=True):
-            self.update(*row)
+    def _enter(self, obs: Any, next_obs: Any, numbers: tuple[Any, ...], before: Floats) -> bool:
+        """Learn from a transition that compiled code can read; return False, without any change, if it is not one."""
+        x, xv, y, yv, *rest = self._row
+        if self._is_one_hot:
+            if type(obs) is not int or type(next_obs) is not int:
+                return False
+            x[0, 0], y[0, 0] = obs, next_obs
+        else:
+            if (
+                type(obs) is not np.ndarray or type(next_obs) is not np.ndarray or obs.dtype is not _FLOAT
+                or next_obs.dtype is not _FLOAT or obs.ndim != 1 or next_obs.ndim != 1
+            ):  # fmt: skip
+                return False
+            if self._encode is not None:
+                encode, constants, n = self._encode
+                if not (self.features.settled and obs.size == next_obs.size == n):
+                    return False
+                if encode(obs, constants, x[0], xv[0]) + encode(next_obs, constants, y[0], yv[0]):
+                    return False
+            elif self._is_dense and obs.size == next_obs.size == self._length:
+                xv[0], yv[0] = obs[: xv.size], next_obs[: yv.size]
+            else:
+                return False
+        if self._own and max(first_misfit(x, xv, xv.size), first_misfit(y, yv, yv.size)) >= 0:
+            return False  # before an expert of fewer readings learns
+        for i, own in enumerate(self._own):
+            if not self.experts[i]._enter(obs, next_obs, numbers, own):  # type: ignore[attr-defined]
+                return False
+            before[0, :, i] = own[0, :, -1]
+        for column, number in zip(rest, numbers, strict=True):
+            column[0] = number
+        if self._bank.learn(*self._row, before):
+            return False
+        self._seen[0] += 1
+        return True
 
-    def _learn(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, lam: float,
-        terminated: bool, truncated: bool,
-    ) -> None:  # fmt: skip
-        _require_moderate(np.array([reward]))
-        status = -1
-        if x.shape == xv.shape == y.shape == yv.shape == (self.features.active,):
-            status = self._experts.learn(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
-        if status < 0:  # raises the error for invalid input
-            super()._learn(x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
-        elif status == 0:
-            raise Diverged(self.steps)
+    def prequential(
+        self,
+        obs: Any,
+        reward: ArrayLike | None = None,
+        next_obs: Any = None,
+        gamma: ArrayLike | None = None,
+        rho: ArrayLike = 1.0,
+        terminated: ArrayLike = False,
+        truncated: ArrayLike = False,
+    ) -> Floats:
+        """Learn as `update_many` does; return V(obs) and V(next_obs) before each update [transition, 2].
+
+        Parameters
+        ----------
+        obs, reward, next_obs, gamma, rho, terminated, truncated
+            Columns of consecutive transitions, or `Transitions`: see `update_many`.
+        """
+        given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        if not self.features.settled:
+            return _one_by_one(self, given)
+        with self._guard:
+            return self._follow(given, recorded=True)[:, :, -1]
+
+    def _learn_many(self, c: Transitions) -> None:
+        self._follow(c, recorded=False)
+
+    def _follow(self, c: Transitions, recorded: bool) -> Floats:
+        """Learn from validated columns; return predictions before each update [transition, (x, x'), expert].
+
+        Those of the mixture come last, if they are recorded.
+        """
+        before = np.zeros((len(c), 2, len(self.experts) + recorded))
+        if self.experts:  # one of them must not learn from rows that another refuses
+            require_numbers(c)
+            _require_moderate(c.reward)
+            for features in (self.features, *(e.features for e in self.experts)):
+                for name, rows in (("obs", c.obs), ("next_obs", c.next_obs)):
+                    if isinstance(features, Network):
+                        encoded(features.vectors, rows, name)
+                    else:
+                        require_fit(features, name, *encoded(features.encode_batch, rows, name))
+        for i, e in enumerate(self.experts):
+            if type(e) is AutoTD and e.features.settled:
+                before[:, :, i] = e._follow(c, recorded=True)[:, :, -1]
+            else:
+                before[:, :, i] = _one_by_one(e, c)
+        one, self._before = self._before, before
+        try:
+            super()._learn_many(c)
+        finally:
+            self._before = one
+        return before
 
     def _take(
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
         lam: Floats,  # noqa: ARG002, each learner has its own
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        return self._experts.learn_many(x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+        given = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
+        bad = self._bank.learn(*given, self._before)
+        if bad:
+            _require_moderate(reward)
+            raise ValueError(f"row {bad - 1} of the transitions is invalid")
+        self._seen[0] += len(reward)
+        return True
 
     # ---- storage ----------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Array]:
         own = {f"{i}.{name}": array for i, e in enumerate(self.experts, 1) for name, array in e._state().items()}
-        return self._experts.state() | own | {"counts": self._count.view(np.int64)}
+        return self._bank.state() | own | {"counts": self._count.view(np.int64)}
 
     def _restore(self, state: dict[str, Array]) -> None:
         copies = [e.clone() for e in self.experts]
         for i, e in enumerate(copies, 1):
             e._restore({name.removeprefix(f"{i}."): a for name, a in state.items() if name.startswith(f"{i}.")})
         rest = {name: array for name, array in state.items() if not name[0].isdigit()}
-        own = self._experts.state() | {"counts": self._count.view(np.int64)}
+        if any(name in state for name in ("front", "copies")):
+            raise ValueError("this AutoTD was saved by tdlambda 0.2, whose experts are others; train a new one")
+        own = self._bank.state() | {"counts": self._count.view(np.int64)}
         new = self._fitted(rest, {name: (array.shape, str(array.dtype)) for name, array in own.items()})
-        self._experts.require_sense(new)
+        self._bank.require_sense(new, int(new["counts"][0]))
         for name, array in own.items():
             array[:] = new[name]
         self.experts = tuple(copies)
-        self._experts.restored(self.steps)
+        self._bind()
+
+
+def _one_by_one(learner: Learner, c: Transitions) -> Floats:
+    """The predictions of any learner at both observations before each update [transition, 2], while it learns."""
+    found = np.empty((len(c), 2))
+    for t in range(len(c)):
+        found[t] = learner.predict(c.obs[t]), learner.predict(c.next_obs[t])
+        with suppress(Diverged):  # its predictions no longer change
+            learner.update(
+                c.obs[t], float(c.reward[t]), c.next_obs[t], float(c.gamma[t]), float(c.rho[t]),
+                bool(c.terminated[t]), bool(c.truncated[t]),
+            )  # fmt: skip
+    return found
+
+
+@cache
+def _encoder(encode: Any) -> Any:
+    """The machine code of an encoder's kernel."""
+    rows = (ANY_VECTOR, np.zeros(1), np.zeros(1, np.int64), np.zeros(1))
+    return entry(brief(encode), *rows)
 
 
 def _require_moderate(rewards: Floats) -> None:
     """Validate that errors of predictions of these rewards can be squared; NaN and ∞ have errors of their own."""
-    bad = (np.abs(rewards) > layout.MOST_REWARD) & np.isfinite(rewards)
+    bad = (np.abs(rewards) > MOST_REWARD) & np.isfinite(rewards)
     if bad.any():
         t = int(np.argmax(bad))
         raise ValueError(
-            f"reward must be within ±{layout.MOST_REWARD:g}, because AutoTD squares errors; got {rewards[t]}"
+            f"reward must be within ±{MOST_REWARD:g}, because AutoTD squares errors; got {rewards[t]}"
             + (f" (row {t})" if rewards.size > 1 else "")
         )
 
 
-def _copies(experts: Sequence[Learner], features: Encoder) -> tuple[Learner, ...]:
+def _copies(experts: Sequence[Learner]) -> tuple[Learner, ...]:
     """Validate and copy the user's own experts."""
     if isinstance(experts, Learner) or not all(isinstance(e, Learner) for e in experts):
         raise TypeError(f"experts must be a list of learners, such as [td.LSTD(features, 0.9)]; got {experts!r}")
-    for e in experts:
-        if e.features != features:
-            raise ValueError(f"experts must have the same features as AutoTD, {features!r}; got {e!r}")
     return tuple(e.clone() for e in experts)
 
 

@@ -1,297 +1,356 @@
-"""One transition of a bank of learners, and the signal that determines the weights of the mixture.
-
-With u = Σ p V the mixture's prediction and c = V - u an expert's distance from it, the expert's value error minus the
-mixture's is
-
-    E[(V - v)² - (u - v)²] = E[ c² - 2 c (v - u) ]
-
-The first part is observed. The second follows from the mixture's own TD errors δ = ρ (R + γ' u' - u)
-(docs/auto-td.md):
-
-    Σ c_t (v - u)(s_t) = E Σ δ_t z_t,        z_t = ρ_{t-1} γ_t z_{t-1} + c_t        without v, and without bias
-
-In place of z_t the bank uses ẑ(s_t) = E[z_t | s_t], learned on the features by bootstrapping from ẑ one step back
-("expected eligibility traces", van Hasselt et al. 2021). For a table this has the same mean, and its variance contains
-no products of ρ.
-
-The learners' λ' is divided by ρ if ρ > 1 (as Retrace cuts its traces, Munos et al. 2016), so that no trace grows by
-products of ratios. λ may depend on the step taken: a table still converges to v.
-
-These are plain functions. `auto.modules` puts them into a generated module with the learners' own `learn` and `clear`,
-the numbers that depend on the algorithm, and the runtime. `m` is `layout.Memory`, `s` its record of the bank.
-"""
+"""The experts of an AutoTD: their memory, their program, and what they say of themselves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
 
-from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.auto.errors import RECENT, SKIPPED, TRACE, note_error
-from tdlambda.auto.layout import BOUND, ENERGY, EVERY, GAIN, LEAST_STEP, NOISE, SCALES
-from tdlambda.auto.mixing import averaged, sync, update_weights, weigh
-from tdlambda.auto.systems import ERROR, NORM, VALUE, note_moment
-from tdlambda.features.base import first_misfit
+import numpy as np
 
-if TYPE_CHECKING:  # other names in the generated module
-    given: Any = None
-    add_scaled = dot_lanes = fill = horizon = set_scaled = squared = given  # see `core.runtime`
-    learn_systems = solve_some = forget = given  # see `systems`
-    # `learn` performs one transition of all learners and returns how many left their bounds; `clear` ends an episode
-    learn = clear = given
-    advance_ = given  # `advance` of a validated transition
-    # Numbers of leading rows: step sizes in N, all of the learner's own rows in N, weights in F
-    SIZES = NUMBERS = WEIGHTS = 1
-    # The rows of N with bounds on weights and traces (-1: no such row); whether weights of x' change too
-    WEIGHT_TOP, TRACE_TOP, MOVES_NEXT = 1, 1, True
+from tdlambda.arrays import Array, Floats, Ints
+from tdlambda.auto import errors, expert_table, readings
+from tdlambda.auto.coordinates import ROWS as MOMENTS
+from tdlambda.auto.coordinates import SCALE
+from tdlambda.auto.explanation import Expert, Explanation, mean_lam
+from tdlambda.auto.families import linear
+from tdlambda.auto.mixture import (
+    ENERGY,
+    GAIN,
+    LONG,
+    NOISE,
+    NUMBERS,
+    POWER,
+    SCALES,
+    SHORT,
+    WITHIN_EPISODE,
+    Mixture,
+    weigh,
+)
+from tdlambda.auto.modules import module_of
+from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
+from tdlambda.auto.transition import Memory
+from tdlambda.compiled import entry
+from tdlambda.core.lane_memory import aligned
+from tdlambda.core.memory import Episode
+from tdlambda.core.records import named
+from tdlambda.features import Dense, Encoder
+from tdlambda.features.random_features import frequencies
 
-_Function = TypeVar("_Function")
-
-
-def lanewise(function: _Function) -> _Function:
-    """Declare that a function's rows never overlap, so that its loop can be vectorised: see `compiled.lanewise`."""
-    function.lanewise = True  # type: ignore[attr-defined]
-    return function
-
-
-# ---- predictions ---------------------------------------------------------------------------------------------------
-
-
-def largest_value(s: Any) -> float:
-    """The largest value that the rewards and discounts so far allow."""
-    return s.most_reward * horizon(s.most_gamma, s.longest)
-
-
-@lanewise
-def mix(value: Floats, weight: Floats, limit: float) -> float:
-    """Σ p V, with each V clipped to ±limit (NaN to 0)."""
-    u = 0.0
-    for l in range(value.size):
-        v = value[l]
-        v = v if abs(v) <= limit else limit if v > 0 else -limit if v < 0 else 0.0
-        value[l] = v
-        u += weight[l] * v
-    return u
+_CONSTANT = (
+    "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
+    "systems.of", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
+    "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
+    "readings.scratch", "readings.moved",
+)  # fmt: skip
+"""Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
+_COUNTERS = ("under_way", "n_live", "steps")
+"""Counters of the lanes that a file must hold."""
 
 
-def predict(m: Any, s: Any, x: Ints, xv: Floats, n: int, own: Floats) -> float:
-    """Compute each expert's prediction at x, those of `own` as given, and the mixture's."""
-    lanes, first_own = s.age.size, m.value.size - own.size
-    for j in range(n):
-        sync(m, s, x[j])
-    dot_lanes(m.value[:lanes], m.F, 0, x, xv, n)
-    dot_lanes(m.value[lanes : 2 * lanes], m.copies, 0, x, xv, n)
-    if first_own > 2 * lanes:
-        dot_lanes(m.value[2 * lanes : first_own], m.systems.solved, 0, x, xv, n)
-    for k in range(own.size):
-        m.value[first_own + k] = own[k]
-    return mix(m.value, m.weight, largest_value(s))
+class Bank:
+    """All experts of an AutoTD.
 
-
-def predict_row(m: Any, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> float:
-    """Predict at an observation without changing any state; averaged copies are brought up to date on the fly."""
-    s = m.bank[0]
-    lanes, first_own = s.age.size, scratch.size - own.size
-    scratch[:] = 0.0
-    for k in range(own.size):
-        scratch[first_own + k] = own[k]
-    for j in range(x.size):
-        f = x[j]
-        behind = s.updates - m.synced[f]
-        for l in range(lanes):
-            w = m.F[f, 0, l]
-            scratch[l] += xv[j] * w
-            scratch[lanes + l] += xv[j] * averaged(w, m.copies[f, 0, l], s.age[l], behind)
-        for k in range(2 * lanes, first_own):
-            scratch[k] += xv[j] * m.systems.solved[f, 0, k - 2 * lanes]
-    return mix(scratch, m.weight, largest_value(s))
-
-
-def predict_rows(m: Any, out: Floats, scratch: Floats, x: Ints, xv: Floats, own: Floats) -> None:
-    """Predict at each observation."""
-    for t in range(out.size):
-        out[t] = predict_row(m, scratch, x[t], xv[t], own[t])
-
-
-# ---- the signal ----------------------------------------------------------------------------------------------------
-
-
-@lanewise
-def add_signal(gain: Floats, noise: Floats, z: Floats, delta: float) -> None:
-    """Add to the sums Σ δẑ and Σ (δẑ)²."""
-    for l in range(gain.size):
-        signal = delta * z[l]
-        gain[l] += signal
-        noise[l] += signal * signal
-
-
-@lanewise
-def add_distance(energy: Floats, value: Floats, z: Floats, u: float, keep: float) -> None:
-    """Replace V by c = V - u and ẑ by z = keep ẑ + c; add to the sum Σ c²."""
-    for l in range(energy.size):
-        c = value[l] - u
-        energy[l] += c * c
-        value[l] = c
-        z[l] = keep * z[l] + c
-
-
-@lanewise
-def subtract_from(row: Floats, total: Floats) -> None:
-    """Replace the row by total - row."""
-    for l in range(row.size):
-        row[l] = total[l] - row[l]
-
-
-def expect(m: Any, x: Ints, xv: Floats, norm: float) -> None:
-    """Update ẑ(x) towards z, and replace z by ẑ(x)."""
-    n, error = len(x), m.value
-    if norm == 0.0:
-        fill(m.z, 0.0)
-        return
-    dot_lanes(error, m.expected, 0, x, xv, n)
-    subtract_from(error, m.z)
-    for j in range(n):
-        f = x[j]
-        m.visits[f] += xv[j] * xv[j] / norm
-        step = max(LEAST_STEP, 1.0 / (m.visits[f] + 1.0))
-        add_scaled(m.expected[f, 0], error, step * xv[j] / norm)
-    dot_lanes(m.z, m.expected, 0, x, xv, n)
-
-
-def close(m: Any, s: Any, u_next: float) -> None:
-    """Compute the mixture's TD error of the last step and its contribution to each expert's loss."""
-    error = s.reward + s.gamma * u_next - s.u
-    delta = s.rho * error
-    note_moment(m.systems, ERROR, error * error, m.counts[0].seen)
-    note_error(m.errors, error, s.gamma, s.rho)
-    add_signal(m.since[GAIN], m.since[NOISE], m.z, delta)
-
-
-# ---- one transition ------------------------------------------------------------------------------------------------
-
-
-def larger(a: float, b: float) -> float:
-    """The larger of two numbers; NaN if either is NaN."""
-    return b if b > a or b != b else a
-
-
-def take_tops(m: Any, lane: int) -> float:
-    """Set the bounds on a learner's weights and traces to the largest |weight| and |trace|; return the former."""
-    weight, trace = 0.0, 0.0
-    for f in range(m.F.shape[0]):
-        for row in range(m.F.shape[1]):
-            size = abs(m.F[f, row, lane])
-            if row < WEIGHTS:
-                weight = larger(weight, size)
-            else:
-                trace = larger(trace, size)
-    m.N[WEIGHT_TOP, lane] = weight
-    if TRACE_TOP >= 0:
-        m.N[TRACE_TOP, lane] = trace
-    return weight
-
-
-def drop(m: Any) -> int:
-    """Drop learners beyond the bound, with their averaged copies; return 0 if none is left."""
-    s, lanes = m.bank[0], m.bank[0].age.size
-    for k in range(lanes):
-        if not take_tops(m, k) <= BOUND:
-            s.drops += 1
-            s.dropped[k], s.alpha[k] = 1, 0.0
-            m.F[:, :, k] = 0.0
-            m.copies[:, 0, k] = 0.0
-            m.N[:NUMBERS, k] = 0.0
-            for l in (k, lanes + k):
-                m.expected[:, 0, l] = 0.0
-                m.weight[l] = m.value[l] = m.z[l] = 0.0
-                for row in range(3):
-                    m.since[row, l] = m.long[row, l] = 0.0
-                    for i in range(SCALES):
-                        m.short[i, row, l] = 0.0
-    weigh(m, s)
-    return 1 if is_left(m, s) else 0
-
-
-def is_left(m: Any, s: Any) -> bool:
-    """Whether any expert is left."""
-    return s.drops < s.age.size or m.systems.b.shape[0] > 0
-
-
-def advance(
-    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma_next: float, rho: float,
-    terminated: bool, truncated: bool, checked: bool,
-) -> int:  # fmt: skip
-    """Learn from one transition; return 1, or 0 if it dropped the last learner.
-
-    Unless the transition was `checked` before, return -1 without any change if features are out of range or no learner
-    is left.
+    Parameters
+    ----------
+    features
+        Encoder of observations.
+    algorithm
+        Algorithm of the learners with traces; None if there are none.
+    cosines
+        Number of random cosines of vectors of readings.
+    own
+        Names of the user's own experts.
     """
-    s, lanes, count, left = m.bank[0], m.state[0], m.counts[0], 1
-    if not checked and (
-        not is_left(m, s)
-        or first_misfit(x.reshape(1, -1), xv.reshape(1, -1), m.F.shape[0]) >= 0
-        or first_misfit(y.reshape(1, -1), yv.reshape(1, -1), m.F.shape[0]) >= 0
-    ):
-        return -1
-    count.seen += 1
-    fresh, norm = lanes.under_way == 0, squared(xv, len(x))
-    s.most_norm, s.most_reward = max(s.most_norm, norm), max(s.most_reward, abs(reward))
-    s.length = 1.0 if fresh else 1.0 + s.gamma * s.length
-    s.longest = max(s.longest, s.length)
 
-    u = predict(m, s, x, xv, len(x), m.own[0])
-    if not fresh:
-        close(m, s, u)
-    add_distance(m.since[ENERGY], m.value, m.z, u, 0.0 if fresh else s.rho * s.gamma)
-    expect(m, x, xv, norm)
-    if count.seen % SKIPPED == 0:
-        row = (count.seen // SKIPPED) % RECENT
-        for j in range(len(x)):
-            m.recent[row, j], m.recent_value[row, j] = x[j], xv[j]
-    note_moment(m.systems, VALUE, u * u, count.seen)
-    note_moment(m.systems, NORM, norm, count.seen)
-    s.u, s.rho, s.reward, s.gamma = u, rho, reward, 0.0 if terminated else gamma_next
-    s.most_gamma = max(s.most_gamma, s.gamma)
+    def __init__(self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[str]) -> None:
+        self.vectors, self.own_names, self.algorithm = isinstance(features, Dense), own, algorithm
+        self.module: Any = module_of(algorithm, self.vectors)
+        size = features.size
+        self.systems = expert_table.systems_of(size, self.vectors, cosines)
+        n = max([size + self.vectors, *(s.size for s in self.systems)])
+        mean_arrays, prior = expert_table.first_means(size)
+        prior = [p for s in self.systems for _, _, p in s.experts] + prior
+        self.first_lane = len(prior)
+        lanes: Any = () if algorithm is None else expert_table.first_lanes(algorithm, self.module, n)
+        prior += [(expert_table.OF_LEARNERS * self.vectors, 0.0, 1.0)] * (2 * len(linear.PAIRS) if lanes else 0)
+        prior += [(0.0, 0.0, 1.0)] * len(own)
+        active = n if self.vectors else features.active
+        self.memory: Any = Memory(
+            _first_mixture(np.array(prior), 0 if self.vectors else size, active, len(own)),
+            expert_table.first_systems(self.systems, self.vectors), mean_arrays, lanes,
+            _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
+        )  # fmt: skip
+        self._first_weights()
 
-    for size in range(SIZES):
-        set_scaled(m.N[size], s.alpha, 1.0 / s.most_norm if s.most_norm > 0 else 1.0)
-    set_scaled(s.lam_next, s.lam, 1.0 / rho if rho > 1.0 else 1.0)
-    if MOVES_NEXT:
-        for j in range(len(y)):
-            sync(m, s, y[j])
-    beyond = learn(
-        m.F, m.N, m.U, m.order, m.listed, m.state, m.visits, x, xv, y, yv, y, yv, s.lam_next, reward, gamma_next, rho,
-        terminated, truncated, False,
+    def _first_weights(self) -> None:
+        m = self.memory.mixture
+        m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode
+        view = m._replace(number=m.number.view(np.recarray))
+        if self.memory.lanes:
+            linear.take_prior(self.memory.lanes, view, self.first_lane)
+        weigh(view)
+
+    @property
+    def own_weights(self) -> Floats:
+        """Weights of the user's own experts in the mixture."""
+        weight: Floats = self.memory.mixture.weight
+        return weight[weight.size - len(self.own_names) :]
+
+    # ---- predictions ------------------------------------------------------------------------------------------
+
+    def predict(self, index: Ints, value: Floats, own: Floats) -> Floats:
+        """The mixture's predictions at observations at which the user's own experts predict `own`."""
+        return self.each(index, value, own)[0]
+
+    def each(self, index: Ints, value: Floats, own: Floats) -> tuple[Floats, Floats]:
+        """The predictions of the mixture and of every expert [observation, expert]."""
+        out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
+        phi = np.empty(self.memory.readings.positions.size if self.vectors else 0)
+        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
+        self._predict_rows(x, xv, own, phi, each, out)
+        return out, each
+
+    @cached_property
+    def _predict_rows(self) -> Callable[..., None]:
+        row, rows = np.zeros(1), np.zeros((1, 1))
+        given = (np.zeros((1, 1), np.int64), rows, rows, row, rows, row)
+        return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
+
+    @property
+    def coefficients(self) -> Array:
+        """The weights Σ p w of the features, without the user's own experts; of readings, the slope in each."""
+        m, p = self.memory, self.memory.mixture.weight
+        w = p[: m.systems.of.size] @ m.systems.w if self.systems else np.zeros(0)
+        n = self.memory.mixture.visits.size if not self.vectors else m.readings.positions.size
+        w = np.append(w, np.zeros(n - w.size))
+        if m.lanes:
+            lanes = len(linear.PAIRS)
+            shares = p[self.first_lane : self.first_lane + 2 * lanes]
+            w = w + np.hstack([m.lanes.F[:, 0], self.copies()]) @ shares
+        if not self.vectors:
+            return w
+        scale = m.readings.moments[SCALE, :-1]
+        return np.divide(w[1 : 1 + scale.size], scale, out=np.zeros(scale.size), where=scale > 0)
+
+    def copies(self) -> Floats:
+        """The weights of the averaged copies [feature, lane]."""
+        from tdlambda.auto.families.averaged import averaged
+
+        q = self.memory.lanes
+        behind = q.counts[linear.UPDATES] - q.synced
+        found = q.copies[:, 0].copy()
+        for f in np.flatnonzero(behind > 0):
+            for k in range(found.shape[1]):
+                found[f, k] = averaged(q.F[f, 0, k], found[f, k], q.lane[linear.AGE, k], behind[f])
+        return found
+
+    # ---- learning ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def learn(self) -> Callable[..., int]:
+        """Machine code that learns from columns of transitions; see `transition.learn_rows_of`."""
+        rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
+        index, column = np.zeros((1, 1), np.int64), np.zeros(1)
+        given = (index, rows, index, rows, column, column, column, flags, flags, np.zeros((1, 1, 1)))
+        return partial(entry(self.module.learn_rows, self.memory, *given), self.memory)
+
+    def end(self) -> None:
+        """Discard the current episode."""
+        self.module.end(self.memory)
+
+    def episode(self) -> Episode:
+        """A copy of the traces and numbers of the current episode; empty while transitions are held back.
+
+        It is empty with learners too, whose traces then start anew.
+        """
+        m = self.memory
+        if m.lanes or m.readings.number["held"][0] < HELD:
+            return Episode({}, {})
+        rows = {"z": m.systems.z.copy(), "trace": m.mixture.trace.copy(), "mean": m.means.trace.copy()}
+        numbers = {name: float(m.mixture.number[0][name]) for name in WITHIN_EPISODE}
+        return Episode(rows, numbers | {"error": float(m.mixture.errors[errors.TRACE])})
+
+    def resume(self, episode: Episode) -> None:
+        """Go on with an episode; start a new one if there is nothing in it."""
+        m = self.memory
+        if m.lanes or "z" not in episode.rows or m.readings.number["held"][0] < HELD:
+            self.end()
+            return
+        for name, array in (("z", m.systems.z), ("trace", m.mixture.trace), ("mean", m.means.trace)):
+            array[:] = episode.rows[name]
+        for name in WITHIN_EPISODE:
+            m.mixture.number[0][name] = episode.numbers[name]
+        m.mixture.errors[errors.TRACE] = episode.numbers["error"]
+
+    # ---- errors -----------------------------------------------------------------------------------------------
+
+    def variance(self, index: Ints, value: Floats) -> Floats:
+        """The variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
+        out, each = self.each(index, value, np.zeros((len(value), len(self.own_names))))
+        known = each.shape[1] - len(self.own_names)
+        p = self.memory.mixture.weight[:known]
+        spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
+        if self.vectors and self.memory.readings.number["held"][0] < HELD:
+            return spread
+        return spread + self._left_open(self._features(index, value))
+
+    def _features(self, index: Ints, value: Floats) -> Floats:
+        """The features of observations that the first system uses [observation, feature]."""
+        n = self.memory.systems.S.shape[0]
+        X = np.zeros((len(value), n))
+        if self.vectors and n:
+            f, phi = self.memory.readings, np.empty(self.memory.readings.positions.size)
+            for t, row in enumerate(value):
+                readings.place(f, row, phi)
+                X[t] = phi[:n]
+        elif n:
+            np.add.at(X, (np.arange(len(value))[:, None], index), value)
+        return X
+
+    def _left_open(self, X: Floats) -> Floats:
+        """The variance of w·x for these features, from the first system: noise, and the bias of its ridge."""
+        q, s = self.memory.systems, self.memory.mixture.number[0]
+        n = X.shape[1]
+        if not n:
+            return np.zeros(len(X))
+        from tdlambda.auto.families.least_squares import add_block
+
+        add_block(q)
+        ridge = q.ridge[0] * q.q[:n]
+        A = q.A[: n * n].reshape(n, n).T / q.weight[0] + np.diag(ridge)
+        Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
+        size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)
+        found: Floats = np.einsum("it,it->t", Y, q.S @ Y) + ridge**2 * size @ Y**2
+        return np.maximum(found, 0.0)
+
+    @property
+    def return_error(self) -> float | None:
+        """See `errors.return_error`."""
+        return errors.return_error(self.memory.mixture.errors)
+
+    @property
+    def value_error(self) -> float | None:
+        """Estimate of √E[(v - u)²] at recent observations; None without least squares."""
+        m = self.memory.mixture
+        if m.number["steps"][0] < errors.RECENT * errors.SKIPPED or not self.systems:
+            return None
+        n = self.memory.systems.S.shape[0]
+        X = np.zeros((errors.RECENT, max(n, m.recent.max() + 1)))
+        np.add.at(X, (np.arange(errors.RECENT)[:, None], m.recent), m.recent_value)
+        return float(np.sqrt(self._left_open(X[:, :n]).mean()))
+
+    # ---- words ------------------------------------------------------------------------------------------------
+
+    @property
+    def lam(self) -> float:
+        """The weighted mean λ of the experts."""
+        return mean_lam(self.experts())
+
+    def experts(self) -> tuple[Expert, ...]:
+        """All experts that take part, sorted by weight."""
+        m, kinds = self.memory.mixture, list[Any]()
+        for s in self.systems:
+            for leading, ridge, _ in s.experts:
+                more = leading - self.systems[0].size
+                kinds.append({"kind": "LSTD", "lam": s.lam, "window": s.window, "ridge": ridge, "cosines": more})
+        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in expert_table.MEANS]
+        if self.memory.lanes:
+            pairs = [(float(a), float(z)) for a, z in self.memory.lanes.lane[[linear.ALPHA, linear.LAM]].T]
+            kinds += [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
+        kinds += [{"kind": name} for name in self.own_names]
+        count = max(1.0, float(m.number["count"][0]))
+        loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
+        # Σ (δz)² is kept with the window's weights, but the variance of a weighted sum needs their squares.
+        error = 2 * np.sqrt((POWER + 1) / (2 * POWER + 1) * m.sums[LONG, NOISE]) / count
+        found = [Expert(float(m.weight[k]), float(loss[k]), float(error[k]), **kind) for k, kind in enumerate(kinds)]
+        return tuple(sorted((e for k, e in enumerate(found) if not m.absent[k]), key=lambda e: -e.weight))
+
+    def explain(self, steps: int) -> Explanation:
+        """An explanation of the current weights."""
+        s, lanes = self.memory.mixture.number[0], self.memory.lanes
+        drops, moves = (int(lanes.counts[k]) if lanes else 0 for k in (linear.DROPS, linear.MOVES))
+        behind = steps - round(float(s["updated"]))
+        clips = int(self.memory.readings.number["clips"][0]) if self.vectors else 0
+        return Explanation(
+            self.experts(), steps, min(steps, round(float(s["window"])) + behind), int(s["changes"]),
+            int(s["restarts"]), drops, moves, clipped=clips, value_error=self.value_error,
+            return_error=self.return_error,
+        )  # fmt: skip
+
+    # ---- storage ----------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Array]:
+        """The arrays of the state, by family and name."""
+        found = {}
+        for family, arrays in self.memory._asdict().items():
+            for name in getattr(arrays, "_fields", ()):
+                if f"{family}.{name}" not in _CONSTANT:
+                    array = getattr(arrays, name)
+                    found[f"{family}.{name}"] = array if array.dtype.names is None else array.view(np.float64)
+        if self.memory.lanes:
+            q = self.memory.lanes
+            found |= {f"lanes.{name}": q.N[self.module.NAMES.index(name)] for name in self.module.KEPT}
+            found |= {f"lanes.{name}": q.state[name] for name in _COUNTERS}
+        return found
+
+    def require_sense(self, new: dict[str, Array], seen: int) -> None:
+        """Validate a restored state: indices must be within bounds and numbers within range."""
+        if self.memory.lanes:
+            n, listed = int(new["lanes.n_live"][0]), np.zeros_like(new["lanes.listed"])
+            live = new["lanes.order"][: max(0, n)]
+            good = 0 <= n <= listed.size and bool(((live >= 0) & (live < listed.size)).all())
+            if good:
+                listed[live] = 1
+            if not good or listed.sum() != n or not np.array_equal(listed, new["lanes.listed"]):
+                raise ValueError("state: the list of live features is not consistent")
+            synced, updates = new["lanes.synced"], new["lanes.counts"][linear.UPDATES]
+            if not ((new["lanes.under_way"] >= 0).all() and (synced >= 0).all() and (synced <= updates).all()):
+                raise ValueError("state: the counts of the learners are not consistent")
+        s, weight = new["mixture.number"].view(NUMBERS)[0], new["mixture.weight"]
+        steps = seen if not self.vectors or seen >= HELD else 0
+        size = self.memory.mixture.visits.size
+        recent = new["mixture.recent"]
+        if not (
+            s["steps"] == steps
+            and (weight >= 0).all()
+            and abs(weight.sum() - 1) < 1e-6
+            and 0 <= s["gamma"] <= s["most_gamma"] <= 1
+            and min(s["rho"], s["longest"], s["window"], s["count"], s["updated"], *s["short_count"]) >= 0
+            and (new["mixture.visits"] >= 0).all()
+            and (new["mixture.sums"][:, [ENERGY, NOISE]] >= 0).all()
+            and np.isin(new["mixture.absent"], (0, 1)).all()
+            and ((recent >= 0) & (recent < (size or recent.shape[1]))).all()
+            and 0 <= new["systems.filled"][0] < max(1, self.memory.systems.block.shape[1])
+            and (new["systems.weight"] > 0).all()
+        ):
+            raise ValueError("state does not fit this learner: its counts, weights or discounts are not consistent")
+        if self.vectors:
+            held = new["readings.number"].view(readings.NUMBERS)[0]
+            if held["held"] != min(seen, len(new["readings.past"]) - 1) or not held["rebase"] >= 8:
+                raise ValueError("state does not fit this learner: the number of transitions held is not consistent")
+
+
+def _first_mixture(prior: Floats, size: int, active: int, own: int) -> Mixture:
+    """The arrays of an untrained mixture; `size` is 0 if there are no features for the expected trace."""
+    K = len(prior)
+    return Mixture(
+        value=aligned(np.zeros(K)), trace=aligned(np.zeros(K)), sums=aligned(np.zeros((SHORT + SCALES, 3, K))),
+        weight=aligned(np.full(K, 1.0 / K)), prior=aligned(prior.T), absent=np.zeros(K),
+        expected=aligned(np.zeros((size, 1, K))), visits=np.zeros(size), own=np.zeros((2, own)),
+        errors=np.zeros(errors.ROWS), recent=np.zeros((errors.RECENT, active), dtype=np.int64),
+        recent_value=np.zeros((errors.RECENT, active)), number=np.zeros(1, named(NUMBERS)),
     )  # fmt: skip
-    if beyond > 0:
-        left = drop(m)
-    learn_systems(m.systems, x, xv, y, yv, reward, s.gamma, rho)
-    if terminated or truncated:
-        close(m, s, 0.0 if terminated else predict(m, s, y, yv, len(y), m.own[1]))
-        fill(m.z, 0.0)
-        m.errors[TRACE] = 0.0
-        forget(m.systems)
-    solve_some(m.systems, lanes.steps)
-    if lanes.steps % EVERY == 0:
-        update_weights(m)
-    if left == 0:
-        count.diverged_at = count.seen
-    return left
 
 
-def learn_rows(
-    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
-    truncated: Bools,
-) -> bool:  # fmt: skip
-    """Learn from transitions in order, until the last learner is dropped; return whether any is left."""
-    for t in range(reward.size):
-        if not advance_(m, x[t], xv[t], y[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t]):
-            return False
-    return True
-
-
-def end(m: Any) -> None:
-    """End the episode: reset all traces."""
-    clear(m.F, m.N, m.U, m.order, m.listed, m.state)
-    fill(m.z, 0.0)
-    m.errors[TRACE] = 0.0
-    forget(m.systems)
+def _first_readings(d: int, cosines: int, own: int) -> Readings:
+    """The arrays of readings not seen yet."""
+    number = np.zeros(1, named(readings.NUMBERS))
+    number["rebase"] = 8
+    room = REFITS[-1] if cosines else HELD
+    return Readings(
+        moments=np.zeros((MOMENTS, d + 1)), past=np.zeros((room + 1, 2 * d + MORE + 2 * own)),
+        directions=frequencies(d, cosines, 0), fixed=np.zeros((2, d)), moved=np.zeros((2, d)),
+        x=aligned(np.zeros((2, d + 1 + cosines))), scratch=np.zeros(HELD), positions=np.arange(d + 1 + cosines),
+        number=number,
+    )  # fmt: skip

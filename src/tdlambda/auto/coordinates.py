@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 from tdlambda.arrays import Floats
-from tdlambda.compiled import part
 
 CLIP = 1.5
 """Largest allowed deviation, relative to the largest deviation so far."""
@@ -30,14 +29,12 @@ TINY = 1e-12
 """A deviation below this fraction of the reading does not count as a change."""
 
 
-@part
 def clipped(front: Floats, i: int, v: float) -> float:
     """A reading, clipped to the range seen so far."""
     m, most = front[MEAN, i], CLIP * front[LARGEST, i]
     return min(max(v, m - most), m + most) if most > 0.0 else v
 
 
-@part
 def observe(front: Floats, i: int, v: float, t: float) -> float:
     """Update the moments with a reading; return it after clipping."""
     deviation, most, seen = v - front[MEAN, i], front[LARGEST, i], v
@@ -61,7 +58,6 @@ def observe(front: Floats, i: int, v: float, t: float) -> float:
     return seen
 
 
-@part
 def place(front: Floats, x: Floats, out: Floats) -> None:
     """Write the coordinates of an observation into `out`; the last is the constant 1."""
     d = x.size
@@ -71,7 +67,6 @@ def place(front: Floats, x: Floats, out: Floats) -> None:
     out[d] = 1.0
 
 
-@part
 def moved(front: Floats, i: int) -> tuple[float, float]:
     """Move a coordinate to its current mean and deviation; return (factor, shift) of new = factor old + shift.
 

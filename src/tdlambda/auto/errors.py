@@ -11,8 +11,7 @@ small. Otherwise it is not small, and E[D²] includes it.
 from __future__ import annotations
 
 from tdlambda.arrays import Floats
-from tdlambda.compiled import part
-from tdlambda.learners.base import Array
+from tdlambda.learners.learner import Array
 
 TRACE, SQUARES, PRODUCTS, DISCOUNTS, COUNT, OFF_POLICY, ROWS = range(7)
 """Entries of the array `errors`: e; means of δ², δe and γ'², in which step s has a weight proportional to s; number of
@@ -23,7 +22,6 @@ RECENT, SKIPPED = 64, 10
 """Number of recent observations kept, and the interval between them in steps."""
 
 
-@part
 def note_error(errors: Floats, error: float, gamma: float, rho: float) -> None:
     """Add a TD error and the discount after it."""
     errors[COUNT] += 1.0

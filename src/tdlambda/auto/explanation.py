@@ -26,16 +26,19 @@ class Expert:
     """"TD", "LSTD", "mean", "zero", or the name of your own expert."""
     window: float = math.inf
     """Length of its memory, in steps; ∞ for all steps."""
-    ridge: float = 1.0
-    """κ, the regularisation relative to the estimated one; 1 means as estimated."""
+    ridge: float = 0.0
+    """Ridge of least squares, in observations."""
+    cosines: int = 0
+    """Number of random cosines of the readings."""
 
     @property
     def name(self) -> str:
         """The expert's name, as in `AutoTD.expert_weights`."""
         last = "" if self.window == math.inf else f" of the last {self.window:g} steps"
+        more = f", {self.cosines} cosines" if self.cosines else ""
         return {
             "TD": f"α = {self.alpha or 0:g}, λ = {self.lam:g}{', averaged' if self.averaged else ''}",
-            "LSTD": f"LSTD({self.lam:g}){last}{'' if self.ridge == 1 else f', κ = {self.ridge:g}'}",
+            "LSTD": f"LSTD({self.lam:g}){last}, ridge {self.ridge:g}{more}",
             "mean": f"mean{last or ' of all steps'}",
             "zero": "0",
         }.get(self.kind, self.kind)

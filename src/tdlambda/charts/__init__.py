@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from tdlambda.extras import missing, need
 
 __all__ = [
-    "critics", "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states", "learning_curves", "lines",
-    "median_in_time", "paired", "panels", "policy_states", "policy_tiles",
+    "at_best", "critics", "divergence", "error_table", "lambda_in_time", "lambda_map", "lambda_states",
+    "learning_curves", "lines", "median_in_time", "paired", "panels", "policy_states", "policy_tiles",
     "predictions", "runs", "save", "sensitivity", "stretches", "u_curves",
 ]  # fmt: skip
 
 if TYPE_CHECKING or not missing("charts"):
+    from tdlambda.charts.at_best import at_best
     from tdlambda.charts.control_policy import policy_states, policy_tiles
     from tdlambda.charts.critics import critics
     from tdlambda.charts.divergence import divergence

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import vl_convert
 from altair.typing import ChartType
 
-from tdlambda.charts.saving import VERSION
+from tdlambda.charts.saving import VERSION, printable
 from tdlambda.charts.style import FONT, INK, LINE, SOFT
 
 _STYLE = f"""
@@ -29,4 +29,4 @@ def document(title: str, body: Iterable[str]) -> str:
 
 def drawing(chart: ChartType) -> str:
     """A chart as SVG."""
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=VERSION))
+    return str(vl_convert.vegalite_to_svg(printable(chart.to_dict(validate=False)), vl_version=VERSION))

@@ -29,7 +29,7 @@ def chart(scored: Any) -> ChartType:
         parts += [_lines(scored, last, f"The last {last.size} predictions whose return is known", band=True)]
         parts += [_errors(scored)]
     parts += [_experts(scored)] if scored.samples else []
-    below = [_calibration(scored)] if scored.known.any() else []
+    below = [_calibration(scored)] if scored.calibration() else []
     below += [_features(scored)] if scored.importance else []
     parts += [alt.hconcat(*below, spacing=40)] if below else []
     found = alt.vconcat(*parts, spacing=30).resolve_scale(color="independent", x="independent", y="independent")
@@ -53,25 +53,26 @@ def _row() -> Any:
 def _lines(scored: Any, some: Any, title: str, band: bool = False) -> Any:
     """Plot predictions and realised returns."""
     realised = np.where(scored.known, scored.realised.value, np.nan)
-    rows = [
-        {"row": int(scored.rows[i]), "what": what, "value": float(values[i])}
-        for what, values in (("realised return", realised), ("prediction", scored.prediction))
-        for i in some
-        if np.isfinite(values[i])
-    ]
+    apart = np.append(False, np.diff(scored.rows) != 1)
+    rows = []
+    for what, values in (("realised return", realised), ("prediction", scored.prediction)):
+        piece = np.cumsum(apart | ~np.isfinite(values))  # a line ends where there are no values
+        rows += [
+            {"row": int(scored.rows[i]), "what": what, "value": float(values[i]), "piece": int(piece[i])}
+            for i in some
+            if np.isfinite(values[i])
+        ]
     y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5))
     drawn = _drawn(rows).mark_line(strokeWidth=1.4, strokeJoin="round")
-    layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "realised return"]))]
+    layers = [drawn.encode(_row(), y, _colour("what", ["prediction", "realised return"]), alt.Detail("piece:N"))]
     if band and np.isfinite(scored.coverage):
-        from scipy.stats import norm
-
-        half = float(norm.ppf(0.5 + scored.level / 2)) * scored.deviation
         limits = [
-            {"row": int(scored.rows[i]), "value": float(scored.prediction[i] - half[i]),
-             "high": float(scored.prediction[i] + half[i])} for i in some if np.isfinite(half[i])
+            {"row": int(scored.rows[i]), "value": float(scored.limits[i, 0]), "high": float(scored.limits[i, 1]),
+             "piece": int(piece[i])}
+            for i in some if np.isfinite(scored.limits[i]).all()
         ]  # fmt: skip
         area = _drawn(limits).mark_area(opacity=0.16, color=COLOURS[0])
-        layers.insert(0, area.encode(_row(), y, alt.Y2("high")))
+        layers.insert(0, area.encode(_row(), y, alt.Y2("high"), alt.Detail("piece:N")))
         title += f", with the {scored.level:.0%} interval (coverage {scored.coverage:.0%})"
     return alt.layer(*layers).properties(width=WIDTH, height=180, title=title)
 
@@ -143,12 +144,19 @@ def page(result: Any) -> str:
     """One HTML page without scripts: scores, remarks and charts of every question."""
     title = html.escape(result.title)
     body = [f"<h1>{title}</h1>", _table(result)]
-    body += [f'<p class="said">{html.escape(str(alarm))}</p>' for alarm in result.alarms[:SHOWN]]
+    body += [f'<p class="said">{html.escape(line)}</p>' for line in result.said()]
     for name, scored in list(result.questions.items())[:SHOWN]:
-        svg = drawing(chart(scored))
         said = "".join(f'<p class="said">{html.escape(remark)}</p>' for remark in scored.remarks())
-        body.append(f"<section><h2>{html.escape(name)}</h2>{said}<figure>{svg}</figure></section>")
+        body.append(f"<section><h2>{html.escape(name)}</h2>{said}{_figure(scored)}</section>")
     return document(title, body)
+
+
+def _figure(scored: Any) -> str:
+    """The charts of a question; a sentence if they cannot be drawn."""
+    try:
+        return f"<figure>{drawing(chart(scored))}</figure>"
+    except Exception as error:
+        return f'<p class="said">The chart is left out: {html.escape(str(error))}</p>'
 
 
 def _table(result: Any) -> str:

@@ -13,6 +13,9 @@ from altair.typing import ChartType
 VERSION = "6.4"
 """Version of Vega-Lite."""
 FORMATS = ("pdf", "svg", "png")
+MIME, SCHEMA = "application/vnd.vegalite.v5+json", "https://vega.github.io/schema/vega-lite/v5.json"
+"""The MIME type and schema of charts that JupyterLab and VS Code draw; they do not know those of version 6."""
+RENDERER = "tdlambda"
 DENSITY = 3
 """PNG pixels per chart pixel."""
 
@@ -28,7 +31,7 @@ def save(chart: ChartType, path: str | Path) -> Path:
         File name ending in .svg, .pdf or .png.
     """
     suffix, path = check_path(path), Path(path)
-    spec = still(chart.to_dict(validate=False))
+    spec = printable(still(chart.to_dict(validate=False)))
     if suffix == "svg":
         path.write_text(_numbered(vl_convert.vegalite_to_svg(spec, vl_version=VERSION)), encoding="utf-8")
     elif suffix == "pdf":
@@ -52,6 +55,24 @@ def check_path(path: str | Path) -> str:
     return suffix
 
 
+_CONTROL = dict.fromkeys(
+    [*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x2028, 0x2029], "\ufffd"
+) | dict.fromkeys(range(55296, 57344), "�")
+
+
+def printable(spec: Any) -> Any:
+    """The specification without control characters, which abort the process in the drawing library.
+
+    >>> printable({"title": "a" + chr(0) + "b"}) == {"title": "a" + chr(0xFFFD) + "b"}
+    True
+    """
+    if isinstance(spec, dict):
+        return {printable(key): printable(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [printable(value) for value in spec]
+    return spec.translate(_CONTROL) if isinstance(spec, str) else spec
+
+
 def still(spec: dict[str, Any]) -> dict[str, Any]:
     """The specification without tooltips and selections, which would make up most of a file."""
     out = dict(spec)
@@ -67,6 +88,17 @@ def still(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def offline() -> None:
-    """Render charts in notebooks without a network, unless the user has chosen a renderer."""
+    """Show charts in notebooks without a network, unless the user has chosen a renderer."""
     if alt.renderers.active == "default":
-        alt.renderers.enable("html", template="inline")
+        alt.renderers.register(RENDERER, in_notebook)
+        alt.renderers.enable(RENDERER)
+
+
+def in_notebook(spec: dict[str, Any], **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a notebook shows: the specification, which JupyterLab draws offline by itself, or else the chart as SVG.
+
+    A page of its own for each chart, as Altair's default and its offline template have, needs the network or a
+    megabyte per chart, and the second one would declare the library's names again.
+    """
+    svg = _numbered(vl_convert.vegalite_to_svg(still(spec), vl_version=VERSION))
+    return {MIME: spec | {"$schema": SCHEMA}, "image/svg+xml": svg, "text/plain": "<chart>"}, {}

@@ -2,8 +2,8 @@
 
 from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.engine import run
+from tdlambda.control.exploration import Boltzmann, EpsilonGreedy, Falling
 from tdlambda.control.gaussian import Gaussian
-from tdlambda.control.greedy import Boltzmann, EpsilonGreedy, Falling
 from tdlambda.control.meta_assisted import meta_actor_critic
 from tdlambda.control.policy import Policy
 from tdlambda.control.q_lambda import QLambda

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tdlambda.algorithms import TD, TrueOnlineTD
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, flag, fraction, integer, number
 from tdlambda.control.defaults import step_size
-from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
+from tdlambda.control.exploration import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_modules import ValueForm, value_module
 from tdlambda.control.value_parts import drawn, lambda_table, policy_from, same_policy
 from tdlambda.control.value_state import RECORD, ValueState
@@ -21,11 +22,11 @@ from tdlambda.control.value_steps import NEVER, NO_ACTION
 from tdlambda.core import runtime
 from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound
 from tdlambda.documenting import complete
-from tdlambda.features import Encoder, OneHot, Pairs
-from tdlambda.features.base import as_vector
+from tdlambda.features import Encoder, Network, OneHot, Pairs
+from tdlambda.features.encoder import as_vector
 from tdlambda.learners import LEARNERS, Algorithm, Diverged
-from tdlambda.learners.base import NO_GAMMA, encoded
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.learner import NO_GAMMA, encoded
 from tdlambda.mdp.corrections import TraceCorrection, abtd_psi
 from tdlambda.randomness import Drawing, check_generator
 from tdlambda.rules import Fixed, PerState, as_rule
@@ -50,6 +51,14 @@ _ENTRY_POINTS: dict[str, tuple[Any, ...]] = {
 """Entry points called at every step, with example arguments besides the agent's arrays."""
 
 
+def with_traces(algorithm: Any, network: bool) -> type[Algorithm]:
+    """The class of a learner with traces, by itself or by name; on a network, TD stands for true online TD."""
+    kind = LEARNERS.get(algorithm, algorithm) if isinstance(algorithm, str) else algorithm
+    if not (isinstance(kind, type) and issubclass(kind, Algorithm)) or issubclass(kind, VarianceLearner):
+        raise TypeError(f"algorithm must be a learner class with traces, such as td.TrueOnlineTD; got {kind!r}")
+    return TD if network and kind is TrueOnlineTD else kind
+
+
 class ActionValues(ValueState):
     """An agent that learns action values q(s, a) = w·x(s, a) by any algorithm with traces.
 
@@ -58,7 +67,7 @@ class ActionValues(ValueState):
     Parameters
     ----------
     features
-        Encoder of observations.
+        Encoder of observations, or a `td.Network`, whose outputs are the values of the actions.
     actions
         Number of actions, at least 1; actions are the integers 0, 1, ….
     alpha
@@ -68,7 +77,8 @@ class ActionValues(ValueState):
         λ in [0, 1]: a number, one for each state, a table [state, action], a rule, or the name of a rule ("auto",
         "meta", "greedy").
     algorithm
-        A learner class with traces, such as `td.TrueOnlineTD`, `td.TD` or your own, or its name.
+        A learner class with traces, such as `td.TrueOnlineTD`, `td.TD` or your own, or its name. With a network, the
+        default is `td.TD`.
     policy
         Target policy π: `td.control.EpsilonGreedy`, `td.control.Boltzmann`, or fixed probabilities of the actions (a
         row, a table [state, action], or a function of the observation).
@@ -95,20 +105,19 @@ class ActionValues(ValueState):
         complete(cls)
 
     def __init__(
-        self, features: Encoder, actions: int, alpha: Any, lam: Any, algorithm: Any, policy: Any,
+        self, features: Encoder | Network, actions: int, alpha: Any, lam: Any, algorithm: Any, policy: Any,
         behavior: Any, correction: str | TraceCorrection, target: str, options: Mapping[str, Any], clear: bool = False,
     ) -> None:  # fmt: skip
         self.actions = integer(actions, "actions", 1)
-        algorithm = LEARNERS.get(algorithm, algorithm) if isinstance(algorithm, str) else algorithm
-        if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)) or issubclass(
-            algorithm, VarianceLearner
-        ):
-            raise TypeError(
-                f"algorithm must be a learner class with traces, such as td.TrueOnlineTD; got {algorithm!r}"
-            )
-        self.features, self.algorithm, self.alpha = features, algorithm, alpha
+        network = isinstance(features, Network)
+        algorithm = with_traces(algorithm, network)
+        self.features: Any = features
+        self.algorithm, self.alpha = algorithm, alpha
         passed = self._passed(algorithm, options)
-        pairs = Pairs(features, self.actions)
+        if network and clear:
+            raise ValueError("clear must be False with a network, whose actions share their parameters")
+        linear = not isinstance(features, Network)
+        pairs: Any = Pairs(features, self.actions) if linear else features.with_outputs(self.actions)  # type: ignore
         self._options = dict(options)
         self.policy, self.behavior = policy, behavior
         self.correction = TraceCorrection.named(correction)
@@ -127,7 +136,7 @@ class ActionValues(ValueState):
         if target == "sampled" and not on_policy:
             target = "weighted"
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
-        rule = as_rule(lambda_table(lam, features, self.actions))
+        rule = as_rule(lambda_table(lam, self.features, self.actions))
         if target == "peng" and rule.learns():
             raise ValueError(
                 f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
@@ -147,23 +156,28 @@ class ActionValues(ValueState):
         aim, act = (p if isinstance(p, GreedyPolicy) else EpsilonGreedy() for p in (self._pi, self._b or self._pi))
         self.form = ValueForm(
             self.learner.model, type(aim).kernel, type(act).kernel, self.correction.name, target, given, on_policy,
-            own_lam, flag(clear, "clear"),
+            own_lam, flag(clear, "clear"), pairs.form() if network else None,
         )  # fmt: skip
-        self.record = np.zeros(1, RECORD)
-        told: dict[str, float] = {"actions": self.actions, "active": features.active, "size": features.size}
-        told["c_bar"] = self.correction.c_bar
-        if self.correction.name == "abtd":
-            told["psi"] = self._psi()
-        told |= {f"{who}_{name}": value for who, p in (("pi", aim), ("b", act)) for name, value in p.numbers().items()}
-        for name, value in told.items():
-            self.record[name] = value
         self._kernel = None if own_lam else features.kernel
         self._one_hot = type(features) is OneHot and not own_lam
-        if self._kernel is not None:
-            self.record["dimensions"] = self._kernel.dimensions
+        self._write_record(aim, act)
         self._given, self._chooses = given, isinstance(self._b or self._pi, GreedyPolicy)
         self._guard = Guard("agent")
         self._bind()
+
+    def _write_record(self, aim: GreedyPolicy, act: GreedyPolicy) -> None:
+        """Write the numbers that compiled code reads: sizes, coefficients, and the levels of both policies."""
+        self.record = np.zeros(1, RECORD)
+        numbers: dict[str, float] = {name: getattr(self.features, name) for name in ("active", "size")}
+        numbers |= {"actions": self.actions, "c_bar": self.correction.c_bar}
+        if self.correction.name == "abtd":
+            numbers["psi"] = self._psi()
+        if self._kernel is not None:
+            numbers["dimensions"] = self._kernel.dimensions
+        for who, policy in (("pi", aim), ("b", act)):
+            numbers |= {f"{who}_{name}": value for name, value in policy.numbers().items()}
+        for name, value in numbers.items():
+            self.record[name] = value
 
     def _passed(self, algorithm: type[Algorithm], options: Mapping[str, Any]) -> dict[str, Any]:
         """The options in the algorithm's form. It may lack a common one that has the default value."""
@@ -212,7 +226,8 @@ class ActionValues(ValueState):
         """Machine code with the agent's arrays bound to it."""
         if name not in self._entry_points:
             memory = self.learner.memory
-            arrays = memory.arrays if name.startswith("learn") else (memory.record, memory.rows)
+            whole = name.startswith("learn") or self.form.network is not None
+            arrays: Any = memory.arrays if whole else (memory.record, memory.rows)
             arrays = arrays[name in ("act_index", "act_vector") :]  # passing an array into compiled code costs 60 ns
             arrays = (*arrays, self.record, self._room, self._index)[: -1 if name == "act_index" else None]
             self._entry_points[name] = bound(self.module, name, arrays, *examples)
@@ -257,7 +272,8 @@ class ActionValues(ValueState):
     def q(self, obs: Any) -> Floats:
         """The values of all actions at an observation."""
         self._entry_point("values_at", *_X)(*self._encoded(obs))
-        return self._room[: self.actions].copy()
+        unit = 1.0 if self.form.network is None else self.learner.memory["scale"]
+        return self._room[: self.actions] * unit
 
     def predict(self, obs: Any, action: int) -> float:
         """q(obs, action), the estimated value of one action.
@@ -407,6 +423,8 @@ class ActionValues(ValueState):
 
     def _encoded(self, obs: Any, name: str = "obs") -> Any:
         """The features of an observation, with indices validated for compiled code."""
+        if self.form.network is not None:
+            return np.zeros(1, np.int64), encoded(self.features.vector, obs, name)
         x, xv = encoded(self.features.encode, obs, name)
         size = self.features.size
         if not ((x >= 0) & (x < size)).all() or not np.isfinite(xv @ xv):

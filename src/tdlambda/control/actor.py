@@ -34,7 +34,7 @@ import numpy as np
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.core.declare import Declaration
-from tdlambda.core.runtime import PRUNED_EVERY, enliven, scheduled
+from tdlambda.core.runtime import PRUNED_EVERY, dot, enliven, scheduled
 
 WEIGHTINGS = ("discounted", "corrected", "emphatic", "plain")
 
@@ -77,8 +77,8 @@ class OneStep(Declaration):
 
 
 def climb(
-    s: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, delta: float, rho: float,
-    gamma_next: float, decay_next: float, ended: bool, weighting: str, traced: bool, sparse: bool, by_steps: bool,
+    s: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, yv: Floats, delta: float, rho: float,
+    gamma_next: float, decay_next: float, ended: bool, *, weighting: str, traced: bool, sparse: bool, by_steps: bool,
 ) -> bool:  # fmt: skip
     """Perform one validated step, with the factors of x in `out`; return whether θ is within its bound.
 
@@ -117,6 +117,12 @@ def climb(
     if not within:
         s.diverged_at = s.steps
     return within
+
+
+def outputs(rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
+    """Write θ_i·x of each row."""
+    for i in range(out.size // 2):
+        out[i] = dot(rows[i], x, xv, len(x))
 
 
 def prune(traces: Floats, order: Ints, listed: Ints, n_live: int, tolerance: float) -> int:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tdlambda.algorithms import TrueOnlineTD
+from tdlambda.algorithms import TD, TrueOnlineTD
 from tdlambda.algorithms.variance import VarianceLearner
 from tdlambda.arrays import Floats, choice, flag, fraction
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
+from tdlambda.control.network_actor import NetworkActor
 from tdlambda.control.policy import Behavior, Policy
 from tdlambda.control.softmax import Softmax
-from tdlambda.extras import need
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
-from tdlambda.learners.base import check_numbers, check_states, readable
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.learner import check_numbers, check_states, readable
 from tdlambda.learners.saved import SAVED, Saved, under, with_prefix
+from tdlambda.learners.step_size import StepSize
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call, says_arguments
+from tdlambda.steps import ObGD
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -61,7 +64,8 @@ class ActorCritic(Saved):
     policy
         `td.control.Softmax(3)` or `td.control.Gaussian(low, high)`.
     eta
-        η > 0, the actor's step size: a number, or a schedule over steps.
+        η > 0, the actor's step size: a number, or a schedule over steps; with a network also an adaptive step size of
+        `td.TD`, such as `td.steps.ObGD(kappa=3.0)`.
     lam
         λ of the actor's trace, in [0, 1]. "fixed", the default, is the critic's λ if that is a number or one for each
         state, and 0.9 if the critic learns λ or has none. "critic" is the λ that the critic has just used, learned or
@@ -102,7 +106,7 @@ class ActorCritic(Saved):
         self,
         critic: Learner,
         policy: Policy,
-        eta: float | OneOver,
+        eta: float | OneOver | StepSize,
         lam: Lam | Literal["fixed", "critic"] | None = "fixed",
         *,
         weighting: Literal["discounted", "corrected", "emphatic", "plain"] = "discounted",
@@ -130,8 +134,9 @@ class ActorCritic(Saved):
         self._guard = Guard("agent")
         self.critic, self.policy, self.weighting, self.td_error = critic, policy, weighting, td_error
         self.behavior, self._behavior = behavior, None if behavior is None else policy.behavior(behavior)
-        self.features = critic.features if policy.features is None else policy.features
-        self.actor = Actor(
+        self.features: Any = critic.features if policy.features is None else policy.features
+        kind: Any = NetworkActor if isinstance(self.features, Network) else Actor
+        self.actor = kind(
             policy, self.features, eta, lam is not None, weighting, entropy, warm_up, trace_tolerance, bound
         )
         self.eta, self.entropy, self.warm_up = eta, entropy, warm_up
@@ -139,6 +144,8 @@ class ActorCritic(Saved):
         self.actor_lam: Rule | str | None = lam if isinstance(lam, str) else rule
         self.lam: Rule | str | None = "fixed" if default else self.actor_lam
         self._trace_critic = critic if isinstance(critic, Algorithm) else None
+        if td_error == "after" and isinstance(critic.features, Network):
+            raise ValueError('td_error="after" needs a critic with linear features; use td_error="before"')
         if td_error == "after" and self._trace_critic is not None and self._trace_critic.average_reward is not None:
             raise ValueError('td_error="after" needs a critic whose rewards are not centred; use td_error="before"')
         # λ' is either the one that a critic with traces has just used, or comes from a rule.
@@ -149,8 +156,8 @@ class ActorCritic(Saved):
     def for_env(
         cls,
         env: gym.Env[Any, Any],
-        critic: Learner | Encoder,
-        eta: float | OneOver | None = None,
+        critic: Learner | Encoder | Network,
+        eta: float | OneOver | StepSize | None = None,
         **options: Unpack[ActorOptions],
     ) -> Self:
         """Build an agent whose policy fits the action space: a softmax for discrete actions, a Gaussian for a box.
@@ -161,9 +168,11 @@ class ActorCritic(Saved):
             Environment with a `Discrete` or `Box` action space.
         critic
             The critic; or an encoder of observations, for which the critic is true online TD(0.9) with a step size
-            derived from |x|²: see `control.defaults`.
+            derived from |x|²: see `control.defaults`; or a `td.Network`, which critic and policy then have each.
         eta
-            Step size of the actor, positive; None derives it from |x|².
+            Step size of the actor, positive; None derives it from |x|². With a network, the defaults are those of
+            stream AC(λ): `td.steps.ObGD(kappa=2.0)` for the critic, `td.steps.ObGD(kappa=3.0)` for the actor, λ = 0.8,
+            entropy 0.01 and weighting "plain".
         options
             `lam`, `weighting`, `entropy`, `warm_up`, `behavior`, `td_error`, `trace_tolerance` and `bound` of
             `ActorCritic`.
@@ -175,6 +184,11 @@ class ActorCritic(Saved):
         >>> td.ActorCritic.for_env(gym.make("Pendulum-v1"), critic, eta=0.01).policy.low
         array([-2.])
         """
+        if isinstance(critic, Network):
+            critic = TD(critic, ObGD(kappa=2.0), 0.8)
+        if isinstance(critic.features if isinstance(critic, Learner) else critic, Network):
+            eta = ObGD(kappa=3.0) if eta is None else eta
+            options = {"weighting": "plain", "entropy": 0.01, **options}
         if isinstance(critic, Encoder):
             critic = TrueOnlineTD(critic, CRITIC / squared_norm(critic), 0.9)
         if eta is None:
@@ -208,12 +222,24 @@ class ActorCritic(Saved):
         """The policy's most probable action."""
         return self.policy.mode(self.actor.distribution(obs))
 
-    def plot(self, env: gym.Env[Any, Any]) -> ChartType:
-        """An Altair chart of the most probable actions: on a map, over two dimensions, or over states."""
-        need("charts", "charts")
-        from tdlambda.control.drawing import policy_map  # Altair is slow to import
+    def plot(self, env: gym.Env[Any, Any], path: str | Path | None = None) -> ChartType:
+        """An Altair chart of the most probable actions: on a map, over two dimensions, or over states.
 
-        return policy_map(self, env)
+        Parameters
+        ----------
+        env
+            The environment, whose map or states the chart shows.
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.control.drawing import policy_map
+
+            return policy_map(self, env)
+
+        return plotted(path, draw)
 
     def policy_at(self, obs: Any) -> Any:
         """π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
@@ -271,13 +297,14 @@ class ActorCritic(Saved):
     ) -> None:
         number, point = self.policy.given(action)
         x, xv = self.actor.encode(obs)
+        yv = self.actor.ahead(next_obs)
         if rho is None:
             rho = 1.0 if self._behavior is None else self.rho(obs, action)
         lam = 0.0 if self.shares_decay or self._rule is None else fraction(self._rule.at(next_obs), "lam")
         delta = self._error(obs, reward, next_obs, gamma, rho, terminated) if self._predicts else 0.0
         if self.actor.diverged_at is not None:  # validate the input, but do not learn
             check_numbers(reward, gamma, rho)
-            self.critic.features.encode(obs), self.critic.features.encode(next_obs)
+            self.critic.predict(obs), self.critic.predict(next_obs)
             return
         try:
             self.critic.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
@@ -292,11 +319,11 @@ class ActorCritic(Saved):
         if self.td_error == "after":
             delta = self._error(obs, reward, next_obs, gamma, rho, terminated)
         elif self._trace_critic is not None:
-            delta = self._trace_critic.td_error
+            delta = self._trace_critic.memory["td_error"]  # in the unit in which a network learns
         if self.shares_decay:
             decay_next = gamma_next * self._trace_critic.memory["last_lam"]  # type: ignore[union-attr]
         ended = (1 if terminated else 0) + (2 if truncated else 0)
-        diverged = self.actor.learn(x, xv, number, point, delta, rho, gamma_next, decay_next, ended)
+        diverged = self.actor.learn(x, xv, yv, number, point, delta, rho, gamma_next, decay_next, ended)
         if diverged and getattr(self.critic, "on_divergence", "raise") == "raise":
             error = Diverged(self.steps)
             error.add_note("The policy diverged, not the critic: use a smaller eta, or a smaller lam of the actor.")
@@ -351,18 +378,19 @@ class ActorCritic(Saved):
         return call(self, readable(self.get_params()))
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return with_prefix("critic.", self.critic._state()) | with_prefix("actor.", self.actor.memory.state_dict())
+        return with_prefix("critic.", self.critic._state()) | with_prefix("actor.", self.actor.state_dict())
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
         critic = self.critic.clone()
         critic._restore(under("critic.", state))
-        self.actor.memory.load(under("actor.", state))
+        self.actor.load(under("actor.", state))
         self.critic._restore(under("critic.", state))
 
     @classmethod
     def _least_bytes(cls, params: dict[str, Any]) -> int:
         critic, policy = params["critic"], params["policy"]
-        policies = 8 * policy.rows * (policy.features or critic.features).size
+        features = policy.features or critic.features
+        policies = 4 * features.size if isinstance(features, Network) else 8 * policy.rows * features.size
         return policies + type(critic)._least_bytes(critic.get_params())
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, choice, integer, not_negative, number, positive
+from tdlambda.arrays import Array, Floats, Ints, choice, integer, not_negative, number, positive
 from tdlambda.control import actor
-from tdlambda.control.modules import ActorForm, actor_module
+from tdlambda.control.actor_modules import ActorForm, actor_module
 from tdlambda.control.policy import Policy
 from tdlambda.core.memory import Layout, Memory
 from tdlambda.core.program import bound
 from tdlambda.core.runtime import DENSE_SIZE, DIVERGED, OK
 from tdlambda.features import Encoder
 from tdlambda.learners import OneOver
-from tdlambda.learners.base import encoded
+from tdlambda.learners.learner import encoded
 
 MOVING = {"emphasis": "f8", "decay": "f8", "delta": "f8", "steps": "i8", "diverged_at": "i8"}
 """Numbers that an update changes: I and γλ of x_t, δ, updates so far, the update at which it diverged (-1: none)."""
@@ -52,7 +52,8 @@ class Actor:
         choice(weighting, "weighting", *actor.WEIGHTINGS)
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
-        self.policy, self.features, self.sparse = policy, features, features.size > DENSE_SIZE
+        self.policy, self.sparse = policy, features.size > DENSE_SIZE
+        self.features: Any = features
         self.form = ActorForm(policy.kernel, weighting, traced, self.sparse, isinstance(eta, OneOver))
         rows, size = policy.rows, features.size
         if policy.initial.shape not in ((), (rows, size)):
@@ -104,7 +105,7 @@ class Actor:
 
     @cached_property
     def _learn(self) -> Callable[..., int]:
-        return self._entry("learn", *_X, 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
+        return self._entry("learn", *_X, np.zeros(1), 0, np.zeros(0), 0.0, 0.0, 0.0, 0.0, 0)
 
     def encode(self, obs: Any) -> tuple[Ints, Floats]:
         """The features x of an observation, with indices validated for compiled code."""
@@ -122,16 +123,36 @@ class Actor:
         self._distribution(*self.encode(obs))
         return self.policy.distribution(self.out)
 
+    def ahead(self, next_obs: Any) -> Floats:  # noqa: ARG002
+        """What an update needs of the next observation: nothing, for linear features."""
+        return _X[1]
+
     def learn(
-        self, x: Ints, xv: Floats, action: int, point: Floats,
+        self, x: Ints, xv: Floats, yv: Floats, action: int, point: Floats,
         delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
     ) -> bool:  # fmt: skip
         """Learn from one step; return whether θ has just left its bound."""
-        return self._learn(x, xv, action, point, delta, rho, gamma_next, decay_next, ended) == DIVERGED
+        return self._learn(x, xv, yv, action, point, delta, rho, gamma_next, decay_next, ended) == DIVERGED
 
     def begin(self) -> None:
         """Begin a new episode."""
         self._entry("begin")()
+
+    def episode(self) -> Any:
+        """A copy of what belongs to the current episode."""
+        return self.memory.episode()
+
+    def resume(self, episode: Any) -> None:
+        """Go on with an episode."""
+        self.memory.resume(episode)
+
+    def state_dict(self) -> dict[str, Array]:
+        """The arrays that hold everything learned."""
+        return self.memory.state_dict()
+
+    def load(self, state: dict[str, Array]) -> None:
+        """Copy a state of `state_dict`; if it does not fit, raise ValueError and change nothing."""
+        self.memory.load(state)
 
     def view(self, first: int) -> Floats:
         """The policy's rows from row `first` on, as a read-only view."""

@@ -23,7 +23,7 @@ class AgentTraces:
         if not isinstance(learner, Algorithm):
             raise TypeError(f"agent: in a vector environment, its critic must have traces; got {learner!r}")
         self.features, self.memory = learner.features, learner.memory
-        self.actor = None if isinstance(agent, ValueState) else agent.actor.memory
+        self.actor = None if isinstance(agent, ValueState) else agent.actor
         declared = learner.declaration
         begins = {
             keep: declared.dots[at].partition(".")[0] for keep, at in declared.keeps.items() if isinstance(at, str)
@@ -42,12 +42,12 @@ class AgentTraces:
             numbers=episode.numbers | {name: episode.numbers[name] + sign * v for name, v in now.items()}
         )
 
-    def taken(self, obs: Any, action: Any) -> tuple[Episode, Episode | None]:
+    def taken(self, obs: Any, action: Any) -> tuple[Episode, Any]:
         """A copy of the traces and kept numbers, positioned at this observation and action."""
         episode = self._shifted(self.memory.episode(), obs, action, -1)
         return episode, None if self.actor is None else self.actor.episode()
 
-    def put(self, kept: tuple[Episode, Episode | None], obs: Any, action: Any) -> None:
+    def put(self, kept: tuple[Episode, Any], obs: Any, action: Any) -> None:
         """Restore a copy and continue its episode."""
         self.memory.resume(self._shifted(kept[0], obs, action, 1))
         if self.actor is not None and kept[1] is not None:

@@ -12,8 +12,10 @@ Sarsa's ε on seeds 100 to 131 (`experiments/control/settings.py`); docs/control
 
 from __future__ import annotations
 
-from tdlambda.features import Encoder, Fourier, GridTilings, TileCoder
+from tdlambda.features import Encoder, Fourier, GridTilings, Network, TileCoder
 from tdlambda.learners import OneOver
+from tdlambda.learners.step_size import Alpha
+from tdlambda.steps import ObGD
 
 SHARE = 0.5
 """Fraction of an error that the first update removes."""
@@ -38,8 +40,10 @@ def squared_norm(features: Encoder, name: str = "alpha") -> float:
     )
 
 
-def step_size(features: Encoder) -> OneOver:
+def step_size(features: Encoder | Network) -> Alpha:
     """The default step size of action values."""
+    if isinstance(features, Network):
+        return ObGD()
     norm = squared_norm(features)
     offset, power = (10.0, 0.8) if features.active == 1 and features.states is not None else (1000.0, 0.7)
     return OneOver("visits", SHARE / norm * offset**power, offset, power)

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from tdlambda.control.actor import begin as begin_episode_
     from tdlambda.control.actor import climb as climb_
     from tdlambda.control.softmax import choose as choose_
-    from tdlambda.control.softmax import distribution as distribution_
     from tdlambda.control.softmax import score as score_
+
+    def distribution_(*arguments: Any) -> None:
+        """Write π(·|x) into a buffer."""
 
 
 def check(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats) -> int:
@@ -35,7 +37,7 @@ def choose(state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Float
 
 
 def learn(
-    state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, action: int, point: Floats,
+    state: Any, rows: Floats, live: Ints, out: Floats, x: Ints, xv: Floats, yv: Floats, action: int, point: Floats,
     delta: float, rho: float, gamma_next: float, decay_next: float, ended: int,
 ) -> int:  # fmt: skip
     """Perform one step of the actor; the critic has validated the numbers. A diverged actor does not change."""
@@ -43,9 +45,9 @@ def learn(
     if s.diverged_at >= 0:
         return OK
     distribution_(s, rows, x, xv, out)
-    score_(s, rows, x, xv, action, point, out)
+    score_(s, action, point, out)
     over = (ended & (TERMINATED | TRUNCATED)) != 0
-    within = climb_(s, rows, live, out, x, xv, delta, rho, gamma_next, decay_next, over)  # type: ignore[call-arg]
+    within = climb_(s, rows, live, out, x, xv, yv, delta, rho, gamma_next, decay_next, over)  # type: ignore[call-arg]
     return OK if within else DIVERGED
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from tdlambda.arrays import fraction, integer
-from tdlambda.control.job import KEEP, Job, kept_of
-from tdlambda.control.lane import Agent, Lane, check_agent, form_of
+from tdlambda.arrays import integer
+from tdlambda.control.control_job import checked, kept_of
+from tdlambda.control.lane import Agent, Lane, form_of
 from tdlambda.control.processes import pieces_in_processes, pool_of
-from tdlambda.control.worlds import EnvTask, in_processes, observation_grid, world_of
-from tdlambda.engine.job import chosen, moments_of, points_at, seed_numbers
+from tdlambda.control.worlds import EnvTask
 from tdlambda.runner.by_seed import by_seed, processors
+from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress
 from tdlambda.runner.result import ControlResult, RunRecord, collected
-from tdlambda.tasks.base import Task
+from tdlambda.tasks.task import Task
 from tdlambda.tasks.world import World
 
 CHUNK = 16_384
@@ -103,49 +103,23 @@ def run(
     job = checked(task, agents, seeds, steps, points, keep, follow, gamma)
     threads = processors() if threads is None else integer(threads, "threads", 1)
     done = (partial(_result, job), threads, progress, on_seed, hold, stop)
-    if isinstance(job.world, EnvTask):
+    if isinstance(job.task, EnvTask):
         pool = pool_of(threads)
         try:
-            return by_seed(job, len(job.agents), pieces_in_processes(job, pool), *done)
+            return by_seed(job, pieces_in_processes(job, pool), *done)
         finally:
             workers = list(pool._processes.values())
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in workers:  # if the run was stopped, nobody waits for their results
                 worker.terminate()
-    for agent in {form_of(agent, job.world): agent for agent in job.agents.values()}.values():
-        Lane(agent, job.world, 0, job.points)  # compile, or load from the cache, before the threads start
-    return by_seed(job, len(job.agents), _pieces(job), *done)
-
-
-def checked(
-    task: Any, agents: Any, seeds: Any, steps: Any, points: Any, keep: Any, follow: Any = (), gamma: Any = None
-) -> Job:
-    """Validate the arguments."""
-    gamma = None if gamma is None else fraction(gamma, "gamma")
-    world = in_processes(task, gamma) or world_of(task, gamma)
-    if isinstance(agents, Agent):
-        raise TypeError(f"agents must be a list of agents, or a dict by name; got {agents!r}")
-    named = dict(agents) if isinstance(agents, Mapping) else {str(k): agent for k, agent in enumerate(agents)}
-    if not named:
-        raise ValueError("agents must not be empty")
-    for name, agent in named.items():
-        if not isinstance(agent, Agent):
-            raise TypeError(f"agents: {name!r} must be an agent, such as td.Sarsa(features, actions=2); got {agent!r}")
-        if isinstance(world, EnvTask):
-            agent.for_space(world.action_space)
-        else:
-            check_agent(agent, world, name)
-        if agent.diverged_at is not None:
-            raise ValueError(f"agents: {name!r} has already diverged; pass an agent that has not")
-    steps = integer(steps, "steps", 1)
-    numbers, at = seed_numbers(seeds), points_at(points, steps)
-    followed = () if isinstance(world, EnvTask) else tuple(follow)
-    return Job(world, named, numbers, steps, at, chosen(keep, KEEP), observation_grid(world), followed)
+    for agent in {form_of(agent, job.task): agent for agent in job.learners.values()}.values():
+        Lane(agent, job.task, 0, job.points)  # compile, or load from the cache, before the threads start
+    return by_seed(job, _pieces(job), *done)
 
 
 def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
     """Yield pieces of work: a seed and some agents, seed by seed."""
-    places = list(range(len(job.agents)))
+    places = list(range(len(job.learners)))
     for number in job.seeds:
         for begin in range(0, len(places), PIECE):
             yield number, partial(_work, job, number, places[begin : begin + PIECE])
@@ -153,10 +127,10 @@ def _pieces(job: Job) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunR
 
 def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, RunRecord]:
     """Run some agents on one seed, one after the other; return nothing if the run was stopped."""
-    found, agents, log = {}, list(job.agents.values()), np.zeros((CHUNK, 3))
+    found, agents, log = {}, list(job.learners.values()), np.zeros((CHUNK, 3))
     for place in places:
-        lane, motion = Lane(agents[place], job.world, seed, job.points), []
-        moments = job.points[moments_of(job.points)].tolist() if seed in job.follow else []
+        lane, motion = Lane(agents[place], job.task, seed, job.points), []
+        moments = job.points[job.moments].tolist() if seed in job.follow else []
         stops = sorted({*range(CHUNK, job.steps, CHUNK), *moments, job.steps})
         for begin, end in pairwise([0, *stops]):
             if job.stop.is_set():
@@ -176,8 +150,8 @@ def _work(job: Job, seed: int, places: list[int], bar: Progress) -> dict[int, Ru
 def _result(
     job: Job, seeds: tuple[int, ...], done: dict[int, dict[int, RunRecord]], interrupted: bool, seconds: float
 ) -> ControlResult:
-    returns, fields = collected(tuple(job.agents), seeds, job.points, done, job.follow)
+    returns, fields = collected(job.names, seeds, job.points, done, job.follow)
     return ControlResult(
-        **fields, returns=returns, observations=job.observations, moments=job.points[moments_of(job.points)],
-        interrupted=interrupted, seconds=seconds, lane_steps=len(job.agents) * len(seeds) * job.steps,
+        **fields, returns=returns, observations=job.observations, moments=job.points[job.moments],
+        interrupted=interrupted, seconds=seconds, lane_steps=len(job.learners) * len(seeds) * job.steps,
     )  # fmt: skip

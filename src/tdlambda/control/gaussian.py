@@ -22,30 +22,29 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, positive, real
+from tdlambda.arrays import Floats, positive, real
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
-from tdlambda.core.runtime import dot
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 
 MeanAndSigma: TypeAlias = tuple[Floats, Floats]
 
 
-def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """Write μ of each dimension into `out`, then σ of each."""
+def distribution(s: Any, out: Floats) -> None:
+    """Replace the outputs, θ_μ·x and then θ_σ·x, by μ and then σ of each dimension; θ_σ·x is kept in the last part."""
     n = out.size // 4
     for i in range(n):
-        u = dot(rows[n + i], x, xv, len(x))
+        u = out[3 * n + i] = out[n + i]
         u = s.log_sigma + (s.reach * math.tanh(u / s.reach) if s.reach > 0 else u)
-        out[i], out[n + i] = dot(rows[i], x, xv, len(x)), math.exp(min(max(u, -700.0), 700.0))
+        out[n + i] = math.exp(min(max(u, -700.0), 700.0))
 
 
-def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
-    """Replace μ and σ in `out` by the factors of x in ∇ log π(point|s), for θ_μ and θ_σ, and in ∇H."""
+def score(s: Any, action: int, point: Floats, out: Floats) -> None:
+    """Replace μ and σ in `out` by the gradients with respect to the outputs of log π(point|s), then of H."""
     n = out.size // 4
     for i in range(n):
         away, slope = (point[i] - out[i]) / out[n + i], 1.0
         if s.reach > 0:
-            slope -= math.tanh(dot(rows[n + i], x, xv, len(x)) / s.reach) ** 2
+            slope -= math.tanh(out[3 * n + i] / s.reach) ** 2
         out[i] = away / out[n + i]
         out[n + i] = (away**2 - 1) * slope
         out[2 * n + i], out[3 * n + i] = 0.0, slope
@@ -88,7 +87,7 @@ class Gaussian(Policy):
         high: ArrayLike | Sequence[float | None],
         sigma: float = 0.5,
         within: float | None = 10.0,
-        features: Encoder | None = None,
+        features: Encoder | Network | None = None,
         initial: ArrayLike = 0.0,
     ) -> None:
         super().__init__(features, initial)

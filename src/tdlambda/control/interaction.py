@@ -3,9 +3,9 @@
 Random numbers depend on the seed, not on the agent: the k-th episode of every agent starts in the same state, and at
 the t-th step the same numbers determine the world's transition and the choice from π(·|x).
 
-`control.modules` puts `interact` into a generated module, beside the critic's `learn`, the actor's `climb_`, the
-functions of its policy (`distribution_`, `choose_`, `score_`), of the world (`begin_`, `move_`) and of the features
-(`encode_`).
+`control.world_modules` puts `interact` into a generated module, beside the learner's functions, those of the world
+(`begin_`, `move_`, `observe_`) and of the features (`encode_`), and those of the kind of agent (`actor_in_world`,
+`values_in_world`): `fits_`, `start_`, `act_`, `learn_from_`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from tdlambda.arrays import Floats, Ints
 from tdlambda.core.records import named
-from tdlambda.core.runtime import OK, dot
-from tdlambda.randomness import uniform
 
 if TYPE_CHECKING:
-    from tdlambda.control.actor import climb as climb_
-    from tdlambda.control.softmax import choose as choose_
-    from tdlambda.control.softmax import distribution as distribution_
-    from tdlambda.control.softmax import score as score_
-    from tdlambda.control.value_steps import behaved, draw, transition, values
     from tdlambda.features.tiling import encode_tiles as encode_
     from tdlambda.tasks.classic import observe_acrobot as observe_
     from tdlambda.tasks.mountain_car import _act as move_
     from tdlambda.tasks.mountain_car import _begin as begin_
 
-    def learn(*arguments: Any) -> int:
-        """Learn from one transition, as the critic."""
+    def fits_(*arguments: Any) -> bool:
+        """Whether the agent's arrays have the sizes that code was generated for."""
 
-    def value_(*arguments: Any) -> float:
-        """V(x)."""
+    def start_(*arguments: Any) -> None:
+        """Begin an episode."""
+
+    def act_(*arguments: Any) -> int:
+        """The action at x."""
+
+    def learn_from_(*arguments: Any) -> bool:
+        """Learn from a transition; return whether the agent did not diverge."""
 
 
 ACCOUNT = named([
@@ -48,23 +47,20 @@ encode an observation. `action`: the next action of agents with action values. `
 
 
 def interact(
-    first: int, end: int, critic: Any, actor: Any, world: Any, features: Any, account: Any,
-    points: Ints, curve: Floats, log: Floats, shared: bool, after: bool, actions: int, active: int, width: int,
+    first: int, end: int, agent: Any, world: Any, features: Any, account: Any, points: Ints, curve: Floats, log: Floats,
+    actions: int, active: int, width: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Run the steps from first to end (excluded); return the number of steps made and of episodes logged.
 
     Fewer steps are made if the agent diverges. `features` are the encoder's numbers and two feature vectors; x is kept
-    between calls. Fixed when code is generated: whether the actor's trace decays by the critic's γλ (`shared`), whether
-    δ is computed `after` the critic's update, and sizes (`modules.Sizes`).
+    between calls. The sizes (`world_modules.Sizes`) are fixed when code is generated.
     """
-    state, rows, own, live = critic
-    actor_state, theta, actor_live, out = actor
     numbers, s, seen, streams = world
     constants, x, xv, y, yv = features
-    a, climber, logged = account[0], actor_state[0], 0
+    a, logged = account[0], 0
     if not (has(x, active) and has(xv, active) and has(y, active) and has(yv, active)):
         return 0, 0
-    if not (has(out, 2 * actions) and has(seen, width)):
+    if not (has(seen, width) and fits_(agent, actions, active)):
         return 0, 0
     for t in range(first, end):
         if a.length < 0:
@@ -74,8 +70,8 @@ def interact(
             if encode_(seen, constants, x, xv) != 0:
                 a.refused = 1
                 return t - first, logged
-        distribution_(climber, theta, x, xv, out)
-        action = choose_(out, uniform(streams[1]))
+            start_(agent, a, x, xv, streams[0])
+        action = act_(agent, a, x, xv, streams[1])
         reward, gamma, terminated = move_(numbers, s, action, streams[1])
         observe_(numbers, s, seen)
         a.length += 1
@@ -83,20 +79,9 @@ def interact(
         if encode_(seen, constants, y, yv) != 0:
             a.refused = 1
             return t - first, logged
-        status = learn(state, rows, own, live, x, xv, y, yv, y, yv, reward, gamma, 1.0, a.lam, terminated, truncated)
-        if status != OK:
-            climber.diverged_at = climber.steps + 1
+        if not learn_from_(agent, a, x, xv, y, yv, action, reward, gamma, terminated, truncated, streams[1]):
             return t + 1 - first, logged
-        delta, follow = state[0].td_error, gamma * a.actor_lam
-        if after:
-            delta = reward + (0.0 if terminated else gamma * value_(state, rows, y, yv)) - value_(state, rows, x, xv)
-        if shared:
-            follow = gamma * state[0].last_lam
-        score_(climber, theta, x, xv, action, out, out)
         over = terminated or truncated
-        within = climb_(climber, theta, actor_live, out, x, xv, delta, 1.0, gamma, follow, over)  # type: ignore[call-arg]
-        if not within:
-            return t + 1 - first, logged
         logged = told(a, reward, gamma, over, t, points, curve, log, logged)
         if not over:
             for j in range(x.size):
@@ -122,65 +107,6 @@ def told(
     return logged
 
 
-def interact_values(
-    first: int, end: int, learner: Any, agent: Any, room: Any, world: Any, constants: Floats, lam: Floats,
-    account: Any, points: Ints, curve: Floats, log: Floats, actions: int, active: int, width: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Run an agent with action values, as `interact` does. If there is a λ for each pair, λ' is that of the next pair.
-
-    The next action is chosen before the update, with the values at that time.
-    """
-    state, rows, own, live = learner
-    q, pi, b, xv, yv, pyv, x, y, px, pz, py = room
-    numbers, s, seen, streams = world
-    a, g, logged = account[0], agent[0], 0
-    if not (has(x, active) and has(xv, active) and has(y, active) and has(yv, active)):
-        return 0, 0
-    if not (has(px, active) and has(pz, active) and has(seen, width)):
-        return 0, 0
-    if not (has(q, actions) and has(pi, actions) and has(b, actions)):
-        return 0, 0
-    for t in range(first, end):
-        if a.length < 0:
-            begin_(numbers, s, streams[0])
-            observe_(numbers, s, seen)
-            a.length, a.gained, a.gain = 0, 0.0, 1.0
-            if encode_(seen, constants, x, xv) != 0:
-                a.refused = 1
-                return t - first, logged
-            values(state, rows, x, xv, q)
-            behaved(g, q, b)
-            a.action = draw(b, uniform(streams[0]))
-        reward, gamma, terminated = move_(numbers, s, a.action, streams[1])
-        observe_(numbers, s, seen)
-        a.length += 1
-        truncated = not terminated and a.length == a.limit
-        if encode_(seen, constants, y, yv) != 0:
-            a.refused = 1
-            return t - first, logged
-        u, taken = uniform(streams[1]), 0
-        if not terminated:
-            values(state, rows, y, yv, q)
-            behaved(g, q, b)
-            taken = draw(b, u)
-        next_lam = lam[y[0] * q.size + taken] if lam.size > 1 else lam[0]
-        status = transition(
-            state, rows, own, live, g, q, pi, b, x, xv, y, yv, pz, yv, px, pz, py, pyv, a.action, taken, reward, gamma,
-            next_lam, terminated, truncated,
-        )  # type: ignore[call-arg]  # fmt: skip
-        over = terminated or truncated
-        g.steps += 1
-        g.episodes += over
-        if status != OK:
-            return t + 1 - first, logged
-        logged = told(a, reward, gamma, over, t, points, curve, log, logged)
-        if not over:
-            a.action = taken
-            for j in range(x.size):
-                x[j], xv[j] = y[j], yv[j]
-    return end - first, logged
-
-
 def has(array: Any, size: int) -> bool:
     """Whether an array has this size. It always has; the test tells the compiler, which can then unroll loops."""
     return array.size == size and len(array) == size
@@ -204,8 +130,3 @@ def mark(a: Any, curve: Floats) -> None:
     curve[a.point] = a.last
     a.point += 1
     a.counted, a.sum = 0, 0.0
-
-
-def value(state: Any, rows: Floats, x: Ints, xv: Floats) -> float:
-    """V(x) of a critic with the row layout of `core.schedules.one`."""
-    return dot(rows[0], x, xv, len(x))

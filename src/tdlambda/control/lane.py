@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from tdlambda.arrays import Floats, Ints
 from tdlambda.control.action_values import ActionValues
 from tdlambda.control.actor_critic import ActorCritic
+from tdlambda.control.actor_modules import ActorCriticForm
 from tdlambda.control.interaction import ACCOUNT
-from tdlambda.control.modules import Form, Sizes, interaction_module
 from tdlambda.control.softmax import Softmax
-from tdlambda.control.value_modules import WorldForm, value_world_module
+from tdlambda.control.world_modules import Sizes, WorldForm, interaction_module
 from tdlambda.core.lazy_memory import LazyMemory
 from tdlambda.core.program import machine_code
 from tdlambda.core.schedules import lazy
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.learners import Algorithm
 from tdlambda.rules import Fixed, PerState
 from tdlambda.tasks.world import World
@@ -55,7 +55,7 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
             f"got {agent.policy!r} and {agent.behavior!r}"
         )
     check_features(agent.features, world, name)
-    if agent.learner.dtype != "float64" or agent.form.own_lam:
+    if (agent.learner.dtype != "float64" and agent.form.network is None) or agent.form.own_lam:
         raise ValueError(f'agents: {name!r} must have dtype="float64" and a rule for λ without its own features')
     if agent.fixed_lam is None and not isinstance(agent.learner.rule, PerState):
         raise ValueError(
@@ -67,7 +67,7 @@ def check_values(agent: ActionValues, world: World, name: str) -> None:
 def check_actor(agent: ActorCritic, world: World, name: str) -> None:
     """Raise ValueError if an actor-critic has no compiled form."""
     critic, features = agent.critic, agent.critic.features
-    if not isinstance(critic, Algorithm) or critic.dtype != "float64":
+    if not isinstance(critic, Algorithm) or (critic.dtype != "float64" and not isinstance(features, Network)):
         raise ValueError(
             f'agents: {name!r}: critic must be a learner with traces and dtype="float64", such as td.TrueOnlineTD; '
             f"got {critic!r}"
@@ -99,7 +99,7 @@ def learner_of(agent: Agent) -> Any:
     return agent.learner if isinstance(agent, ActionValues) else agent.critic
 
 
-def form_of(agent: Agent, world: World) -> Form | WorldForm:
+def form_of(agent: Agent, world: World) -> WorldForm:
     """The settings that are fixed when code for this agent is generated."""
     learner = learner_of(agent)
     features, encoder = learner.features, agent.features.loop_kernel
@@ -108,15 +108,18 @@ def form_of(agent: Agent, world: World) -> Form | WorldForm:
     schedule = "sparse" if lists_live else "dense"
     # The lazy schedule pays if a step reads few of the features and many of them may be live.
     many = lists_live or (isinstance(agent, ActionValues) and features.size >= MANY)
-    if many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
+    network = features.form() if isinstance(features, Network) else None
+    if network is not None:
+        schedule = "network"
+    elif many and 4 * features.active <= features.size and lazy.possible(learner.model) and not clears:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
         schedule = "binary" if encoder.binary and plain else "lazy"
     place = (world.begin, world.move, world.observe, encoder.encode)
     sizes = Sizes(world.actions, agent.features.active, world.width)
     if isinstance(agent, ActionValues):
-        return WorldForm(agent.form, schedule, *place, sizes)
-    shared, after = agent.shares_decay, agent.td_error == "after"
-    return Form(learner.model, schedule, agent.actor.form, *place, sizes, shared, after)
+        return WorldForm(agent.form, schedule, *place, sizes, network)
+    form = ActorCriticForm(learner.model, agent.actor.form, agent.shares_decay, agent.td_error == "after")
+    return WorldForm(form, schedule, *place, sizes, network)
 
 
 class Lane:
@@ -129,38 +132,34 @@ class Lane:
         self.learner, self.points, self.steps = learner, points, 0
         self.curve: Floats = np.full(points.size, -np.inf)
         self.episodes: list[Floats] = []
-        is_lazy = form.schedule in ("lazy", "binary")
-        self.memory = LazyMemory(learner.model, learner.memory) if is_lazy else learner.memory
+        self.memory = LazyMemory(learner.model, learner.memory) if form.lazily else learner.memory
         self.account = np.zeros(1, ACCOUNT)
         self.account["length"], self.account["limit"] = -1, world.limit
         self.state = np.zeros(world.size)
         self.seen = np.zeros(world.width)
         place = (world.numbers, self.state, self.seen, streams(seed))
-        given = self._of_values(place) if isinstance(form, WorldForm) else self._of_actor(place)
-        self.arguments = (*given, self.account, np.ascontiguousarray(points), self.curve)
-        if isinstance(form, WorldForm):
-            module, name = value_world_module(form), "interact_values"
-        else:
-            module, name = interaction_module(form), "interact"
-        self._interact = machine_code(module, name, 0, 0, *self.arguments, np.zeros((1, 3)))
+        n, encoder = agent.features.active, agent.features.loop_kernel
+        x, y = ((np.zeros(n, dtype=np.int64), np.zeros(n)) for _ in range(2))
+        given = self._of_values() if isinstance(agent, ActionValues) else self._of_actor()
+        features = (encoder.numbers, *x, *y)
+        self.arguments = (given, place, features, self.account, np.ascontiguousarray(points), self.curve)
+        self._interact = machine_code(interaction_module(form), "interact", 0, 0, *self.arguments, np.zeros((1, 3)))
 
-    def _of_actor(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments of `interact`."""
+    def _of_actor(self) -> tuple[Any, ...]:
+        """The arrays of an actor and its critic, as `actor_in_world` takes them."""
         agent: Any = self.agent
         self.account["lam"] = agent.critic.fixed_lam
         self.account["actor_lam"] = agent.actor_lam.lam if isinstance(agent.actor_lam, Fixed) else 0.0
-        n, encoder = agent.features.active, agent.features.loop_kernel
-        x, y = ((np.zeros(n, dtype=np.int64), np.zeros(n)) for _ in range(2))
-        return self.memory.all_arrays, agent.actor.arrays, place, (encoder.numbers, *x, *y)
+        return self.memory.all_arrays, agent.actor.arrays
 
-    def _of_values(self, place: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments of `interact_values`."""
+    def _of_values(self) -> tuple[Any, ...]:
+        """The arrays of action values, as `values_in_world` takes them."""
         agent: Any = self.agent
-        n, k, encoder = agent.features.active, agent.actions, agent.features.loop_kernel
-        floats = [np.zeros(size) for size in (k, k, k, n, n, n * k)]
-        indices = [np.zeros(size, dtype=np.int64) for size in (n, n, n, n, n * k)]
+        n, k = agent.features.active, agent.actions
+        floats = [np.zeros(size) for size in (k, k, k, n * k)]
+        indices = [np.zeros(size, dtype=np.int64) for size in (n, n, n * k)]
         lam = np.array([agent.fixed_lam]) if agent.fixed_lam is not None else agent.learner.rule.lam
-        return self.memory.all_arrays, agent.record, (*floats, *indices), place, encoder.numbers, lam
+        return self.memory.all_arrays, agent.record, (*floats, *indices), lam
 
     @property
     def diverged_at(self) -> int:
@@ -178,7 +177,8 @@ class Lane:
             self.episodes.append(log[:logged].copy())
         if self.account["refused"][0]:
             obs: Any = int(self.seen[0]) if self.agent.features.states is not None else self.seen
-            self.agent.features.encode(obs)  # raises the specific error
+            network = isinstance(self.agent.features, Network)
+            (self.agent.features.vector if network else self.agent.features.encode)(obs)  # raises the specific error
             raise ValueError(f"features must be able to encode every observation of the task; got {self.seen}")
 
     def close(self) -> Agent:

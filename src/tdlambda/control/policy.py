@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats
 from tdlambda.documenting import complete
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.showing import call, says_arguments
 
 Behavior: TypeAlias = Callable[[Any], ArrayLike | tuple[ArrayLike, ArrayLike]] | ArrayLike | tuple[ArrayLike, ArrayLike]
@@ -29,10 +29,11 @@ class PolicyKernel:
     name
         Name used in the file names of generated modules.
     distribution
-        ``distribution(s, rows, x, xv, out)`` writes π(·|x) into the first half of `out`, a number for each row of θ.
+        ``distribution(s, out)`` replaces the outputs in the first half of `out` (θ_i·x, or those of a network) by
+        π(·|x).
     score
-        ``score(s, rows, x, xv, action, point, out)`` replaces it by the factors of x for each row of θ: those of
-        ∇ log π, then those of ∇H. A discrete action is in `action`, a continuous one in `point`.
+        ``score(s, action, point, out)`` replaces it by the gradients of log π, then of H, with respect to the outputs;
+        for θ_i·x they are the factors of x. A discrete action is in `action`, a continuous one in `point`.
     choose
         ``choose(out, u)`` draws a discrete action with a uniform random number; None if actions are continuous.
     """
@@ -49,7 +50,8 @@ class Policy(ABC):
     Parameters
     ----------
     features
-        Encoder of the policy's features; None uses the critic's encoder.
+        Encoder of the policy's features, or a `td.Network` whose outputs take the place of θ_i·x; None uses the
+        critic's features.
     initial
         Initial θ: a number, or an array [row, feature].
     """
@@ -64,8 +66,8 @@ class Policy(ABC):
         says_arguments(cls)
         complete(cls)
 
-    def __init__(self, features: Encoder | None, initial: ArrayLike) -> None:
-        if features is not None and not isinstance(features, Encoder):
+    def __init__(self, features: Encoder | Network | None, initial: ArrayLike) -> None:
+        if features is not None and not isinstance(features, Encoder | Network):
             raise TypeError(f"features must be an encoder such as td.features.OneHot(11), or None; got {features!r}")
         self.features = features
         self.initial: Floats = np.asarray(initial, dtype=np.float64)

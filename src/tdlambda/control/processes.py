@@ -13,11 +13,12 @@ import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints
+from tdlambda.control.control_job import kept_of
 from tdlambda.control.interaction import ACCOUNT, told
-from tdlambda.control.job import Job, kept_of
 from tdlambda.control.training import train
 from tdlambda.learners import Diverged
 from tdlambda.runner.curve import LearningCurve
+from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress
 from tdlambda.runner.result import RunRecord
 
@@ -27,7 +28,7 @@ def pieces_in_processes(
 ) -> Iterator[tuple[int, Callable[[Progress], dict[int, RunRecord]]]]:
     """Yield pieces of work: a seed and one agent, seed by seed."""
     for seed in job.seeds:
-        for place, agent in enumerate(job.agents.values()):
+        for place, agent in enumerate(job.learners.values()):
             yield seed, partial(_in_process, job, pool, place, agent, seed)
 
 
@@ -35,7 +36,7 @@ def _in_process(
     job: Job, pool: ProcessPoolExecutor, place: int, agent: Any, seed: int, bar: Progress
 ) -> dict[int, RunRecord]:
     """Run one agent on one seed in a process; return nothing if the run was stopped."""
-    env = (job.world.id, job.world.options, job.world.discount)
+    env = (job.task.id, job.task.options, job.task.discount)
     given = (*env, agent, seed, job.steps, job.points, job.keep, job.observations)
     future: Future[RunRecord] = pool.submit(learn_in_env, *given)
     while not wait([future], timeout=0.2).done:

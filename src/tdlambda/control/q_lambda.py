@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from tdlambda.algorithms import TrueOnlineTD
 from tdlambda.arrays import choice
 from tdlambda.control.action_values import ActionValues
-from tdlambda.control.greedy import EpsilonGreedy, GreedyPolicy
+from tdlambda.control.exploration import EpsilonGreedy, GreedyPolicy
 from tdlambda.control.value_state import AGENTS
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.learners import Algorithm
 from tdlambda.learners.step_size import Alpha
 from tdlambda.rules import Lam
@@ -66,7 +66,7 @@ class QLambda(ActionValues):
 
     def __init__(
         self,
-        features: Encoder,
+        features: Encoder | Network,
         actions: int,
         alpha: Alpha | None = None,
         lam: Lam = 0.9,

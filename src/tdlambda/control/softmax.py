@@ -17,18 +17,16 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, integer
+from tdlambda.arrays import Floats, integer
 from tdlambda.control.policy import Behavior, Policy, PolicyKernel
-from tdlambda.core.runtime import dot
-from tdlambda.features import Encoder
+from tdlambda.features import Encoder, Network
 from tdlambda.runner.behavior import as_function
 
 
-def distribution(s: Any, rows: Floats, x: Ints, xv: Floats, out: Floats) -> None:
-    """Write π(·|s) into `out`; the largest preference is subtracted to avoid overflow."""
+def distribution(s: Any, out: Floats) -> None:
+    """Replace the preferences in `out` by π(·|s); the largest preference is subtracted to avoid overflow."""
     n, top, total = out.size // 2, -np.inf, 0.0
     for a in range(n):
-        out[a] = dot(rows[a], x, xv, len(x))
         top = max(top, out[a])
     for a in range(n):
         out[a] = math.exp(out[a] - top)
@@ -49,8 +47,11 @@ def choose(out: Floats, u: float) -> int:
     return last
 
 
-def score(s: Any, rows: Floats, x: Ints, xv: Floats, action: int, point: Floats, out: Floats) -> None:
-    """Replace π(·|s) in `out` by the factors of x in ∇ log π(action|s) and in ∇H; the latter are 0 if τ = 0."""
+def score(s: Any, action: int, point: Floats, out: Floats) -> None:
+    """Replace π(·|s) in `out` by the gradients of log π(action|s), then of H, with respect to the preferences.
+
+    The latter are 0 if τ = 0.
+    """
     n, entropy = out.size // 2, 0.0
     for b in range(n):
         out[n + b] = 0.0
@@ -88,7 +89,7 @@ class Softmax(Policy):
 
     kernel = PolicyKernel("softmax", distribution, score, choose)
 
-    def __init__(self, actions: int, features: Encoder | None = None, initial: ArrayLike = 0.0) -> None:
+    def __init__(self, actions: int, features: Encoder | Network | None = None, initial: ArrayLike = 0.0) -> None:
         super().__init__(features, initial)
         self.actions = self.rows = integer(actions, "actions", 1)
         self._no_point = np.zeros(0)

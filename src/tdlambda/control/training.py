@@ -45,8 +45,9 @@ def train(
     Parameters
     ----------
     env
-        A Gymnasium environment or its id. Actions are discrete; for an actor-critic they may also be a box, and actions
-        are then clipped to the box. In a vector environment, the agent has separate traces for each copy.
+        A Gymnasium environment or its id; a task of this library has the prefix "tdlambda/", or is made by `td.make`.
+        Actions are discrete; for an actor-critic they may also be a box, and actions are then clipped to the box. In a
+        vector environment, the agent has separate traces for each copy.
     agent
         `td.Sarsa`, `td.QLambda` or `td.ActorCritic`.
     steps

@@ -7,11 +7,12 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tdlambda.control import interaction, value_steps
-from tdlambda.control.modules import Parts, Sizes, write_world
+from tdlambda.control import value_steps, values_in_world
+from tdlambda.control.actor_modules import Parts
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.schedules import lazy, one
+from tdlambda.core.schedules import network, one
+from tdlambda.features.network import NetworkForm
 from tdlambda.mdp.corrections import CORRECTIONS
 
 ROOM = '''@inlined
@@ -135,6 +136,15 @@ def clear_others_(rows_, x_, action_, actions_):
 {rows}'''
 
 
+VALUES = '''@inlined
+def values(state_, net_, x_, xv_, q_):
+    """Write q(s, ·), the outputs of a network."""
+    outputs(net_[4][0], net_, xv_, 0)
+    for k_ in range(q_.size):
+        q_[k_] = net_[2][{outputs}, k_]
+'''
+
+
 class ValueForm(NamedTuple):
     """The settings of an agent with action values that are fixed when code is generated: `value_steps.transition`."""
 
@@ -147,12 +157,14 @@ class ValueForm(NamedTuple):
     on_policy: bool
     own_lam: bool
     clears: bool = False
+    network: NetworkForm | None = None
 
     @property
     def constants(self) -> dict[str, Any]:
         """The arguments of `transition` that are fixed."""
         names = ("target", "given", "on_policy", "own_lam", "clears")
-        return {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
+        fixed = {name: getattr(self, name) for name in names} | {"corrects": self.model.corrected}
+        return fixed | {"network": self.network is not None}
 
     def write(self, parts: Parts, known: bool = False) -> None:
         """Write the agent's functions, after the learner's and `weight_`."""
@@ -160,7 +172,11 @@ class ValueForm(NamedTuple):
         parts.copy(self.aim, "aim_")
         parts.copy(self.behave, "behave_")
         parts.copy(CORRECTIONS[self.correction], "coefficients_")
-        for name in ("values", "aimed", "behaved", "draw"):
+        if self.network is not None:
+            parts.write("values", VALUES.format(outputs=len(self.network.widths) - 1))
+        else:
+            parts.copy(value_steps.linear_values, "values")
+        for name in ("aimed", "behaved", "draw"):
             parts.copy(getattr(value_steps, name), name)
         if self.clears:
             a, rows = self.model.algorithm, self.model.rows
@@ -170,6 +186,14 @@ class ValueForm(NamedTuple):
             )
         parts.copy(value_steps.transition, "transition", self.constants | {"known": known})
 
+    def write_in_world(self, parts: Parts, lazily: bool) -> None:
+        """Write the agent's functions, after the learner's, for `interaction.interact`."""
+        if not lazily:
+            parts.copy(value_steps.weight, "weight_")
+        self.write(parts, known=True)
+        for name in ("fits", "start", "act", "learn_from"):
+            parts.copy(getattr(values_in_world, name), f"{name}_")
+
 
 @cache
 def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
@@ -177,41 +201,21 @@ def value_module(form: ValueForm, sparse: bool, encode: Any) -> ModuleType:
     model = form.model
     given = ["state_", "rows_", *one.memory(model, sparse)]
     passed = [name if name in given else "rows_" for name in ("state_", "rows_", "own_", "live_")]
-    parts = Parts(one.generate(model, sparse), "room_of")
-    parts.copy(value_steps.weight, "weight_")
+    if form.network is not None:
+        parts = Parts(network.generate(model, form.network), "room_of")
+    else:
+        parts = Parts(one.generate(model, sparse), "room_of")
+        parts.copy(value_steps.weight, "weight_")
     form.write(parts)
     parts.write("room_of", ROOM)
-    entry_points = [ENTRY_POINTS, INDICES] + ([VECTORS] if encode is not None else [])
+    if form.network is not None:
+        parts.write("feature checks", "from tdlambda.core.runtime import NEXT_OBS, OBS, check_features")
+    entry_points = [ENTRY_POINTS, *([INDICES] if form.network is None else [])]
+    entry_points += [VECTORS] if encode is not None else []
     if encode is not None:
         parts.copy(encode, "encode")
     names = {"given": ", ".join(given), "passed": ", ".join(passed)}
     for number, text in enumerate(entry_points):
         parts.write(f"entry points {number}", text.format(**names))
-    return parts.load(f"values_{'sparse' if sparse else 'dense'}_{model.name}")
-
-
-class WorldForm(NamedTuple):
-    """The settings of an agent in its world that are fixed when code is generated; `schedule` as in `modules.Form`."""
-
-    agent: ValueForm
-    schedule: str
-    begin: Callable[..., Any]
-    move: Callable[..., Any]
-    observe: Callable[..., Any] | None
-    encode: Callable[..., Any]
-    sizes: Sizes
-
-
-@cache
-def value_world_module(form: WorldForm) -> ModuleType:
-    """The module with `interact_values` for agents of this form."""
-    model = form.agent.model
-    if form.schedule in ("lazy", "binary"):
-        parts = Parts(lazy.generate(model, form.schedule == "binary"), "interact_values")
-    else:
-        parts = Parts(one.generate(model, form.schedule == "sparse"), "interact_values")
-        parts.copy(value_steps.weight, "weight_")
-    form.agent.write(parts, known=True)
-    write_world(parts, form.begin, form.move, form.observe, form.encode)
-    parts.copy(interaction.interact_values, "interact_values", form.sizes._asdict(), "loop")
-    return parts.load(f"control_{form.schedule}_{model.name}")
+    name = "network" if form.network is not None else "sparse" if sparse else "dense"
+    return parts.load(f"values_{name}_{model.name}")

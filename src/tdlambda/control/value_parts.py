@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Floats
-from tdlambda.control.greedy import GreedyPolicy
-from tdlambda.features import Encoder
+from tdlambda.control.exploration import GreedyPolicy
+from tdlambda.features import Encoder, Network
 from tdlambda.rules import PerState
 from tdlambda.runner.behavior import as_function
 
@@ -38,7 +38,7 @@ def drawn(probabilities: Floats, u: float) -> int:
     return int(np.searchsorted(sums, u * sums[-1], side="right"))
 
 
-def lambda_table(lam: Any, features: Encoder, actions: int) -> Any:
+def lambda_table(lam: Any, features: Encoder | Network, actions: int) -> Any:
     """λ for a learner of pairs: one for each state becomes a table [state, action]."""
     given = lam.lam if isinstance(lam, PerState) else lam
     if isinstance(given, str) or np.ndim(given) == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda.arrays import Floats
-from tdlambda.control.greedy import LEVEL
+from tdlambda.control.exploration import LEVEL
 from tdlambda.control.value_modules import ValueForm
 from tdlambda.core.records import named
-from tdlambda.extras import need
-from tdlambda.features import Encoder
+from tdlambda.features import Network
 from tdlambda.learners import Algorithm
-from tdlambda.learners.base import readable
+from tdlambda.learners.learner import readable
 from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
@@ -39,7 +38,7 @@ class ValueState(Saved):
 
     role = "agent"
 
-    features: Encoder
+    features: Any
     actions: int
     algorithm: type[Algorithm]
     policy: Any
@@ -53,12 +52,16 @@ class ValueState(Saved):
 
     @property
     def weights(self) -> Floats:
-        """The weights w [action, feature], a read-only view."""
+        """The weights w [action, feature], or all parameters of a network, a read-only view."""
+        if self.form.network is not None:
+            return self.learner.row("V_w")
         return self.learner.weights.reshape(self.features.size, self.actions).T
 
     @property
     def trace(self) -> Floats:
-        """The eligibility trace e [action, feature], a read-only view."""
+        """The eligibility trace e [action, feature], or that of a network's parameters, a read-only view."""
+        if self.form.network is not None:
+            return self.learner.trace
         return self.learner.trace.reshape(self.features.size, self.actions).T
 
     @property
@@ -81,11 +84,24 @@ class ValueState(Saved):
         """The update (counted from 1) at which the agent diverged; None if it has not."""
         return self.learner.diverged_at
 
-    def plot(self, env: gym.Env[Any, Any]) -> ChartType:
-        """An Altair chart of the greedy policy: on a map, over two dimensions, or over states."""
-        need("charts", "charts")
-        draw: Any = import_module("tdlambda.control.drawing").policy_map
-        return draw(self, env)
+    def plot(self, env: gym.Env[Any, Any], path: str | Path | None = None) -> ChartType:
+        """An Altair chart of the greedy policy: on a map, over two dimensions, or over states.
+
+        Parameters
+        ----------
+        env
+            The environment, whose map or states the chart shows.
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.control.drawing import policy_map
+
+            return policy_map(self, env)
+
+        return plotted(path, draw)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""
@@ -103,7 +119,7 @@ class ValueState(Saved):
         own = {"features": self.features, "actions": self.actions, "alpha": self.alpha, "lam": self.learner.rule}
         own |= {"algorithm": self.algorithm, "policy": self.policy, "behavior": self.behavior}
         taken = self.learner.get_params()
-        if np.ndim(taken["initial"]):
+        if np.ndim(taken["initial"]) and self.form.network is None:
             taken["initial"] = np.reshape(taken["initial"], (self.features.size, self.actions)).T.tolist()
         return own | {"correction": self.correction} | {name: taken.get(name, v) for name, v in self._options.items()}
 
@@ -116,7 +132,8 @@ class ValueState(Saved):
 
     @classmethod
     def _least_bytes(cls, params: dict[str, Any]) -> int:
-        return 4 * int(params["features"].size * params["actions"])
+        actions = 1 if isinstance(params["features"], Network) else params["actions"]
+        return 4 * int(params["features"].size * actions)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         counts = np.array([self.record[name][0] for name in COUNTED], dtype=np.int64)

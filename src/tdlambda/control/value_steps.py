@@ -23,11 +23,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tdlambda.arrays import Floats, Ints
-from tdlambda.control.greedy import level
+from tdlambda.control.exploration import level
 
 if TYPE_CHECKING:
-    from tdlambda.control.greedy import epsilon_greedy as aim_
-    from tdlambda.control.greedy import epsilon_greedy as behave_
+    from tdlambda.control.exploration import epsilon_greedy as aim_
+    from tdlambda.control.exploration import epsilon_greedy as behave_
     from tdlambda.mdp.corrections import retrace as coefficients_
 
     def learn(*arguments: Any) -> int:
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     def clear_others_(*arguments: Any) -> None:
         """Set the traces of other actions to 0 at the features of s."""
+
+    def values(*arguments: Any) -> None:
+        """Write q(s, ·) into a buffer: `linear_values`, or the outputs of a network."""
 
     def weight_(*arguments: Any) -> float:
         """The weight of one feature."""
@@ -49,8 +52,8 @@ def weight(state: Any, rows: Floats, f: int) -> float:
     return rows[0, f]
 
 
-def values(state: Any, rows: Floats, x: Ints, xv: Floats, q: Floats) -> None:
-    """Write q(s, ·) into `q`."""
+def linear_values(state: Any, rows: Floats, x: Ints, xv: Floats, q: Floats) -> None:
+    """Write q(s, ·) into `q`, from weights of features."""
     for k in range(q.size):
         q[k] = 0.0
     for j in range(x.size):
@@ -108,17 +111,29 @@ def mixed(y: Ints, yv: Floats, m: Floats, index: Ints, value: Floats) -> int:
     return n
 
 
+def weighted(m: Floats, index: Ints, value: Floats) -> int:
+    """Write the actions b with m(b) ≠ 0 and these weights; return their number."""
+    n = 0
+    for k in range(m.size):
+        if m[k] != 0.0:
+            index[n], value[n] = k, m[k]
+            n += 1
+    return n
+
+
 def transition(
     state: Any, rows: Floats, own: Floats, live: Ints, a: Any, q: Floats, pi: Floats, b: Floats, x: Ints, xv: Floats,
     y: Ints, yv: Floats, z: Ints, zv: Floats, px: Ints, pz: Ints, py: Ints, pyv: Floats, action: int, taken: int,
     reward: float, gamma: float, lam: float, terminated: bool, truncated: bool,
-    target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
+    *, target: str, corrects: bool, given: bool, on_policy: bool, own_lam: bool, clears: bool, known: bool,
+    network: bool,
 ) -> int:  # fmt: skip
     """Learn from one transition that is validated except for b(a'|s'); return its status.
 
     If `given`, π(·|s') and b(·|s') are already in `pi` and `b`. With `own_lam`, z are λ's own features; otherwise they
     are computed here. If the agent `clears` traces, those of the other actions are set to 0 at the features of s. If
-    `known`, q(s', ·) is already in `q`. The last seven arguments are fixed when code is generated.
+    `known`, q(s', ·) is already in `q`. With a `network`, x and x' are outputs and z the next observation. The last
+    eight arguments are fixed when code is generated.
     """
     cut = 1.0
     if (target != "sampled" or corrects) and not terminated:
@@ -148,11 +163,21 @@ def transition(
                 pi[k] = ratio if k == taken else 0.0
     if clears:
         clear_others_(rows, x, action, q.size)
-    pair(x, q.size, action, px)
-    pair(y, q.size, taken, pz)
-    if not own_lam:
+    if network:
+        if target == "sampled":
+            for k in range(pi.size):
+                pi[k] = 1.0 if k == taken else 0.0
+        px[0], z, zv = action, y, yv
+        n = weighted(pi, py, pyv)
+        py, pyv = py[:n], pyv[:n]
+    else:
+        pair(x, q.size, action, px)
+        pair(y, q.size, taken, pz)
+    if not own_lam and not network:
         z, zv = pz, yv
-    if target == "sampled":
+    if network:
+        pass
+    elif target == "sampled":
         py, pyv = pz, yv
     else:
         n = 0 if terminated else mixed(y, yv, pi, py, pyv)

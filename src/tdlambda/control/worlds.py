@@ -16,7 +16,7 @@ from tdlambda.runner.environments import OWN_DISCOUNT
 from tdlambda.showing import wrong_arguments
 from tdlambda.tasks import TASKS, WORLDS, make
 from tdlambda.tasks.frozen_lake import FrozenLake, map_of
-from tdlambda.tasks.registry import NAMESPACE
+from tdlambda.tasks.task_registry import NAMESPACE
 from tdlambda.tasks.world import Plane, World
 
 NO_DISCOUNT = "{} has no discount of its own; pass gamma=0.99, or in a study task_options = {{ discount = 0.99 }}"

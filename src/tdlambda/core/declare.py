@@ -191,12 +191,12 @@ class Algorithm(Declaration):
     """Rows that persist; predictions use the first one."""
     trace_rows = "e"
     sizes: ClassVar[str] = "alpha"
-    """Step sizes, α first: numbers that a schedule may change and that a rule may scale for its further estimates."""
+    """Step sizes, α first: numbers that a schedule may change and a rule may scale for its auxiliary estimates."""
     ranges: ClassVar[Mapping[str, Callable[[Any, str], float]]] = {}
     """Parameters and step sizes other than α → a function (value, name) that validates and returns the number, such as
     `positive`, `not_negative` or `fraction` of `tdlambda.arrays`. Without one, any number is allowed."""
     of_value: ClassVar[str] = ""
-    """Parameters that are 0 for a rule's further estimates."""
+    """Parameters set to 0 for the auxiliary estimates of a rule."""
     correcting: ClassVar[str] = ""
     """Step sizes of secondary weights; where they are 0, the algorithm reduces to TD(λ)."""
     trace_scale: ClassVar[str] = ""
@@ -226,7 +226,7 @@ class Algorithm(Declaration):
 
     @classmethod
     def number_names(cls) -> list[str]:
-        """The numbers of a learner besides α: further step sizes and parameters."""
+        """The numbers of a learner besides α: other step sizes and parameters."""
         return [*words(cls.sizes)[1:], *words(cls.parameters)]
 
     @classmethod

@@ -12,7 +12,7 @@ from tdlambda.core.memory import Memory
 from tdlambda.core.model import Model
 from tdlambda.core.records import named
 from tdlambda.core.schedules import one
-from tdlambda.core.schedules.lazy.rows import ROOM, FactoredRows
+from tdlambda.core.schedules.lazy.lazy_rows import ROOM, FactoredRows
 
 
 @cache

@@ -18,7 +18,7 @@ EVERYWHERE = frozenset(name for name in dir(builtins) if name.islower()) | froze
 )
 """Names of Python's and of generated functions, which a variable would hide; and of what every step has."""
 PREFIXES = ("at_", "here_", "next_", "own_", "row_", "rule_")
-"""Generated code makes names of its own from these and the names of a declaration."""
+"""Generated code combines these with the names of a declaration."""
 OF_ROWS = ("0", "_at", "_at_x", "_at_next", "_by", "_top", "_x", "_x_next")
 """Endings of names that generated code makes from the name of a row."""
 IN_LANES = frozenset(

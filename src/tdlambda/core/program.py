@@ -16,8 +16,9 @@ import numpy as np
 from tdlambda.compiled import entry
 from tdlambda.core import runtime
 from tdlambda.core.model import Model
-from tdlambda.core.schedules import lanes, one
+from tdlambda.core.schedules import lanes, network, one
 from tdlambda.core.source import load
+from tdlambda.features.network import NetworkForm
 
 ANY_VECTOR = np.zeros((2, 2))[:, 0]
 """A vector with any stride, for which entry points are compiled."""
@@ -39,6 +40,12 @@ _known: dict[Any, Any] = {}
 def learner_module(model: Model, sparse: bool, encode: Any = None) -> ModuleType:
     """The module of one learner; `encode` is the compiled form of its encoder, if it has one."""
     return load(f"one_{'sparse' if sparse else 'dense'}_{model.name}", one.generate(model, sparse, encode))
+
+
+@cache
+def network_module(model: Model, form: NetworkForm) -> ModuleType:
+    """The module of one learner whose value is a network."""
+    return load(f"network_{model.name}", network.generate(model, form))
 
 
 @cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tdlambda.compiled import brief, called, entry, inlined, kernel, lanewise, loop
+from tdlambda.compiled import brief, called, entry, inlined, kernel, lanewise, loop, summing
 
-__all__ = ["brief", "called", "entry", "inlined", "kernel", "lanewise", "loop"]
+__all__ = ["brief", "called", "entry", "inlined", "kernel", "lanewise", "loop", "summing"]
 
 DENSE_SIZE = 128
 """Up to this many features, visiting all of them is faster than keeping a list (benchmarks/online.py)."""

@@ -57,6 +57,8 @@ def tree(
         node.body = node.body[1:] or [ast.Pass()]
     if constants:
         node.args.args = [a for a in node.args.args if a.arg not in constants]
+        node.args.kwonlyargs = [a for a in node.args.kwonlyargs if a.arg not in constants]
+        node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
         node = _Decided(constants).visit(node)
     if wanted is not None:
         node.body, needed = _live([*node.body[:-1], _chosen(node.body[-1], wanted)], set())
@@ -243,7 +245,7 @@ def embed(
         else:
             done |= {part: text for part, text in own.items() if part not in done}
     node = _Renamed(renamed).visit(node) if renamed else node
-    decorator = "lanewise" if getattr(function, "lanewise", False) else "inlined"
+    decorator = getattr(function, "decorator", "lanewise" if getattr(function, "lanewise", False) else "inlined")
     done[name] = f"@{decorator}\n" + ast.unparse(ast.fix_missing_locations(node))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import Ints
-from tdlambda.engine.stream import CHUNK
-from tdlambda.tasks.base import Task
+from tdlambda.engine.trajectory import CHUNK
+from tdlambda.tasks.task import Task
 
 ENDLESS = 10_000_000
 """Steps after which an episode is considered endless."""

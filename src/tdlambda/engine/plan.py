@@ -14,7 +14,7 @@ from tdlambda.core.memory import VISITS
 from tdlambda.core.names import words
 from tdlambda.features import Encoder
 from tdlambda.learners.algorithm import Algorithm
-from tdlambda.learners.base import Learner
+from tdlambda.learners.learner import Learner
 from tdlambda.mdp import Transitions
 from tdlambda.rules import Fixed, PerState
 
@@ -92,6 +92,7 @@ def _has_lanes(learner: Learner) -> bool:
     return (
         isinstance(learner, Algorithm)
         and learner.dtype == "float64"
+        and learner.features.settled
         and (type(learner.rule) in (Fixed, PerState) or learner.rule.learns())
     )
 

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, choice
-from tdlambda.engine.stream import contiguous
+from tdlambda.engine.trajectory import contiguous
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Learner
+from tdlambda.learners.learner import Learner
+from tdlambda.runner.policy_task import PolicyTask
 from tdlambda.runner.truth import Truth, exact_truth, sampled_truth
-from tdlambda.tasks.base import Task
+from tdlambda.tasks.task import Task
 
 SCORES = {
     "value": "value error",
@@ -84,8 +85,15 @@ def score_of(task: Task[Any], score: Any, weights: ArrayLike | None = None, trut
         given = "weights" if truth is None else "truth"
         raise ValueError(f'{given}: score "{score}" has its own weights and truth; leave {given} out, or use "rmsve"')
     if truth is None:
-        truth = sampled_truth(task) if task.mdp is None else exact_truth(task, _weights(task, score, weights))
+        truth = _truth(task, score, weights)
     return Score(score, task, truth)
+
+
+def _truth(task: Task[Any], score: str, weights: ArrayLike | None) -> Truth:
+    """The true values of a task: exact, by rollouts of an environment, or from a long stream."""
+    if task.mdp is not None:
+        return exact_truth(task, _weights(task, score, weights))
+    return task.truth if isinstance(task, PolicyTask) else sampled_truth(task)
 
 
 def _weights(task: Task[Any], score: str, weights: ArrayLike | None) -> ArrayLike | None:

@@ -11,10 +11,10 @@ import numpy as np
 from tdlambda.arrays import Floats, Ints
 from tdlambda.core.runtime import read_errors
 from tdlambda.engine.block import Block
-from tdlambda.engine.job import Job
 from tdlambda.engine.plan import Group
-from tdlambda.engine.stream import Chunk, Encoded
-from tdlambda.learners.base import Diverged
+from tdlambda.engine.prediction_job import PredictionJob
+from tdlambda.engine.trajectory import EncodedChunks, TrajectoryChunk
+from tdlambda.learners.learner import Diverged
 from tdlambda.runner.result import RunRecord
 
 
@@ -23,7 +23,7 @@ class Worker(Protocol):
 
     n: int
 
-    def feed(self, chunk: Chunk) -> int:
+    def feed(self, chunk: TrajectoryChunk) -> int:
         """Learn from a chunk; return the number of learners that diverged in it."""
 
     def result(self) -> dict[int, RunRecord]:
@@ -51,10 +51,12 @@ class RunningMean:
         return mean
 
 
-class Lanes:
+class LaneWorker:
     """A block of lanes that learns from the stream."""
 
-    def __init__(self, job: Job, group: Group, encoded: Encoded, points: Ints, followed: bool = False) -> None:
+    def __init__(
+        self, job: PredictionJob, group: Group, encoded: EncodedChunks, points: Ints, followed: bool = False
+    ) -> None:
         self.job, self.block, self.encoded = job, Block(group), encoded
         self.moments, self.motion = job.moments.tolist() if followed else [], list[list[Floats]]()
         self.n = len(group.learners)
@@ -66,7 +68,7 @@ class Lanes:
         self.mean = None if job.average is None else RunningMean(job.average == "before", lanes, self.read)
         self.lam = group.lam_table(job.observations)
 
-    def feed(self, chunk: Chunk) -> int:
+    def feed(self, chunk: TrajectoryChunk) -> int:
         """Learn from a chunk; return the number of lanes that diverged in it."""
         block, c = self.block, chunk.transitions
         group, begin, lost = block.group, 0, 0
@@ -118,22 +120,22 @@ class Lanes:
         return found
 
 
-class Itself:
+class LearnerWorker:
     """A learner that runs individually."""
 
     n = 1
 
-    def __init__(self, job: Job, place: int, points: Ints, followed: bool = False) -> None:
+    def __init__(self, job: PredictionJob, place: int, points: Ints, followed: bool = False) -> None:
         self.job, self.place, self.points = job, place, points
         self.moments, self.motion = points[job.moments].tolist() if followed else [], list[Floats]()
-        self.learner = job.learners[place].clone()
+        self.learner = list(job.learners.values())[place].clone()
         self.errors = np.full(points.size, np.inf)
         self.read = job.score.reader(self.learner)
         self.mean = None if job.average is None else RunningMean(job.average == "before", 1, self.read)
         self.step, self.diverged_at = 0, -1
         self.before = int(getattr(self.learner, "steps", 0))
 
-    def feed(self, chunk: Chunk) -> int:
+    def feed(self, chunk: TrajectoryChunk) -> int:
         """Learn from a chunk; return 1 if the learner diverged in it."""
         if self.diverged_at >= 0:
             return 0
@@ -166,7 +168,7 @@ class Itself:
         return {self.place: RunRecord(self.errors, self.diverged_at, _kept(self.job, self.learner), motion)}
 
 
-def _kept(job: Job, learner: Any) -> dict[str, Any]:
+def _kept(job: PredictionJob, learner: Any) -> dict[str, Any]:
     """The requested parts of a learner's final state."""
     what: dict[str, Any] = {}
     if "weights" in job.keep:
@@ -181,6 +183,6 @@ def _kept(job: Job, learner: Any) -> dict[str, Any]:
     return what
 
 
-def _lambdas(job: Job, learner: Any) -> Floats:
+def _lambdas(job: PredictionJob, learner: Any) -> Floats:
     """The λ of a learner at the observations."""
     return np.array(learner.lambdas(job.observations), dtype=np.float64)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.compiled import inlined
 from tdlambda.features.arguments import choice
-from tdlambda.features.base import Encoder, Values
+from tdlambda.features.encoder import Encoder, Values
 from tdlambda.features.real import entry_name, real_array
 
 Outside: TypeAlias = Literal["clip", "raise"]

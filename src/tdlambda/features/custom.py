@@ -6,7 +6,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 
 from tdlambda.features.arguments import fresh_array, whole_number
-from tdlambda.features.base import Encoder, Indices, Values
+from tdlambda.features.encoder import Encoder, Indices, Values
 from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 _DENSE, _INDICES, _VALUES = "function's vector", "function's indices", "function's values"

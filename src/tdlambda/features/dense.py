@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values, as_vector
+from tdlambda.features.encoder import Encoder, EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.real import entry_name, first_not_finite, first_overflow, overflows, real_vectors
 
 
@@ -33,11 +33,11 @@ class Dense(Encoder):
 
     def encode(self, observation: ArrayLike) -> tuple[Indices, Values]:
         """The indices 0..n-1 and the observation's entries."""
-        return self._indices.copy(), _finite(as_vector(observation, self.size).copy())
+        return self._indices.copy(), require_finite(as_vector(observation, self.size).copy())
 
     def encode_batch(self, observations: ArrayLike) -> tuple[Indices, Values]:
         """The indices and values of m vectors [m, n], each of shape [m, n]."""
-        values = _finite(real_vectors(observations, self.size))
+        values = require_finite(real_vectors(observations, self.size))
         return np.tile(self._indices, (values.shape[0], 1)), values
 
     @property
@@ -50,7 +50,8 @@ class Dense(Encoder):
         return {"n": self.size}
 
 
-def _finite(vectors: Values) -> Values:
+def require_finite(vectors: Values) -> Values:
+    """The vectors, after validating that |x|² is finite."""
     flat = vectors.reshape(-1)
     length = vectors.shape[-1]
     row = first_overflow(flat, length)

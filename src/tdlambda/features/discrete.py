@@ -6,7 +6,7 @@ import numpy as np
 
 from tdlambda.arrays import integer
 from tdlambda.features.arguments import fresh_array
-from tdlambda.features.base import Indices
+from tdlambda.features.encoder import Indices
 
 
 def state_index(observation: Any, n: int) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values, first_misfit
+from tdlambda.features.encoder import Encoder, EncoderKernel, Indices, Values, first_misfit
 from tdlambda.features.real import real_vector, real_vectors
 
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from tdlambda.compiled import inlined, kernel
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.box import BOUNDS, BoxEncoder, Outside, coordinate, first_outside
+from tdlambda.features.encoder import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.real import real_vectors
 
 # 16 GiB per encoding: far beyond practical use, and below the sizes at which NumPy's own messages become obscure.

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from tdlambda.compiled import compiled
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, Indices, Values
 from tdlambda.features.discrete import state_index, state_indices
+from tdlambda.features.encoder import Encoder, Indices, Values
 
 
 class GridTilings(Encoder):

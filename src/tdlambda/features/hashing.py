@@ -3,7 +3,7 @@
 import numpy as np
 
 from tdlambda.compiled import inlined, kernel
-from tdlambda.features.base import Indices
+from tdlambda.features.encoder import Indices
 
 
 @inlined

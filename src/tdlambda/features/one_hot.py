@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, EncoderKernel, Indices, Values
 from tdlambda.features.discrete import state_index, state_indices
+from tdlambda.features.encoder import Encoder, EncoderKernel, Indices, Values
 
 
 class OneHot(Encoder):

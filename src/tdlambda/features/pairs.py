@@ -5,8 +5,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tdlambda.features.arguments import whole_number
-from tdlambda.features.base import Encoder, Indices, Values
 from tdlambda.features.discrete import state_index
+from tdlambda.features.encoder import Encoder, Indices, Values
 
 
 class Pairs(Encoder):

@@ -5,8 +5,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.features.base import Encoder, Indices, Values
 from tdlambda.features.discrete import state_index, state_indices
+from tdlambda.features.encoder import Encoder, Indices, Values
 from tdlambda.features.real import first_not_finite, first_overflow, real_array
 
 

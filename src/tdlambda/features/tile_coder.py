@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.features.arguments import choice, whole_number
-from tdlambda.features.base import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.box import BoxEncoder, Outside
+from tdlambda.features.encoder import EncoderKernel, Indices, Values, as_vector
 from tdlambda.features.hashing import hash_tiles
 from tdlambda.features.real import real_vectors
 from tdlambda.features.tiling import encode_hashed_tiles, encode_tiles, tile_points, tiling_numbers

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tdlambda.compiled import inlined, kernel, lanewise
-from tdlambda.features.base import Indices, Values
 from tdlambda.features.box import BOUNDS, coordinate, first_outside
+from tdlambda.features.encoder import Indices, Values
 from tdlambda.features.hashing import slot
 
 

@@ -2,11 +2,11 @@
 
 from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.allstd import LambdaChoice, choose_lambda
-from tdlambda.learners.base import LEARNERS, Diverged, Learner
 from tdlambda.learners.checks import check_learner
 from tdlambda.learners.discrepancy import LambdaDiscrepancy
 from tdlambda.learners.expected_trace import ExpectedTrace
 from tdlambda.learners.lambda_return import LambdaReturn
+from tdlambda.learners.learner import LEARNERS, Diverged, Learner
 from tdlambda.learners.log import learn_from_log
 from tdlambda.learners.lspe import LSPE
 from tdlambda.learners.lstd import LSTD

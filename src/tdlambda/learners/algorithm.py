@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from inspect import Parameter
 from pathlib import Path
@@ -19,17 +20,27 @@ from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
 from tdlambda.core.names import require_names, words
-from tdlambda.core.program import ANY_VECTOR, OBSERVATION_CODES, at_first_call, bound, learner_module, refuse
-from tdlambda.features import Encoder, OneHot
-from tdlambda.features.base import as_vector
-from tdlambda.learners.base import REQUIRED, Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.core.network_memory import AVERAGE, NetworkMemory, network_layout
+from tdlambda.core.program import (
+    ANY_VECTOR,
+    OBSERVATION_CODES,
+    at_first_call,
+    bound,
+    learner_module,
+    network_module,
+    refuse,
+)
+from tdlambda.core.schedules import network as on_network
+from tdlambda.features import Encoder, Network, OneHot
+from tdlambda.features.encoder import as_vector
 from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
+from tdlambda.learners.learner import REQUIRED, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.rules import Fixed, Lam, Rule
-from tdlambda.rules.base import Seen
+from tdlambda.rules.lambda_rule import Seen
 from tdlambda.showing import no_argument
 
 _PLAIN = (float, np.float64)
@@ -84,7 +95,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     Parameters
     ----------
     features
-        Encoder of observations.
+        Encoder of observations, or a `td.Network` for a value that is not linear.
     alpha
         Step size α > 0: a number, a schedule such as `td.steps.OneOver("visits")`, or an adaptive step size such as
         `td.steps.Swift()`, if it is defined for the algorithm.
@@ -101,7 +112,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         sum of r - r̄. With a constant γ, the discounted value is this prediction plus r̄/(1 - γ). None turns centring
         off.
     initial
-        Initial weights, finite: one number or one for each feature.
+        Initial weights, finite: one number or one for each feature. A network has its own (`td.Network.initial`), in
+        place of which all its parameters may be given.
     trace_tolerance
         Threshold in [0, 1) below which traces are dropped, with more than 128 features; multiplied by α for traces
         that carry α. 0 keeps every nonzero trace. A dropped trace would have changed a weight by at most
@@ -113,7 +125,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     on_divergence
         "raise" raises `Diverged` once; "flag" only sets `diverged_at`. In both cases the learner stops learning.
     dtype
-        "float64", or "float32", which halves the memory of weights and traces.
+        "float64", or "float32", which halves the memory of weights and traces; a network has its own.
     numbers
         Further step sizes and parameters that the declaration names (`sizes`, `parameters`). A class attribute of the
         same name is the default, and `ranges` validates them.
@@ -143,7 +155,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     0.5
     """
 
-    takes_adaptive = True
+    takes_adaptive = takes_networks = True
+    features: Any
     alpha: Alpha
     _corrects: bool = False
     """Whether each step supplies a factor on λ'."""
@@ -158,7 +171,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     def __init__(
         self,
-        features: Encoder,
+        features: Encoder | Network,
         alpha: Alpha,
         lam: Lam = 0.9,
         *,
@@ -180,7 +193,11 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         choice(dtype, "dtype", "float64", "float32")
         if not 0 <= number(trace_tolerance, "trace_tolerance") < 1:
             raise ValueError(f"trace_tolerance must be in [0, 1); got {trace_tolerance}")
+        self._network = features if isinstance(features, Network) else None
+        dtype = dtype if self._network is None else self._network.dtype  # type: ignore[assignment]
         start = initial_weights(initial, features.size, dtype)
+        if self._network is not None and start.ndim == 0 and start != 0:
+            raise ValueError(f"initial must be left out, or be all {features.size} parameters; got {initial!r}")
         self.alpha = alpha if isinstance(alpha, OneOver | StepSize) else positive(alpha, "alpha")
         self.centering = None if centering is None else positive(centering, "centering")
         declared = alpha.declare(self._declared) if isinstance(alpha, StepSize) else self._declared
@@ -192,16 +209,16 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         self.bound, self.on_divergence = positive(bound, "bound"), on_divergence
         self._take_numbers(numbers)
         self.fixed_lam = self.rule.lam if isinstance(self.rule, Fixed) else None
-        self.lam_features = features
+        features = self.lam_features = self.features
         if self.rule.learns():
             own = self.rule.features
             self.fixed_lam, self.lam_features = 1.0, features if own is None or own == features else own
         self._one_hot = type(features) is OneHot and self.lam_features is features
         self._kernel = features.kernel if self.lam_features is features else None
-        self._allocate(start)
+        self._allocate(start if self._network is None or start.ndim else self._network.initial())
 
     def _take_numbers(self, given: dict[str, Any]) -> None:
-        """Set the declaration's further numbers from arguments or class attributes."""
+        """Set the declared parameters from arguments or class attributes."""
         kind, names = type(self), self._declared.number_names()
         unknown = sorted(set(given) - set(names))
         if unknown:
@@ -215,12 +232,20 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def _allocate(self, start: Floats) -> None:
         """Allocate the model's memory and set its initial values."""
         self.model = model = self._modelled()
-        layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
+        if self._network is not None:
+            on_network.check(model)
         first = words(self.declaration.weight_rows)[0]
         starts = self.declaration.starts.items()
         rows: dict[str, Any] = {f"{k}_{name}": number for name, number in starts for k in model.estimates}
         rows |= {f"{k}_{first}": start for k in ("V", *model.mixture)}
-        self.memory = Memory(layout, self._constants(start) | model.held, rows)
+        numbers = self._constants(start) | model.held
+        if self._network is None:
+            layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
+            self.memory = Memory(layout, numbers, rows)
+        else:
+            form = self._network.form()
+            rows |= {AVERAGE: start} if form.averaged else {}
+            self.memory = NetworkMemory(network_layout(model, form), numbers, rows, form)
         self._bind()
 
     def _modelled(self) -> Model:
@@ -241,7 +266,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         few = self.features.size <= runtime.DENSE_SIZE  # with few features, hardly any trace is dropped
         found["tolerance"] = min(self.trace_tolerance, runtime.NEGLIGIBLE) if few else self.trace_tolerance
         found |= {"bound": runtime.LARGEST[self.dtype], "factor": self.bound}
-        found |= {"start": float(abs(start).max()), "diverged_at": -1, "size": self.features.size}
+        top = float(abs(start).max()) if self._network is None else self._network.largest(start)
+        found |= {"start": top, "diverged_at": -1, "size": self.features.size}
         found |= {"z_size": self.lam_features.size, "last_lam": 1.0}
         found["dimensions"] = 0 if self._kernel is None else self._kernel.dimensions
         if isinstance(self.alpha, OneOver):
@@ -265,12 +291,14 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def learned_rule(self) -> Rule | None:
-        """A rule that declares further estimates to learn."""
+        """A rule with auxiliary estimates."""
         return self.rule if self.rule.learns() else None
 
     @property
     def module(self) -> ModuleType:
         """The generated module that runs this learner."""
+        if self._network is not None:
+            return network_module(self.model, self._network.form())
         encode = None if self._kernel is None else self._kernel.encode
         return learner_module(self.model, self.memory.layout.lists_live, encode)
 
@@ -287,8 +315,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         at_first_call(self, "_update_vector", vector)
         at_first_call(self, "_predict_vector", lambda *_: self._entry_of_predictions())
 
-    def _encoding(self) -> tuple[Array, Ints]:
+    def _encoding(self) -> tuple[Any, ...]:
         """Buffers: the values of x and x' followed by the encoder's numbers, and the indices of x and x'."""
+        if self._network is not None:
+            return ()  # they are in its memory
         assert self._kernel is not None
         active = self.features.active
         return np.concatenate([np.zeros(2 * active), self._kernel.numbers]), np.zeros((2, active), dtype=np.int64)
@@ -297,7 +327,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return bound(self.module, name, (*self.memory.arrays, *buffers), *examples)
 
     def _entry_of_predictions(self) -> Callable[..., float]:
-        arrays = (self.memory.record, self.memory.rows, *self._encoding())
+        arrays: tuple[Any, ...] = (self.memory.record, self.memory.rows, *self._encoding())
+        if isinstance(self.memory, NetworkMemory):
+            arrays = self.memory.arrays_to_predict
         return bound(self.module, "predict_vector", arrays, ANY_VECTOR)
 
     def _entry_with_lam(self, name: str, buffers: tuple[Any, ...], obs: Any) -> Callable[..., int]:
@@ -332,7 +364,18 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             value = self._predict_vector(obs)
             if value == value:
                 return value
+        if self._network is not None:
+            return float(self.predict_many([self._network.vector(obs)])[0])
         return super().predict(obs)
+
+    def predict_many(self, observations: Any) -> Floats:
+        """V(obs) of each observation."""
+        if not isinstance(self.memory, NetworkMemory):
+            return super().predict_many(observations)
+        out = np.zeros(len(observations))
+        rows = encoded(self.features.vectors, observations, "observations")
+        self.module.predict_vectors(*self.memory.arrays_to_predict, rows, out)
+        return out
 
     def _vector(self, obs: Any) -> Array:
         """An observation in a form that compiled code can read."""
@@ -394,6 +437,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
                     kappa, cut = self._corrected(rho)
                     numbers = (float(reward), float(gamma), kappa, lam, cut)
                 status = self._update(*x, y, yv, z, zv, *numbers, ended)
+                if not (status or self.features.settled):
+                    self.features.observe(obs)
         except (TypeError, ValueError, OverflowError):
             self._behavior = None  # it belonged to this transition only
             check_numbers(reward, gamma, rho)
@@ -412,6 +457,9 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def _learn_columns(self, c: Transitions) -> None:
         if not len(c):
             return
+        if self._network is not None:
+            read = self._network.vectors
+            c = replace(c, obs=encoded(read, c.obs, "obs"), next_obs=encoded(read, c.next_obs, "next_obs"))
         lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
         numbers: Any = (c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
         if self.model.corrected:
@@ -430,7 +478,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             z = after if same else encoded(self.lam_features.encode_batch, next_obs, "next_obs")
             before = encoded(self.features.encode_batch, obs, "obs")
             status, t = self.module.update_many(*self.memory.arrays, *before, *after, *z, *numbers)
-        if status in OBSERVATION_CODES:
+        if status in OBSERVATION_CODES and self._network is None:
             encoded(self.features.encode_batch, obs, "obs")  # raises the specific error
             encoded(self.features.encode_batch, next_obs, "next_obs")
         if status:
@@ -462,6 +510,10 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         )  # fmt: skip
 
     def _check_observations(self, obs: Any, next_obs: Any) -> None:
+        if self._network is not None:
+            encoded(self._network.vector, obs, "obs")
+            encoded(self._network.vector, next_obs, "next_obs")
+            return
         encoded(self.features.encode, obs, "obs")
         for features in (self.features, self.lam_features):
             encoded(features.encode, next_obs, "next_obs")
@@ -495,6 +547,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         E[G] as it is learned and its average for `td.rules.ValueErrorGreedy`. `td.rules.LambdaMixture` puts the values
         that it mixes before those.
         """
+        if self._network is not None:
+            return self.predict_many(observations)[None]
         return self._estimates(*self.features.encode_batch(observations))
 
     def _estimates(self, index: Ints, value: Floats) -> Floats:
@@ -506,8 +560,20 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def weights(self) -> Array:
-        """The weights w, as a read-only view."""
+        """The weights w, as a read-only view; not defined for a network, whose parameters belong to layers."""
+        if self._network is not None:
+            raise AttributeError(
+                "weights: a network has no vector of weights for features; use layers, its matrices and biases, or "
+                'row("V_w"), all parameters'
+            )
         return self.row(self.model.rows[0])
+
+    @property
+    def layers(self) -> list[tuple[Array, Array]]:
+        """The weights [input, output] and the biases of each layer of a network, as read-only views."""
+        if self._network is None:
+            raise AttributeError("layers: only a td.Network has layers; use weights")
+        return self._network.form().matrices(self.row(self.model.rows[0]))
 
     @property
     def trace(self) -> Array:
@@ -532,8 +598,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
 
     @property
     def td_error(self) -> float:
-        """The TD error δ of the last update."""
-        return float(self.memory["td_error"])
+        """The TD error δ of the last update, in the unit of the rewards."""
+        return float(self.memory["td_error"]) * (1.0 if self._network is None else self.memory["scale"])
 
     @property
     def average_reward(self) -> float | None:
@@ -599,6 +665,8 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         """
         from tdlambda.learners.c_export import write
 
+        if self._network is not None:
+            raise TypeError("to_c writes learners with linear values; a network cannot be written in C")
         with self._guard.quiet:
             return write(self, folder, name)
 
@@ -614,7 +682,7 @@ class Algorithm(Learner, declare.Algorithm, base=True):
             "trace_tolerance": self.trace_tolerance,
             "bound": self.bound,
             "on_divergence": self.on_divergence,
-            "dtype": self.dtype,
+            "dtype": self.dtype if self._network is None else "float64",  # a network has its own
         }
         further = [name for name in inspect.signature(type(self)).parameters if name not in given]
         return given | {name: getattr(self, name) for name in further}
@@ -622,13 +690,16 @@ class Algorithm(Learner, declare.Algorithm, base=True):
     def clone(self) -> Self:
         """An independent copy of this learner, in the same state."""
         kinds = type(self).__mro__[: type(self).__mro__.index(Algorithm)]
-        if any("__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds):
-            return super().clone()  # its constructor may create objects that must not be shared
+        own_constructor = any(
+            "__init__" in vars(kind) and not kind.__module__.startswith("tdlambda.") for kind in kinds
+        )
+        if own_constructor or not self.features.settled:
+            return super().clone()  # the constructor creates objects that must not be shared
         copy = object.__new__(type(self))
         with self._guard.quiet:
-            own = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
-            own["memory"] = self.memory.copy()
-        vars(copy).update(own, _guard=Guard("learner"), _behavior=None)
+            parts = {name: what.copy() if isinstance(what, np.ndarray) else what for name, what in vars(self).items()}
+            parts["memory"] = self.memory.copy()
+        vars(copy).update(parts, _guard=Guard("learner"), _behavior=None)
         copy._bind()
         return copy
 

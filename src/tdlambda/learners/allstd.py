@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Bools, Floats, not_negative, real
 from tdlambda.compiled import kernel
 from tdlambda.features import Encoder
-from tdlambda.learners.base import check_numbers
+from tdlambda.learners.learner import check_numbers
 from tdlambda.learners.lstd import LSTD, solve
 from tdlambda.mdp import Transitions
 from tdlambda.showing import Table

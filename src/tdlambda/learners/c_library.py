@@ -36,12 +36,12 @@ def compiler() -> str | None:
 
 
 def _command(compiler: str, source: Path, *options: str) -> list[str]:
-    """The command that makes a shared library beside a C file."""
+    """The command that compiles a C file to a shared library in the same folder."""
     return [compiler, *FLAGS, *options, "-shared", "-fPIC", "-o", str(source.with_suffix(".so")), str(source), "-lm"]
 
 
 def compiled(source: Path, *options: str) -> Path:
-    """The shared library of a C file, beside it."""
+    """The shared library of a C file, in the same folder."""
     found = compiler()
     if found is None:
         raise FileNotFoundError("no C compiler: gcc, cc or clang")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import tdlambda
-from tdlambda.features import Dense, GridTilings, OneHot, Table
+from tdlambda.features import Dense, GridTilings, Network, OneHot, Table
 from tdlambda.features.box import BoxEncoder
 from tdlambda.learners import storage
-from tdlambda.learners.base import Learner, OnlineLearner, needs_behavior
+from tdlambda.learners.learner import Learner, OnlineLearner, needs_behavior
 
 _METHODS = ("predict", "update", "update_many", "lambda_at", "reset", "get_params", "clone", "save")
 _NAMES = ("obs", "reward", "next_obs", "gamma", "rho", "terminated", "truncated", "behavior")
@@ -101,6 +101,8 @@ class _Checks:
             return self.rng.uniform(self.features.low, self.features.high)
         if isinstance(self.features, Dense):
             return self.rng.uniform(-1, 1, self.features.size) / math.sqrt(self.features.size)
+        if isinstance(self.features, Network):
+            return self.rng.normal(size=self.features.inputs)
         raise TypeError("observations: pass a list of observations; they cannot be derived from the learner's features")
 
     def states(self) -> int | None:
@@ -134,7 +136,7 @@ class _Checks:
         """Observations that the encoder must reject."""
         if (n := self.states()) is not None:
             return [-1, n, 0.5, np.nan]
-        if self.given is not None or not isinstance(self.features, BoxEncoder | Dense):
+        if self.given is not None or not isinstance(self.features, BoxEncoder | Dense | Network):
             return []
         good = np.atleast_1d(self.draw())
         bad = [np.append(good, 0.0), np.full_like(good, np.nan)]
@@ -183,7 +185,7 @@ class _Checks:
         whole, chunked, start = self.make(), self.make(), 0
         _learn_many(whole, self.rows)
         # The same sums may be added in another order, so only rounding may differ.
-        digits = 1e-5 if np.asarray(getattr(whole, "weights", 0.0)).dtype == np.float32 else 1e-12
+        digits = 1e-5 if getattr(whole, "dtype", "float64") == "float32" else 1e-12
         self.same(whole, self.after(self.rows), "update_many must do what update does, step by step", digits)
         for size in (1, 0, 2, 7, 30, 1, len(self.rows)):
             _learn_many(chunked, self.rows, start, start + size)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tdlambda.arrays import integer
-from tdlambda.learners.base import Learner, columns
+from tdlambda.learners.learner import Learner, columns
 
 CHUNK = 1000
 """Number of transitions between two comparisons of the predictions in `update_many`."""

@@ -18,11 +18,14 @@ from tdlambda.arrays import Bools, Floats, Ints, choice, clipped, positive
 from tdlambda.compiled import inlined, kernel, numba
 from tdlambda.core.runtime import LARGEST, dot, mean_visits, scheduled
 from tdlambda.features import Encoder
-from tdlambda.features.base import first_misfit
-from tdlambda.learners.base import Array, Diverged, Learner, check_numbers, encoded
+from tdlambda.features.encoder import first_misfit
+from tdlambda.learners.learner import Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.rules import Lam
+
+Columns = tuple[Ints, Floats, Ints, Floats, Floats, Floats, Floats, Floats, Bools, Bools]
+"""Transitions by column: features x and x' (indices and values), reward, γ', ρ, λ', terminated, truncated."""
 
 
 def record(kind: Literal["f8", "i8"], names: str, rows: int = 1) -> Array:
@@ -69,10 +72,11 @@ def learn(
 
 @kernel
 def store(
-    count: Array, weights: Floats, X: Ints, Xv: Floats, stored: Array, start: int, stop: int, x: Ints, xv: Floats,
-    y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats, terminated: Bools,
+    count: Array, weights: Floats, X: Ints, Xv: Floats, stored: Array, start: int, stop: int,
+    columns: Columns,
 ) -> None:  # fmt: skip
     """Store the transitions start..stop-1, with V(x') now: the weights do not change before the episode's end."""
+    x, xv, y, yv, reward, gamma, rho, lam, terminated, _truncated = columns
     c = count[0]
     for t in range(start, stop):
         step = stored[c.stored]
@@ -82,6 +86,27 @@ def store(
         step.v_next = 0.0 if terminated[t] else dot(weights, y[t], yv[t], y.shape[1])
         c.stored += 1
         c.seen += 1
+
+
+def require_numbers(c: Transitions) -> None:
+    """Validate rewards, γ and ρ."""
+    good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
+    if not good.all():
+        t = int(np.argmin(good))
+        try:
+            check_numbers(c.reward[t], c.gamma[t], c.rho[t])
+        except ValueError as error:
+            raise ValueError(f"{error} (row {t})") from None
+
+
+def require_fit(features: Encoder, name: str, index: Ints, value: Floats) -> None:
+    """Validate the indices and values of encoded observations."""
+    row = first_misfit(index, value, features.size)
+    if row >= 0:
+        raise ValueError(
+            f"{name}: feature indices must be from 0 to {features.size - 1}, feature values and |x|² must be finite; "
+            f"got {index[row]} and {value[row]} (row {row})"
+        )
 
 
 class BatchLearner(Learner):
@@ -124,13 +149,7 @@ class BatchLearner(Learner):
 
     def _learn_many(self, c: Transitions) -> None:
         lam = self._lam_many(c.next_obs, len(c))
-        good = np.isfinite(c.reward) & (c.gamma >= 0) & (c.gamma <= 1) & (c.rho >= 0) & (c.rho < np.inf)
-        if not good.all():
-            t = int(np.argmin(good))
-            try:
-                check_numbers(c.reward[t], c.gamma[t], c.rho[t])
-            except ValueError as error:
-                raise ValueError(f"{error} (row {t})") from None
+        require_numbers(c)
         x, xv = encoded(self.features.encode_batch, c.obs, "obs")
         y, yv = encoded(self.features.encode_batch, c.next_obs, "next_obs")
         self._batch(x, xv, y, yv, c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
@@ -139,13 +158,8 @@ class BatchLearner(Learner):
         """Validate the encoder's output, then learn, unless the learner has diverged."""
         if not len(x):
             return
-        for name, index, value in (("obs", x, xv), ("next_obs", y, yv)):
-            row = first_misfit(index, value, self.features.size)
-            if row >= 0:
-                raise ValueError(
-                    f"{name}: feature indices must be from 0 to {self.features.size - 1}, feature values and |x|² must "
-                    f"be finite; got {index[row]} and {value[row]} (row {row})"
-                )
+        require_fit(self.features, "obs", x, xv)
+        require_fit(self.features, "next_obs", y, yv)
         if self.diverged_at is None and not self._take(x, xv, y, yv, *columns):
             self._clip()
             if self.on_divergence == "raise":
@@ -307,7 +321,7 @@ class EpisodeLearner(ReturnLearner):
         self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated)
+        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
         start, count = 0, self._count
         for stop in (np.flatnonzero(terminated | truncated) + 1).tolist():
             within = self._finish(self._store(columns, start, stop))
@@ -320,13 +334,13 @@ class EpisodeLearner(ReturnLearner):
             self._store(columns, start, len(reward))
         return True
 
-    def _store(self, columns: tuple[Any, ...], start: int, stop: int) -> int:
+    def _store(self, columns: Columns, start: int, stop: int) -> int:
         """Store the transitions start..stop-1, growing the buffer if needed; return how many it now holds."""
         needed, room = int(self._count["stored"][0]) + stop - start, len(self._stored)
         if needed > room:
             parts = (self._X, self._Xv, self._stored)
             self._X, self._Xv, self._stored = (_enlarged(array, max(needed, 2 * room)) for array in parts)
-        store(self._count, self._weights, self._X, self._Xv, self._stored, start, stop, *columns)
+        store(self._count, self._weights, self._X, self._Xv, self._stored, start, stop, columns)
         return needed
 
     def _state(self) -> dict[str, Array]:

@@ -26,7 +26,8 @@ from tdlambda.arrays import Bools, Floats, Ints, fraction, positive
 from tdlambda.compiled import inlined, kernel
 from tdlambda.core.runtime import LARGEST, absolute, dot, largest_value, mean_visits, scheduled
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
+from tdlambda.learners.episode import Columns
+from tdlambda.learners.learner import Array
 from tdlambda.learners.matrix import MatrixLearner, add_rows, fade, largest, unwritable
 from tdlambda.learners.step_size import OneOver, initial_weights
 from tdlambda.rules import Lam
@@ -58,10 +59,10 @@ def rate(settings: Floats, visits: Floats, updates: int, x: Ints, xv: Floats) ->
 def learn_rows(
     theta: Floats, w: Floats, e: Floats, z: Floats, visits: Floats, trace_visits: Floats, expected: Floats,
     number: Array, count: Array, settings: Floats, eta: float,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-    terminated: Bools, truncated: Bools,
+    columns: Columns,
 ) -> bool:  # fmt: skip
     """Learn from transitions in order. Θ is kept transposed, so that only the rows of active features are touched."""
+    x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated = columns
     s, c, active = number[0], count[0], x.shape[1]
     for t in range(reward.size):
         c.seen += 1
@@ -217,7 +218,7 @@ class ExpectedTrace(MatrixLearner):
     ) -> bool:  # fmt: skip
         own = (self._theta, self._w, self._e, self._z, self._visits, self._trace_visits, self._expected)
         rest = (self._number, self._count, self._settings, self.eta)
-        return learn_rows(*own, *rest, x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        return learn_rows(*own, *rest, (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated))
 
     def _restore(self, state: dict[str, Array]) -> None:
         if "numbers" in state and state["numbers"].shape == (len(self.numbers.split()),):

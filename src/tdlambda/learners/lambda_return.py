@@ -3,7 +3,8 @@
     G_t = R_{t+1} + γ_{t+1} [ V(x_{t+1}) + λ_{t+1} ρ_{t+1} (G_{t+1} - V(x_{t+1})) ]
     w  += α ρ_t (G_t - V(x_t)) x_t           for each t of the episode in order, at its end
 
-V(x) = w₀·x with the weights held during the episode; the last G is one-step, R + γ' V(x'). This is the forward view of
+The V in G is w₀·x with the weights at the start of the episode; the last G is one-step, R + γ' V(x'). The error of a
+step uses the current weights, as in the book's equation 12.4. With `hold`, it uses w₀ too, which is the forward view of
 TD(λ): accumulating traces give the same sum of updates if the weights are held during the episode.
 """
 
@@ -18,8 +19,8 @@ from tdlambda.arrays import Floats, Ints
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
 from tdlambda.learners.episode import EpisodeLearner, learn
+from tdlambda.learners.learner import Array
 from tdlambda.learners.step_size import OneOver
 from tdlambda.returns.targets import returns_of_actions
 from tdlambda.rules import Lam
@@ -53,8 +54,9 @@ class LambdaReturn(EpisodeLearner):
     lam
         Trace decay λ: a number in [0, 1], one for each state, or a rule.
     hold
-        Whether errors use the weights from the start of the episode (True) or the current weights (False). The returns
-        always use the weights from the start. With `hold=False`, λ = 1 on-policy equals `MonteCarlo`.
+        Whether errors use the current weights (False), as in Sutton & Barto (2018), or those from the start of the
+        episode (True), whose updates add up. The returns always use the weights from the start. With `hold=False`,
+        λ = 1 on-policy equals `MonteCarlo`.
     initial, bound, on_divergence, dtype
         See `ReturnLearner`.
 
@@ -73,7 +75,7 @@ class LambdaReturn(EpisodeLearner):
         features: Encoder,
         alpha: float | OneOver,
         lam: Lam = 0.9,
-        hold: bool = True,
+        hold: bool = False,
         *,
         initial: ArrayLike = 0.0,
         bound: float = 1e3,

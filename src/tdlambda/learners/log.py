@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, integer, unmasked
-from tdlambda.learners.base import Array, needs_behavior
+from tdlambda.learners.learner import Array, needs_behavior
 from tdlambda.mdp import Transitions
 
 AnyLearner = TypeVar("AnyLearner")

@@ -23,7 +23,8 @@ from tdlambda.arrays import Bools, Floats, Ints, positive
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import LARGEST, dot
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
+from tdlambda.learners.episode import Columns
+from tdlambda.learners.learner import Array
 from tdlambda.learners.matrix import MatrixLearner, add_rows, largest, step_trace, unwritable
 from tdlambda.learners.step_size import initial_weights
 from tdlambda.rules import Lam
@@ -33,10 +34,10 @@ from tdlambda.rules import Lam
 def learn_rows(
     A: Floats, G: Floats, b: Floats, w: Floats, e: Floats, gap: Floats, move: Floats, number: Array, count: Array,
     bound: float, step: float,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-    terminated: Bools, truncated: Bools,
+    columns: Columns,
 ) -> bool:  # fmt: skip
     """Learn from transitions in order. A is kept transposed, as in LSTD; G is symmetric."""
+    x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated = columns
     s, c, size = number[0], count[0], e.size
     for t in range(reward.size):
         c.seen += 1
@@ -162,5 +163,5 @@ class LSPE(MatrixLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         own = (self._A, self._G, self._b, self._w, self._e, self._gap, self._move, self._number, self._count)
-        columns: tuple[Any, ...] = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
-        return learn_rows(*own, self.bound, self.step, *columns)
+        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        return learn_rows(*own, self.bound, self.step, columns)

@@ -9,14 +9,15 @@
 less with every step.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel
-from tdlambda.learners.base import Array
+from tdlambda.learners.episode import Columns
+from tdlambda.learners.learner import Array
 from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace
 
 _RANK_TOLERANCE = 1e-10
@@ -27,10 +28,10 @@ _SMALL = 1e-30
 @kernel
 def learn_rows(
     A: Floats, b: Floats, e: Floats, number: Array, count: Array, bound: float, forgetting: float, interest: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-    terminated: Bools, truncated: Bools,
+    columns: Columns,
 ) -> bool:  # fmt: skip
     """Learn from transitions in order. A is kept transposed: each active feature adds a multiple of e to a row."""
+    x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated = columns
     s, c = number[0], count[0]
     for t in range(reward.size):
         c.seen += 1
@@ -127,8 +128,8 @@ class LSTD(LeastSquares):
     ) -> bool:  # fmt: skip
         own = (self.bound, self.forgetting, self._interests(x, xv))
         self._w = None
-        numbers: tuple[Any, ...] = (reward, gamma, rho, lam, terminated, truncated)
-        return learn_rows(self._A, self._b, self._e, self._number, self._count, *own, x, xv, y, yv, *numbers)
+        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        return learn_rows(self._A, self._b, self._e, self._number, self._count, *own, columns)
 
     def _restore(self, state: dict[str, Array]) -> None:
         super()._restore(state)

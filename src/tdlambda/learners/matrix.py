@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, Ints, flag, integer, not_negative, positive, real
 from tdlambda.compiled import inlined
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
 from tdlambda.learners.episode import BatchLearner, record
+from tdlambda.learners.learner import Array
 from tdlambda.rules import Lam
 
 TINY = 1e-200
@@ -195,7 +195,7 @@ class LeastSquares(MatrixLearner):
 
     @abstractmethod
     def _allocate(self, size: int) -> None:
-        """Allocate the further arrays, as they are before the first step."""
+        """Allocate the other arrays in their initial state."""
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments."""

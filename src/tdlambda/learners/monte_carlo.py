@@ -20,8 +20,8 @@ from tdlambda.arrays import Bools, Floats, Ints, choice
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
 from tdlambda.learners.episode import EpisodeLearner, learn
+from tdlambda.learners.learner import Array
 from tdlambda.learners.step_size import OneOver
 
 

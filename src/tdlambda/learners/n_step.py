@@ -18,18 +18,18 @@ from tdlambda.arrays import Bools, Floats, Ints, integer
 from tdlambda.compiled import kernel
 from tdlambda.core.runtime import dot
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array
-from tdlambda.learners.episode import ReturnLearner, learn
+from tdlambda.learners.episode import Columns, ReturnLearner, learn
+from tdlambda.learners.learner import Array
 from tdlambda.learners.step_size import OneOver
 
 
 @kernel
 def learn_rows(
     count: Array, number: Array, weights: Floats, visits: Floats, X: Ints, Xv: Floats, stored: Array, G: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats,
-    terminated: Bools, truncated: Bools,
+    columns: Columns,
 ) -> bool:  # fmt: skip
     """Learn from transitions in order; a ring buffer holds `count.stored` of the last n, the oldest at `count.head`."""
+    x, xv, y, yv, reward, gamma, rho, _lam, terminated, truncated = columns
     c, n = count[0], len(stored)
     for t in range(reward.size):
         ended = terminated[t] or truncated[t]
@@ -115,10 +115,10 @@ class NStepTD(ReturnLearner):
         return super().get_params() | {"n": self.n}
 
     def _take(
-        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,  # noqa: ARG002
+        self, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        return learn_rows(*self._arrays, self._G, x, xv, y, yv, reward, gamma, rho, terminated, truncated)
+        return learn_rows(*self._arrays, self._G, (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated))
 
     def _has_room(self, room: int, stored: int, head: int) -> bool:
         return room == self.n and stored < self.n and head < self.n

@@ -21,14 +21,15 @@ than four digits would be lost, again `size` steps after such a loss, and in any
 steps. While S cannot be inverted, w does not change.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints, positive
 from tdlambda.compiled import inlined, kernel
 from tdlambda.core.runtime import LARGEST, dot
-from tdlambda.learners.base import Array
+from tdlambda.learners.episode import Columns
+from tdlambda.learners.learner import Array
 from tdlambda.learners.matrix import LeastSquares, add_rows, follow_on, largest, step_trace, unwritable
 
 _CANCELLED = 1e-4
@@ -83,16 +84,16 @@ def add_product(row: Floats, Q: Floats, factor: float, index: Ints, value: Float
 
 @kernel
 def learn_rows(
-    S: Floats, Q: Floats, b: Floats, w: Floats, e: Floats, gain: Floats, row: Floats, number: Array, count: Array,
-    bound: float, ridge: float, forgetting: float, start: int, interest: Floats,
-    x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, lam: Floats,
-    terminated: Bools, truncated: Bools,
+    system: tuple[Floats, ...], number: Array, count: Array, bound: float, ridge: float, forgetting: float, start: int,
+    interest: Floats, columns: Columns,
 ) -> int:  # fmt: skip
     """Learn from `start` up to a transition after which Q must be recomputed from S (`due`); return the next row.
 
     S and Q = S⁻¹ are kept transposed, so that active features add multiples of e to rows of S, and rows of Q to the
     gain.
     """
+    S, Q, b, w, e, gain, row = system
+    x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated = columns
     s, c, size = number[0], count[0], e.size
     for t in range(start, reward.size):
         c.seen += 1
@@ -208,12 +209,12 @@ class RecursiveLSTD(LeastSquares):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         start, count = 0, self._count
-        own = (self._S, self._Q, self._b, self._w, self._e, self._gain, self._row, self._number, count)
-        numbers = (self.bound, self.ridge, self.forgetting)
-        columns: tuple[Any, ...] = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
+        system = (self._S, self._Q, self._b, self._w, self._e, self._gain, self._row)
+        own = (system, self._number, count, self.bound, self.ridge, self.forgetting)
+        columns = (x, xv, y, yv, reward, gamma, rho, lam, terminated, truncated)
         interests = self._interests(x, xv)
         while start < len(reward):
-            start = learn_rows(*own, *numbers, start, interests, *columns)
+            start = learn_rows(*own, start, interests, columns)
             if count["diverged_at"] >= 0:
                 return False
             if count["due"]:

@@ -18,17 +18,17 @@ import os
 import secrets
 import zipfile
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tdlambda
-from tdlambda import features, rules
+from tdlambda import features, registry, rules
 from tdlambda.arrays import Array
-from tdlambda.features import Custom, Encoder
-from tdlambda.learners.base import LEARNERS
+from tdlambda.features import Custom, Encoder, Network
+from tdlambda.learners.learner import LEARNERS
 from tdlambda.learners.saved import SAVED, Saved
 from tdlambda.learners.step_size import OneOver, StepSize
 from tdlambda.mdp.corrections import TraceCorrection
@@ -41,6 +41,7 @@ LEAST_ALLOWANCE = 2**22
 _ALLOCATES: dict[str, Callable[[dict[str, Any]], int]] = {
     "Fourier": lambda p: (min(p["order"], 2**40) + 1) ** min(np.size(p["low"]), 64) * np.size(p["low"]),
     "GridTilings": lambda p: sum(p["shape"]) * len(p["cuts"]),
+    "Network": lambda p: sum((abs(m) + 1) * abs(n) for m, n in pairwise([p["inputs"], *p["hidden"], 1])),
     "TileCoder": lambda p: (p["hash_size"] or 0) + p["tilings"] * (np.size(p["low"]) + 1),
 }
 """Numbers that an encoder's constructor allocates; by default the sum of its integer arguments."""
@@ -93,7 +94,7 @@ def _require_registered(subject: Any) -> None:
 
 PARTS: dict[str, Any] = {"OneOver": OneOver, "TraceCorrection": TraceCorrection}
 """Further classes that parameters may have, by name, such as policies."""
-_BASES = (Encoder, Rule, StepSize)
+_BASES = (Encoder, Network, Rule, StepSize)
 """Base classes of parts that are found by their name."""
 
 
@@ -135,22 +136,17 @@ def _parts() -> dict[str, Any]:
     """The classes that parameters may be instances of, by name."""
     exported = [getattr(module, name) for module in (features, rules) for name in module.__all__]
     kinds = [kind for kind in exported if inspect.isclass(kind) and not inspect.isabstract(kind)]
-    encoders = [kind for kind in kinds if issubclass(kind, Encoder) and kind is not Custom]
+    encoders = [kind for kind in kinds if issubclass(kind, Encoder | Network) and kind is not Custom]
     complete = [kind for kind in kinds if issubclass(kind, Rule) and kind.is_complete()]
     return PARTS | {kind.__name__: kind for kind in [*encoders, *complete]}
 
 
 def part_named(name: Any) -> Any:
-    """The class of a parameter by name; step sizes and the agent that reproduces Zhao (2020) are imported on demand."""
+    """The class of a parameter by name; registered modules are imported on demand."""
     if not isinstance(name, str):
         return None
-    kind = _parts().get(name) or _exported(name, "steps") or _exported(name, "reproduction")
+    kind = _parts().get(name) or registry.find(name)
     return kind if inspect.isclass(kind) and issubclass(kind, (*_BASES, *PARTS.values())) else None
-
-
-def _exported(name: str, folder: str) -> Any:
-    module = import_module(f"tdlambda.{folder}")
-    return getattr(module, name) if name in module.__all__ else None
 
 
 def contents(file: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -220,7 +216,10 @@ def build(header: dict[str, Any], state: dict[str, Array]) -> Any:
     own = found._state()
     for name, array in own.items():
         if name not in state or state[name].dtype != array.dtype or state[name].ndim != array.ndim:
-            raise ValueError(f"its array {name!r} is missing, or not {array.dtype} with {array.ndim} dimensions")
+            raise ValueError(
+                f"its array {name!r} is missing, or not {array.dtype} with {array.ndim} dimensions; it was saved by "
+                f"tdlambda {header.get('tdlambda', 'unknown')}"
+            )
     if len(state) > len(own):
         raise ValueError(f"it has arrays that {kind.__name__} does not use")
     return found
@@ -231,7 +230,7 @@ def _class_of(given: dict[str, Any]) -> type[Saved]:
     role = next((role for role in SAVED if role in given), None)
     name = given.get(role) if role is not None else None
     if role == "learner" and isinstance(name, str) and name not in SAVED[role]:  # import it, if it is part of tdlambda
-        getattr(tdlambda, name) if name in tdlambda.__all__ else _exported(name, "reproduction")
+        registry.find(name)
     kind = SAVED[role].get(name) if role is not None and isinstance(name, str) else None
     if kind is None or inspect.isabstract(kind):
         raise ValueError(f"unknown {role or 'class'} {name!r}; if it is your own class, import its module first")

@@ -5,11 +5,11 @@ from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.mdp.distribution import DistributionMismatch
 from tdlambda.mdp.emphasis import Emphasis
 from tdlambda.mdp.finite import FiniteMDP
-from tdlambda.mdp.linear import LinearSystem
-from tdlambda.mdp.objective import BestLambda
+from tdlambda.mdp.fixed_points import LinearSystem
+from tdlambda.mdp.objective import BestLambda, meta_derivative, meta_minimizer
 from tdlambda.mdp.operators import TraceOperator
-from tdlambda.mdp.policy import TabularPolicy
-from tdlambda.mdp.returns import LambdaMoments
+from tdlambda.mdp.policies import TabularPolicy
+from tdlambda.mdp.return_statistics import LambdaMoments
 from tdlambda.mdp.sampler import TableSampler, Transitions
 from tdlambda.mdp.view import PolicyView
 
@@ -28,4 +28,6 @@ __all__ = [
     "TraceCorrection",
     "TraceOperator",
     "Transitions",
+    "meta_derivative",
+    "meta_minimizer",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Bools, Floats, Ints, Matrix, integer, per_state
 from tdlambda.mdp import dynamics, values
 from tdlambda.mdp.overflow import in_range, quiet
-from tdlambda.mdp.policy import Policy, policy_table
+from tdlambda.mdp.policies import Policy, policy_table
 from tdlambda.mdp.resolvent import cannot_reach
 from tdlambda.mdp.view import PolicyView
 from tdlambda.showing import says_arguments

@@ -24,11 +24,12 @@ from typing import Literal
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
-from tdlambda.mdp.returns import Recursion
+from tdlambda.mdp.return_statistics import Recursion
 from tdlambda.showing import Table
 
 GradientKind = Literal["full", "derived", "printed"]
@@ -122,11 +123,10 @@ def _thesis(problem: Problem, sign: float) -> Floats:
     """2w(s) P_π(k|s) γ'² [ λ' ((V-L)² + Var) ± (V-L)(V-M) ], summed over s: minus is derived, plus is printed."""
     G, mdp = problem.G, problem.G.mdp
     o = mdp.outcomes
-    gap = G.V - G.mean
     variance = np.where(problem.matters, G.variance, 0.0)
-    bracket = G.lam * (gap**2 + variance) + sign * gap * (G.V - problem.v)
+    slope = meta_derivative(G.V, G.mean, problem.v, variance, mdp.discount, G.lam, "printed" if sign > 0 else "derived")
     into = 2 * problem.w[o.state] * G.weight * G.rho
-    return in_range(_into_states(problem, into) * mdp.discount**2 * bracket, "the gradient")
+    return in_range(_into_states(problem, into) * slope, "the gradient")
 
 
 def _into_states(problem: Problem, entries: Floats) -> Floats:
@@ -135,12 +135,53 @@ def _into_states(problem: Problem, entries: Floats) -> Floats:
     return np.where(mdp.terminal, 0.0, mdp.outcomes.by_next_state(entries))
 
 
+def meta_derivative(
+    V: ArrayLike, L: ArrayLike, M: ArrayLike, S: ArrayLike, gamma: ArrayLike, lam: ArrayLike,
+    sign: Literal["derived", "printed"] = "derived",
+) -> Floats:  # fmt: skip
+    """γ'² [ λ' ((V-L)² + S) - (V-L)(V-M) ]: the derivative of one step's target error by λ', Zhao (2020).
+
+    Parameters
+    ----------
+    V, L, M, S
+        V(x'), E[G^λ], E[G] and Var[G^λ] at x'.
+    gamma, lam
+        γ' and λ', both in [0, 1].
+    sign
+        "derived" as above; "printed" has + for the second term, as the proposition prints it.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> best = td.mdp.meta_minimizer(V=0.5, L=0.8, M=0.9, S=0.1)
+    >>> float(best.round(4)), float(abs(td.mdp.meta_derivative(0.5, 0.8, 0.9, 0.1, 0.95, best)) < 1e-12)
+    (0.6316, 1.0)
+    """
+    choice(sign, "sign", "derived", "printed")
+    V, L, M, S, gamma, lam = (np.asarray(x, dtype=np.float64) for x in (V, L, M, S, gamma, lam))
+    gap = V - L
+    return np.asarray(gamma**2 * (lam * (gap**2 + S) + (1.0 if sign == "printed" else -1.0) * gap * (V - M)))
+
+
 @quiet
-def minimizer(V: Floats, L: Floats, M: Floats, variance: Floats) -> Floats:
-    """(V-L)(V-M) / ((V-L)² + Var); 0 where it is 0/0 and λ does not affect the error."""
+def meta_minimizer(V: ArrayLike, L: ArrayLike, M: ArrayLike, S: ArrayLike) -> Floats:
+    """(V-L)(V-M) / ((V-L)² + S), where `meta_derivative` is 0; not clipped, and 0 where it is 0/0.
+
+    Parameters
+    ----------
+    V, L, M, S
+        V(x'), E[G^λ], E[G] and Var[G^λ] at x'.
+
+    Examples
+    --------
+    >>> import tdlambda as td
+    >>> float(td.mdp.meta_minimizer(V=0.0, L=1.0, M=1.0, S=1.0))
+    0.5
+    """
+    V, L, M, variance = (np.asarray(x, dtype=np.float64) for x in (V, L, M, S))
     above, square = in_range((V - L) * (V - M), "(V-L)(V-M)"), in_range((V - L) ** 2, "(V-L)²")
     below = square + variance
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    return np.asarray(np.divide(above, below, out=np.zeros_like(below), where=below > 0))
 
 
 @quiet
@@ -148,7 +189,7 @@ def best_lambda(problem: Problem) -> BestLambda:
     """The λ(s) in [0, 1] that minimises J, by L-BFGS-B with the exact gradient from four starting points."""
     n = problem.w.size
     half = problem.at(np.full(n, 0.5))
-    greedy = minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)
+    greedy = meta_minimizer(problem.G.V, half.G.mean, problem.v, half.G.variance)
     best = BestLambda(np.zeros(n), target_error(problem.at(np.zeros(n))))
     if best.target_error == 0:
         return best

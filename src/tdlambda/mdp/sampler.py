@@ -109,10 +109,10 @@ class TableSampler:
         state, action, next_state = (np.empty(n, dtype=np.int64) for _ in range(3))
         reward, rho, probability = np.empty(n), np.empty(n), np.empty(n)
         mdp, o = self.mdp, self.mdp.outcomes
-        _walk(
-            self._rng, self._state, self._start_sums, self._policy_sums, o.indptr, self._outcome_sums, o.next_state,
-            o.reward, self._rho, self._behavior, mdp.terminal, state, action, next_state, reward, rho, probability,
-        )  # fmt: skip
+        sums = (self._start_sums, self._policy_sums, self._outcome_sums)
+        outcomes = (o.indptr, o.next_state, o.reward, mdp.terminal)
+        taken = (state, action, next_state, reward, rho, probability)
+        _walk(self._rng, self._state, sums, outcomes, self._rho, self._behavior, taken)
         terminated = mdp.terminal[next_state]
         gamma = mdp.discount[next_state]
         return Transitions(
@@ -124,22 +124,15 @@ class TableSampler:
 def _walk(
     rng: NDArray[np.uint64],
     current: Ints,
-    start_sums: Floats,
-    policy_sums: Floats,
-    indptr: Ints,
-    outcome_sums: Floats,
-    outcome_next: Ints,
-    outcome_reward: Floats,
+    sums: tuple[Floats, ...],
+    outcomes: tuple[Ints, Ints, Floats, Bools],
     ratios: Floats,
     behavior: Floats,
-    terminal: Bools,
-    state: Ints,
-    action: Ints,
-    next_state: Ints,
-    reward: Floats,
-    rho: Floats,
-    probability: Floats,
+    taken: tuple[Ints, Ints, Ints, Floats, Floats, Floats],
 ) -> None:
+    start_sums, policy_sums, outcome_sums = sums
+    indptr, outcome_next, outcome_reward, terminal = outcomes
+    state, action, next_state, reward, rho, probability = taken
     n_actions = ratios.shape[1]
     s = current[0]
     for t in range(state.size):

@@ -64,6 +64,21 @@ def state_values(mdp: FiniteMDP, pi: Floats, method: Literal["direct", "iterativ
     return sweep(M, r, theta)
 
 
+def bellman_error(mdp: FiniteMDP, pi: Floats, V: Floats) -> Floats:
+    """r_π + P_π Γ V - V; 0 in terminal states, whose value is not learned."""
+    M = transition_matrix(mdp, pi).multiply(mdp.discount)
+    return np.where(mdp.terminal, 0.0, expected_reward(mdp, pi) + scipy.sparse.csr_array(M) @ V - V)
+
+
+def discounted_visits(mdp: FiniteMDP, pi: Floats) -> Floats:
+    """m(s): expected visits to each state in an episode from d₀, each weighted by the discounts on the way to it."""
+    P = transition_matrix(mdp, pi)
+    require_proper(mdp, P)
+    resolvent = Resolvent(scipy.sparse.csr_array(P.multiply(mdp.discount)))
+    resolvent.require_accurate()
+    return np.where(mdp.terminal, 0.0, resolvent.solve_transposed(np.where(mdp.terminal, 0.0, mdp.start)))
+
+
 @quiet
 def sweep(M: Matrix, b: Floats, theta: float) -> Floats:
     """x ← b + M x from x = 0 until every entry changes by less than θ."""

@@ -15,15 +15,16 @@ from tdlambda.mdp import (
     corrections,
     distribution,
     emphasis,
-    linear,
+    fixed_points,
     objective,
     operators,
-    returns,
+    return_statistics,
     trajectories,
     values,
 )
 from tdlambda.mdp.overflow import in_range, quiet
-from tdlambda.mdp.policy import Policy
+from tdlambda.mdp.policies import Policy
+from tdlambda.mdp.return_statistics import Correction, Recursion
 from tdlambda.mdp.sampler import TableSampler
 
 if TYPE_CHECKING:
@@ -105,6 +106,45 @@ class PolicyView:
         """
         return values.action_values(self.mdp, self.v(method=method, theta=theta))
 
+    @quiet
+    def bellman_error(self, V: ArrayLike) -> Floats:
+        """The Bellman error vector r_π + P_π Γ V - V: the expected TD error at each state, 0 in terminal states.
+
+        >>> import tdlambda as td
+        >>> ring = td.make("RingWorld-v0").exact
+        >>> bool(abs(ring.bellman_error(ring.v())).max() < 1e-12)
+        True
+        """
+        return in_range(values.bellman_error(self.mdp, self.policy, per_state(V, self.mdp.n_states, "V")), "the error")
+
+    @quiet
+    def policy_gradient(self, derivatives: ArrayLike | None = None) -> Floats:
+        """∇ E[v(S₀)], the gradient of the value at the start: the policy gradient theorem with a state-based discount.
+
+        It is Σ_s m(s) Σ_a q(s, a) ∂π(a|s)/∂θ, where m(s) counts the visits to s from d₀, each weighted by the
+        discounts on the way to it.
+
+        Parameters
+        ----------
+        derivatives
+            ∂π(a|s)/∂θ_k as [state, action, parameter]. None is a softmax with a preference for each state and action;
+            the result is then [state, action].
+
+        Examples
+        --------
+        >>> import tdlambda as td
+        >>> walk = td.make("RandomWalk-v0").exact
+        >>> bool(walk.policy_gradient()[3, 1] > 0)          # going right is worth more
+        True
+        """
+        visits, q = values.discounted_visits(self.mdp, self.policy), self.q()
+        if derivatives is None:
+            return in_range(visits[:, None] * self.policy * (q - self._v[:, None]), "the gradient")
+        slopes = np.asarray(derivatives, dtype=np.float64)
+        if slopes.ndim != 3 or slopes.shape[:2] != q.shape:
+            raise ValueError(f"derivatives must be [state, action, parameter] with {q.shape}; got shape {slopes.shape}")
+        return in_range(np.einsum("s,sa,sak->k", visits, q, slopes), "the gradient")
+
     def return_variance(self) -> Floats:
         """Variance Var[G|s] of the return; with `behavior`, of the importance-corrected return."""
         return self.lambda_return(0.0, 1.0).variance
@@ -136,10 +176,10 @@ class PolicyView:
     # ---- λ-returns and their errors --------------------------------------------------------------------------
 
     def lambda_return(
-        self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction = "per-decision"
-    ) -> returns.LambdaMoments:
+        self, V: ArrayLike, lam: ArrayLike, correction: Correction = "per-decision"
+    ) -> return_statistics.LambdaMoments:
         """Mean and variance, from each state, of the λ-return that bootstraps from `V`: see `mdp.returns`."""
-        return returns.moments(self._recursion(V, lam, correction))
+        return return_statistics.moments(self._recursion(V, lam, correction))
 
     @quiet
     def value_error(self, V: ArrayLike, *, weights: ArrayLike | None = None, half: bool = True) -> float:
@@ -153,7 +193,7 @@ class PolicyView:
         V: ArrayLike,
         lam: ArrayLike,
         *,
-        correction: returns.Correction = "per-decision",
+        correction: Correction = "per-decision",
         weights: ArrayLike | None = None,
         half: bool = True,
     ) -> float:
@@ -167,7 +207,7 @@ class PolicyView:
         *,
         kind: objective.GradientKind = "full",
         horizon: int | None = None,
-        correction: returns.Correction = "per-decision",
+        correction: Correction = "per-decision",
         weights: ArrayLike | None = None,
         half: bool = True,
     ) -> Floats:
@@ -189,11 +229,11 @@ class PolicyView:
             integer(horizon, "horizon", 1)
         return objective.gradient(problem, kind, horizon)
 
-    def meta_minimizer(self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction = "per-decision") -> Floats:
+    def meta_minimizer(self, V: ArrayLike, lam: ArrayLike, correction: Correction = "per-decision") -> Floats:
         """META's one-step minimiser, (V-L)(V-M) / ((V-L)² + Var[G^λ]) at each state, not clipped; 0 for 0/0."""
         moments = self.lambda_return(V, lam, correction)
         V = per_state(V, self.mdp.n_states, "V")
-        return objective.minimizer(V, moments.mean, self._v, moments.variance)
+        return objective.meta_minimizer(V, moments.mean, self._v, moments.variance)
 
     def greedy_minimizer(self, V: ArrayLike) -> Floats:
         """λ-greedy's λ (White & White 2016), (V-M)² / ((V-M)² + Var[G]) at each state; 0 for 0/0."""
@@ -203,7 +243,7 @@ class PolicyView:
         self,
         V: ArrayLike,
         *,
-        correction: returns.Correction = "per-decision",
+        correction: Correction = "per-decision",
         weights: ArrayLike | None = None,
         half: bool = True,
     ) -> objective.BestLambda:
@@ -221,7 +261,7 @@ class PolicyView:
         interest: ArrayLike = 1.0,
         beta: ArrayLike | None = None,
         correction: corrections.Correction = "importance",
-    ) -> linear.LinearSystem:
+    ) -> fixed_points.LinearSystem:
         """Expected update b - A w of TD(λ) or ETD(λ): fixed points, the MSPBE, the key matrix, stability.
 
         Parameters
@@ -236,9 +276,9 @@ class PolicyView:
             The trace coefficient: a name, a `TraceCorrection`, or a table c[state, action].
         """
         choice(method, "method", "td", "etd")
-        emphatic = linear.Emphatic(*self._emphatic(interest, beta)) if method == "etd" else None
-        X = linear.feature_table(self.mdp, features)
-        return linear.system(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction, emphatic)
+        emphatic = fixed_points.Emphases(*self._emphatic(interest, beta)) if method == "etd" else None
+        X = fixed_points.feature_table(self.mdp, features)
+        return fixed_points.system(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction, emphatic)
 
     def td_fixed_point(self, features: ArrayLike, lam: ArrayLike) -> Floats:
         """The weights w with A w = b, the only possible limit of TD(λ) (the minimum-norm w if there are many)."""
@@ -272,16 +312,16 @@ class PolicyView:
 
         ET(λ) estimates it (van Hasselt et al. 2021): D z = D X + ΓΛ P_πᵀ D z.
         """
-        X = linear.feature_table(self.mdp, features)
-        return linear.expected_trace(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction)
+        X = fixed_points.feature_table(self.mdp, features)
+        return fixed_points.expected_trace(self.mdp, X, self._lam(lam), self.policy, self.behavior, correction)
 
     def lambda_discrepancy(self, features: ArrayLike, lam: ArrayLike = 1.0, other: ArrayLike = 0.0) -> float:
         """‖v_λ - v_λ'‖_d of the fixed points of TD(λ) and TD(λ') on-policy (Allen et al. 2024).
 
         `features` are often observations, one integer for each state. If they are Markov, it is 0 for any two λ.
         """
-        X = linear.feature_table(self.mdp, features)
-        return linear.discrepancy(self.mdp, X, self._lam(lam), self._lam(other), self.policy)
+        X = fixed_points.feature_table(self.mdp, features)
+        return fixed_points.discrepancy(self.mdp, X, self._lam(lam), self._lam(other), self.policy)
 
     # ---- operators on tables of values -----------------------------------------------------------------------
 
@@ -328,7 +368,7 @@ class PolicyView:
 
     def differential_fixed_point(self, features: ArrayLike, lam: ArrayLike) -> average.DifferentialFixedPoint:
         """The fixed point of differential TD(λ): weights (of minimum norm if there are many) and average reward."""
-        X = linear.feature_table(self.mdp, features)
+        X = fixed_points.feature_table(self.mdp, features)
         return average.differential_fixed_point(self.mdp, X, self._lam(lam), self.policy, self.behavior)
 
     # ---- validation of arguments -----------------------------------------------------------------------------
@@ -345,12 +385,17 @@ class PolicyView:
             return self._error_weights
         return np.where(self.mdp.terminal, 0.0, per_state(weights, self.mdp.n_states, "weights", 0))
 
-    def _recursion(self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction) -> returns.Recursion:
+    def _recursion(self, V: ArrayLike, lam: ArrayLike, correction: Correction) -> Recursion:
         V = per_state(V, self.mdp.n_states, "V")
-        return returns.recursion(self.mdp, V, self._lam(lam), self.policy, self.behavior, correction)
+        return return_statistics.recursion(self.mdp, V, self._lam(lam), self.policy, self.behavior, correction)
 
     def _problem(
-        self, V: ArrayLike, lam: ArrayLike, correction: returns.Correction, weights: ArrayLike | None, half: bool
+        self,
+        V: ArrayLike,
+        lam: ArrayLike,
+        correction: Correction,
+        weights: ArrayLike | None,
+        half: bool,
     ) -> objective.Problem:
         recursion = self._recursion(V, lam, correction)
         scale = 0.5 if half else 1.0

@@ -73,16 +73,18 @@ def _store_sum(row: Floats, v: Array, factor: float, out: Array) -> None:
 
 @kernel
 def scan(
-    reward: Array, value: Array, value_next: Array, terminated: Bools, truncated: Bools, gamma: Array, lam: Array,
-    rho: Array, numbers: Array, limits: Floats, off_policy: bool, of_action: bool, rows: Floats, advantage: Array,
-    target: Array,
+    columns: tuple[Array, Array, Array, Bools, Bools], parameters: tuple[Array, Array, Array], numbers: Array,
+    limits: Floats, off_policy: bool, of_action: bool, rows: Floats, advantage: Array, target: Array,
 ) -> bool:  # fmt: skip
     """Compute advantages G - V and targets, each [T, N], or empty if they are not wanted; whether all is valid.
 
-    γ, λ and ρ are [T, N], or empty and the same everywhere: then `numbers` [3, BLOCK] has them in every column. ρ and
-    the limits are read if it is `off_policy`. Targets are G if `of_action`, otherwise V + K. `rows` [3, BLOCK] is
-    scratch. Results that are not finite are not valid, nor are γ and λ outside [0, 1], nor a negative ρ.
+    Columns are the reward, V, V', terminated and truncated. γ, λ and ρ are [T, N], or empty and the same everywhere:
+    then `numbers` [3, BLOCK] has them in every column. ρ and the limits are read if it is `off_policy`. Targets are G
+    if `of_action`, otherwise V + K. `rows` [3, BLOCK] is scratch. Results that are not finite are not valid, nor are
+    γ and λ outside [0, 1], nor a negative ρ.
     """
+    reward, value, value_next, terminated, truncated = columns
+    gamma, lam, rho = parameters
     steps, n, fine = reward.shape[0], reward.shape[1], True
     for first in range(0, n, BLOCK):
         last = min(first + BLOCK, n)

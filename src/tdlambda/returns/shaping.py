@@ -39,7 +39,7 @@ class Form:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """T and N; further axes, such as agents, count as environments."""
+        """T and N; other axes, such as agents, count as environments."""
         return self.shape[0], math.prod(self.shape[1:])
 
     def steps(self, given: Any, name: str, dtype: Any) -> Array:

@@ -184,7 +184,7 @@ def returns_of_actions(reward: Floats, value_next: Floats, gamma: Floats, lam: F
     G, zero, empty = np.empty((reward.size, 1)), np.zeros((reward.size, 1)), np.empty((0, 0))
     never = zero.astype(bool)
     scan(
-        r, zero, bootstrap, never, never, discount, keep, empty, np.ones((3, BLOCK)), np.ones(2), False, True,
+        (r, zero, bootstrap, never, never), (discount, keep, empty), np.ones((3, BLOCK)), np.ones(2), False, True,
         np.empty((3, BLOCK)), empty, G,
     )  # fmt: skip
     return G[:, 0]
@@ -226,7 +226,7 @@ class _Call:
         )
         (r, v, v_next), (ended, cut), (gammas, lams, rhos) = self.steps, self.ends, read
         fine = scan(
-            r, v, v_next, ended, cut, gammas, lams, rhos, numbers, self.limits, self.off_policy, of_action,
+            (r, v, v_next, ended, cut), (gammas, lams, rhos), numbers, self.limits, self.off_policy, of_action,
             np.empty((3, BLOCK)), advantage, target,
         )  # fmt: skip
         if not fine:
@@ -252,7 +252,7 @@ def explain(steps: dict[str, Array], parameters: dict[str, float | Array], termi
 
 
 def _where(bad: Bools) -> str:
-    """The position of the first of some steps [T, N], in a message."""
+    """The position of the first flagged step [T, N], for a message."""
     if bad.size == 1:
         return ""
     t, n = np.argwhere(bad)[0].tolist()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tdlambda.arrays import Floats, positive
-from tdlambda.rules.base import Adaptive, Seen
+from tdlambda.rules.lambda_rule import Adaptive, Seen
 
 
 class Counting(Adaptive):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, integer, per_state, real
-from tdlambda.rules.base import Rule
+from tdlambda.rules.lambda_rule import Rule
 
 
 class Fixed(Rule):

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tdlambda.arrays import Floats, choice
-from tdlambda.rules.base import Seen, WithEstimates
+from tdlambda.rules.lambda_rule import Seen, WithEstimates
 from tdlambda.rules.moments import of_second_moment, of_variance
 
 

@@ -28,8 +28,9 @@ import numpy as np
 
 from tdlambda.arrays import Floats, choice, flag, not_negative, positive
 from tdlambda.features import Encoder
-from tdlambda.rules.base import Seen, WithEstimates
+from tdlambda.rules.lambda_rule import Seen, WithEstimates
 from tdlambda.rules.moments import of_mean, of_variance
+from tdlambda.showing import call
 
 
 def clip(lam: float) -> float:
@@ -152,6 +153,10 @@ class Meta(WithEstimates):
             Other parameters of `Meta`.
         """
         return cls(kappa, "derived", "gradient", in_range=False, **options)
+
+    def __repr__(self) -> str:
+        """The call that builds an equal rule; κ is shown unless the rule is `Meta()`."""
+        return call(self, self.get_params(), () if self == type(self)() else ("kappa",))
 
     def constants(self) -> dict[str, Any]:
         """The options that are compiled into the generated code."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tdlambda.arrays import number
-from tdlambda.rules.base import Rule
 from tdlambda.rules.fixed import Fixed, PerState
 from tdlambda.rules.greedy import Greedy
+from tdlambda.rules.lambda_mixture import LambdaMixture
+from tdlambda.rules.lambda_rule import Rule
 from tdlambda.rules.meta import Meta
-from tdlambda.rules.mixture import LambdaMixture
 from tdlambda.showing import hint
 
 NAMED: dict[str, type[Rule]] = {"auto": LambdaMixture, "meta": Meta, "greedy": Greedy}

@@ -30,13 +30,13 @@ order α gains.)
 If M is right, u has mean 0. If the mean of u over the last stretches differs significantly from 0, the target has
 moved: the visit count of that feature restarts at 0, so that m and M learn as quickly as at the start.
 
-docs/how-we-chose.md gives the reason for each number.
+experiments/how-we-chose.md gives the reason for each number.
 """
 
 import numpy as np
 
 from tdlambda.arrays import Floats, fraction, integer, not_negative, number, positive
-from tdlambda.rules.base import Adaptive, Seen
+from tdlambda.rules.lambda_rule import Adaptive, Seen
 from tdlambda.rules.meta import clip
 
 RECENT, SURE = 0.02, 5.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, integer, real
-from tdlambda.learners.base import OnlineLearner, needs_behavior
+from tdlambda.learners.learner import OnlineLearner, needs_behavior
 from tdlambda.tasks import Task
 
 Policy: TypeAlias = Callable[[Any], ArrayLike] | ArrayLike

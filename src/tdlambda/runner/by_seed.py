@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tdlambda.interruption import Interrupted, interruptible
+from tdlambda.runner.job import Job
 from tdlambda.runner.lane_progress import Progress, shown
 from tdlambda.runner.result import RunRecord
 
@@ -22,22 +23,8 @@ AHEAD = 4
 """Number of pieces queued for each thread."""
 
 
-class Job(Protocol):
-    """The attributes that every run provides."""
-
-    @property
-    def seeds(self) -> tuple[int, ...]: ...  # noqa: D102
-
-    @property
-    def total(self) -> int: ...  # noqa: D102
-
-    @property
-    def stop(self) -> threading.Event: ...  # noqa: D102
-
-
 def by_seed(
     job: Job,
-    places: int,
     pieces: Iterable[tuple[int, Callable[[Progress], dict[int, RunRecord]]]],
     result: Callable[[tuple[int, ...], Done, bool, float], Result],
     threads: int,
@@ -60,7 +47,7 @@ def by_seed(
     """
     begun = time.perf_counter()
     done: Done = {number: {} for number in job.seeds}
-    finished, asked = 0, threading.Event() if stop is None else stop
+    places, finished, asked = len(job.learners), 0, threading.Event() if stop is None else stop
 
     def take(number: int, future: Future[dict[int, RunRecord]]) -> None:
         nonlocal finished

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
-from tdlambda.extras import need
 from tdlambda.learners import storage
 
 if TYPE_CHECKING:
@@ -137,17 +135,26 @@ class LearningCurve:
         """Drop unfinished episodes and begin new ones."""
         self._current = {}
 
-    def plot(self, window: int = 20) -> ChartType:
+    def plot(self, path: str | Path | None = None, window: int = 20) -> ChartType:
         """An Altair chart of the returns, their running mean, and the evaluations.
 
         Parameters
         ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
         window
             Number of episodes of the running mean, at least 1.
         """
-        need("charts", "charts")
-        draw: Any = import_module("tdlambda.charts.control_curve").learning_curve
-        return draw(self, integer(window, "window", 1))
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        window = integer(window, "window", 1)
+
+        def draw() -> ChartType:
+            from tdlambda.charts.control_curve import learning_curve
+
+            return learning_curve(self, window)
+
+        return plotted(path, draw)
 
     def save(self, path: str | Path) -> None:
         """Save the curve to exactly this path, atomically; `td.load` reads it."""

@@ -27,8 +27,8 @@ Events: TypeAlias = Generator[tuple[int, Any, Step | None], Any, None]
 
 
 def made(name: str) -> Env:
-    """A task of this library or a Gymnasium environment, by its id."""
-    return make(name) if name in TASKS else gym.make(name)
+    """A Gymnasium environment by its id; an id that Gymnasium does not know may be a task of this library."""
+    return make(name) if name in TASKS and name not in gym.registry else gym.make(name)
 
 
 def events_of(env: Any, seed: int | None, gamma: float | None, convert: Callable[[Any], Any]) -> Events:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import gymnasium as gym
 import numpy as np
 
 from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.interruption import Interrupted
-from tdlambda.learners.base import OnlineLearner
+from tdlambda.learners.learner import OnlineLearner
 from tdlambda.progress import Bar
 from tdlambda.runner.behavior import Policy, Predictor
 from tdlambda.runner.curve import LearningCurve
 from tdlambda.runner.environments import check_gamma, events_of, made
 from tdlambda.runner.loop import interact
 from tdlambda.showing import Table
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 SHOW_EVERY = 16
 """Steps between two updates of a progress bar."""
@@ -38,13 +42,17 @@ class LearningRun(Table, Generic[_Learner]):
         Mean reward over all steps; NaN if there were none.
     learner
         The trained learner (the object passed in).
+    curve
+        The finished episodes, as `td.train` returns them.
 
     Examples
     --------
     >>> import tdlambda as td
     >>> v = td.TrueOnlineTD(td.features.OneHot(3), alpha=0.1)
-    >>> td.learn("tdlambda/TwoState-v0", [0.5, 0.5], v, steps=100, seed=1).steps
+    >>> run = td.learn("tdlambda/TwoState-v0", v, steps=100, policy=[0.5, 0.5], seed=1)
+    >>> run.steps
     100
+    >>> chart = run.plot()                      # returns by episode; run.plot("run.svg") writes a file
     """
 
     steps: int
@@ -53,17 +61,31 @@ class LearningRun(Table, Generic[_Learner]):
     episode_lengths: Ints
     mean_reward: float
     learner: _Learner
+    curve: LearningCurve
+
+    def plot(self, path: str | Path | None = None, window: int = 20) -> ChartType:
+        """An Altair chart of the returns of the episodes and their running mean.
+
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        window
+            Number of episodes of the running mean, at least 1.
+        """
+        return self.curve.plot(path, window)
 
 
 def learn(
     env: gym.Env[Any, Any] | str,
-    policy: Policy | None,
     learner: _Learner,
     steps: int,
-    behavior: Policy | None = None,
     seed: int | None = None,
     gamma: float | None = None,
     progress: bool | None = None,
+    *,
+    policy: Policy | None = None,
+    behavior: Policy | None = None,
 ) -> LearningRun[_Learner]:
     """Train a learner to predict the value of a policy in an environment with discrete actions.
 
@@ -74,16 +96,11 @@ def learn(
     Parameters
     ----------
     env
-        A Gymnasium environment, a `Task`, or the id of one.
-    policy
-        Target policy π: a function from an observation to the probability of each action, an array [state, action],
-        or one row of probabilities. None uses the `target` and `behavior` of a `Task`.
+        A Gymnasium environment or its id, or a `Task` ("tdlambda/RingWorld-v0", or `td.make`).
     learner
         Anything with `update` and `reset`.
     steps
         Number of transitions to learn from, at least 0.
-    behavior
-        Behaviour policy b, which chooses the actions; `policy` by default.
     seed
         Seed of the environment and of the actions; None draws a new one.
     gamma
@@ -91,19 +108,31 @@ def learn(
         each step.
     progress
         Whether to show a progress bar; None shows one in a terminal for runs that take more than a second.
+    policy
+        Target policy π: a function from an observation to the probability of each action, an array [state, action],
+        or one row of probabilities. None uses the `target` and `behavior` of a `Task`.
+    behavior
+        Behaviour policy b, which chooses the actions; `policy` by default.
 
     Examples
     --------
     >>> import tdlambda as td
-    >>> from tdlambda.runner.learning import learn
     >>> ring = td.make("RingWorld-v0")
-    >>> run = learn(ring, None, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
+    >>> run = td.learn(ring, td.TrueOnlineTD(ring.features, alpha=0.05), steps=2000, seed=1)
     >>> run.steps, bool(abs(run.learner.predict(5) - ring.exact.v()[5]) < 0.2)
     (2000, True)
     """
     steps = integer(steps, "steps", 0)
     if isinstance(learner, type) or not (hasattr(learner, "update") and hasattr(learner, "reset")):
-        raise TypeError(f"learner must be a learner, such as td.TD(features, alpha=0.1); got {learner!r}")
+        raise TypeError(
+            f"learner must be a learner, such as td.TD(features, alpha=0.1); got {learner!r} "
+            "(a policy is given as td.learn(env, learner, steps, policy=…))"
+        )
+    if isinstance(env, gym.vector.VectorEnv):
+        raise TypeError(
+            f"env must be a single environment; got {env}. td.train(env, agent) trains an agent in a vector of "
+            "environments, with separate traces for each copy; to predict a policy, pass one environment"
+        )
     seed = None if seed is None else integer(seed, "seed", 0)
     own = isinstance(env, str)
     world = made(env) if isinstance(env, str) else env
@@ -133,4 +162,4 @@ def learn(
 
 def _run_of(curve: LearningCurve, learner: _Learner) -> LearningRun[_Learner]:
     mean = (float(curve.returns.sum()) + curve.unfinished) / curve.steps if curve.steps else float("nan")
-    return LearningRun(curve.steps, len(curve), curve.returns, curve.lengths, mean, learner)
+    return LearningRun(curve.steps, len(curve), curve.returns, curve.lengths, mean, learner, curve)

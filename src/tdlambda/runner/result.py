@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -170,19 +171,29 @@ class Result(RunResult):
         """
         return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
 
-    def plot(self) -> ChartType:
+    def plot(self, path: str | Path | None = None) -> ChartType:
         """An Altair chart of the learning curves: mean over seeds and 95 % interval.
+
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
 
         Examples
         --------
         >>> import tdlambda as td
         >>> ring = td.make("RingWorld-v0")
         >>> found = td.engine.run(ring, {"λ = 0.9": td.TrueOnlineTD(ring.features, 0.01, 0.9)}, seeds=4, steps=1000)
-        >>> chart = found.plot()                # shows itself in a notebook; chart.save("curves.svg") writes a file
+        >>> chart = found.plot()                # shows itself in a notebook; found.plot("curves.svg") writes a file
         """
-        from tdlambda.charts import runs  # Altair is slow to import
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
 
-        return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
+        def draw() -> ChartType:
+            from tdlambda.charts import runs
+
+            return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
+
+        return plotted(path, draw)
 
 
 def mean_over(error: Floats, points: Ints, average: str | None) -> Floats:
@@ -263,8 +274,19 @@ class ControlResult(RunResult):
         """
         return self.names[int(np.argmax(self.tail(share).mean(axis=1)))]
 
-    def plot(self) -> ChartType:
-        """An Altair chart of the returns over steps: mean over seeds and 95 % interval."""
-        from tdlambda.charts import runs  # Altair is slow to import
+    def plot(self, path: str | Path | None = None) -> ChartType:
+        """An Altair chart of the returns over steps: mean over seeds and 95 % interval.
 
-        return runs(self.names, self.points, self.returns, "return", log=False)
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.charts import runs
+
+            return runs(self.names, self.points, self.returns, "return", log=False)
+
+        return plotted(path, draw)

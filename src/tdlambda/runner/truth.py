@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Bools, Floats, integer, per_state
 from tdlambda.compiled import compiled
-from tdlambda.tasks.base import Task
+from tdlambda.tasks.task import Task
 
 
 @dataclass(frozen=True)

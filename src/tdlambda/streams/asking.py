@@ -9,7 +9,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Learner
+from tdlambda.learners.learner import Learner
 from tdlambda.showing import wrong_arguments
 from tdlambda.streams.batch import Batch, Name
 from tdlambda.streams.question import Question, is_number
@@ -110,9 +110,9 @@ class Asker:
         self._room = (np.zeros((0, n)),) * 3
         self.one_by_one = np.array([q for q, _, _ in self.others], dtype=np.int64)
 
-    def ask(self, rows: Batch, at: Ints) -> Answers:
-        """The inputs of the transitions from each row in `at` to the row after it."""
-        shape, after, behavior = (at.size, len(self.questions)), at + 1, None
+    def ask(self, rows: Batch, at: Ints, after: Ints) -> Answers:
+        """The inputs of the transitions from the rows `at` to the rows `after`."""
+        shape, behavior = (at.size, len(self.questions)), None
         if self._room[0].shape[0] < at.size:
             self._room = (np.zeros(shape), np.tile(self.gamma, (at.size, 1)), np.tile(self.rho, (at.size, 1)))
         reward, gamma, rho = (array[: at.size] for array in self._room)
@@ -126,7 +126,7 @@ class Asker:
             if self.scaled:
                 reward *= self.scale
         for q, name, question in self.others:
-            asked = question.ask(name, rows, at)
+            asked = question.ask(name, rows, at, after)
             reward[:, q], gamma[:, q], rho[:, q] = asked.reward, asked.gamma, asked.rho
             if asked.behavior is not None:
                 behavior = np.ones(shape) if behavior is None else behavior

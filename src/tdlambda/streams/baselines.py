@@ -14,6 +14,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats
 from tdlambda.extras import MissingExtraError
+from tdlambda.streams.question import Question
 from tdlambda.streams.returns import Realised
 
 PENALTIES = (1e-3, 1.0, 30.0, 1000.0)
@@ -29,9 +30,13 @@ def available(period: int | None, dense: bool) -> list[str]:
 
 
 def predictions(
-    name: str, reward: Floats, gamma: Floats, ended: Bools, G: Realised, X: Floats, period: int | None
-) -> Floats:
-    """One baseline's prediction of the return at every step."""
+    name: str, question: Question, reward: Floats, gamma: Floats, ended: Bools, G: Realised, X: Floats,
+    period: int | None,
+) -> Floats:  # fmt: skip
+    """One baseline's prediction of the return at every step; a missing reward repeats the one before."""
+    reward = _held(reward)
+    if question.window:
+        return _window(name, question, reward, G, X, period)
     horizon = _horizon(gamma, ended, G)
     if name == "running mean":
         return _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon
@@ -41,6 +46,38 @@ def predictions(
         assert period is not None
         return _seasonal(reward, gamma, period, horizon)
     return _regression(X, G, _before(np.cumsum(reward) / np.arange(1, reward.size + 1)) * horizon, name)
+
+
+def _held(reward: Floats) -> Floats:
+    """Rewards with each missing one replaced by the one before it; 0 before the first."""
+    lost = np.isnan(reward)
+    if not lost.any():
+        return reward
+    last = np.maximum.accumulate(np.where(lost, -1, np.arange(reward.size)))
+    return np.where(last >= 0, reward[np.maximum(last, 0)], 0.0)
+
+
+def _window(name: str, question: Question, reward: Floats, G: Realised, X: Floats, period: int | None) -> Floats:
+    """Baselines of a window: mean of the known answers, the last value throughout, the answer of the last season."""
+    n, length = reward.size, max(1, round(3 * float(G.horizon[0]))) if reward.size else 1
+    total, count = np.zeros((2, n + 1))
+    at = np.minimum(G.known_at[G.known] + 1, n)
+    np.add.at(total, at, G.value[G.known])
+    np.add.at(count, at, 1.0)
+    mean = np.cumsum(total)[:-1] / np.maximum(np.cumsum(count)[:-1], 1)
+    last = _before(reward)
+    if question.exceeds is not None:
+        last = (last > question.exceeds).astype(np.float64)
+    elif question.of == "sum":
+        last = last * length
+    if name == "last value":
+        return last
+    if name == "seasonal":
+        assert period is not None
+        back = period * -(-length // period)
+        old = np.concatenate([np.full(min(back, n), np.nan), np.where(G.known, G.value, np.nan)[: max(0, n - back)]])
+        return np.where(np.isnan(old), last, old)
+    return mean if name == "running mean" else _regression(X, G, mean, name)
 
 
 def _before(known: Floats) -> Floats:

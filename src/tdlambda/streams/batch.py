@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tdlambda.arrays import Floats
-from tdlambda.learners.base import Array
+from tdlambda.arrays import Floats, Ints
+from tdlambda.learners.learner import Array
 from tdlambda.showing import hint
+from tdlambda.streams import cell_kinds as cells
 
 Name: TypeAlias = str | int
 """A column: its name, or its index if rows are arrays."""
 LARGEST = 1e150
 """Bound on readings, so that squares and sums of squares stay finite."""
+LOOKED_AT = 100
+"""Number of first rows that determine the kinds of the columns and the features."""
 
 
 @dataclass
@@ -30,6 +31,10 @@ class Batch:
     first: int = 0
     plain: bool = False
     """Whether rows are arrays, without names."""
+    unreadable: dict[Name, Ints] = field(default_factory=dict)
+    """Rows whose cell is not what its column holds, such as a word among numbers; they count as missing."""
+    examples: dict[Name, str] = field(default_factory=dict)
+    """One such cell of each column."""
     _rows: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -49,7 +54,7 @@ class Batch:
 
     def numbers(self, name: Any, what: str) -> Floats:
         """A column of numbers; missing values are NaN."""
-        column = self.require(name, what)
+        column = self.columns[name] if name in self.columns else self.require(name, what)
         if column.dtype != object:
             return column
         row = next((i for i, value in enumerate(column) if value is not None), 0)
@@ -65,63 +70,78 @@ class Batch:
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end`, without `end`."""
         columns = {name: column[begin:end] for name, column in self.columns.items()}
-        return Batch(columns, self.times, self.first + begin, self.plain)
+        bad = {n: rows[(rows >= begin) & (rows < end)] - begin for n, rows in self.unreadable.items()}
+        return Batch(columns, self.times, self.first + begin, self.plain, bad, self.examples)
 
     def after(self, last: Batch | None) -> Batch:
-        """These rows, preceded by the `last` row before them."""
-        if last is None:
-            return self
-        columns = {name: np.concatenate([last.columns[name], self.columns[name]]) for name in last.columns}
-        return Batch(columns, self.times, self.first - len(last), self.plain)
+        """These rows, preceded by the `last` rows before them."""
+        return self if last is None else stacked([last], self)
 
 
 class Schema:
-    """The column types of a stream: numbers, dates or text; None if every value so far was missing."""
+    """The kinds of the columns of a stream (see `cell_kinds`), by its first rows; None while all values are missing."""
 
     def __init__(self, kinds: dict[Name, str | None] | None = None) -> None:
         self.kinds = kinds or {}
+        self.dates = frozenset(name for name, kind in self.kinds.items() if cells.is_date(kind))
+        self.known = bool(self.kinds) and None not in self.kinds.values()
 
     def fitted(self, batch: Batch) -> Schema:
-        """The schema updated with these rows; ValueError if their columns differ from earlier ones."""
-        if len(batch) == 1 and self._plainly(batch):
-            return self
-        found = {name: _kind(batch, name) for name in batch.columns}
-        kinds = self.kinds or found
-        lost, new = [name for name in kinds if name not in found], [name for name in found if name not in kinds]
-        if lost or new:
-            said = [f"{', '.join(map(repr, lost))} missing"] * bool(lost)
-            said += [f"{', '.join(map(repr, new))} new"] * bool(new)
-            raise ValueError(f"the columns change at row {batch.first}: {'; '.join(said)}")
-        for name, kind in found.items():
-            column, known = batch.columns[name], kinds[name]
-            if (known, kind) == ("dates", "text"):
-                with suppress(ValueError):
-                    column = np.array([np.nan if value is None else date(value) for value in column])
-                    batch.columns[name], found[name], kind = column, "dates", "dates"
-            if kind is not None and known is not None and kind != known:
-                row = next(i for i, value in enumerate(column) if value is not None and value == value)
-                raise ValueError(
-                    f"column {name!r} changes from {known} to {kind} at row {batch.first + row}: got {column[row]!r}"
-                )
-            if kind is None and (known == "text") != (column.dtype == object):
-                batch.columns[name] = np.full(len(column), *((None, object) if known == "text" else (np.nan, float)))
-        batch.times = frozenset(name for name, kind in kinds.items() if "dates" in (kind, found[name]))
-        return Schema({name: kind or found[name] for name, kind in kinds.items()})
+        """Convert the columns of these rows to their kinds; return the schema, with kinds that they show first.
 
-    def _plainly(self, batch: Batch) -> bool:
-        """Whether all columns are known to be numbers and this row has only numbers: a fast check."""
-        columns = batch.columns
-        same = len(columns) == len(self.kinds) and not batch.times
-        return same and all(
-            kind == "numbers" and name in columns and columns[name].dtype != object for name, kind in self.kinds.items()
-        )
+        ValueError if the columns are not those of earlier rows.
+        """
+        kinds = self.kinds or dict.fromkeys(batch.columns)
+        require_same(kinds, batch)
+        found = self
+        if not self.known:
+            shown = {name: kind or _kind(batch, name) for name, kind in kinds.items()}
+            found = Schema(shown) if shown != self.kinds else self
+        for name, kind in found.kinds.items():
+            column = batch.columns[name]
+            if column.dtype == object or (kind not in _AS_IS and name not in batch.times):
+                batch.columns[name], bad = cells.converted(column, kind)
+                if bad.size:
+                    batch.unreadable[name] = bad
+                    batch.examples[name] = str(column[bad[0]])
+        batch.times = found.dates
+        return found
+
+
+def require_same(known: Mapping[Name, Any], batch: Batch) -> None:
+    """Validate that a batch has the known columns."""
+    if known.keys() != batch.columns.keys():
+        lost = [name for name in known if name not in batch.columns]
+        new = [name for name in batch.columns if name not in known]
+        said = [f"{', '.join(map(repr, lost))} missing"] * bool(lost)
+        said += [f"{', '.join(map(repr, new))} new"] * bool(new)
+        raise ValueError(f"the columns change at row {batch.first}: {'; '.join(said)}")
+
+
+_AS_IS = (None, cells.NUMBERS, cells.DATES, cells.DAY_FIRST, cells.SECONDS)
+"""Kinds of columns whose numbers need no conversion."""
 
 
 def _kind(batch: Batch, name: Name) -> str | None:
-    column = batch.columns[name]
-    if column.dtype == object:
-        return "text" if any(value is not None for value in column) else None
-    return None if np.isnan(column).all() else "dates" if name in batch.times else "numbers"
+    column = batch.columns[name][:LOOKED_AT]
+    if name in batch.times:
+        return None if np.isnan(column).all() else cells.DATES
+    return cells.kind_of(name, column)
+
+
+def stacked(before: list[Batch], batch: Batch, names: Iterable[Any] | None = None) -> Batch:
+    """Rows of a batch, preceded by others; numbered so that its own rows keep their numbers.
+
+    `names` are the columns to keep; all by default.
+    """
+    if not before:
+        return batch
+    n = sum(map(len, before))
+    some = batch.columns if names is None else {name: batch.columns[name] for name in names if name in batch.columns}
+    columns = {name: np.concatenate([*(rows.columns[name] for rows in before), c]) for name, c in some.items()}
+    bad = {name: rows + n for name, rows in batch.unreadable.items()}
+    times = batch.times if not before[0].times else batch.times.union(*(rows.times for rows in before))
+    return Batch(columns, times, batch.first - n, batch.plain, bad, batch.examples)
 
 
 def from_row(row: Any, first: int) -> Batch:
@@ -132,6 +152,8 @@ def from_row(row: Any, first: int) -> Batch:
 def from_rows(rows: list[Any], first: int) -> Batch:
     """A batch of rows that are all dicts or all arrays."""
     if isinstance(rows[0], Mapping):
+        if len(rows) == 1:
+            return _one_row(rows[0], first)
         names = list(rows[0])
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping) or (list(row) != names and set(row) != set(names)):
@@ -140,7 +162,7 @@ def from_rows(rows: list[Any], first: int) -> Batch:
         columns: dict[Name, Array] = {}
         times = set()
         for name in names:
-            columns[name], dated = values([row[name] for row in rows], name, first)
+            columns[name], dated = values([row[name] for row in rows])
             times |= {name} if dated else set()
         return Batch(columns, frozenset(times), first)
     try:
@@ -155,62 +177,38 @@ def from_rows(rows: list[Any], first: int) -> Batch:
     return from_matrix(matrix, first)
 
 
+def _one_row(row: Mapping[Any, Any], first: int) -> Batch:
+    columns, times = {}, []
+    for name, value in row.items():
+        kind = type(value)
+        if kind is float or kind is int:
+            columns[name] = np.array((value,), dtype=np.float64)
+        elif kind is str:
+            columns[name] = np.array((value,), dtype=object)
+        else:
+            columns[name], dated = values([value])
+            if dated:
+                times.append(name)
+    return Batch(columns, frozenset(times), first)
+
+
 def from_matrix(matrix: Array, first: int) -> Batch:
     """A batch from a NumPy array [row, column]."""
     return Batch({k: np.ascontiguousarray(matrix[:, k]) for k in range(matrix.shape[1])}, frozenset(), first, True)
 
 
-def values(given: list[Any], name: Name, first: int) -> tuple[Array, bool]:
-    """A column of Python values: numbers, text or dates; and whether they are dates."""
+def values(given: list[Any]) -> tuple[Array, bool]:
+    """A column of Python values: numbers, or objects that `cells` understands; and whether they are dates."""
     if len(given) == 1 and type(given[0]) in (float, int):
         return np.array(given, dtype=np.float64), False
     found = [value for value in given if value is not None and value == value]
     if all(isinstance(value, bool | int | float | np.number | np.bool_) for value in found):
         return np.array([np.nan if value is None else float(value) for value in given]), False
-    if all(hasattr(value, "timestamp") or isinstance(value, np.datetime64) for value in found):
-        return np.array([np.nan if value is None or value != value else seconds(value) for value in given]), True
-    text = np.array([None if value is None or value != value else value for value in given], dtype=object)
-    row, odd = next(((i, v) for i, v in enumerate(text) if v is not None and not isinstance(v, str)), (-1, None))
-    if row < 0:
-        odd_one = _odd_text(text)
-        if odd_one < 0:
-            return text, False
-        row, odd = odd_one, text[odd_one]
-    elif any(isinstance(value, str) for value in found):  # numbers with some text among them
-        row, odd = next((i, v) for i, v in enumerate(text) if isinstance(v, str))
-    raise ValueError(f"column {name!r}, row {first + row}: the value must be a number; got {odd!r}")
-
-
-def _odd_text(text: Array) -> int:
-    """The index of the first text that is not a number, if most of the column reads as numbers; otherwise -1."""
-    said = [(i, value) for i, value in enumerate(text) if value is not None]
-    odd = [i for i, value in said if not _reads_as_number(value)]
-    return odd[0] if 0 < len(odd) < 0.5 * len(said) else -1
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def date(text: str) -> float:
-    """A date from text, in seconds since 1970; ValueError if it is none."""
-    try:
-        return seconds(datetime.fromisoformat(text.strip()))
-    except ValueError:
-        return seconds(datetime.strptime(text.strip(), "%Y/%m/%d %H:%M" if ":" in text else "%Y/%m/%d"))
-
-
-def seconds(value: Any) -> float:
-    """A date in seconds since 1970; without a time zone it is taken as UTC."""
-    if isinstance(value, np.datetime64):
-        return float(value.astype("datetime64[us]").astype(np.int64)) / 1e6
-    if value.tzinfo is not None:
-        return float(value.timestamp())
-    return float(np.datetime64(value.replace(tzinfo=None), "us").astype(np.int64)) / 1e6
+    if all(hasattr(value, "year") or isinstance(value, np.datetime64) for value in found):
+        return np.array([np.nan if value is None or value != value else cells.seconds(value) for value in given]), True
+    column = np.empty(len(given), dtype=object)
+    column[:] = given
+    return column, False
 
 
 def parts(batch: Batch, chunk: int) -> Iterator[Batch]:
@@ -228,7 +226,7 @@ def joined(batches: Iterator[Batch], least: int) -> Iterator[Batch]:
             yield from batches
             return
         if held is not None:
-            Schema().fitted(held).fitted(batch)
+            require_same(held.columns, batch)
         held = batch if held is None else replace(batch.after(held), first=held.first)
         if len(held) >= least:
             yield held

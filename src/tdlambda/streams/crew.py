@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.engine.block import Block
 from tdlambda.engine.plan import Group, plan
-from tdlambda.engine.stream import contiguous
+from tdlambda.engine.trajectory import contiguous
 from tdlambda.features import Encoder
-from tdlambda.learners.base import Array, Diverged, Learner
+from tdlambda.learners.learner import Array, Diverged, Learner
 
 OWN = ("reward", "gamma_next", "rho")
 
@@ -23,6 +24,8 @@ class Steps:
     """Transitions between rows of X, with the inputs of each question [transition, question]."""
 
     at: Ints
+    to: Ints
+    """Rows before and after each transition."""
     reward: Floats
     gamma: Floats
     rho: Floats
@@ -36,15 +39,18 @@ class Steps:
         """The number of transitions."""
         return self.at.size
 
-    def one(self, t: int) -> Steps:
-        """Transition `t` alone."""
-        part: dict[str, Any] = {name: None if array is None else array[t : t + 1] for name, array in vars(self).items()}
-        return Steps(**part)
+    def part(self, some: Any) -> Steps:
+        """Some of the transitions."""
+        behavior = None if self.behavior is None else self.behavior[some]
+        return Steps(
+            self.at[some], self.to[some], self.reward[some], self.gamma[some], self.rho[some], behavior,
+            self.terminated[some], self.cut[some], self.awake[some],
+        )  # fmt: skip
 
     def copied(self) -> Steps:
         """A copy that stays valid when the next questions are asked."""
         own = self.reward.copy(), self.gamma.copy(), self.rho.copy()
-        return Steps(self.at, *own, self.behavior, self.terminated, self.cut, self.awake)
+        return Steps(self.at, self.to, *own, self.behavior, self.terminated, self.cut, self.awake)
 
 
 class Team:
@@ -89,10 +95,10 @@ class Team:
         lam, lost, begin = np.take(group.lam_table(X), block.source, axis=1), [], 0
         if cut[0]:
             self.reset()
-        at, truncated = s.at[rows], np.append(cut[1:], False)
+        at, to, truncated = s.at[rows], s.to[rows], np.append(cut[1:], False)
         numbers = (take(s.reward), take(s.gamma), *corrected, s.terminated[rows], truncated)
         while begin < rows.size and block.learning:
-            begin = block.advance(*x, *z, lam, at, at + 1, *numbers, begin, rows.size)
+            begin = block.advance(*x, *z, lam, at, to, *numbers, begin, rows.size)
             if begin < rows.size or block.stopped or block.beyond().any():
                 for lane in np.flatnonzero(block.diverged()):
                     block.freeze(int(lane))
@@ -125,13 +131,21 @@ class Team:
 
 
 class Crew:
-    """The learners of all questions."""
+    """The learners of all questions.
 
-    def __init__(self, encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]] | None = None):
+    Questions in `alone` do not run as lanes: those of windows, which learn at other times, and all questions if several
+    streams share the learners, because a learner's traces are exchanged whenever the stream changes.
+    """
+
+    def __init__(
+        self, encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]] | None = None,
+        alone: Collection[int] = (),
+    ) -> None:  # fmt: skip
         self.encoder, self.n = encoder, len(learners)
         if teams is None:
-            groups, _ = plan(learners)
-            teams = [(list(g.where), np.zeros(0, dtype=np.int64)) for g in groups if len(g.where) > 1]
+            some = [q for q in range(self.n) if q not in alone]
+            groups, _ = plan([learners[q] for q in some])
+            teams = [([some[k] for k in g.where], np.zeros(0, dtype=np.int64)) for g in groups if len(g.where) > 1]
         self.teams = [Team([learners[q] for q in where], where, order) for where, order in teams]
         together = {q for team in self.teams for q in team.where}
         self.alone: dict[int, Learner] = {q: one for q, one in enumerate(learners) if q not in together}
@@ -224,10 +238,30 @@ class Crew:
         self.asleep = ~s.awake[-1]
         return lost
 
+    def foresees(self, s: Steps) -> bool:
+        """Whether `prequential` can learn these transitions."""
+        able = not self.teams and all(hasattr(one, "prequential") for one in self.alone.values())
+        return able and bool(s.awake.all()) and not self.asleep.any()
+
+    def prequential(self, X: Array, s: Steps) -> Floats:
+        """Learn; return the predictions before each update [transition, (before, after), question]."""
+        found = np.empty((len(s), 2, self.n))
+        starts = np.flatnonzero(s.cut[1:]) + 1
+        for begin, end in pairwise([0, *starts.tolist(), len(s)]):
+            x, y = _between(X, s.at[begin:end], s.to[begin:end])
+            reward, gamma, rho, ended = (c[begin:end] for c in (s.reward, s.gamma, s.rho, s.terminated))
+            for q, one in self.alone.items():
+                able: Any = one
+                if s.cut[begin]:
+                    able.reset()
+                found[begin:end, :, q] = able.prequential(x, reward[:, q], y, gamma[:, q], rho[:, q], ended)
+        return found
+
     def _one(self, X: Array, s: Steps) -> list[int]:
         """Learn from one transition with the learners that run alone; return the questions that diverged."""
         t, lost = int(s.at[0]), []
-        x, y = (X[t], X[t + 1]) if X.ndim > 1 else (int(X[t]), int(X[t + 1]))
+        y_at = int(s.to[0])
+        x, y = (X[t], X[y_at]) if X.ndim > 1 else (int(X[t]), int(X[y_at]))
         reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
         ended, cut = bool(s.terminated[0]), (self.asleep | s.cut[0]).tolist()
         for q, one in self.alone.items():
@@ -246,6 +280,36 @@ class Crew:
             if getattr(one, "diverged_at", None) is not None:
                 lost.append(q)
         return lost
+
+    def teach(self, q: int, X: Array, answer: Floats) -> bool:
+        """Learn answers of a window, each as an episode of one step; return whether the learner has not diverged."""
+        one: Any = self.alone[q]
+        if not answer.size or getattr(one, "diverged_at", None) is not None:
+            return True
+        try:
+            if answer.size == 1:
+                x = X[0] if X.ndim > 1 else int(X[0])
+                one.update(x, float(answer[0]), x, 0.0, 1.0, True)
+            else:
+                zeros, ones = np.zeros(answer.size), np.ones(answer.size)
+                one.update_many(X, answer, X, zeros, ones, np.ones(answer.size, dtype=bool))
+        except Diverged:
+            return False
+        return getattr(one, "diverged_at", None) is None
+
+    def episodes(self) -> dict[int, Any]:
+        """A copy of what belongs to the current stream: the traces of every learner that can hand them out."""
+        found = {q: _traces(one) for q, one in self.alone.items()}
+        return {q: holder.episode() for q, holder in found.items() if holder is not None}
+
+    def resume(self, episodes: dict[int, Any]) -> None:
+        """Continue with another stream, where it was left; learners that cannot hand out their traces reset them."""
+        for q, one in self.alone.items():
+            holder = _traces(one)
+            if q in episodes and holder is not None:
+                holder.resume(episodes[q])
+            else:
+                one.reset()
 
     def _mine(self, s: Steps, q: int) -> tuple[Ints, Bools]:
         """The transitions of one question, and before which of them its traces are reset."""
@@ -282,7 +346,7 @@ def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool
             if cut[begin]:
                 one.reset()
             more: dict[str, Any] = {"behavior": s.behavior[some, q]} if behavior else {}  # type: ignore[index]
-            x, y = _between(X, s.at[some])
+            x, y = _between(X, s.at[some], s.to[some])
             one.update_many(
                 x, s.reward[some, q], y, s.gamma[some, q], s.rho[some, q], s.terminated[some], **more
             )  # fmt: skip
@@ -291,14 +355,24 @@ def _learn(one: Any, X: Array, s: Steps, q: int, rows: Ints, cut: Bools) -> bool
     return getattr(one, "diverged_at", None) is None
 
 
+def _traces(one: Any) -> Any:
+    """The object that hands out a learner's traces; None if there is none."""
+    return next((some for some in (one, getattr(one, "memory", None)) if hasattr(some, "episode")), None)
+
+
 def _again(encoder: Encoder, learners: list[Learner], teams: list[tuple[list[int], Ints]], asleep: Bools) -> Crew:
     crew = Crew(encoder, learners, teams)
     crew.asleep = asleep
     return crew
 
 
-def _between(X: Array, at: Ints) -> tuple[Array, Array]:
-    """The rows `at` and the rows after them; without a copy if `at` is contiguous."""
-    if at[-1] - at[0] == at.size - 1:
-        return X[at[0] : at[-1] + 1], X[at[0] + 1 : at[-1] + 2]
-    return X[at], X[at + 1]
+def _between(X: Array, at: Ints, to: Ints) -> tuple[Array, Array]:
+    """The rows `at` and the rows `to`; without a copy if both are contiguous."""
+    n = at.size - 1
+    if (
+        at[-1] - at[0] == n
+        and to[-1] - to[0] == n
+        and (n == 0 or ((np.diff(at) == 1).all() and (np.diff(to) == 1).all()))
+    ):
+        return X[at[0] : at[-1] + 1], X[to[0] : to[-1] + 1]
+    return X[at], X[to]

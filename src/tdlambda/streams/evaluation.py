@@ -10,24 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tdlambda.arrays import Floats, choice, confidence, fraction, integer
+from tdlambda.arrays import choice, confidence, fraction, integer
 from tdlambda.audits import Audit
 from tdlambda.extras import need
 from tdlambda.streams import baselines as rivals
-from tdlambda.streams.batch import Batch
-from tdlambda.streams.front import Alarm
+from tdlambda.streams.front import Alarm, summarised
 from tdlambda.streams.horde import CHUNK, Horde
-from tdlambda.streams.journal import Chunk, State
 from tdlambda.streams.reading import Data
-from tdlambda.streams.returns import realised
+from tdlambda.streams.recording import Recorder
 from tdlambda.streams.scored import Scored
 from tdlambda.streams.scoring import Fit
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
-
-SAMPLES = 200
-"""Approximate number of times at which the learner's λ and its experts' weights are recorded."""
 
 
 def prequential(
@@ -44,7 +39,8 @@ def prequential(
     """Train a Horde on data and score every prediction, each made before its update (prequential evaluation).
 
     A prediction is compared with the realised return Σ γ…γ c of the rows that follow: exactly at the end of an episode,
-    otherwise up to where the product of the discounts falls below `tolerance`. At each row, baselines use the same data
+    otherwise up to where the product of the discounts falls below `tolerance`. Where up to 5 % of a return's weight
+    falls on missing values, they are replaced by the mean of the others. At each row, baselines use the same data
     as the Horde. Off-policy returns are not observed; such questions are scored by the Bellman error.
 
     Parameters
@@ -61,7 +57,7 @@ def prequential(
     baselines
         Names of baselines; None uses all that are available ("gradient boosting" needs scikit-learn).
     level
-        Nominal coverage of the intervals of a Horde with `variance=True`, in (0, 1).
+        Nominal coverage of the intervals of a Horde with `intervals=True`, in (0, 1).
     chunk, progress
         As in `Horde.learn`.
 
@@ -82,85 +78,19 @@ def prequential(
     period = None if period is None else integer(period, "period", 2)
     for name in baselines or ():
         choice(name, "baselines", *rivals.NAMES)
-    seen, first = _Seen(horde), horde.rows
+    seen, first = Recorder(horde, level), horde.rows
     for _ in horde._reading(data, chunk, 0, progress, seen.record):
         pass
-    if not seen.at:
+    if not seen.pages:
         raise ValueError(
             f"data must have at least two consecutive rows; got {horde.rows - first} rows, none consecutive"
         )
-    return seen.result(tolerance, _period(period, seen.every), baselines, level)
+    period = _period(period, seen.every)
+    found = seen.scored(tolerance, period, baselines)
+    return Prequential(found, period, list(horde.alarms), _title(horde), str(horde.quality))
 
 
-class _Seen:
-    """Everything recorded during the evaluation."""
-
-    def __init__(self, horde: Horde) -> None:
-        self.horde, self.stride = horde, 1
-        self.at: list[int] = []
-        self.rows: list[tuple[Any, ...]] = []
-        self.X: list[Any] = []
-        self.spread: list[Floats] = []
-        self.samples: list[tuple[int, list[dict[str, float]], list[float]]] = []
-        self.every: float | None = None
-
-    def record(self, state: State, rows: Batch, chunk: Chunk, t: int, v: Floats, after: Floats) -> None:
-        """Record a transition before its update."""
-        X, s, at = chunk.X, chunk.steps, int(chunk.steps.at[t])
-        if self.every is None:
-            self.every = state.following.every(rows)
-        self.at.append(rows.first + at)
-        numbers = (column[t].copy() for column in (s.reward, s.gamma, s.rho))
-        self.rows.append((v, after, *numbers, s.terminated[t], s.cut[t], s.awake[t]))
-        self.X.append(X[at])
-        if state.spread is not None:
-            self.spread.append(state.deviation(X[at] if X.ndim > 1 else int(X[at])))
-        if len(self.at) % self.stride == 0:
-            self._sample(state.crew, X[at] if X.ndim > 1 else int(X[at]))
-
-    def _sample(self, crew: Any, obs: Any) -> None:
-        weights, lams = [], []
-        for q in range(min(crew.n, 20)):
-            one = crew.learner(q)
-            weights.append(one.expert_weights() if hasattr(one, "expert_weights") else {})
-            lams.append(float(one.lambda_at(obs)))
-        self.samples.append((self.at[-1], weights, lams))
-        if len(self.samples) >= 2 * SAMPLES:
-            self.samples, self.stride = self.samples[1::2], 2 * self.stride
-
-    def result(self, tolerance: float, period: int | None, names: Any, level: float) -> Prequential:
-        """The scores of every question."""
-        v, after, reward, gamma, rho, ended, cut, awake = (np.array(part) for part in zip(*self.rows, strict=True))
-        X, at = np.array(self.X), np.array(self.at, dtype=np.int64)
-        front = self.horde._at_work("prequential").front
-        dense = X.ndim == 2 and front.encoder.active == front.encoder.size and X.shape[1] <= 256
-        found: dict[str, Scored] = {}
-        for q, (name, question) in enumerate(self.horde.questions.items()):
-            mine = np.flatnonzero(awake[:, q])
-            own = slice(None) if mine.size == len(at) else mine
-            together = np.append(False, np.diff(mine) == 1) & ~cut[own]
-            G = realised(reward[own, q], gamma[own, q], ended[own], together, tolerance)
-            off = not question.on_policy
-            wanted = [n for n in rivals.available(period, dense) if names is None or n in names] if not off else []
-            rival = {
-                n: rivals.predictions(n, reward[own, q], gamma[own, q], ended[own], G, X[own], period) for n in wanted
-            }
-            delta = rho[own, q] * (reward[own, q] + np.where(ended[own], 0, gamma[own, q]) * after[own, q] - v[own, q])
-            spread = np.array(self.spread)[own, q] if self.spread else None
-            samples = [(t, w[q], lam[q]) for t, w, lam in self.samples] if q < 20 else []
-            squares = realised(delta**2, gamma[own, q] ** 2, ended[own], together, tolerance).value
-            steps = {
-                "value_next": after[own, q], "reward": reward[own, q], "gamma": gamma[own, q], "rho": rho[own, q],
-                "terminated": ended[own], "truncated": ~np.append(together[1:], False) & ~ended[own],
-            }  # fmt: skip
-            found[name] = Scored(name, at[own], v[own, q], G, delta, squares, rival, spread, level, off, samples, steps)
-        importance = self.horde.importance()
-        for name, scored in found.items():
-            scored.importance = dict(list(importance[name].items())[:30])
-        return Prequential(found, period, list(self.horde.alarms), repr(self.horde))
-
-
-@dataclass
+@dataclass(repr=False)
 class Prequential:
     """The scores of all questions, printed as a table. `result["flow"]` has the scores of one question."""
 
@@ -168,6 +98,12 @@ class Prequential:
     period: int | None
     alarms: list[Alarm]
     title: str
+    quality: str = ""
+    """What was missing in the rows."""
+
+    def __repr__(self) -> str:
+        """A one-line summary."""
+        return f"<Prequential of {len(self.questions)} question{'s' * (len(self.questions) != 1)}: {self.quality}>"
 
     def __getitem__(self, name: str) -> Scored:
         """The scores of one question."""
@@ -184,8 +120,11 @@ class Prequential:
             held = f", {s.level:.0%} interval covers {s.coverage:.0%}" if np.isfinite(s.coverage) else ""
             lines.append(f"  Bellman error {s.bellman:.4g}{held}")
             lines += [f"  {remark}" for remark in s.remarks()]
-        lines += [f"alarm: {alarm}" for alarm in self.alarms[:10]]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.said()])
+
+    def said(self) -> list[str]:
+        """What was missing in the rows, and one line for each column and kind of alarm."""
+        return [self.quality] * bool(self.quality) + [f"alarm: {line}" for line in summarised(self.alarms)]
 
     def compare(
         self, other: Prequential, names: tuple[str, str] = ("this", "other"), level: float = 0.95
@@ -214,15 +153,30 @@ class Prequential:
         """The scores as plain data, for JSON."""
         return {
             "questions": {name: s.to_dict() for name, s in self.questions.items()}, "period": self.period,
-            "alarms": [vars(alarm) for alarm in self.alarms],
+            "quality": self.quality, "alarms": [vars(alarm) for alarm in self.alarms],
         }  # fmt: skip
 
-    def plot(self, name: str | None = None) -> ChartType:
-        """An Altair chart of one question (default: the first): predictions, returns, errors, weights."""
-        need("charts", "charts")
-        from tdlambda.charts.prequential import chart
+    def plot(self, path: str | Path | None = None, name: str | None = None) -> ChartType:
+        """An Altair chart of one question: predictions, returns, errors, weights.
 
-        return chart(self.questions[name or next(iter(self.questions))])
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        name
+            Name of the question; None for the first.
+        """
+        if path is not None and str(path) in self.questions:
+            raise ValueError(f"path must be a file; got the name of a question: write plot(name={str(path)!r})")
+
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.charts.prequential import chart
+
+            return chart(self.questions[name or next(iter(self.questions))])
+
+        return plotted(path, draw)
 
     def page(self, path: str | Path) -> None:
         """Write an offline HTML page with the table and the charts of every question (at most twenty)."""
@@ -234,6 +188,13 @@ class Prequential:
     def to_json(self) -> str:
         """The scores as JSON text; numbers that are not finite become null."""
         return json.dumps(_finite(self.to_dict()), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def _title(horde: Horde) -> str:
+    """What was predicted, and from how many rows."""
+    names = list(horde.questions)
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"Predictions of {shown}: {horde.rows:,} rows"
 
 
 def _line(name: str, early: Fit, late: Fit, limits: str) -> str:

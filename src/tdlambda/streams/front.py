@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints, plain
-from tdlambda.features import (
-    Category,
-    Columns,
-    Cycle,
-    Dense,
-    Difference,
-    Encoded,
-    Encoder,
-    Lag,
-    Number,
-    OneHot,
-    Tiles,
-    running,
-)
-from tdlambda.features.columns import Name
-from tdlambda.learners.base import Array
+from tdlambda.features import Category, Columns, Cosines, Dense, Encoded, Encoder, OneHot, Tiles
+from tdlambda.features import row_history as history
+from tdlambda.features import standardisation as running
+from tdlambda.features.row_plan import row_plan, times_of
+from tdlambda.features.sensor_checks import EVENTS, STUCK_FOR
+from tdlambda.features.terms import Name
+from tdlambda.learners.learner import Array
 from tdlambda.streams.batch import LARGEST, Batch
 
 FEW = 64
 """Up to this many features, categories and tiles are encoded as dense vectors."""
 _WORDS = {
     "outlier": "a reading far outside its range",
-    "stuck": f"the same value {running.STUCK_FOR} times",
-    "change": "its level or unit has changed; its scale is estimated again",
+    "stuck": f"the same value {STUCK_FOR} times or more",
+    "change": "its level or unit has changed",
     "diverged": "the learner diverged and has stopped learning",
-    "variance": "the learner of the variance diverged and has stopped learning; the interval is unbounded",
 }
 
 
@@ -50,10 +41,26 @@ class Alarm:
         return f"row {self.row:,}, {self.name}: {_WORDS[self.kind]}"
 
 
-class Front:
-    """The encoder of a Horde, shared by all questions, with its state: last readings, means, categories.
+def summarised(alarms: Iterable[Alarm]) -> list[str]:
+    """One line for each column and kind, the kinds that matter most and the most frequent first."""
+    groups: dict[tuple[Name, str], list[int]] = {}
+    for alarm in alarms:
+        groups.setdefault((alarm.name, alarm.kind), []).append(alarm.row)
+    kinds = list(_WORDS)[::-1]
+    order = sorted(groups, key=lambda group: (kinds.index(group[1]), -len(groups[group])))
+    lines = []
+    for name, kind in order:
+        rows = groups[name, kind]
+        shown = ", ".join(f"{row:,}" for row in rows[:3]) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")
+        lines.append(f"{name}: {_WORDS[kind]} (row{'s' * (len(rows) > 1)} {shown})")
+    return lines
 
-    With `as_is`, numbers of `Columns` are passed unscaled, to learners that scale their inputs themselves.
+
+class Front:
+    """The encoder of a Horde, shared by all questions and streams, with what it has learned: scales, categories.
+
+    The memory of each stream (lags, means, seasons) is a vector that the caller keeps: see `row_history`. With `as_is`,
+    numbers of `Columns` are passed unscaled, to learners that scale their inputs themselves.
     """
 
     def __init__(
@@ -61,38 +68,32 @@ class Front:
     ) -> None:
         self.features, self.observed, self.missing = features, observed, missing
         self.terms = features.terms if isinstance(features, Columns) else ()
-        read = [name for term in self.terms for name in term.columns]
+        read = {name: None for term in self.terms for name in term.columns}
         watched = list(dict.fromkeys([*read, *watched]))
         self.columns: list[Name] = list(dict.fromkeys([*watched, *observed]))
-        self.needed = np.array([name in read or name in observed for name in self.columns], dtype=bool)
-        self.seen_at = [self.columns.index(name) for name in observed]
+        seen = set(observed)
+        self.needed = np.array([name in read or name in seen for name in self.columns], dtype=bool)
         place = {name: i for i, name in enumerate(self.columns)}
-        self.signals: list[tuple[int, int]] = [(i, 0) for i in range(len(watched))]
-        of, lags, self.names = [], [0] * 0, [""] * 0
-        for term in self.terms:
-            if isinstance(term, Number | Lag | Difference):
-                for step in (0,) if isinstance(term, Number) else term.steps:
-                    own = (place[term.column], step if isinstance(term, Difference) else 0)
-                    if own not in self.signals:
-                        self.signals.append(own)
-                    of.append(self.signals.index(own))
-                    lags.append(step if isinstance(term, Lag) else 0)
-                self.names += term.names
-        self.feature_of, self.lag_of = np.array(of, dtype=np.int64), np.array(lags, dtype=np.int64)
-        self.column_of, self.apart = (np.array(part, dtype=np.int64) for part in _transposed(self.signals))
-        depth = 1 + max([0, *lags, *(apart for _, apart in self.signals)])
-        self.history, self.place = np.zeros((depth, len(self.columns))), np.zeros(2, dtype=np.int64)
-        self.state = np.zeros((len(self.signals), running.ROWS))
-        self.state[:, running.SAID] = running.SILENCE
+        self.seen_at = [place[name] for name in observed]
+        sparse = [term for term in self.terms if isinstance(term, Category | Tiles)]
+        dense = [term for term in self.terms if not isinstance(term, Category | Tiles)]
+        self.times = times_of(dense)
+        self.plan, self.memory_size = row_plan(
+            dense, self.columns, len(watched), bool(getattr(features, "constant", 0))
+        )
+        self.tiles_at = {term: [place[name] for name in term.of] for term in sparse if isinstance(term, Tiles)}
+        self.signals = np.zeros((self.plan.signal_column.size, running.ROWS))
+        self.moments = np.zeros((self.plan.cosines.shape[1] - 1, running.ROWS + 1))
         self.values: dict[Name, list[Any]] = {
-            term.column: list(term.values or ()) for term in self.terms if isinstance(term, Category)
+            term.column: list(term.values or ()) for term in sparse if isinstance(term, Category)
         }
         self.held = np.zeros(len(observed))
-        self._layout(as_is)
+        self._layout(dense, sparse, as_is)
 
-    def _layout(self, as_is: bool) -> None:
+    def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
         """Set the layout of the features and the encoder that learners see."""
         f = self.features
+        self.sparse = sparse
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
@@ -100,9 +101,9 @@ class Front:
             return
         if f.size == 0:
             raise ValueError("features must not be empty; give Columns at least one term")
-        cycles = [term for term in self.terms if isinstance(term, Cycle)]
-        self.names += [name for term in cycles for name in term.names] + ["constant"] * f.constant
-        sparse = [term for term in self.terms if isinstance(term, Category | Tiles)]
+        last = [name for term in dense if isinstance(term, Cosines) for name in term.names]
+        self.names = [name for term in dense if not isinstance(term, Cosines) for name in term.names]
+        self.names += ["constant"] * f.constant + last
         self.names += [name for term in sparse for name in term.names]
         self.dense = not sparse or f.size <= FEW
         active = f.size - sum(term.size for term in sparse)
@@ -112,12 +113,17 @@ class Front:
 
     # ---- encoding ---------------------------------------------------------------------------------------------
 
+    def new_memory(self) -> Floats:
+        """The memory of a new stream."""
+        return history.empty(self.plan, self.memory_size)
+
     def copied(self) -> Front:
         """A copy with its own state, which encoding changes; the layout, which never changes, is shared."""
         front = object.__new__(Front)
         vars(front).update(vars(self))
-        front.history, front.place, front.state = self.history.copy(), self.place.copy(), self.state.copy()
-        front.values = {name: list(known) for name, known in self.values.items()}
+        front.signals, front.moments = self.signals.copy(), self.moments.copy()
+        if self.values:
+            front.values = {name: list(known) for name, known in self.values.items()}
         return front
 
     def read(self, rows: Batch) -> Floats:
@@ -132,50 +138,65 @@ class Front:
             if bad.any():
                 i, c = (int(k) for k in np.argwhere(bad)[0])
                 _refuse(self.columns[c], rows.first + i, raw[i, c])
-        for term in self.terms:
-            if isinstance(term, Category | Cycle) and term.column is not None:
+        for term in self.sparse:
+            if isinstance(term, Category):
                 column = rows.require(term.column, "features")
-                lost = np.array([v is None for v in column]) if column.dtype == object else np.isnan(column)
-                if lost.any() and (self.missing == "raise" or isinstance(term, Cycle)):
-                    _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
-                if isinstance(term, Cycle):
-                    rows.numbers(term.column, "features")
+                if self.missing == "raise":
+                    lost = np.array([v is None for v in column]) if column.dtype == object else np.isnan(column)
+                    if lost.any():
+                        _refuse(term.column, rows.first + int(np.argmax(lost)), np.nan)
         return raw
+
+    def read_times(self, rows: Batch) -> Floats:
+        """The times [row, column of times]."""
+        if len(self.times) == 1:
+            t = rows.numbers(self.times[0], "features").reshape(-1, 1)
+        else:
+            t = np.empty((len(rows), len(self.times)))
+            for c, name in enumerate(self.times):
+                t[:, c] = rows.numbers(name, "features")
+        if t.size and np.isnan(t).any():
+            i, c = (int(k) for k in np.argwhere(np.isnan(t))[0])
+            refuse_missing(self.times[c], rows.first + i)
+        return t
 
     def refuse_empty(self, rows: Batch) -> None:
         """Validate that no column is empty."""
-        categories = [term.column for term in self.terms if isinstance(term, Category)]
-        for name in [*self.columns, *categories]:
+        for name in [*self.columns, *self.values]:
             column = rows.require(name, "features")
             if all(v is None for v in column) if column.dtype == object else bool(np.isnan(column).all()):
                 raise ValueError(f"column {name!r} has no value in {len(rows)} rows; leave the column out")
 
-    def encode(self, rows: Batch, raw: Floats, fresh: Bools) -> tuple[Array, list[Alarm]]:
-        """Update the state; return observations for learners [row, …] and the anomalies."""
-        n = len(rows)
-        tiled = any(isinstance(term, Tiles) for term in self.terms)
-        out, z = np.empty((n, self.feature_of.size)), np.empty((n, len(self.signals) if tiled else 0))
-        events = np.empty((n * len(self.signals), 3), dtype=np.int64)  # at most one for each reading
+    def encode(
+        self, rows: Batch, raw: Floats, fresh: Bools, stream: Ints, memory: Floats
+    ) -> tuple[Array, list[Alarm]]:  # fmt: skip
+        """Update the state and the memories; return observations for learners [row, …] and the anomalies.
+
+        `memory` [stream, …] holds the memories of the streams, and `stream` is each row's stream.
+        """
+        n, plan = len(rows), self.plan
+        out, z = (
+            np.empty((n, plan.kind.size + len(plan.cosines))),
+            np.empty((n, len(self.signals) if self.tiles_at else 0)),
+        )
+        events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
         window = self.features.window if isinstance(self.features, Columns) else 2000.0
-        found = running.run(
-            raw, fresh, self.history, self.place, self.state, self.column_of, self.apart, self.feature_of, self.lag_of,
-            out, z, window, self.as_is, self.missing != "mask", events,
-        )  # fmt: skip
-        alarms = [Alarm(rows.first + int(t), self.columns[s], running.EVENTS[k]) for t, s, k in events[:found]]
+        flags = np.array([self.as_is, self.missing != "mask"])
+        times = self.read_times(rows)
+        found = history.run(
+            plan, raw, times, fresh, stream, memory, self.signals, self.moments, out, z, window, flags, events
+        )
+        alarms = [Alarm(rows.first + int(t), self.columns[c], EVENTS[k]) for t, c, k in events[:found]]
         if isinstance(self.features, Encoder):
             return self._encoded(raw[:, self.seen_at]), alarms
-        parts = [out, *(term.values(self._times(term, rows)) for term in self.terms if isinstance(term, Cycle))]
-        X = np.column_stack([*parts, np.ones((n, int(self.features.constant)))])
-        sparse = [self._sparse(term, rows, z) for term in self.terms if isinstance(term, Category | Tiles)]
-        return self._joined(X, sparse), alarms
-
-    def _times(self, term: Cycle, rows: Batch) -> Array:
-        return np.arange(rows.first, rows.first + len(rows)) if term.column is None else rows.columns[term.column]
+        if not self.sparse:
+            return plain(out, np.float64), alarms
+        return self._joined(out, [self._sparse(term, rows, z) for term in self.sparse]), alarms
 
     def _sparse(self, term: Any, rows: Batch, z: Floats) -> tuple[int, Ints, Floats]:
         """Size, indices and values of a category or of tiles."""
         if isinstance(term, Tiles):
-            index = term.indices(z[:, [self.columns.index(name) for name in term.of]])
+            index = term.indices(z[:, self.tiles_at[term]])
             return term.size, index, np.ones(index.shape)
         known, given = self.values[term.column], rows.columns[term.column]
         index, value = np.zeros((len(rows), 1), dtype=np.int64), np.ones((len(rows), 1))
@@ -222,8 +243,9 @@ class Front:
     def scale(self) -> Floats:
         """The standard deviation of each feature that comes from a signal; 1 for the others."""
         size = np.ones(len(self.names))
+        signal = self.plan.signal
         if self.as_is:
-            size[: self.feature_of.size] = np.sqrt(self.state[self.feature_of, running.SQUARE])
+            size[: signal.size] = np.where(signal < 0, 1.0, np.sqrt(self.signals[signal, running.SQUARE]))
         if "constant" in self.names:
             size[self.names.index("constant")] = 0.0
         return size
@@ -232,7 +254,7 @@ class Front:
 
     def arrays(self) -> dict[str, Array]:
         """The state as arrays, without the categories."""
-        return {"history": self.history, "place": self.place, "signals": self.state, "held": self.held}
+        return {"signals": self.signals, "moments": self.moments, "held": self.held}
 
     def restore(self, arrays: dict[str, Array], values: list[list[Any]]) -> None:
         """Restore the state from such arrays and the known categories."""
@@ -240,11 +262,24 @@ class Front:
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
                 raise ValueError(f"its array {name!r} does not match the features")
-        self.history, self.place, self.state = arrays["history"], arrays["place"], arrays["signals"]
-        self.held = arrays["held"]
-        if not (0 <= self.place[0] < len(self.history) and 0 <= self.place[1] <= len(self.history)):
-            raise ValueError("its position in the history of readings is out of range")
+        self.signals, self.moments, self.held = arrays["signals"], arrays["moments"], arrays["held"]
         self.values = {name: list(known) for name, known in zip(self.values, values, strict=True)}
+
+    def require_memory(self, memory: Floats) -> None:
+        """Validate the memory of a stream from a file."""
+        if memory.shape != (self.memory_size,) or memory.dtype != np.float64:
+            raise ValueError("its array 'memory' does not match the features")
+        plan = self.plan
+        counts = [
+            memory[:3],
+            *(memory[a : a + 2] for a, t in zip(plan.season_at, plan.season_time, strict=True) if t < 0),
+        ]
+        for some in counts:
+            if not ((some >= 0) & (some < 2**53) & (some == np.floor(some))).all():
+                raise ValueError("its position in the history of readings is out of range")
+        lengths = [memory[a] for a, t in zip(plan.season_at, plan.season_time, strict=True) if t < 0]
+        if not (memory[0] < plan.depth and memory[1] <= plan.depth and all(p <= history.RING for p in lengths)):
+            raise ValueError("its position in the history of readings is out of range")
 
 
 def refuse_missing(name: Name, row: int) -> None:
@@ -259,7 +294,3 @@ def _refuse(name: Name, row: int, value: float) -> None:
     if np.isnan(value):
         refuse_missing(name, row)
     raise ValueError(f"column {name!r}, row {row}: the absolute value must be finite and below 1e150; got {value}")
-
-
-def _transposed(pairs: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    return [a for a, _ in pairs], [b for _, b in pairs]

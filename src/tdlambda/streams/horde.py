@@ -11,30 +11,27 @@ from typing import Any, Self
 
 import numpy as np
 
-from tdlambda.arrays import Bools, choice, confidence, integer, positive
+from tdlambda.arrays import choice, confidence, integer, positive
 from tdlambda.auto import AutoTD
-from tdlambda.auto.dense import MANY
 from tdlambda.features import Columns, Encoder
-from tdlambda.features.columns import Name, default
-from tdlambda.learners.base import Array, Learner
+from tdlambda.features.terms import Name
+from tdlambda.learners.learner import Learner
 from tdlambda.progress import Bar
 from tdlambda.showing import says_arguments
-from tdlambda.streams.asking import Asker, Factory, made, makers, named, refuse_endless
-from tdlambda.streams.batch import Batch, Schema, from_row, joined, parts
-from tdlambda.streams.crew import Crew, Steps
-from tdlambda.streams.following import Following, Groups
-from tdlambda.streams.front import Alarm, Front
-from tdlambda.streams.journal import Chunk, Journal, Record, State
+from tdlambda.streams.asking import Asker, Factory, makers, named, refuse_endless
+from tdlambda.streams.batch import LOOKED_AT, Batch, Schema, from_row, from_rows, joined, parts
+from tdlambda.streams.following import Following
+from tdlambda.streams.front import Alarm
+from tdlambda.streams.journal import Journal, Record, State
+from tdlambda.streams.quality import Quality
 from tdlambda.streams.question import Question
 from tdlambda.streams.reading import Data, Drawn, Row, batches, length, one_pass
+from tdlambda.streams.taking import Taker
+from tdlambda.streams.windows import Windows
 
 CHUNK = 10_000
 AT_ONCE = 2**19
 """Rows × questions learned at a time, so that their data stay in the cache."""
-LOOKED_AT = 100
-"""Number of first rows from which features are chosen."""
-ALARMS = 1000
-"""Number of alarms kept."""
 
 
 @says_arguments
@@ -55,22 +52,26 @@ class Horde:
         `lambda x: td.TrueOnlineTD(x, alpha=0.01, lam=0.9)`; or a dict with one for each question. Learners of the same
         kind run as lanes of one compiled block.
     by
-        Column that identifies the stream, such as a machine or an episode. Where it changes, traces are reset. All rows
-        of one stream must be contiguous.
+        Column that identifies the stream of a row, such as a machine or an episode. The rows of several streams may be
+        interleaved: each stream has its own lags, seasons and traces.
+    share
+        With `by`: whether all streams share one learner for each question, with the stream as a feature, or each stream
+        has learners of its own.
     time
-        Column of dates or numbers, non-decreasing. Default: the only column of dates, if there is exactly one.
+        Column of dates or numbers, non-decreasing in each stream. Default: the first column of dates.
     gap
         Largest distance between consecutive rows: a positive number (in seconds for dates) or a timedelta. Across a
         larger gap, traces are reset.
     terminated
         Column that is true at a row that ends an episode; γ is 0 on entering that row.
     missing
-        What to do with missing values: "raise" raises an error with row and column; "hold" repeats the last reading;
-        "mask" uses the mean. With "hold" and "mask", a question whose own cumulant, γ or ρ is missing skips that step.
+        What to do with missing and unreadable values: "hold" repeats the last reading; "mask" uses the mean; "raise"
+        raises an error with row and column. With "hold" and "mask", a question whose own cumulant, γ or ρ is missing
+        skips that step, and `quality` counts the values.
     observed
         Columns passed to your own encoder, in order. Default: all numeric columns.
-    variance
-        Also learn the variance of each return, for `interval`; this needs a second learner for each question.
+    intervals
+        Also keep the errors of recent predictions, for `interval`; then every row is predicted before it is learned.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Horde:
     >>> 9 < horde.predict()["next hours"] < 11
     True
     >>> horde
-    <Horde of 1 question, 4 features, 3,000 rows>
+    <Horde of 1 question, 54 features, 3,000 rows>
     """
 
     def __init__(
@@ -91,25 +92,30 @@ class Horde:
         learner: Factory | Mapping[str, Factory] = AutoTD,
         *,
         by: Name | None = None,
+        share: bool = True,
         time: Name | None = None,
         gap: float | timedelta | None = None,
         terminated: Name | None = None,
-        missing: str = "raise",
+        missing: str = "hold",
         observed: Sequence[Name] | None = None,
-        variance: bool = False,
+        intervals: bool = False,
     ) -> None:
         if features is not None and not isinstance(features, Columns | Encoder):
             raise TypeError(f"features must be td.features.Columns, an encoder or None; got {features!r}")
         self.questions = named(questions)
-        self._makers = makers(learner, self.questions)
-        self._asker = Asker(self.questions)
         gap = gap.total_seconds() if isinstance(gap, timedelta) else gap
-        self._following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
+        following = Following(by, time, None if gap is None else positive(gap, "gap"), terminated)
         refuse_endless(self.questions, terminated)
-        self._features, self.observed, self.variance = features, observed, bool(variance)
+        self.observed, self.intervals, self.share = observed, bool(intervals), bool(share)
         self.missing = choice(missing, "missing", "raise", "hold", "mask")
+        self._taker = Taker(
+            self.questions, makers(learner, self.questions), Asker(self.questions),
+            Windows.of(list(self.questions.values())), features, following, observed, self.missing, self.share,
+            self.intervals,
+        )  # fmt: skip
         self._journal = Journal()
         self._drawn: Drawn | None = None
+        self._early: tuple[Any, ...] = ()
 
     # ---- what a user calls ------------------------------------------------------------------------------------
 
@@ -145,51 +151,91 @@ class Horde:
         return self
 
     def update(self, row: Row) -> None:
-        """Learn from the step to this row (a dict or an array) and move to it."""
-        with self._journal.lock:
-            self._take(from_row(row, self.rows))
+        """Learn from the step to this row (a dict or an array) and move to it.
 
-    def predict(self, row: Row | Data | None = None) -> dict[str, Any]:
-        """The predictions by name: at the last row, at a possible next row, or at each row of a frame."""
-        with self._journal.lock:
-            state = self._at_work("predict")
-            if row is None:
-                found = state.crew.predict(state.here).tolist()
-            else:
-                X, one = self._peek(state, row)
-                found = state.crew.predict(X[0]).tolist() if one else state.crew.predict_many(X).T
-        return dict(zip(self.questions, found, strict=True))
-
-    def interval(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """For each question, an interval that contains its return with probability `level`, in (0, 1).
-
-        The interval assumes a normal distribution. The variance of the return is learned from the TD errors δ,
-        E[Σ γ^2k δ²] (Sherstan et al. 2018). This is correct if the features are a Markov state, and too small if
-        successive errors are correlated. `td.streams.prequential` measures the actual coverage. If the learner of a
-        variance diverges, an alarm says so, and the interval is (-inf, inf).
+        Without `features`, the first 100 rows are kept until the features are chosen, and then learned.
         """
         with self._journal.lock:
-            state = self._at_work("interval")
-            if state.spread is None:
-                raise ValueError("interval: the variance was not learned; use td.Horde(…, variance=True)")
-            from scipy.stats import norm
+            state = self._journal.state
+            if state is None and self._taker.chooses:
+                from_rows([*self._early[:1], row], len(self._early))  # validates it
+                early = (*self._early, row if not hasattr(row, "copy") else row.copy())
+                if len(early) >= LOOKED_AT:
+                    self._early_learned(early)
+                else:
+                    self._early = early
+            else:
+                self._take(from_row(row, self.rows))
 
-            half = float(norm.ppf(0.5 + confidence(level) / 2)) * state.deviation(state.here)
-            v = state.crew.predict(state.here)
-        limits = zip((v - half).tolist(), (v + half).tolist(), strict=True)
-        return dict(zip(self.questions, limits, strict=True))
+    def _early_learned(self, rows: tuple[Any, ...]) -> None:
+        """Choose the features from the first rows, and learn from them."""
+        self._take(from_rows(list(rows), 0))
+        self._early = ()
+
+    def predict(self, row: Row | Data | None = None, *, by: Any = None) -> dict[str, Any]:
+        """The predictions by name: at the last row, at a possible next row, or at each row of a frame.
+
+        `by` is the stream, such as a machine; by default that of the last row. Before the features are chosen, the
+        prediction is the mean so far.
+        """
+        with self._journal.lock:
+            state = self._journal.state
+            if state is None and self._early:
+                return self._taker.first_guess(from_rows(list(self._early), 0))
+            state = self._at_work("predict")
+            if row is None:
+                key = self._taker.key(state, by)
+                found = self._taker.crew(state, key).predict(state.places[key].here).tolist()
+            else:
+                found = self._taker.peek(state, row, by)
+        return dict(zip(self.questions, found, strict=True))
+
+    def interval(self, level: float = 0.9, *, by: Any = None) -> dict[str, tuple[float, float]]:
+        """For each question, an interval that contains its answer with probability `level`, in (0, 1).
+
+        It is the prediction plus quantiles of the errors of recent predictions, whose answers are known by now, so its
+        width follows the present: an error counts for 60 horizons. Until there are sixteen errors, it is unbounded.
+        `td.streams.prequential` measures the actual coverage. `by` is the stream, as in `predict`.
+        """
+        level = confidence(level)
+        with self._journal.lock:
+            if not self.intervals:
+                raise ValueError("interval: errors of predictions were not kept; use td.Horde(…, intervals=True)")
+            state = self._journal.state
+            if state is None and self._early:
+                return dict.fromkeys(self.questions, (-np.inf, np.inf))
+            state = self._at_work("interval")
+            key = self._taker.key(state, by)
+            v = self._taker.crew(state, key).predict(state.places[key].here)
+            errors = state.errors[self._taker.crew_key(key)]
+            limits = [errors.limits(q, level) for q in range(len(self.questions))]
+        found = [(float(m + low), float(m + high)) for m, (low, high) in zip(v, limits, strict=True)]
+        return dict(zip(self.questions, found, strict=True))
 
     def reset(self) -> None:
         """Declare that the next row does not follow the last one; traces are reset."""
         with self._journal.lock:
             if (state := self._journal.state) is not None:
-                self._journal.replace(replace(state, fresh=True))
+                places = {key: replace(place, fresh=True) for key, place in state.places.items()}
+                self._journal.replace(replace(state, places=places))
 
     @property
     def rows(self) -> int:
         """Number of rows learned so far: all of them by every question, whatever interrupted the learning."""
         state = self._journal.state
-        return 0 if state is None else state.rows
+        return len(self._early) if state is None else state.rows
+
+    @property
+    def streams(self) -> list[Any]:
+        """The streams seen so far: the values of the column `by`."""
+        state = self._journal.state
+        return [] if state is None else sorted((key for key in state.places if key is not None), key=str)
+
+    @property
+    def quality(self) -> Quality:
+        """What was missing, unreadable or repeated in the rows so far; `print` shows one line."""
+        state = self._journal.state
+        return Quality(len(self._early)) if state is None else state.quality
 
     @property
     def alarms(self) -> list[Alarm]:
@@ -207,13 +253,17 @@ class Horde:
     def features(self) -> Columns | Encoder | None:
         """The features; None if they have not been chosen yet."""
         state = self._journal.state
-        return self._features if state is None else state.front.features
+        return self._taker.features if state is None else state.front.features
 
     @property
     def learners(self) -> dict[str, Learner]:
-        """A copy of each question's learner in its current state: `horde.learners["flow"].explain()`."""
+        """A copy of each question's learner in its current state: `horde.learners["flow"].explain()`.
+
+        If each stream has its own, those of the stream of the last row.
+        """
         with self._journal.lock:
-            crew = self._at_work("learners").crew
+            state = self._at_work("learners")
+            crew = self._taker.crew(state, state.stream)
             copies = [crew.alone[q].clone() if q in crew.alone else crew.learner(q) for q in range(crew.n)]
         return dict(zip(self.questions, copies, strict=True))
 
@@ -228,16 +278,18 @@ class Horde:
         Features are sorted by importance, largest first.
         """
         with self._journal.lock:
-            scale, names, learners = self._at_work("importance").front.scale(), self.feature_names, self.learners
+            state = self._at_work("importance")
+            scale, names, learners = state.front.scale(), self.feature_names, self.learners
+            here = state.places[state.stream].here
         found = {}
         for name, learner in learners.items():
-            size = np.abs(learner.weights[: scale.size]) * scale
+            size = np.abs(_slopes(learner, here, scale))
             found[name] = {names[i]: float(size[i]) for i in np.argsort(-size, kind="stable")}
         return found
 
     def save(self, path: str | Path) -> None:
         """Save to a file, atomically; `td.load` reads it."""
-        from tdlambda.streams.storage import save
+        from tdlambda.streams.horde_file import save
 
         with self._journal.lock:
             save(self, path)
@@ -246,14 +298,16 @@ class Horde:
         """Support pickle and copy: the copy shares nothing with this Horde and has no learner factory."""
         with self._journal.lock:
             state = copy.deepcopy(self._journal.state)
-        apart: dict[str, Any] = {"_journal": None, "_drawn": None, "_makers": {} if state else self._makers}
+            taker = self._taker.copied() if state is None else self._taker.without_makers()
+        apart: dict[str, Any] = {"_journal": None, "_drawn": None, "_taker": taker}
         return _restored, (type(self), vars(self) | apart, state)
 
     def __repr__(self) -> str:
         """A one-line summary."""
         q, state = len(self.questions), self._journal.state
         size = "" if state is None else f"{state.front.encoder.size} features, "
-        return f"<Horde of {q} question{'s' * (q != 1)}, {size}{self.rows:,} rows>"
+        several = f"{len(state.places):,} streams, " if state is not None and None not in state.places else ""
+        return f"<Horde of {q} question{'s' * (q != 1)}, {size}{several}{self.rows:,} rows>"
 
     # ---- rows -------------------------------------------------------------------------------------------------
 
@@ -267,7 +321,10 @@ class Horde:
         chunk, skip = integer(chunk, "chunk", 1), integer(skip, "skip", 0)
         if isinstance(data, Mapping) and all(np.ndim(value) == 0 for value in data.values()):
             raise TypeError("data: a dict must contain columns; for one row, use update(row)")
-        groups, seen, read = Groups(self._following.by), self.rows, 0
+        if self._early and self._journal.state is None:
+            self._early_learned(self._early)
+        seen, read = self.rows, 0
+        size = min(chunk, max(64, AT_ONCE // len(self.questions)))
         try:
             with Bar(length(data), progress, "rows") as bar:
                 for batch in self._batches(data, chunk, skip):
@@ -275,11 +332,10 @@ class Horde:
                     batch = batch.part(max(0, seen - batch.first), len(batch))
                     if not len(batch):
                         continue
-                    groups.check(batch)
                     state = self._journal.state
                     schema = (state.schema if state else Schema()).fitted(batch)
-                    start = self._begin(batch) if state is None and len(batch) > 1 else None
-                    for part in parts(batch, min(chunk, max(64, AT_ONCE // len(self.questions)))):
+                    start = self._taker.begin(batch, schema) if state is None else None
+                    for part in parts(batch, size):
                         self._take(part, record, schema, start)
                         bar.update(self.rows - seen + skip)
                         yield self.rows
@@ -312,93 +368,42 @@ class Horde:
     ) -> None:  # fmt: skip
         """Learn from the steps to these rows, as a whole or not at all; `start` is the state before the first row."""
         with self._journal.lock:
-            state = self._journal.state or start or self._begin(batch)
+            state = self._journal.state or start
+            if schema is None:
+                schema = (state.schema if state else Schema()).fitted(batch)
+            state = state or self._taker.begin(batch, schema)
             if batch.first != state.rows:
                 raise RuntimeError(
                     f"the Horde has learned other rows while this call was reading data: row {batch.first} is next, "
                     f"but {state.rows} rows were learned; let one thread at a time call learn"
                 )
-            schema = schema or state.schema.fitted(batch)
-            raw, front = state.front.read(batch), state.front.copied()
-            rows = batch.after(state.last)
-            new = len(rows) - len(batch)  # index of the first new row
-            fresh, ended = state.following.breaks(rows)
-            fresh[new] |= state.fresh
-            at = np.flatnonzero(~fresh[1:])
-            asked = self._asker.ask(rows, at)
-            if self.missing == "raise" and not asked.awake.all():
-                self._refuse_missing(rows, at, asked.awake)
-            X, alarms = front.encode(batch, raw, fresh[new:])
-            X = X if state.obs is None else np.concatenate([state.obs, X])
-            begun = np.concatenate([[state.begun], fresh[1:]]) if new else fresh
-            steps = Steps(at, *asked[:4], ended[at + 1], begun[at], asked.awake)
-            chunk = Chunk(X, steps, singly=record is not None or self.variance)
-
+            chunk, finish, rows = self._taker.prepared(state, batch, schema, record is not None)
             self._journal.open(chunk)
-            names = list(self.questions)
-            alarms += [Alarm(rows.first + i, names[q], kind) for i, q, kind in chunk.learn(state, rows, record)]
-            after = State(
-                front, state.following, state.crew, state.spread, schema, batch.first + len(batch),
-                rows.part(len(rows) - 1, len(rows)), X[-1:], False, bool(begun[-1]),
-                (*state.alarms, *alarms)[-ALARMS:] if alarms else state.alarms, state.alarm_count + len(alarms),
-            )  # fmt: skip
-            if self._journal.close(chunk, after):
+            lost, episodes = chunk.learn(state, rows, record)
+            if self._journal.close(chunk, finish(lost, episodes)):
                 return
             if last_try or record is not None or self._journal.state is None:
                 raise RuntimeError("the Horde was read while it was learning, by a signal handler or its own learner")
             self._take(batch, schema=schema, last_try=True)
 
-    def _begin(self, batch: Batch) -> State:
-        """The state before the first row: choose the features, if none were given, and build the learners."""
-        following = replace(self._following)
-        if following.time is None and len(batch.times) == 1:
-            (following.time,) = batch.times
-        following.check(batch)
-        apart = {following.by, following.time, following.terminated, *batch.times}
-        numbers = [name for name, column in batch.columns.items() if column.dtype != object and name not in apart]
-        for name, question in self.questions.items():
-            if not callable(question.cumulant):
-                batch.numbers(question.cumulant, f"question {name!r}: cumulant")
-        asked = list(dict.fromkeys(q.cumulant for q in self.questions.values() if not callable(q.cumulant)))
-        features = self._features
-        if features is None or (isinstance(features, Columns) and not features.terms):
-            texts = [name for name, column in batch.columns.items() if column.dtype == object and name not in apart]
-            features = default(numbers, texts, following.time, following.every(batch.part(0, LOOKED_AT)), asked)
-        observed = list(self.observed or numbers) if isinstance(features, Encoder) else []
-        makers = list(self._makers.values())
-        as_is = isinstance(features, Columns) and features.size <= MANY and all(m is AutoTD for m in makers)
-        front = Front(features, observed, asked, self.missing, as_is)
-        if len(batch) > 1:
-            front.refuse_empty(batch)
-        crew = Crew(front.encoder, [made(make, front.encoder) for make in makers])
-        spread = Crew(front.encoder, [made(make, front.encoder) for make in makers]) if self.variance else None
-        return State(front, following, crew, spread, Schema(), rows=batch.first)
-
-    def _refuse_missing(self, rows: Batch, at: Any, awake: Bools) -> None:
-        t, q = (int(i) for i in np.argwhere(~awake)[0])
-        name = list(self.questions)[q]
-        raise ValueError(
-            f"question {name!r}: its cumulant, gamma or rho is missing at row {rows.first + int(at[t]) + 1}; "
-            'use missing="hold" or "mask" to skip such steps, or drop such rows'
-        )
-
-    def _peek(self, state: State, row: Any) -> tuple[Array, bool]:
-        """Observations of possible next rows, and whether there is a single row; the state does not change."""
-        front, last, X = state.front.copied(), state.last, []
-        one = isinstance(row, Mapping) and all(np.ndim(value) == 0 for value in row.values())
-        one = one or (not isinstance(row, Mapping) and np.ndim(row) == 1 and not hasattr(row, "columns"))
-        for batch in [from_row(row, state.rows)] if one else batches(row, CHUNK, state.rows):
-            state.schema.fitted(batch)
-            rows = batch.after(last)
-            fresh, _ = state.following.breaks(rows)
-            X.append(front.encode(batch, front.read(batch), fresh[len(rows) - len(batch) :])[0])
-            last = batch.part(len(batch) - 1, len(batch))
-        return np.concatenate(X), one
-
     def _at_work(self, what: str) -> State:
         if (state := self._journal.state) is None:
+            if self._early:
+                raise ValueError(
+                    f"{what}: features are chosen after {LOOKED_AT} rows; got {len(self._early)}. Call learn with a "
+                    "table, or give features"
+                )
             raise ValueError(f"{what}: the Horde has not seen a row yet; call learn or update first")
         return state
+
+
+def _slopes(learner: Any, here: Any, scale: Any) -> Any:
+    """The change of a prediction by one deviation of each feature: from the weights, else by differences."""
+    try:
+        return learner.weights[: scale.size] * scale
+    except TypeError:  # experts with features of their own
+        steps = np.diag(scale / 2)
+        return learner.predict_many(here + steps) - learner.predict_many(here - steps)
 
 
 def _restored(kind: type[Horde], own: dict[str, Any], state: State | None) -> Horde:

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tdlambda.arrays import Floats
-from tdlambda.learners.base import Array
-from tdlambda.streams.batch import LARGEST, Batch, Schema
+from tdlambda.arrays import Floats, Ints
+from tdlambda.learners.learner import Array
+from tdlambda.streams.batch import Batch, Schema
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following
 from tdlambda.streams.front import Alarm, Front
+from tdlambda.streams.quality import Quality
+from tdlambda.streams.residuals import Errors, Open, Scales, note
+from tdlambda.streams.windows import Lessons, Waiting
 
-Loss: TypeAlias = tuple[int, int, str]
-"""A learner that diverged: index of the row, question, kind of alarm."""
+Loss: TypeAlias = tuple[int, int]
+"""A learner that diverged: index of the row, question."""
 REPLAYED = 256
 """Largest number of transitions between two copies of the learners, if rows come in smaller chunks."""
-Record: TypeAlias = Callable[["State", Batch, "Chunk", int, Floats, Floats], None]
-"""Called for each transition before its update: state, rows, chunk, index, predictions at both ends."""
+TOGETHER = 32
+"""Number of transitions that are predicted and learned in one call, if predictions are recorded."""
+Record: TypeAlias = Callable[["State", Batch, "Chunk", int, Crew, Floats, Floats], None]
+"""Called for each transition, before its update or a little later, with the predictions at both ends before it."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a stream is: the memory of its features, its last row, and what is not finished. Replaced, not changed."""
+
+    memory: Floats
+    last: Batch
+    obs: Array
+    """The last row, and its observation."""
+    fresh: bool = False
+    begun: bool = True
+    """Whether the next row starts a new segment, and whether the last row did."""
+    episodes: dict[int, Any] = field(default_factory=dict)
+    """Traces of learners that several streams share, while another stream is learned from."""
+    waiting: Waiting | None = None
+    open: Open | None = None
+
+    @property
+    def here(self) -> Any:
+        """The observation of the last row."""
+        return self.obs[-1] if self.obs.ndim > 1 else int(self.obs[-1])
 
 
 @dataclass(slots=True)
@@ -30,67 +57,141 @@ class State:
 
     front: Front
     following: Following
-    crew: Crew
-    spread: Crew | None
-    """Learners of the variances of the returns."""
     schema: Schema
+    crews: dict[Any, Crew]
+    """The learners of each stream; those that all streams share have the key None."""
+    places: dict[Any, Place]
+    scales: Scales
+    errors: dict[Any, Errors]
+    """Latest errors of the predictions of each crew, for intervals."""
     rows: int = 0
-    last: Batch | None = None
-    obs: Array | None = None
-    """The last row, and its observation."""
-    fresh: bool = True
-    begun: bool = True
-    """Whether the next row starts a new segment, and whether the last row did."""
+    stream: Any = None
+    loaded: Any = None
+    """The stream of the last row, and the one whose traces are in shared learners."""
     alarms: tuple[Alarm, ...] = ()
     alarm_count: int = 0
+    quality: Quality = field(default_factory=Quality)
 
-    @property
-    def here(self) -> Any:
-        """The observation of the last row."""
-        assert self.obs is not None
-        return self.obs[-1] if self.obs.ndim > 1 else int(self.obs[-1])
 
-    def deviation(self, obs: Any) -> Floats:
-        """The standard deviation of every return at one observation; infinite if its learner diverged."""
-        assert self.spread is not None
-        return np.where(self.spread.diverged(), np.inf, np.sqrt(np.maximum(self.spread.predict(obs), 0.0)))
+class Run(NamedTuple):
+    """Transitions of one stream in a row."""
+
+    crew: Any
+    stream: Any
+    some: Ints
+    """Their indices; ascending."""
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Transitions between rows of X, which are learned together."""
+    """Transitions between rows of X and answers of windows, which are learned together."""
 
     X: Array
     steps: Steps
+    runs: list[Run]
+    lessons: dict[Any, list[tuple[int, Lessons]]]
+    """For each crew, the answers of each window question that became known, in order of arrival."""
+    shared: bool
+    """Whether several streams share the learners, so that traces are exchanged between runs."""
     singly: bool
-    """Whether the questions take turns after each transition, so that predictions can be read before each."""
+    """Whether predictions are kept or recorded before each transition."""
+    number: Ints
+    """Number of each row of X."""
+    stream: Any
+    """The stream whose traces are in the shared learners before the chunk."""
+    episodes: dict[Any, dict[int, Any]]
+    """Traces of the other streams before the chunk, and after it."""
+    crews: dict[Any, Crew]
+    """The learners, including those of streams that begin here."""
+    errors: dict[Any, Errors] = field(default_factory=dict)
+    open: dict[Any, Open] = field(default_factory=dict)
+    """Copies that learning changes: errors and open predictions; none when the chunk is replayed."""
+    made: dict[int, Floats] = field(default_factory=dict)
+    """Predictions at rows, by number, for the errors of windows."""
 
     def learn(
-        self, state: State, rows: Batch | None = None, record: Record | None = None
-    ) -> list[tuple[int, int, str]]:
-        """Learn; return the learners that diverged."""
-        X, crew, spread = self.X, state.crew, state.spread
-        if not self.singly:
-            return [(len(X) - 1, q, "diverged") for q in crew.advance(X, self.steps)]
-        lost = []
-        for t in range(len(self.steps)):
-            one, at = self.steps.one(t), int(self.steps.at[t])
-            v, after = crew.predict(X[at]), crew.predict(X[at + 1])
+        self, state: State, rows: Batch | None = None, record: Record | None = None, only: Any = None
+    ) -> tuple[list[Loss], dict[Any, dict[int, Any]]]:  # fmt: skip
+        """Learn; return the learners that diverged, and the traces of streams that share learners.
+
+        `only` restricts it to some crews.
+        """
+        lost: list[Loss] = []
+        current, episodes = self.stream, dict(self.episodes)
+        taught: dict[Any, list[int]] = {key: [0] * len(lessons) for key, lessons in self.lessons.items()}
+        for run in self.runs:
+            if only is not None and run.crew not in only:
+                continue
+            crew = self.crews[run.crew]
+            if self.shared and run.stream != current:
+                episodes[current] = crew.episodes()
+                crew.resume(episodes.get(run.stream, {}))
+                current = run.stream
+            if self.singly:
+                lost += self._one_by_one(state, crew, run, rows, record, taught)
+            else:
+                steps = self.steps.part(run.some) if run.some.size < len(self.steps) else self.steps
+                lost += [(len(self.X) - 1, q) for q in crew.advance(self.X, steps)]
+        for key in self.lessons:
+            if only is None or key in only:
+                lost += self._teach(state, key, self.crews[key], taught, np.inf)
+        return lost, episodes
+
+    def _one_by_one(
+        self, state: State, crew: Crew, run: Run, rows: Batch | None, record: Record | None,
+        taught: dict[Any, list[int]],
+    ) -> list[Loss]:  # fmt: skip
+        X, s, lost, windows = self.X, self.steps, [], run.crew in self.lessons
+        errors, open_ = self.errors.get(run.crew), self.open.get(run.stream)
+        together = not windows and run.some.size > 1 and crew.foresees(s)
+        ahead: Any = None
+        for i, t in enumerate(run.some.tolist()):
+            at, to = int(s.at[t]), int(s.to[t])
+            if together:
+                if i % TOGETHER == 0:
+                    ahead = crew.prequential(X, s.part(run.some[i : i + TOGETHER]))
+                v, after = ahead[i % TOGETHER]
+            else:
+                x, y = (X[at], X[to]) if X.ndim > 1 else (int(X[at]), int(X[to]))
+                v, after = crew.predict(x), crew.predict(y)
             if record is not None and rows is not None:
-                record(state, rows, self, t, v, after)
-            if spread is not None:
-                gamma = np.where(one.terminated[:, None], 0.0, one.gamma)
-                delta = np.clip(one.reward + gamma * after - v, -LARGEST, LARGEST)  # its square must be finite
-                squares = replace(one, reward=delta**2, gamma=one.gamma**2)
-                lost += [(at + 1, q, "variance") for q in spread.advance(X, squares)]
-            lost += [(at + 1, q, "diverged") for q in crew.advance(X, one)]
+                record(state, rows, self, t, crew, v, after)
+            if errors is not None and open_ is not None:
+                numbers = (s.reward[t], s.gamma[t], s.awake[t], s.cut[t], s.terminated[t])
+                note(open_, errors, state.scales, v, after, *numbers)
+            if not together:
+                lost += [(to, q) for q in crew.advance(X, s.part(slice(t, t + 1)))]
+            if windows:
+                self.made[int(self.number[at])] = v
+                lost += self._teach(state, run.crew, crew, taught, self.number[to])
+        return lost
+
+    def _teach(
+        self, state: State, key: Any, crew: Crew, taught: dict[Any, list[int]], upto: float
+    ) -> list[Loss]:  # fmt: skip
+        """Learn the answers that arrived up to row number `upto`."""
+        lost, errors, begins = [], self.errors.get(key), taught[key]
+        for k, (q, given) in enumerate(self.lessons[key]):
+            begin = begins[k]
+            end = int(np.searchsorted(given.arrival, upto, side="right")) if upto < np.inf else given.answer.size
+            if end <= begin:
+                continue
+            begins[k] = end
+            if errors is not None:
+                for i in range(begin, end):
+                    number = int(given.number[i])
+                    made = self.made[number][q] if number in self.made else given.made[i]
+                    if number % state.scales.stride[q] == 0 and made == made:
+                        errors.add(q, float(given.answer[i] - made))
+            if not crew.teach(q, given.X[begin:end], given.answer[begin:end]):
+                lost.append((len(self.X) - 1, q))
         return lost
 
 
 class _Page(NamedTuple):
     state: State | None
-    restores: tuple[Callable[[], None], ...]
-    """Functions that restore the learners to their condition before the chunks in `log`; empty if there was no copy."""
+    restores: dict[Any, tuple[int, Callable[[], None]]]
+    """For each crew, how many chunks of `log` came before its copy, and a function that restores it."""
     log: tuple[Chunk, ...]
     steps: int
     """Number of transitions in `log`."""
@@ -101,16 +202,16 @@ class _Page(NamedTuple):
 class Journal:
     """The state of a Horde, replaced as a whole once a chunk has been learned.
 
-    Learners change in place, so a chunk begins with a note of how to undo it: a copy of all learners, and the chunks
+    Learners change in place, so a chunk begins with a note of how to undo it: a copy of its learners, and the chunks
     learned since the copy. A chunk counts only when it is closed, by a single assignment. Otherwise the next reader
-    restores the copy and learns those chunks again. An exception of any kind, in any thread and at any point, therefore
-    needs no handler, and an interrupted recovery starts again.
+    restores the copies and learns those chunks again. An exception of any kind, in any thread and at any point,
+    therefore needs no handler, and an interrupted recovery starts again.
     """
 
     def __init__(self, state: State | None = None) -> None:
         self.lock = threading.RLock()
         """Held while a chunk is learned and while the learners are read."""
-        self._page = _Page(state, (), (), 0, False)
+        self._page = _Page(state, {}, (), 0, False)
 
     @property
     def state(self) -> State | None:
@@ -130,10 +231,15 @@ class Journal:
     def open(self, chunk: Chunk) -> None:
         """Prepare for learning this chunk."""
         page, n = self._page, len(chunk.steps)
-        if page.state is not None and (not page.restores or page.steps + n > REPLAYED):
-            crews = [crew for crew in (page.state.crew, page.state.spread) if crew is not None]
-            page = _Page(page.state, tuple(crew.checkpoint() for crew in crews), (), 0, False)
-        self._page = _Page(page.state, page.restores, page.log, page.steps, True)
+        state = page.state
+        if state is not None:
+            if page.steps + n > REPLAYED:
+                page = _Page(state, {}, (), 0, False)
+            new = [key for key in chunk.crews if key in state.crews and key not in page.restores]
+            if new:
+                more = {key: (len(page.log), state.crews[key].checkpoint()) for key in new}
+                page = page._replace(restores=page.restores | more)
+        self._page = page._replace(open=True)
 
     def close(self, chunk: Chunk, state: State) -> bool:
         """Count the chunk as learned; False if somebody has read the Horde and so has undone the chunk."""
@@ -141,19 +247,22 @@ class Journal:
         if not page.open:
             self._page = page._replace(open=True)  # what was learned after that is undone too
             return False
-        if not page.restores or page.steps + n > REPLAYED:
-            self._page = _Page(state, (), (), 0, False)
+        if page.state is None or page.steps + n > REPLAYED or not page.restores:
+            self._page = _Page(state, {}, (), 0, False)
         else:
-            kept = Chunk(chunk.X, chunk.steps.copied(), chunk.singly)
+            kept = Chunk(
+                chunk.X, chunk.steps.copied(), chunk.runs, chunk.lessons, chunk.shared, chunk.singly, chunk.number,
+                chunk.stream, chunk.episodes, chunk.crews,
+            )  # fmt: skip
             self._page = _Page(state, page.restores, (*page.log, kept), page.steps + n, False)
         return True
 
     def _recover(self) -> None:
         """Undo the chunk that was interrupted."""
         page = self._page
-        for restore in page.restores:
+        for _, restore in page.restores.values():
             restore()
-        for chunk in page.log:
+        for i, chunk in enumerate(page.log):
             assert page.state is not None
-            chunk.learn(page.state)
+            chunk.learn(page.state, only={key for key, (at, _) in page.restores.items() if at <= i})
         self._page = page._replace(open=False)

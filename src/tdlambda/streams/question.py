@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tdlambda.arrays import Floats, Ints, fraction, not_negative, number
+from tdlambda.arrays import Floats, Ints, choice, fraction, integer, not_negative, number
 from tdlambda.showing import says_arguments
 from tdlambda.streams.batch import LARGEST, Batch, Name
 
@@ -52,6 +54,15 @@ class Question:
         Terminal pseudo-reward z, weighted by 1 - γ on entering a row: a number, a column, or a function of the row.
     average
         Predict Σ (1 - γ) c, a mean over the horizon in the unit of c, instead of the sum.
+    next
+        Instead of γ: a window of time after each row, such as "8h", "30 min", "2 days" or a timedelta; this needs a
+        column of times. Unlike a discount, a window ends: at horizon h, 37 % of the weight lies beyond h steps.
+    steps
+        Instead of γ: a window of this many rows, at least 1.
+    of
+        What is predicted over a window: "sum", "mean" or "max".
+    exceeds
+        Instead: the probability that c exceeds this number at least once in the window.
 
     Examples
     --------
@@ -60,6 +71,8 @@ class Question:
     Question('flow', horizon=24)
     >>> td.Question("flow", gamma=0.9, average=True)
     Question('flow', gamma=0.9, average=True)
+    >>> td.Question("flow", next="8h", of="max")
+    Question('flow', next='8h', of='max')
     >>> td.Question(lambda row, after: after["flow"] - row["flow"], gamma=0.9).cumulant is None
     False
     """
@@ -72,13 +85,21 @@ class Question:
     behavior: Source | None = None
     terminal: Source | None = None
     average: bool = False
+    next: str | timedelta | None = None
+    steps: int | None = None
+    of: str = "sum"
+    exceeds: float | None = None
 
     def __post_init__(self) -> None:
         """Validate the arguments."""
         if isinstance(self.cumulant, bool) or not (isinstance(self.cumulant, str | int) or callable(self.cumulant)):
             raise TypeError(f"cumulant must be a column or a function of a row and the next row; got {self.cumulant!r}")
-        if (self.gamma is None) == (self.horizon is None):
-            raise ValueError(f"give either gamma or horizon; got gamma={self.gamma!r}, horizon={self.horizon!r}")
+        given = {name: getattr(self, name) for name in ("gamma", "horizon", "next", "steps")}
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(given) != 1:
+            got = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none of them"
+            raise ValueError(f"give either gamma or horizon, or a window: next or steps; got {got}")
+        self._check_window()
         if self.horizon is not None and not (1 <= number(self.horizon, "horizon") < np.inf):
             raise ValueError(f"horizon must be at least 1 step and finite; got {self.horizon}")
         if is_number(self.gamma):
@@ -96,9 +117,35 @@ class Question:
         if is_number(self.terminal):
             number(self.terminal, "terminal")
 
+    def _check_window(self) -> None:
+        choice(self.of, "of", "sum", "mean", "max")
+        if self.next is not None:
+            duration(self.next)
+        if self.steps is not None:
+            integer(self.steps, "steps", 1)
+        if self.exceeds is not None:
+            number(self.exceeds, "exceeds")
+        if not self.window:
+            if self.of != "sum" or self.exceeds is not None:
+                raise ValueError("of and exceeds need a window: give next or steps instead of gamma or horizon")
+            return
+        for name in ("rho", "target", "behavior", "terminal"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} cannot be given with a window: it is on-policy; use gamma or horizon")
+        if self.average or (self.exceeds is not None and self.of != "sum"):
+            wrong = "average" if self.average else f"of={self.of!r}"
+            raise ValueError(f'{wrong} cannot be given here; use of="mean", of="max" or exceeds=')
+
+    @property
+    def window(self) -> bool:
+        """Whether the question is about a window, not a discounted sum."""
+        return self.next is not None or self.steps is not None
+
     @property
     def discount(self) -> Source:
-        """γ as a number, a column or a function."""
+        """γ as a number, a column or a function; 0 for a window."""
+        if self.window:
+            return 0.0
         return 1 - 1 / self.horizon if self.horizon is not None else self.gamma  # type: ignore[return-value]
 
     @property
@@ -108,20 +155,20 @@ class Question:
 
     def get_params(self) -> dict[str, Any]:
         """The arguments that differ from their defaults."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in given.items() if value is not None and value is not False}
+        given = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        return {name: value for name, (value, default) in given.items() if name == "cumulant" or value != default}
 
     def __repr__(self) -> str:
         """The call that builds this question."""
         cumulant, *rest = self.get_params().items()
         return f"Question({', '.join([repr(cumulant[1]), *(f'{name}={value!r}' for name, value in rest)])})"
 
-    def ask(self, name: str, rows: Batch, at: Ints) -> Asked:
-        """Reward, γ and ρ of the transitions from each row in `at` to the row after it."""
-        after = at + 1
+    def ask(self, name: str, rows: Batch, at: Ints, after: Ints) -> Asked:
+        """Reward, γ and ρ of the transitions from the rows `at` to the rows `after`."""
         read = lambda what, source, where: _read(name, what, source, rows, where)  # noqa: E731
         if callable(self.cumulant):
-            pairs = lambda i: self.cumulant(rows.row(i - 1), rows.row(i))  # noqa: E731
+            before = dict(zip(after.tolist(), at.tolist(), strict=True))
+            pairs = lambda i: self.cumulant(rows.row(before[i]), rows.row(i))  # noqa: E731
             c = _called(name, "cumulant", pairs, rows, after)
         else:
             c = rows.numbers(self.cumulant, f"question {name!r}: cumulant")[after]
@@ -147,6 +194,32 @@ class Question:
                 f"got {reward[k]} (row {rows.first + int(after[k])})"
             )
         return Asked(reward, gamma, rho, behavior)
+
+
+_UNITS = {
+    "s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0,
+    "day": 86400.0, "w": 604800.0, "week": 604800.0,
+}  # fmt: skip
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)?\s*([a-z]+)")
+
+
+def duration(given: str | timedelta) -> float:
+    """A time in seconds, from a timedelta or words such as "8h", "30 min" or "day".
+
+    >>> duration("8h"), duration("30 min"), duration("day")
+    (28800.0, 1800.0, 86400.0)
+    """
+    if isinstance(given, timedelta):
+        found = given.total_seconds()
+    else:
+        match = _DURATION.fullmatch(given.strip().lower()) if isinstance(given, str) else None
+        unit = None if match is None else _UNITS.get(match[2], _UNITS.get(match[2].removesuffix("s")))
+        if match is None or unit is None:
+            raise ValueError(f'next must be a time such as "8h", "30 min" or "2 days"; got {given!r}')
+        found = float(match[1] or 1.0) * unit
+    if not 0 < found < 1e10:
+        raise ValueError(f'next must be a positive time such as "8h"; got {given!r}')
+    return found
 
 
 def is_number(source: Any) -> bool:

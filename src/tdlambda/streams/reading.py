@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tdlambda.extras import missing, need
-from tdlambda.learners.base import Array
+from tdlambda.learners.learner import Array
 from tdlambda.streams.batch import Batch, Name, from_matrix, from_rows, joined, values
 from tdlambda.streams.csv_text import Text
 
@@ -88,20 +88,20 @@ def _table(columns: dict[Any, Array]) -> Batch:
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if not columns or min(sizes.values()) < 0 or len(set(sizes.values())) > 1:
         raise ValueError(f"data: a dict must contain columns of equal length; got {sizes}")
-    found = {str(name): _array(column, str(name)) for name, column in columns.items()}
+    found = {str(name): _array(column) for name, column in columns.items()}
     return Batch(
         {name: column for name, (column, _) in found.items()}, frozenset(n for n, (_, t) in found.items() if t)
     )
 
 
-def _array(column: Array, name: str) -> tuple[Array, bool]:
-    """A column of a dict as numbers or text; and whether it holds dates."""
+def _array(column: Array) -> tuple[Array, bool]:
+    """A column of a dict as numbers or objects; and whether it holds dates."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64), False
     if column.dtype.kind == "M":
         stamps = column.astype("datetime64[us]")
         return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1e6), True
-    return values(column.tolist(), name, 0)
+    return values(column.tolist())
 
 
 def _frame(data: Any) -> Batch | None:
@@ -118,16 +118,35 @@ def _frame(data: Any) -> Batch | None:
         return None
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
+    frame = _with_index(frame, data)
     columns: dict[Name, Array] = {}
     times = set()
     for name in frame.columns:
-        columns[name], dated = _column(frame[name], name)
+        columns[name], dated = _column(frame[name])
         times |= {name} if dated else set()
     return Batch(columns, frozenset(times))
 
 
-def _column(series: Any, name: str) -> tuple[Array, bool]:
-    """A column as numbers or text; and whether it holds dates."""
+def _with_index(frame: Any, data: Any) -> Any:
+    """A pandas frame with its index as a column, if it has a name or holds dates."""
+    index = getattr(data, "index", None)
+    if index is None or not hasattr(index, "nlevels") or not hasattr(data, "reset_index"):
+        return frame
+    names = [name for name in index.names if name is not None]
+    dated = hasattr(index, "tz") or type(index).__name__ == "PeriodIndex"
+    if not names and not dated:
+        return frame
+    import narwhals
+
+    if type(index).__name__ == "PeriodIndex":
+        data = data.set_axis(index.to_timestamp())
+    if not names:
+        data = data.rename_axis("time" if "time" not in data.columns else "index")
+    return narwhals.from_native(data.reset_index())
+
+
+def _column(series: Any) -> tuple[Array, bool]:
+    """A column as numbers or objects; and whether it holds dates."""
     import narwhals as nw
 
     kind = series.dtype
@@ -146,7 +165,7 @@ def _column(series: Any, name: str) -> tuple[Array, bool]:
         return found, True
     if kind in (nw.String, nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
-    return values(series.to_list(), name, 0)
+    return values(series.to_list())
 
 
 # ---- rows one by one -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ SLACK = 0.05
 """Largest shortfall of an interval's coverage that is not reported as too narrow."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Scored:
     """Predictions, realised returns and scores of one question. Arrays are indexed by its learning steps."""
 
@@ -26,18 +26,18 @@ class Scored:
     prediction: Floats
     realised: Realised
     delta: Floats
-    """TD errors before each update."""
-    squares: Floats
-    """Σ γ^2k δ² of the following TD errors."""
+    """TD errors before each update; NaN where the reward is missing."""
     baselines: dict[str, Floats]
-    deviation: Floats | None
-    """Learned standard deviation of the return."""
+    limits: Floats | None
+    """Limits of the prediction interval at each step [step, (low, high)]."""
     level: float
     off_policy: bool
     samples: list[tuple[int, dict[str, float], float]]
     """Snapshots over time: row, expert weights, and λ."""
     steps: dict[str, Any] = field(default_factory=dict)
     """Value of the next row, reward, γ, ρ and ends of each step, as `td.audit` takes them."""
+    lost: int = 0
+    """Number of steps whose reward is missing."""
     importance: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -92,27 +92,27 @@ class Scored:
     @property
     def bellman(self) -> float:
         """Root mean squared TD error; it is available without waiting for returns."""
-        return float(np.sqrt(np.mean(self.delta**2)))
+        known = self.delta[np.isfinite(self.delta)]
+        return float(np.sqrt(np.mean(known**2))) if known.size else np.nan
 
     @property
     def coverage(self) -> float:
-        """Share of the second half's returns within the learned interval; NaN without a finite interval."""
-        if self.deviation is None:
-            return np.nan
-        some = self.known & self._halves()[1] & np.isfinite(self.deviation)
-        if not some.any():
-            return np.nan
-        from scipy.stats import norm
-
-        half = float(norm.ppf(0.5 + self.level / 2)) * self.deviation[some]
-        return float(np.mean(np.abs(self.prediction[some] - self.realised.value[some]) <= half))
+        """Share of the second half's returns within their interval; NaN without a finite interval."""
+        return self._coverage(self._halves()[1])
 
     @property
-    def repeated(self) -> float:
-        """Share of the late error (G - v)² = (Σ γ^k δ)² beyond Σ γ^2k δ²; 0 if the features are a Markov state."""
-        some = self.known & self._halves()[1]
-        error = float(np.mean((self.realised.value - self.prediction)[some] ** 2)) if some.any() else 0.0
-        return 1 - float(np.mean(self.squares[some])) / error if error > 0 else 0.0
+    def coverage_early(self) -> float:
+        """The same over the early steps."""
+        return self._coverage(self._halves()[0])
+
+    def _coverage(self, some: Bools) -> float:
+        if self.limits is None:
+            return np.nan
+        some = some & self.known & np.isfinite(self.limits).all(axis=1)
+        if not some.any():
+            return np.nan
+        low, high = self.limits[some].T
+        return float(np.mean((low <= self.realised.value[some]) & (self.realised.value[some] <= high)))
 
     def calibration(self) -> list[tuple[float, float, int]]:
         """Mean prediction, mean return and number of steps, in deciles of the late predictions."""
@@ -127,11 +127,18 @@ class Scored:
 
     def compare(self, other: Scored, names: tuple[str, str] = ("this", "other"), level: float = 0.95) -> Audit:
         """Which of two predictions of the same rows is closer to the true values: see `Prequential.compare`."""
-        if not np.array_equal(self.rows, other.rows) or not np.array_equal(self.steps["reward"], other.steps["reward"]):
+        if not np.array_equal(self.rows, other.rows) or not np.array_equal(
+            self.steps["reward"], other.steps["reward"], equal_nan=True
+        ):
             raise ValueError(f"other: {self.name!r} must be evaluated on the same rows and cumulants")
-        common = {name: x for name, x in self.steps.items() if name != "value_next"}
-        both = zip(names, (self, other), strict=True)
-        return audit({name: (one.prediction, one.steps["value_next"]) for name, one in both}, **common, level=level)
+        good = np.isfinite(self.steps["reward"])
+        common = {name: x[good] for name, x in self.steps.items() if name != "value_next"}
+        common["truncated"] = common["truncated"] | (np.append(~good[1:], False)[good] & ~common["terminated"])
+        values = {
+            name: (one.prediction[good], one.steps["value_next"][good])
+            for name, one in zip(names, (self, other), strict=True)
+        }
+        return audit(values, **common, level=level)
 
     def remarks(self) -> list[str]:
         """Warnings about the scores."""
@@ -141,17 +148,19 @@ class Scored:
                 "off-policy: returns of the target policy are not observed; see the Bellman error, or compare Hordes"
             )
         elif not self.known.any():
-            said.append("no return is known yet: the stream is shorter than the horizon")
+            said.append(self._why_unknown())
         elif constant(self.realised.value[self.known & self._halves()[1]]):
             said.append("the returns are constant in the second half, so R² is not defined; see the RMSE")
         elif not np.isfinite(self.interval()["r2"][0]):
             said.append(f"returns span {self.overlap} steps: the stream has too few independent blocks for an interval")
         if np.isfinite(self.coverage) and self.coverage < self.level - SLACK:
-            why = "errors are not normal, or their variance has not been learned yet"
-            if self.repeated > 0.2:
-                why = f"TD errors are correlated ({self.repeated:.0%} of the error); the features are no Markov state"
             said.append(
-                f"the {self.level:.0%} interval covers {self.coverage:.0%} of the returns, so it is too narrow: {why}"
+                f"the {self.level:.0%} interval covers {self.coverage:.0%} of the returns: errors were smaller before"
+            )
+        if self.lost and self.known.any():
+            said.append(
+                f"{self.lost:,} value{'s are' if self.lost > 1 else ' is'} missing in the column: "
+                f"{int(self.known.sum()):,} of {self.rows.size:,} answers can be scored"
             )
         if self.baselines and self.late.n:
             best = max(self.rivals, key=lambda name: np.nan_to_num(self.rivals[name].r2, nan=-np.inf))
@@ -159,13 +168,23 @@ class Scored:
                 said.append(f"{best} was better in the second half: R² {self.rivals[best].r2:.3f}")
         return said
 
+    def _why_unknown(self) -> str:
+        if self.lost:
+            return f"no answer can be scored: {self.lost:,} of {self.rows.size:,} values of the column are missing"
+        return f"no answer is known yet: it takes more than the {self.rows.size:,} steps of the stream"
+
+    def __repr__(self) -> str:
+        """A one-line summary."""
+        return f"<Scored {self.name!r}: {self.rows.size:,} steps, late R² {self.late.words()[0]}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Scores as plain data."""
         limits, early = self.interval() if self.known.any() else {}, self.rivals_early
         return {
             "steps": int(self.rows.size), "known": int(self.known.sum()), "all": self.score._asdict(),
             "early": self.early._asdict(), "late": self.late._asdict(), "late_interval": limits,
-            "bellman": self.bellman, "coverage": self.coverage, "level": self.level,
+            "bellman": self.bellman, "coverage": self.coverage, "coverage_early": self.coverage_early,
+            "level": self.level,
             "baselines": {n: {"early": early[n]._asdict(), "late": f._asdict()} for n, f in self.rivals.items()},
             "calibration": self.calibration() if self.known.any() else [],
             "importance": self.importance, "remarks": self.remarks(),

@@ -26,7 +26,6 @@ def tail(path: Path, skip: int, every: float, say: Callable[[str], None]) -> Ite
     """
     text = Text(path, finished=True)
     names, row = text.names(), 0
-    next(text.read(1000))  # determines the types of the columns
     with closing(_Growing(path, say)) as source:
         while True:
             cells, begins = source.read(text.separator)

@@ -17,9 +17,9 @@ from tdlambda.tasks import (
     two_choice,
     two_state,
 )
-from tdlambda.tasks.base import TabularTask, Task
-from tdlambda.tasks.registry import TASKS, TaskEntry, make, register
 from tdlambda.tasks.table_world import table_world
+from tdlambda.tasks.task import TabularTask, Task
+from tdlambda.tasks.task_registry import TASKS, TaskEntry, make, register
 from tdlambda.tasks.world import WORLDS, Plane, World, WorldEnv, states
 
 __all__ = [

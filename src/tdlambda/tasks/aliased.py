@@ -4,8 +4,8 @@ import numpy as np
 
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 
 @register("Aliased-v0")

@@ -5,8 +5,8 @@ import numpy as np
 from tdlambda.arrays import integer
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 
 @register("BoyanChain-v0", {"13": {"n": 13}, "101": {"n": 101}, "13, no last jump": {"n": 13, "last_jump": False}})

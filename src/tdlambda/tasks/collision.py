@@ -6,8 +6,8 @@ from tdlambda.arrays import Floats, integer
 from tdlambda.features import Table
 from tdlambda.mdp import FiniteMDP
 from tdlambda.randomness import stream, uniform
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 STATES, FEATURES, ONES = 8, 6, 3
 

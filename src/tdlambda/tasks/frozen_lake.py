@@ -8,9 +8,9 @@ from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from tdlambda.features import Encoder, GridTilings, OneHot
 from tdlambda.mdp import FiniteMDP
-from tdlambda.mdp.policy import Policy
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.mdp.policies import Policy
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 TARGET = (0.2, 0.3, 0.3, 0.2)
 """Probabilities of left, down, right and up."""

@@ -9,8 +9,8 @@ import numpy as np
 from tdlambda.arrays import integer
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left, as (row, column)."""

@@ -11,8 +11,8 @@ from tdlambda.compiled import compiled
 from tdlambda.features import TileCoder
 from tdlambda.mdp import Transitions
 from tdlambda.randomness import stream, uniform
-from tdlambda.tasks.base import Task
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import Task
+from tdlambda.tasks.task_registry import register
 from tdlambda.tasks.world import Plane, World
 
 LOW, HIGH, GOAL, MAX_SPEED = -1.2, 0.6, 0.5, 0.07
@@ -183,7 +183,8 @@ class CarSampler:
         obs, next_obs = np.empty((n, 2)), np.empty((n, 2))
         action, rho, behavior = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
         terminated, truncated = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.bool_)
-        _drive(self._rng, self._state, *self._settings, obs, next_obs, action, rho, behavior, terminated, truncated)
+        taken = (obs, next_obs, action, rho, behavior, terminated, truncated)
+        _drive(self._rng, self._state, self._settings, taken)
         gamma = np.where(terminated, 0.0, 1.0)
         reward = np.where(terminated, self._arrival, -1.0)
         return Transitions(obs, action, reward, next_obs, gamma, rho, terminated, truncated, behavior)
@@ -245,20 +246,11 @@ def _pump(epsilon: float, velocity: float, action: int) -> float:
 def _drive(
     rng: NDArray[np.uint64],
     state: Floats,
-    noise: float,
-    limit: int,
-    target: float,
-    behavior: float,
-    low: float,
-    high: float,
-    obs: Floats,
-    next_obs: Floats,
-    action: Ints,
-    rho: Floats,
-    taken: Floats,
-    terminated: Bools,
-    truncated: Bools,
+    settings: tuple[float, int, float, float, float, float],
+    taken: tuple[Floats, Floats, Ints, Floats, Floats, Bools, Bools],
 ) -> None:
+    noise, limit, target, behavior, low, high = settings
+    obs, next_obs, action, rho, probability, terminated, truncated = taken
     position, velocity, steps = state
     for t in range(action.size):
         if steps < 0:
@@ -270,8 +262,8 @@ def _drive(
             a += 1
         if _pump(behavior, velocity, a) == 0.0:  # rounding at u ≈ 1 must not select an action of probability 0
             a = 0
-        taken[t] = _pump(behavior, velocity, a)
-        rho[t] = _pump(target, velocity, a) / taken[t]
+        probability[t] = _pump(behavior, velocity, a)
+        rho[t] = _pump(target, velocity, a) / probability[t]
         obs[t, 0], obs[t, 1], action[t] = position, velocity, a
         position, velocity = move(position, velocity, perturbed(a, noise, uniform(rng), uniform(rng)))
         next_obs[t, 0], next_obs[t, 1] = position, velocity

@@ -9,8 +9,8 @@ import numpy as np
 from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder, OneHot, Table
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 _SIZES = {
     "small": {"n": 10, "branching": 3, "noise": 0.1},

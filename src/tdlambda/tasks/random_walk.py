@@ -4,9 +4,9 @@ import numpy as np
 
 from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder, OneHot, Table
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
 from tdlambda.tasks.ring_world import chain, left
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 _OFF_POLICY = {"n": 5, "target_left": 0.4, "behavior_left": 0.5}
 

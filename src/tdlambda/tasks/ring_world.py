@@ -5,8 +5,8 @@ import numpy as np
 from tdlambda.arrays import integer
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 _PAIRS = ((0.4, 0.35), (0.3, 0.25), (0.2, 0.15))
 _PRESETS = {f"{b:g}/{t:g}": {"behavior_left": b, "target_left": t} for b, t in _PAIRS} | {

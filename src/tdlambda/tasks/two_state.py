@@ -2,8 +2,8 @@
 
 from tdlambda.features import OneHot
 from tdlambda.mdp import FiniteMDP
-from tdlambda.tasks.base import TabularTask
-from tdlambda.tasks.registry import register
+from tdlambda.tasks.task import TabularTask
+from tdlambda.tasks.task_registry import register
 
 
 @register("TwoState-v0", {"on-policy": {}, "off-policy": {"behavior_end": 0.25}})

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tdlambda.core import runtime
 from tdlambda.core import step as ir
+from tdlambda.core.c.c_rows import VECTOR, Rows, indented, value
 from tdlambda.core.c.functions import c_name
-from tdlambda.core.c.rows import VECTOR, Rows, indented, value
 
 OUTER = {"x.x": ("td_norm", "x"), "x.x'": ("td_cross", "x", "x'"), "x'.x'": ("td_norm", "x'")}
 """The function of a dot product of x and x', and its arguments."""

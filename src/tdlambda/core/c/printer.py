@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tdlambda.core import step as ir
+from tdlambda.core.c.c_rows import text
 from tdlambda.core.c.encoders import CEncoder, c_encoder
 from tdlambda.core.c.functions import NoCError, c_name, literal
 from tdlambda.core.c.operations import Operations
-from tdlambda.core.c.rows import text
 from tdlambda.core.c.templates import CHECK_Z, ENTRY_POINTS, HEADER, LEARN, NEEDS, ONCE, RUNTIME, VALUE
 from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.features import Encoder

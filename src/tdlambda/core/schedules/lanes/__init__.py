@@ -26,12 +26,12 @@ from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS
 from tdlambda.core.schedules.lanes.estimates import Estimates
-from tdlambda.core.schedules.lanes.mixture import MixtureLoops
+from tdlambda.core.schedules.lanes.lane_mixture import MixtureLoops
+from tdlambda.core.schedules.lanes.lane_rows import RowLoops
 from tdlambda.core.schedules.lanes.places import EACH, LIMITED, SHARED_FLOATS
-from tdlambda.core.schedules.lanes.rows import RowLoops
 from tdlambda.core.schedules.lanes.rule import RuleLoops
 from tdlambda.core.schedules.one import OUTER
-from tdlambda.core.schedules.one.rows import VECTOR
+from tdlambda.core.schedules.one.one_rows import VECTOR
 from tdlambda.core.schedules.text import functions, indent
 
 __all__ = ["SHARED_FLOATS", "generate", "state_type"]
@@ -104,7 +104,7 @@ def generate(
     "allowed" that the caller sets, and the caller may change rows between steps. It must then set `state.summed` to 0,
     because dot products of two rows are summed during one step for the next.
     """
-    return Lanes(lower(model), one_hot, one_z, per_lane, bounded).text()
+    return LanePrinter(lower(model), one_hot, one_z, per_lane, bounded).text()
 
 
 def state_type(model: Model) -> Any:
@@ -114,7 +114,7 @@ def state_type(model: Model) -> Any:
     return np.dtype([(n, "f8") for n in floats] + [(n, "i8") for n in [*COUNTERS, "sparse", "started", "summed"]])
 
 
-class Lanes(Estimates, RuleLoops, RowLoops, MixtureLoops):
+class LanePrinter(Estimates, RuleLoops, RowLoops, MixtureLoops):
     """The printer: a method for each stage of a step, named after it."""
 
     steps: list[str]

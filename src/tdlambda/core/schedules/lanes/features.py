@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tdlambda.core import step as ir
-from tdlambda.core.schedules.lanes.rows import RowLoops
-from tdlambda.core.schedules.one.rows import marks
+from tdlambda.core.schedules.lanes.lane_rows import RowLoops
+from tdlambda.core.schedules.one.one_rows import marks
 
 Call = Callable[[str, str, str], str]
 """(feature, x, x') → the text of a call."""

@@ -6,7 +6,7 @@ from tdlambda.core import step as ir
 from tdlambda.core.equations import Symbol, forms, symbols, written
 from tdlambda.core.schedules.lanes.places import Places
 from tdlambda.core.schedules.one import DERIVED
-from tdlambda.core.schedules.one.rows import VECTOR
+from tdlambda.core.schedules.one.one_rows import VECTOR
 
 
 class RuleLoops(Places):

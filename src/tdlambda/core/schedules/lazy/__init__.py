@@ -1,7 +1,7 @@
 """One learner whose cost per step does not grow with the number of live traces.
 
 A step decays every live trace and moves every weight along its trace, but it reads only the features of x and x'.
-Therefore common factors are taken out of the rows, and a step changes the factors (see `core.linear`). For the
+Therefore common factors are taken out of the rows, and a step changes the factors (see `core.linear_maps`). For the
 equations of true online TD
 
     e = K ê,  w = ŵ + A ê                         ê and ŵ are stored
@@ -29,7 +29,7 @@ from tdlambda.core import step as ir
 from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.names import words
-from tdlambda.core.schedules.lazy.rows import FactoredRows, linear_map, wanted
+from tdlambda.core.schedules.lazy.lazy_rows import FactoredRows, linear_map, wanted
 from tdlambda.core.schedules.one import One, least, value
 
 

@@ -15,7 +15,7 @@ from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.core.schedules.one.entry_points import ENTRY_POINTS, REST, VECTORS
-from tdlambda.core.schedules.one.rows import PLACE, VECTOR, Rows, apply_text
+from tdlambda.core.schedules.one.one_rows import PLACE, VECTOR, Rows, apply_text
 from tdlambda.core.schedules.text import functions, indent
 
 __all__ = ["One", "apply_text", "dot_name", "generate", "lasting", "value"]

@@ -1,0 +1,275 @@
+"""Least-squares experts: LSTD(λ) with forgetting, several ridges, and nested sets of features.
+
+A system has a λ and a window w; with f = 1 - 1/w it accumulates
+
+    z += g x,    A = f A + ρ z (x - γ'x')ᵀ,    b = f b + ρ z r,    z *= min(ρ, 1) γ' λ
+
+and each of its experts solves it for the leading n features, with a ridge κ in observations:
+
+    weights = (A + κ diag q)⁻¹ b
+
+q is the mean square of each feature, 0 for the constant. One elimination without pivoting solves for all leading sets
+at once. Forgetting costs nothing: instead of f, the weight of new transitions grows by 1/f a step. Transitions of large
+dense systems are collected and added BLOCK at a time, which is several times faster. g is the unit of evidence of
+`readings`.
+
+A system that all its experts show to be significantly worse than the mixture in a short window keeps only FADED of that
+window.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeVar
+
+from tdlambda.arrays import Floats, Ints
+
+BLOCK, LARGE = 16, 48
+"""Transitions that are added at once, and the number of features from which they are."""
+SOLVE_EVERY, CHEAP, LATEST = 64.0, 2000.0, 0.5
+"""A system of n features that remembers t steps is solved after 1 + t/64 + n³/CHEAP steps, but at most 8 + LATEST t."""
+FADED = 0.05
+"""Memory of a system after a reset, as a fraction of the window that contradicted it."""
+HEAVIEST = 1e9
+"""Weight of new transitions at which a system with a window is rescaled."""
+
+
+_Function = TypeVar("_Function")
+
+
+def lanewise(function: _Function) -> _Function:
+    """Declare that a function's rows never overlap, so that its loop can be vectorised: see `compiled.lanewise`."""
+    function.lanewise = True  # type: ignore[attr-defined]
+    return function
+
+
+class Systems(NamedTuple):
+    """The arrays of the systems: S systems, R experts, at most n features."""
+
+    lam: Floats
+    """[S]"""
+    growth: Floats
+    """1/f [S]"""
+    size: Ints
+    """Number of features [S]."""
+    start: Ints
+    """Where A of each system begins in `A` [S]."""
+    of: Ints
+    """System of each expert [R]; experts of one system and one ridge are adjacent, smallest set first."""
+    leading: Ints
+    """Number of leading features of each expert [R]."""
+    ridge: Floats
+    """κ of each expert [R]."""
+    weight: Floats
+    """Weight of the last transition [S]."""
+    age: Floats
+    """Number of steps that each system remembers [S]."""
+    due: Floats
+    """The step at which to solve next [S]."""
+    z: Floats
+    """[S, n]"""
+    A: Floats
+    """A of each system, transposed, one after another."""
+    b: Floats
+    """[S, n]"""
+    w: Floats
+    """Weights of each expert [R, n]."""
+    q: Floats
+    """Penalty of each feature [n]."""
+    S: Floats
+    """Σ (ρ δ)² x xᵀ over the features of the first system."""
+    block: Floats
+    """Transitions not yet added [1 + S, BLOCK, n]: x - γ'x', then ρ z of each system; empty if none is LARGE."""
+    filled: Ints
+    """How many they are [1]."""
+    ordered: Ints
+    """Whether observations list all features in order [1]."""
+    scratch: Floats
+    """Buffer of the solver [n, n]."""
+
+
+def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:
+    """Compute each expert's prediction."""
+    for k in range(out.size):
+        w, total = q.w[k], 0.0
+        if q.ordered[0] > 0:
+            total = product(w, xv, q.leading[k])
+        else:
+            for j in range(x.size):
+                total += xv[j] * w[x[j]]
+        out[k] = total
+
+
+def product(a: Floats, b: Floats, n: int) -> float:
+    """The inner product of the first n entries; four sums, because each addition waits for the one before."""
+    first, second, third, fourth, whole = 0.0, 0.0, 0.0, 0.0, n - n % 4
+    for i in range(0, whole, 4):
+        first += a[i] * b[i]
+        second += a[i + 1] * b[i + 1]
+        third += a[i + 2] * b[i + 2]
+        fourth += a[i + 3] * b[i + 3]
+    for i in range(whole, n):
+        first += a[i] * b[i]
+    return (first + second) + (third + fourth)
+
+
+@lanewise
+def add_row(row: Floats, other: Floats, factor: float, first: int, last: int) -> None:
+    """Compute row += factor other, from entry `first` to `last` - 1."""
+    for j in range(first, last):
+        row[j] += factor * other[j]
+
+
+def learn(
+    q: Systems, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, evidence: float,
+) -> None:  # fmt: skip
+    """Update the traces, A and b of every system."""
+    decay, slot = min(rho, 1.0) * gamma, q.filled[0]
+    large = q.block.shape[2] > 0
+    for s in range(q.lam.size):
+        q.weight[s] *= q.growth[s]
+        n, z, heavy = q.size[s], q.z[s], q.weight[s] * rho
+        for j in range(x.size):
+            if x[j] < n:
+                z[x[j]] += evidence * xv[j]
+        add_row(q.b[s], z, heavy * reward, 0, n)
+        if large and n >= LARGE:
+            for i in range(n):
+                q.block[1 + s, slot, i] = heavy * z[i]
+        else:
+            for j in range(x.size):
+                if x[j] < n:
+                    at = q.start[s] + x[j] * n
+                    add_row(q.A[at : at + n], z, heavy * xv[j], 0, n)
+            if gamma > 0.0:
+                for j in range(y.size):
+                    if y[j] < n:
+                        at = q.start[s] + y[j] * n
+                        add_row(q.A[at : at + n], z, -heavy * gamma * yv[j], 0, n)
+        for i in range(n):
+            z[i] *= decay * q.lam[s]
+        q.age[s] += 1.0
+        if q.weight[s] > HEAVIEST:
+            scale(q, s, 1.0 / q.weight[s])
+            q.weight[s] = 1.0
+    if large:
+        for j in range(x.size):
+            q.block[0, slot, j] = xv[j] - gamma * yv[j] if gamma > 0.0 else xv[j]
+        q.filled[0] += 1
+        if q.filled[0] == BLOCK:
+            add_block(q)
+
+
+def add_block(q: Systems) -> None:
+    """Add the collected transitions to A."""
+    for s in range(q.lam.size):
+        n = q.size[s]
+        if n >= LARGE and q.block.shape[2] > 0:
+            for j in range(n):
+                at = q.start[s] + j * n
+                row = q.A[at : at + n]
+                for k in range(q.filled[0]):
+                    add_row(row, q.block[1 + s, k], q.block[0, k, j], 0, n)
+    q.filled[0] = 0
+
+
+def note_spread(
+    q: Systems, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
+) -> None:  # fmt: skip
+    """Add (ρ δ)² x xᵀ, with the TD error δ of the first expert, whose λ is 0."""
+    n = q.S.shape[0]
+    if n > 0:
+        w, error = q.w[0], reward
+        for j in range(x.size):
+            error -= xv[j] * w[x[j]]
+        if gamma > 0.0:
+            for j in range(y.size):
+                error += gamma * yv[j] * w[y[j]]
+        error *= rho
+        for i in range(x.size):
+            if x[i] < n:
+                for j in range(x.size):
+                    if x[j] < n:
+                        q.S[x[i], x[j]] += error * error * xv[i] * xv[j]
+
+
+def scale(q: Systems, s: int, factor: float) -> None:
+    """Multiply A and b of a system."""
+    n = q.size[s]
+    add_block(q)
+    for i in range(n):
+        q.b[s, i] *= factor
+    for i in range(q.start[s], q.start[s] + n * n):
+        q.A[i] *= factor
+
+
+def fade(q: Systems, s: int, steps: float) -> None:
+    """Reduce the total weight of all earlier transitions to that of `steps` steps."""
+    keep = min(1.0, steps / q.age[s]) if q.age[s] > 0.0 else 1.0
+    scale(q, s, keep)
+    q.age[s] *= keep
+    q.due[s] = 0.0
+
+
+def solve_due(q: Systems, t: float, fallback: float) -> None:
+    """Solve the systems that are due: see `solve`."""
+    for s in range(q.lam.size):
+        if t >= q.due[s]:
+            n, age = q.size[s], q.age[s]
+            if q.growth[s] > 1.0:
+                age = min(age, q.growth[s] / (q.growth[s] - 1.0))
+            q.due[s] = t + min(1.0 + int(age / SOLVE_EVERY + n * n * n / CHEAP), 8.0 + int(LATEST * age))
+            solve(q, s, fallback)
+
+
+def solve(q: Systems, s: int, fallback: float) -> None:
+    """Compute the weights of the experts of a system; without a solution, an unpenalised constant gets `fallback`."""
+    n, L, start, at = q.size[s], q.scratch, q.start[s], 0
+    add_block(q)
+    while at < q.of.size:
+        last = at
+        if q.of[at] == s:
+            while last + 1 < q.of.size and q.of[last + 1] == s and q.ridge[last + 1] == q.ridge[at]:
+                last += 1
+            ridge = q.ridge[at] * q.weight[s]
+            for j in range(n):
+                for i in range(n):
+                    L[i, j] = q.A[start + j * n + i]
+            for i in range(n):
+                L[i, i] += ridge * q.q[i]
+            good = factorised(L, n)
+            for k in range(at, last + 1):
+                good = good and substituted(L, q.b[s], q.w[k], q.leading[k])
+            if not good:
+                for k in range(at, last + 1):
+                    for i in range(n):
+                        q.w[k, i] = fallback if q.q[i] == 0.0 else 0.0
+        at = last + 1
+
+
+def factorised(L: Floats, n: int) -> bool:
+    """Replace a matrix by its triangular factors, without pivoting; return whether they exist."""
+    for i in range(n):
+        row = L[i]
+        largest = abs(row[i])
+        for k in range(i):
+            if row[k] != 0.0:
+                row[k] /= L[k, k]
+                add_row(row, L[k], -row[k], k + 1, n)
+        if not (abs(row[i]) > 1e-12 * largest and abs(row[i]) < math.inf):
+            return False
+    return True
+
+
+def substituted(L: Floats, b: Floats, w: Floats, n: int) -> bool:
+    """Compute w = L⁻¹ b for the leading n rows and columns; return whether it is finite."""
+    good = True
+    for i in range(n):
+        w[i] = b[i] - product(L[i], w, i)
+    for i in range(n - 1, -1, -1):
+        total = w[i]
+        for j in range(i + 1, n):
+            total -= L[i, j] * w[j]
+        w[i] = total / L[i, i]
+        good = good and abs(w[i]) < 1e200
+    return good

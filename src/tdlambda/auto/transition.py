@@ -1,0 +1,338 @@
+"""One transition: every family predicts, the mixture is judged, every family learns.
+
+These are plain functions. `auto.modules` puts them into a generated module, in which `lanes` and `vectors` are
+constants: whether there are learners with traces, and whether observations are vectors of readings. Experts are ordered
+by families: least squares, means, learners, averaged copies, the user's own. `m` is `Memory`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tdlambda.arrays import Bools, Floats, Ints
+from tdlambda.auto.errors import RECENT, SKIPPED
+from tdlambda.auto.families.averaged import EVERY, restart
+from tdlambda.auto.families.averaged import values as averaged_values
+from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due
+from tdlambda.auto.families.least_squares import learn as learn_systems
+from tdlambda.auto.families.least_squares import values as squares_values
+from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, take_prior
+from tdlambda.auto.families.linear import end as end_lanes
+from tdlambda.auto.families.linear import learn as learn_linear
+from tdlambda.auto.families.linear import values as linear_values
+from tdlambda.auto.families.means import MEAN as OVERALL
+from tdlambda.auto.families.means import Means
+from tdlambda.auto.families.means import learn as learn_means
+from tdlambda.auto.families.means import values as means_values
+from tdlambda.auto.mixture import (
+    Mixture,
+    add_distances,
+    close,
+    contradicted,
+    end_traces,
+    expect,
+    gather,
+    is_due,
+    limits,
+    mix,
+    note_limits,
+    notice_change,
+    weigh,
+)
+from tdlambda.auto.readings import (
+    CHECKED,
+    ENDED,
+    GAMMA,
+    HELD,
+    MORE,
+    REFITS,
+    RESET,
+    REWARD,
+    RHO,
+    Readings,
+    change_coordinates,
+    has_moved,
+    observe_row,
+    place,
+    refit,
+    take_medians,
+    take_penalties,
+)
+
+if TYPE_CHECKING:  # other names in the generated module: functions of `core.runtime`, and those below without constants
+    given: Any = None
+    check = first_misfit = squared = values = advance = update_weights = end_episode = learn_vector = predict_row = (
+        given
+    )
+    take = given
+
+MOST_REWARD = 1e100
+"""Largest |reward|: a return may be 10^16 times as large, and its squared error must be finite."""
+
+
+class Memory(NamedTuple):
+    """All arrays of an AutoTD, by families; an empty tuple stands for a family that is not there."""
+
+    mixture: Mixture
+    systems: Systems
+    means: Means
+    lanes: Lanes | tuple[()]
+    readings: Readings | tuple[()]
+
+
+# ---- predictions ---------------------------------------------------------------------------------------------------
+
+
+def values_of(m: Any, x: Ints, xv: Floats, own: Floats, out: Floats, lanes: bool) -> None:
+    """Each expert's prediction, those of the user's own as given."""
+    first = m.systems.of.size + m.means.rows.shape[1]
+    squares_values(m.systems, x, xv, out[: m.systems.of.size])
+    means_values(m.means, out[m.systems.of.size : first])
+    if lanes:
+        n = m.lanes.lane.shape[1]
+        linear_values(m.lanes, x, xv, out[first : first + n])
+        averaged_values(m.lanes, x, xv, out[first + n : first + 2 * n])
+        first += 2 * n
+    for k in range(own.size):
+        out[first + k] = own[k]
+
+
+def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floats, vectors: bool) -> float:
+    """Predict at an observation, with the mixture and each expert (`out`). phi is a private buffer."""
+    s = m.mixture.number[0]
+    if vectors:
+        f = m.readings
+        if f.number[0].held < HELD:
+            weight = f.number[0].raw_weight
+            mean = f.number[0].raw_sum / weight if weight > 0.0 else 0.0
+            out[:] = mean
+            return mean
+        place(f, xv, phi)
+        values(m, f.positions, phi, own, out)
+    else:
+        values(m, x, xv, own, out)
+    low, high = limits(s)
+    return mix(out, m.mixture.weight, low, high)
+
+
+def predict_rows(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, each: Floats, out: Floats) -> None:
+    """Predict at each observation."""
+    for t in range(out.size):
+        out[t] = predict_row(m, x[t], xv[t], own[t], phi, each[t])
+
+
+# ---- learning ------------------------------------------------------------------------------------------------------
+
+
+def advance_by(
+    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, own: Floats, own_next: Floats, reward: float, gamma_next: float,
+    rho: float, terminated: bool, truncated: bool, evidence: float, lanes: bool,
+) -> None:  # fmt: skip
+    """Learn from one transition between features."""
+    mixture, s = m.mixture, m.mixture.number[0]
+    s.steps += 1.0
+    t, fresh, gamma = s.steps, s.under_way == 0.0, 0.0 if terminated else gamma_next
+    low, high = limits(s)  # from the transitions before this one
+    if t == 1.0:
+        low = high = 0.0
+    note_limits(s, reward, gamma, rho, fresh)
+    values(m, x, xv, own, mixture.value)
+    u, norm = mix(mixture.value, mixture.weight, low, high), squared(xv, x.size)
+    if not fresh:
+        close(mixture, u)
+    add_distances(mixture, u, fresh, evidence)
+    if mixture.expected.shape[0] > 0:
+        expect(mixture, x, xv, norm)
+    if int(t) % SKIPPED == 0:
+        row = (int(t) // SKIPPED) % RECENT
+        for j in range(x.size):
+            mixture.recent[row, j], mixture.recent_value[row, j] = x[j], xv[j]
+    rate = max(3.0 / (t + 2.0), 1e-4)
+    s.value += rate * (u * u - s.value)
+    s.norm += rate * (norm - s.norm)
+    s.cut += (min(rho, 1.0) - s.cut) / t
+    s.u, s.rho, s.reward, s.gamma, s.under_way = u, rho, reward, gamma, 1.0
+    first = m.systems.of.size + m.means.rows.shape[1]
+    if lanes:
+        learn_linear(
+            m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
+        )  # fmt: skip
+    note_spread(m.systems, x, xv, y, yv, reward, gamma, rho)
+    learn_systems(m.systems, x, xv, y, yv, reward, gamma, rho, evidence)
+    learn_means(m.means, reward, gamma, rho)
+    if gamma == 0.0:
+        for j in range(m.means.rows.shape[1]):
+            if m.means.window[j] == 0.0:
+                mixture.absent[m.systems.of.size + j] = 0.0
+    if terminated or truncated:
+        u_next = 0.0
+        if not terminated:
+            values(m, y, yv, own_next, mixture.value)
+            u_next = mix(mixture.value, mixture.weight, low, high)
+        close(mixture, u_next)
+        end_episode(m)
+    solve_due(m.systems, t, m.means.rows[OVERALL, 0])
+    if is_due(mixture) or t % EVERY == 0.0:
+        update_weights(m)
+
+
+def update_weights_of(m: Any, lanes: bool) -> None:
+    """Perform a complete weight update."""
+    mixture, q = m.mixture, m.systems
+    first = q.of.size + m.means.rows.shape[1]
+    gather(mixture)
+    at = 0
+    for s in range(q.lam.size):
+        last = at
+        while last < q.of.size and q.of[last] == s:
+            last += 1
+        length = contradicted(mixture, at, last, q.age[s])
+        if length > 0.0:
+            fade(q, s, length)
+            mixture.number[0].restarts += 1.0
+        at = last
+    notice_change(mixture)
+    if lanes:
+        due = int(mixture.number[0].steps) // EVERY > m.lanes.counts[UPDATES]
+        if due:
+            restart(m.lanes, mixture, first)
+        take_prior(m.lanes, mixture, first)
+        weigh(mixture)
+        if due:
+            move_grid(m.lanes, mixture, first)
+    else:
+        weigh(mixture)
+
+
+def end_of_episode(m: Any, lanes: bool) -> None:
+    """End the episode: reset all traces."""
+    end_traces(m.mixture)
+    m.systems.z[:, :] = 0.0
+    m.means.trace[0] = 0.0
+    if lanes:
+        end_lanes(m.lanes)
+
+
+def learn_vector_of(m: Any, row: Floats, lanes: bool) -> None:
+    """Learn from one transition between vectors of readings, given as a row of `past`."""
+    f, q, own = m.readings, m.systems, m.mixture.own.shape[1]
+    d, s, has_cosines = f.moments.shape[1] - 1, f.number[0], f.directions.shape[0] > 0
+    reward = observe_row(f, row)
+    if s.steps >= s.rebase:
+        s.rebase *= 2.0
+        change_coordinates(f, q)
+        if lanes:
+            for i in range(d):
+                if f.moved[0, i] > 0.0:
+                    convert(m.lanes, 1 + i, f.moved[0, i], f.moved[1, i])
+        take_penalties(f, q)
+        for k in range(q.lam.size):
+            solve(q, k, m.means.rows[OVERALL, 0])
+    if has_cosines and s.steps > REFITS[-1] and int(s.steps) % CHECKED == 0 and has_moved(f):
+        refit(f, q, 0)
+    place(f, row[:d], f.x[0])
+    terminated, truncated = row[2 * d + ENDED] == 1.0, row[2 * d + ENDED] == 2.0
+    if terminated:
+        f.x[1, :] = 0.0
+    else:
+        place(f, row[d : 2 * d], f.x[1])
+    evidence = math.exp(s.first_unit - s.unit)
+    more = 2 * d + MORE
+    advance(
+        m, f.positions, f.x[0], f.positions, f.x[1], row[more : more + own], row[more + own : more + 2 * own], reward,
+        row[2 * d + GAMMA], row[2 * d + RHO], terminated, truncated, evidence,
+    )  # fmt: skip
+    if has_cosines:
+        for steps in REFITS:
+            if s.steps == steps:
+                refit(f, q, steps)
+                for k in range(q.lam.size):
+                    solve(q, k, m.means.rows[OVERALL, 0])
+    take_penalties(f, q)
+    if row[2 * d + RESET] > 0.0:
+        end_episode(m)
+
+
+def take_vector(
+    m: Any, X: Floats, Y: Floats, reward: float, gamma: float, rho: float, terminated: bool, truncated: bool
+) -> None:  # fmt: skip
+    """Hold back one of the first transitions, or learn from a later one."""
+    f, own = m.readings, m.mixture.own
+    s, d, room = f.number[0], X.size, f.past.shape[0] - 1
+    held = int(s.held)
+    row, more = f.past[min(held, room)], 2 * d + MORE
+    for i in range(d):
+        row[i], row[d + i] = X[i], Y[i]
+    row[2 * d + REWARD], row[2 * d + GAMMA], row[2 * d + RHO], row[2 * d + RESET] = reward, gamma, rho, 0.0
+    row[2 * d + ENDED] = 1.0 if terminated else 2.0 if truncated else 0.0
+    for i in range(own.shape[1]):
+        row[more + i], row[more + own.shape[1] + i] = own[0, i], own[1, i]
+    s.held = min(held + 1, room)
+    if held < HELD:
+        s.raw_sum += reward
+        s.raw_weight += 1.0 - (0.0 if terminated else gamma)
+        if held + 1 == HELD:
+            take_medians(f)
+            for t in range(HELD):
+                learn_vector(m, f.past[t])
+    else:
+        learn_vector(m, row)
+
+
+def end_by(m: Any, vectors: bool) -> None:
+    """Discard the current episode."""
+    if vectors:
+        f = m.readings
+        s, d = f.number[0], f.moments.shape[1] - 1
+        if 0.0 < s.held < f.past.shape[0] and f.past[int(s.held) - 1, 2 * d + ENDED] == 0.0:
+            f.past[int(s.held) - 1, 2 * d + RESET] = 1.0
+        if s.held >= HELD:
+            end_episode(m)
+    else:
+        end_episode(m)
+
+
+def learn_rows_of(
+    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
+    truncated: Bools, before: Floats, vectors: bool,
+) -> int:  # fmt: skip
+    """Learn from transitions in order; return 0, or, without any change, 1 + the first row that is invalid.
+
+    `before` [transition, (x, x'), expert] holds predictions before each update: those of the user's own experts are
+    given, and those of the mixture are written to the last column, if there is one more.
+    """
+    own = m.mixture.own
+    recorded = before.shape[2] > own.shape[1]
+    for t in range(reward.size):
+        if check(reward[t], gamma[t], rho[t]) != 0 or not abs(reward[t]) <= MOST_REWARD:
+            return 1 + t
+    if vectors:
+        for t in range(reward.size):
+            if not (squared(xv[t], xv.shape[1]) < math.inf and squared(yv[t], yv.shape[1]) < math.inf):
+                return 1 + t
+        for t in range(reward.size):
+            for i in range(own.shape[1]):
+                own[0, i], own[1, i] = before[t, 0, i], before[t, 1, i]
+            if recorded:
+                phi, each = m.readings.x[0], m.mixture.value
+                before[t, 0, own.shape[1]] = predict_row(m, x[t], xv[t], own[0], phi, each)
+                before[t, 1, own.shape[1]] = predict_row(m, y[t], yv[t], own[1], phi, each)
+            take(m, xv[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t])
+    else:
+        size = m.mixture.visits.size
+        bad = max(first_misfit(x, xv, size), first_misfit(y, yv, size))
+        if bad >= 0:
+            return 1 + bad
+        for t in range(reward.size):
+            for i in range(own.shape[1]):
+                own[0, i], own[1, i] = before[t, 0, i], before[t, 1, i]
+            if recorded:
+                each = m.mixture.value
+                before[t, 0, own.shape[1]] = predict_row(m, x[t], xv[t], own[0], reward, each)
+                before[t, 1, own.shape[1]] = predict_row(m, y[t], yv[t], own[1], reward, each)
+            advance(
+                m, x[t], xv[t], y[t], yv[t], own[0], own[1], reward[t], gamma[t], rho[t], terminated[t], truncated[t],
+                1.0,
+            )  # fmt: skip
+    return 0

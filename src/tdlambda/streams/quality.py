@@ -1,0 +1,95 @@
+"""What was missing, unreadable or repeated in the rows of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tdlambda.features.terms import Name
+from tdlambda.streams.batch import Batch
+
+SHOWN = 3
+"""Number of columns that are named."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Counts of what was wrong with the rows so far; printed as one line."""
+
+    rows: int = 0
+    missing: dict[Name, int] = field(default_factory=dict)
+    """Cells without a value, by column, including the unreadable ones."""
+    unreadable: dict[Name, int] = field(default_factory=dict)
+    """Cells that are not what their column holds, such as a word among numbers; they count as missing."""
+    examples: dict[Name, str] = field(default_factory=dict)
+    gaps: int = 0
+    """Steps of more than three times the usual time between rows."""
+    repeated: int = 0
+    """Rows with the time of the row before."""
+
+    def after(self, batch: Batch, gaps: int = 0, repeated: int = 0, times: dict[Name, int] | None = None) -> Quality:
+        """The counts including these rows; `times` are missing times, which have been filled."""
+        missing, bad, examples = self.missing, self.unreadable, self.examples
+        lost = dict(times or {})
+        for name, column in batch.columns.items():
+            if column.dtype == object:
+                n = sum(value is None for value in column.tolist())
+            elif column.size == 1:
+                if (value := column.item()) == value:
+                    continue
+                n = 1
+            else:
+                n = int(np.isnan(column).sum())
+            if n:
+                lost[name] = lost.get(name, 0) + n
+        if lost:
+            missing = {**missing, **{name: missing.get(name, 0) + n for name, n in lost.items()}}
+        if batch.unreadable:
+            bad = {**bad, **{name: bad.get(name, 0) + r.size for name, r in batch.unreadable.items() if r.size}}
+            examples = {**batch.examples, **examples}
+        return Quality(self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated)
+
+    def __str__(self) -> str:
+        """One line that names what was counted."""
+        parts = []
+        plain = {name: n - self.unreadable.get(name, 0) for name, n in self.missing.items()}
+        plain = {name: n for name, n in plain.items() if n}
+        if plain:
+            parts.append(f"{_cells(sum(plain.values()))} without a value ({_columns(plain)})")
+        if self.unreadable:
+            said = {name: f"{n:,}, such as {self.examples.get(name, '')[:20]!r}" for name, n in self.unreadable.items()}
+            parts.append(f"{_cells(sum(self.unreadable.values()))} not readable ({_columns(self.unreadable, said)})")
+        if self.gaps:
+            parts.append(f"{self.gaps:,} gap{'s' * (self.gaps != 1)} in time")
+        if self.repeated:
+            parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}")
+        return f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as plain data; columns in pairs, because a name may be a number."""
+        pairs = {
+            name: [[k, v] for k, v in getattr(self, name).items()] for name in ("missing", "unreadable", "examples")
+        }
+        return {"rows": self.rows, "gaps": self.gaps, "repeated": self.repeated, **pairs}
+
+    @classmethod
+    def of_dict(cls, given: dict[str, Any]) -> Quality:
+        """The counts that `to_dict` described."""
+        count = lambda pairs: {name: int(n) for name, n in pairs}  # noqa: E731
+        return cls(
+            int(given["rows"]), count(given["missing"]), count(given["unreadable"]),
+            {name: str(text) for name, text in given["examples"]}, int(given["gaps"]), int(given["repeated"]),
+        )  # fmt: skip
+
+
+def _cells(n: int) -> str:
+    return f"{n:,} cell{'s' * (n != 1)}"
+
+
+def _columns(counts: dict[Name, int], said: dict[Name, str] | None = None) -> str:
+    most = sorted(counts, key=lambda name: -counts[name])
+    shown = [f"{name} {said[name] if said else f'{counts[name]:,}'}" for name in most[:SHOWN]]
+    rest = len(most) - SHOWN
+    return ", ".join(shown) + (f" and {rest:,} more columns" if rest > 0 else "")

@@ -1,0 +1,177 @@
+"""Networks: gradients, the declarations on gradients, what is refused, averages."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_network import Normaliser, gradient, transitions, value
+
+import tdlambda as td
+from tdlambda.core.interpreter import Interpreter
+
+SMALL: Any = {"hidden": (5, 4), "dtype": "float64", "averaged": False}
+STEPS: dict[str, Any] = {
+    "constant": lambda: 0.01, "by steps": lambda: td.steps.OneOver("steps", 0.1, 10.0, 0.5),
+    "ObGD": lambda: td.steps.ObGD(0.5), "Intentional": lambda: td.steps.Intentional(0.2),
+    "IntentionalRMS": lambda: td.steps.IntentionalRMS(0.2, 0.9), "AdaGrad": lambda: td.steps.AdaGrad(0.01),
+    "TIDBD": lambda: td.steps.TIDBD(1e-3, 1e-3, "semi"),
+    "Implicit": lambda: td.steps.Implicit(0.1),
+}  # fmt: skip
+
+
+class Clipped(td.Algorithm):
+    """TD(λ) with clipped errors, as a user declares it, with a mean of δ that is kept."""
+
+    parameters, cap = "cap", 0.5
+    dots = {"v": "w.x", "v_next": "w.x'", "size": "x.x", "ee": "e.e"}
+    keeps = {"decay": 0.0}
+    holds = {"mean": 0.0}
+    updates = """
+        e  = keep e + rho x
+        w += along e
+    """
+
+    @staticmethod
+    def step(v, v_next, size, ee, decay, mean, cap, alpha, reward, gamma_next, rho, lam_next):  # type: ignore[no-untyped-def]
+        delta = reward + gamma_next * v_next - v
+        mean = 0.9 * mean + 0.1 * delta
+        along = alpha * min(max(delta, -cap), cap) / (1.0 + size + ee)
+        keep, decay = rho * decay, gamma_next * lam_next
+        return keep, along, decay, mean
+
+
+class Varying(td.Rule):
+    """A λ that differs at every observation."""
+
+    def at(self, obs: Any) -> float:
+        return float(abs(np.sin(1e3 * np.asarray(obs)[0])))
+
+
+def follows_its_declaration(kind: Any, alpha: Any, **options: Any) -> None:
+    """A learner and the interpreter of its declaration on gradients: x = ∇V, and δ from forward passes."""
+    network = td.Network(3, **SMALL | options)
+    v = kind(network, alpha, Varying())
+    plain = Interpreter(v.model, network.size, v.memory.numbers())
+    plain.rows["V_w"] = network.initial()
+    seen, zero = Normaliser(network), np.zeros(network.size)
+    for x, reward, y, gamma, rho, terminated, truncated, begins in transitions(60, 3, seed=1):
+        v.update(x, reward, y, gamma, rho, terminated, truncated)
+        w, (a, b) = plain.rows["V_w"], seen.pair(x, y, begins)
+        r = seen.scaled(reward, 0.0 if terminated else gamma, begins)
+        g = gradient(w, network, a)
+        ahead = 0.0 if terminated else gamma * float(value(w, network, b)[0])
+        # the linear δ is r̃ - w·x, so this r̃ makes it r + γ' V(s') - V(s)
+        given = r + ahead - float(value(w, network, a)[0]) + w @ g
+        plain.learn(g, zero, given, gamma, rho, Varying().at(y), terminated, truncated)
+        for name, row in plain.rows.items():
+            np.testing.assert_allclose(v.row(name), row, rtol=1e-6, atol=1e-9, err_msg=name)
+        expected = seen.scale * float(value(plain.rows["V_w"], network, seen.place(y))[0])
+        assert v.predict(y) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+FORMS: list[dict[str, Any]] = [
+    {}, {"activation": "tanh"}, {"layer_norm": False}, {"normalize_inputs": False, "scale_rewards": False},
+    {"hidden": (6,)}, {"hidden": (3, 4, 3), "sparsity": 0.0},
+]  # fmt: skip
+
+
+@pytest.mark.interpreted
+def test_every_step_size() -> None:
+    for name, make in STEPS.items():
+        try:
+            follows_its_declaration(td.TD, make())
+        except AssertionError as error:
+            raise AssertionError(name) from error
+
+
+@pytest.mark.interpreted
+def test_every_form() -> None:
+    for options in FORMS:
+        follows_its_declaration(Clipped, 0.3, **options)
+
+
+def test_compiled_as_declared() -> None:
+    follows_its_declaration(td.TD, td.steps.IntentionalRMS(0.2, 0.9), hidden=(9, 10))
+
+
+@pytest.mark.interpreted
+def test_finite_differences() -> None:
+    network = td.Network(3, hidden=(5, 4), dtype="float64", normalize_inputs=False)
+    w, x = network.initial() + 0.1, np.array([0.3, -1.0, 2.0])
+
+    def at(parameters: Any) -> float:
+        return td.TD(network, 1e-9, initial=parameters).predict(x)
+
+    v = td.TD(network, 1e-9, 0.9, initial=w)
+    v.update(x, 1.0, x, 0.9, rho=0.7)
+    bumps = 1e-6 * np.eye(len(w))
+    numeric = [(at(w + bump) - at(w - bump)) / 2e-6 for bump in bumps]
+    np.testing.assert_allclose(v.row("V_e"), 0.7 * np.array(numeric), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_contract_of_learners(dtype: Any) -> None:
+    td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
+
+
+@pytest.mark.interpreted
+def test_refused() -> None:
+    net: Any = td.Network(3, (4,))
+    for make, said in [
+        (lambda: td.TrueOnlineTD(net, 0.1), "TrueOnlineTD cannot run on a network: keeps: 'v_old': 'v' is a pred"),
+        (lambda: td.TD(net, 0.1, traces="dutch"), "'e = keep e [+] new x', new depends on e.x, as in Dutch traces"),
+        (lambda: td.GTD(net, 0.1), "cannot run on a network: .* the gradient at the next state"),
+        (lambda: td.TDRC(net, 0.1), "cannot run on a network: .*the gradient at the next state"),
+        (lambda: td.LSTD(net), "LSTD needs a value that is linear in features"),
+        (lambda: td.MonteCarlo(net, 0.1), "MonteCarlo needs a value that is linear in features"),
+        (lambda: td.TD(net, 0.1).weights, "a network has no vector of weights"),
+        (lambda: td.TD(net, td.steps.OneOver("visits")), "a schedule by visits counts features"),
+        (lambda: td.TD(net, 0.1).to_c("x"), "a network cannot be written in C"),
+        (lambda: td.TD(net, 0.1, initial=1.0), "initial must be left out, or be all 21 parameters"),
+        (lambda: td.TD(net, 0.1, initial=np.zeros(3)), "initial must be a number"),
+        (lambda: td.Network(0), "inputs must be"),
+        (lambda: td.Network(3, ()), "hidden must have at least one layer"),
+        (lambda: td.Network(3, sparsity=1.0), "sparsity must be below 1"),
+        (lambda: td.Network(3, activation="relu"), "activation must be one of"),  # type: ignore[arg-type]
+        (lambda: td.Network(3, hiden=(3,)), "did you mean 'hidden'"),  # type: ignore[call-arg]
+        (lambda: td.TD(net, 0.1).update([1.0, 2.0], 0.0, [1.0, 2.0, 3.0], 0.9), r"obs must have the shape \(3,\)"),
+        (lambda: td.TD(net, 0.1).predict([1.0, np.nan, 2.0]), r"must be finite; got nan"),
+    ]:  # fmt: skip
+        with pytest.raises((TypeError, ValueError, AttributeError), match=said):
+            make()  # type: ignore[no-untyped-call]
+
+
+def test_initial_parameters() -> None:
+    for inputs in (1, 2, 30):
+        (first, _), *_ = td.TD(td.Network(inputs, (50, 20)), 0.1).layers
+        assert ((first != 0).sum(axis=0) == max(1, inputs - int(np.ceil(0.9 * inputs)))).all()
+    a, b = (td.Network(3, seed=seed).initial() for seed in (0, 1))
+    assert not np.array_equal(a, b)
+    assert repr(td.Network(3, (8,), seed=2)) == "Network(inputs=3, hidden=[8], seed=2)"
+    assert td.Network(3) == td.Network(3)
+
+
+@pytest.mark.interpreted
+def test_averages() -> None:
+    """Predictions are those of parameters that are averaged every ten steps."""
+    network = td.Network(3, **SMALL | {"averaged": True})
+    v, seen, mean = td.TD(network, td.steps.Intentional(0.2), 0.5), Normaliser(network), network.initial()
+    for t, (x, reward, y, gamma, rho, ended, cut, begins) in enumerate(transitions(130, 3, seed=6), 1):
+        v.update(x, reward, y, gamma, rho, ended, cut)
+        seen.pair(x, y, begins)
+        seen.scaled(reward, 0.0 if ended else gamma, begins)
+        if t <= 40 or t % 10 == 0:
+            mean = mean + min(1.0, 40 / (t + 10)) * (v.row("V_w") - mean)
+        expected = seen.scale * float(value(mean, network, seen.place(y))[0])
+        assert v.predict(y) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert abs(mean - v.row("V_w")).max() > 1e-3
+
+
+@pytest.mark.interpreted
+def test_predictions_leave_the_learner_alone() -> None:
+    v = td.TD(td.Network(3, **SMALL), td.steps.Intentional(0.2), 0.5)
+    for x, reward, y, gamma, *_ in transitions(20, 3, seed=11):
+        v.update(x, reward, y, gamma)
+    before = {name: array.tobytes() for name, array in v._state().items()}
+    assert v.predict(100 * y) == v.predict_many([100 * y])[0]
+    assert before == {name: array.tobytes() for name, array in v._state().items()}

@@ -1,0 +1,110 @@
+"""Rows of several machines, interleaved as a queue delivers them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tdlambda as td
+from tdlambda.features import Columns, Lag
+
+LEVELS = {"A": 10.0, "B": 50.0, "C": -5.0}
+FEW = Columns("flow", Lag("flow", 1, 2))
+
+
+def rows(n: int = 400) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for k in range(n):
+        for machine, level in LEVELS.items():
+            if k % 7 or machine != "C":  # one of them pauses now and then
+                found.append({"machine": machine, "flow": level + np.sin(k / 4 + level) + 0.1 * rng.normal()})
+    return found
+
+
+def asked() -> dict[str, td.Question]:
+    return {"flow": td.Question("flow", horizon=6, average=True), "next": td.Question("flow", steps=4, of="mean")}
+
+
+def lane(x: Any) -> td.TrueOnlineTD:
+    return td.TrueOnlineTD(x, 0.05, 0.8)
+
+
+@pytest.mark.parametrize("learner", [lane, td.AutoTD])
+def test_separate_learners_are_those_of_separate_hordes(learner: Any) -> None:
+    horde = td.Horde(FEW, asked(), learner, by="machine", share=False, intervals=True)
+    horde.learn(iter(rows()))
+    for machine in LEVELS:
+        own = [row for row in rows() if row["machine"] == machine]
+        alone = td.Horde(FEW, asked(), learner, intervals=True)
+        alone.learn(iter([{"flow": row["flow"]} for row in own]))
+        found = horde.predict(by=machine)
+        if learner is td.AutoTD:  # it receives raw numbers, so nothing is common to the streams
+            assert found == alone.predict()
+            assert horde.interval(by=machine) == alone.interval()
+        assert abs(found["flow"] - LEVELS[machine]) < 2
+
+
+def test_shared_learners_keep_the_traces_of_each_stream() -> None:
+    """TD(λ) with one weight vector and a trace for each machine, in plain NumPy."""
+    alpha, lam, gamma = 0.02, 0.9, 0.8
+    small = [row | {"flow": row["flow"] / 50} for row in rows(60)]
+    question = {"flow": td.Question("flow", gamma=gamma)}
+    horde = td.Horde(
+        td.features.Dense(1), question, lambda x: td.TD(x, alpha, lam), by="machine", observed=["flow"]
+    ).learn(iter(small))
+    w, trace, last = 0.0, dict.fromkeys(LEVELS, 0.0), dict.fromkeys(LEVELS, np.nan)
+    for row in small:
+        machine, x = row["machine"], row["flow"]
+        if last[machine] == last[machine]:
+            before = last[machine]
+            trace[machine] = gamma * lam * trace[machine] + before
+            w += alpha * (x + gamma * w * x - w * before) * trace[machine]
+        last[machine] = x
+    assert 0.1 < w < 100
+    for machine in LEVELS:
+        np.testing.assert_allclose(horde.predict(by=machine)["flow"], w * last[machine], rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_one_by_one_in_chunks_and_saved_in_between(share: bool, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"by": "machine", "share": share, "intervals": True}
+    whole = td.Horde(FEW, asked(), lane, **options).learn(iter(rows()))
+    small = td.Horde(FEW, asked(), lane, **options).learn(iter(rows()), chunk=37)
+    one = td.Horde(FEW, asked(), lane, **options)
+    for row in rows()[:500]:
+        one.update(row)
+    one.save(tmp_path / "fleet")
+    one = td.load(tmp_path / "fleet")
+    one.learn(iter(rows()[500:]))
+    assert whole.streams == small.streams == one.streams
+    for machine in LEVELS:
+        assert whole.predict(by=machine) == small.predict(by=machine) == one.predict(by=machine)
+        assert whole.interval(by=machine) == one.interval(by=machine)
+    whole.save(tmp_path / "a")
+    one.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_by_default_every_machine_is_predicted_and_scored(share: bool) -> None:
+    horde = td.Horde(None, asked(), by="machine", share=share)
+    result = td.streams.prequential(horde, iter(rows()), baselines=["running mean", "last value"])
+    assert ("category of machine" in str(horde.features)) == share
+    for machine, level in LEVELS.items():
+        assert abs(horde.predict(by=machine)["flow"] - level) < 2
+    assert result["flow"].late.r2 > 0.99  # the level alone explains most
+    assert result["next"].late.r2 > 0.99
+    assert result["flow"].known.sum() > 0.8 * len(rows())
+    ahead = horde.predict({"machine": "B", "flow": 50.0})
+    assert abs(ahead["flow"] - 50) < 2
+    assert horde.predict({"machine": ["A", "B"], "flow": [10.0, 50.0]})["flow"].shape == (2,)
+
+
+def test_what_is_wrong_is_said() -> None:
+    horde = td.Horde(FEW, asked(), lane, by="machine").learn(iter(rows(50)))
+    with pytest.raises(ValueError, match="the stream 'D' has no row yet; streams are '"):
+        horde.predict(by="D")
+    with pytest.raises(ValueError, match="by: this Horde has one stream"):
+        td.Horde(FEW, asked(), lane).learn(iter(rows(50))).predict(by="A")

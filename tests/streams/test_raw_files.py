@@ -1,0 +1,216 @@
+"""Files as they come, and the same rows in every other form: the same predictions, and nothing lost in silence."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tdlambda as td
+from tdlambda.streams import cell_kinds as cells
+
+DATA = Path(__file__).parent / "data"
+EWR, CGM = DATA / "ewr.csv", DATA / "cgm.csv"
+ASKED = {"wind": td.Question("wind_speed", horizon=24, average=True)}
+
+
+def learned(data: Any, asked: Any = None) -> td.Horde:
+    return td.Horde(None, asked or ASKED).learn(data)
+
+
+# ---- 1. dates ----------------------------------------------------------------------------------------------------
+
+
+def test_every_form_of_the_dates_gives_the_same_predictions(tmp_path: Path) -> None:
+    truth = learned(EWR).predict()
+    text = pd.read_csv(EWR)
+    dated = text.assign(time_hour=pd.to_datetime(text["time_hour"]))
+    american = text.assign(time_hour=dated["time_hour"].dt.strftime("%m/%d/%Y %H:%M"))
+    european = text.assign(time_hour=dated["time_hour"].dt.strftime("%d.%m.%Y %H:%M:%S"))
+    named = text.assign(time_hour=dated["time_hour"].dt.strftime("%d %b %Y %I:%M %p"))
+    zoned = dated.assign(time_hour=dated["time_hour"].dt.tz_convert("America/New_York"))
+    american.to_csv(tmp_path / "american.csv", index=False)
+    forms = {
+        "text dates": text, "parsed": dated, "index": dated.set_index("time_hour"),
+        "text index": text.set_index("time_hour"),
+        "american": american, "american file": tmp_path / "american.csv", "european": european, "named": named,
+        "zoned": zoned, "polars": pl.read_csv(EWR), "polars dates": pl.read_csv(EWR, try_parse_dates=True),
+        "arrow": pl.read_csv(EWR).to_arrow(), "dicts": iter(text.to_dict("records")),
+        "epoch": dated.assign(time_hour=dated["time_hour"].map(lambda t: t.timestamp())),
+    }  # fmt: skip
+    for name, data in forms.items():
+        np.testing.assert_allclose(learned(data).predict()["wind"], truth["wind"], rtol=1e-9, err_msg=name)
+
+
+def test_dicts_one_by_one_choose_the_same_features() -> None:
+    rows = pd.read_csv(EWR).to_dict("records")
+    one = td.Horde(None, ASKED)
+    for row in rows[:99]:
+        one.update(row)
+    mean = float(np.mean([row["wind_speed"] for row in rows[1:99]]))
+    assert one.rows == 99
+    assert one.predict()["wind"] == pytest.approx(mean)
+    assert one.features is None
+    for row in rows[99:]:
+        one.update(row)
+    whole = learned(EWR)
+    assert repr(one.features) == repr(whole.features)
+    assert "season of wind_speed: day" in str(one.features)
+    np.testing.assert_allclose(one.predict()["wind"], whole.predict()["wind"], rtol=1e-9)
+
+
+def test_a_loaded_horde_understands_text_dates_as_a_new_one(tmp_path: Path) -> None:
+    text = pd.read_csv(EWR)
+    horde = learned(text[:600])
+    horde.save(tmp_path / "horde")
+    loaded = td.load(tmp_path / "horde").learn(text, skip=600)
+    np.testing.assert_allclose(loaded.predict()["wind"], learned(text).predict()["wind"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("10/3/2016 0:00", "2016-10-03"), ("2016/10/03 14:05", "2016-10-03T14:05"),
+        ("2016-10-03T14:05:06Z", "2016-10-03T14:05:06"),
+        ("2016-10-03 14:05:06+02:00", "2016-10-03T12:05:06"), ("2016-10-03 14:05 UTC", "2016-10-03T14:05"),
+        ("Oct 3, 2016 2:05 PM", "2016-10-03T14:05"), ("03-Oct-16", "2016-10-03"), ("12/31/1999 12:00 AM", "1999-12-31"),
+        ("Mon, 03 Oct 2016 14:05:06 GMT", "2016-10-03T14:05:06"), ("10/3/2016 14:05:06.250", "2016-10-03T14:05:06.250"),
+    ],
+)  # fmt: skip
+def test_usual_forms_of_dates(text: str, iso: str) -> None:
+    assert cells.moment(text) == cells.seconds(np.datetime64(iso))
+
+
+def test_the_order_of_day_and_month_is_that_of_the_column() -> None:
+    column = np.array(["3/10/2016", "13/10/2016"], dtype=object)
+    assert cells.kind_of("date", column) == cells.DAY_FIRST
+    assert cells.kind_of("date", column[:1]) == cells.DATES
+    for wrong in ("13/13/2016", "noon", "10/3/2016 25:00", "3 Foo 2016", "1/1/2016 13:00 PM"):
+        with pytest.raises(ValueError, match=r"month|date|hour|day"):
+            cells.moment(wrong)
+    digits = np.array([19580329.0, 19580405.0])
+    assert cells.kind_of("date", digits) == cells.DIGITS
+    dates = [cells.seconds(np.datetime64(text)) for text in ("1958-03-29", "1958-04-05")]
+    assert cells.converted(digits, cells.DIGITS)[0].tolist() == dates
+    assert cells.kind_of("flow", digits) == cells.NUMBERS
+
+
+# ---- 2. missing and unreadable cells -----------------------------------------------------------------------------
+
+
+def test_raw_files_run_without_an_option_and_say_what_was_missing() -> None:
+    horde = learned(EWR)
+    assert horde.quality.missing["pressure"] > 10
+    assert "cells without a value (pressure" in str(horde.quality)
+    sugar = learned(CGM, {"glucose": td.Question("glucose", horizon=12)})
+    assert sugar.quality.missing["isig"] > 100
+    assert np.isfinite(sugar.predict()["glucose"])
+
+
+def test_words_among_numbers_are_counted_and_held(tmp_path: Path) -> None:
+    lines = CGM.read_text().splitlines()
+    lines[50] = "nil," + lines[50].split(",", 1)[1]
+    lines[51] = "broken," + lines[51].split(",", 1)[1]
+    lines[60] = lines[59]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    horde = learned(tmp_path / "rows.csv", td.Question("glucose", horizon=12))
+    assert horde.quality.unreadable == {"isig": 1}
+    assert "such as 'broken'" in str(horde.quality)
+    assert horde.quality.repeated == 1
+    frame = learned(pd.read_csv(tmp_path / "rows.csv"), td.Question("glucose", horizon=12))
+    np.testing.assert_allclose(frame.predict()["glucose"], horde.predict()["glucose"], rtol=1e-9)
+    assert frame.quality == horde.quality
+
+
+def test_a_missing_target_is_never_filled() -> None:
+    """Its step is skipped: the learner is that of a stream without the step into the missing row."""
+    y = np.sin(np.arange(300) / 5)
+    y[200] = np.nan
+    features = td.features.Columns("x")
+    x = np.cos(np.arange(300) / 5)
+    horde = td.Horde(features, td.Question("y", gamma=0.9), lambda f: td.TD(f, 0.1, 0.8)).learn({"x": x, "y": y})
+    learner: Any = horde.learners["y"]
+    assert learner.steps == 298
+
+
+# ---- 3. missing targets and scores -------------------------------------------------------------------------------
+
+
+def test_what_can_be_scored_is_scored() -> None:
+    rng, t = np.random.default_rng(0), np.arange(3000)
+    y = 10 + np.sin(t / 4) + rng.normal(0, 0.1, 3000)
+    full = td.streams.prequential(td.Horde(None, td.Question("y", horizon=24)), {"y": y}, baselines=[])["y"]
+    for n in (10, 30):
+        z = y.copy()
+        z[rng.choice(np.arange(200, 2900), n, replace=False)] = np.nan
+        part = td.streams.prequential(
+            td.Horde(None, td.Question("y", horizon=24)), {"y": z}, baselines=["running mean"]
+        )["y"]
+        assert part.known.sum() > 0.8 * full.known.sum()
+        assert abs(part.late.r2 - full.late.r2) < 0.05
+        assert any(f"{n} values are missing" in remark for remark in part.remarks())
+    half = np.where(rng.random(3000) < 0.5, np.nan, y)
+    half[:100] = y[:100]
+    none = td.streams.prequential(td.Horde(None, td.Question("y", horizon=24)), {"y": half}, baselines=[])["y"]
+    assert not none.known[150:].any()
+    assert not any("shorter" in remark for remark in none.remarks())
+
+
+# ---- 6. odd columns ----------------------------------------------------------------------------------------------
+
+
+def test_a_long_cell_and_many_columns(tmp_path: Path) -> None:
+    lines = ["flow,note", *(f"{np.sin(k)},a" for k in range(150))]
+    lines[70] = "0.5," + "x" * 200_000
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    assert learned(tmp_path / "long.csv", td.Question("flow", gamma=0.9)).rows == 150
+
+
+def test_a_column_name_with_control_characters_is_drawn(tmp_path: Path) -> None:
+    name = "flow\x00\x1b[31m"
+    y = np.sin(np.arange(400) / 5)
+    result = td.streams.prequential(td.Horde(None, td.Question(name, horizon=5)), {name: y}, baselines=[])
+    result.page(tmp_path / "page.html")
+    assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def test_rows_before_a_generator_fails_are_learned() -> None:
+    def rows() -> Any:
+        for k in range(60):
+            yield {"flow": float(np.sin(k))}
+        raise OSError("the queue is gone")
+
+    horde = td.Horde(None, td.Question("flow", gamma=0.9))
+    with pytest.raises(OSError, match="queue"):
+        horde.learn(rows())
+    assert horde.rows == 60
+
+
+# ---- 8. the page -------------------------------------------------------------------------------------------------
+
+
+def test_the_title_and_the_repr_are_for_people() -> None:
+    y = np.sin(np.arange(2000) / 5)
+    result = td.streams.prequential(td.Horde(None, td.Question("flow", horizon=5)), {"flow": y}, baselines=[])
+    assert result.title == "Predictions of flow: 2,000 rows"
+    assert len(repr(result)) < 100
+    assert len(repr(result["flow"])) < 100
+
+
+def test_lines_end_where_there_are_no_data() -> None:
+    from tdlambda.charts.prequential import _lines
+
+    y = np.sin(np.arange(600) / 5)
+    y[300:340] = np.nan
+    result = td.streams.prequential(td.Horde(None, td.Question("flow", horizon=5)), {"flow": y}, baselines=[])["flow"]
+    spec = _lines(result, np.arange(result.rows.size), "title").to_dict(validate=False)
+    data = spec["data"] if "data" in spec else spec["layer"][0]["data"]
+    values = [v for v in data["values"] if v["what"] == "realised return"]
+    pieces = {v["piece"] for v in values}
+    assert len(pieces) == 2
+    assert all(
+        max(v["row"] for v in values if v["piece"] == p) - min(v["row"] for v in values if v["piece"] == p) < 340
+        for p in pieces
+    )
