@@ -48,7 +48,8 @@ def test_rollouts_give_the_values_and_methods_are_compared_with_them(tmp_path: P
     options = {"policy": "mine_policy:mostly_right", "discount": GAMMA, "observations": 40, "rollouts": 200}
     study = td.studies.Study(
         "corridor", task="CorridorWithGoal-v0", task_options=options, seeds=2, steps=4_000, points=10,
-        folders=(str(tmp_path),), grid={"alpha": [0.01, 0.1]}, methods={"TD": td.studies.Method("TD", over=("alpha",), options={"lam": 0.8})},
+        folders=(str(tmp_path),), grid={"alpha": [0.01, 0.1]},
+        methods={"TD": td.studies.Method("TD", over=("alpha",), options={"lam": 0.8})},
     )  # fmt: skip
     truth = study.truth("TD")
     deviation = (truth.values - exact()[truth.observations]) / truth.error
