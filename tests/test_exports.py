@@ -23,7 +23,8 @@ def test_a_new_file_is_found_and_exported(tmp_path: Path) -> None:
     """In a copy: a base class and a declaration that an algorithm stands for are not exported, an algorithm is."""
     folder = shutil.copytree(ROOT / "src" / "tdlambda" / "algorithms", tmp_path / "algorithms")
     package = Path(shutil.copy(ROOT / "src" / "tdlambda" / "__init__.py", tmp_path / "__init__.py"))
-    text = "class Half(Algorithm, base=True): ...\nclass Mine(Half): ...\nclass MineOther(declare.Algorithm): ...\n"
+    text = "class Half(Algorithm, base=True): ...\nclass Mine(Half): ...\n"
+    text += "class MineOther(declare.AlgorithmDeclaration): ...\n"
     (folder / "mine.py").write_text(text, encoding="utf-8")
     assert TOOL["missing"](folder, package) == ["tdlambda.algorithms.Mine", "tdlambda.Mine"]
     TOOL["write"](folder, package)

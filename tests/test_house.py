@@ -32,6 +32,11 @@ def test_a_file_name_occurs_once() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
+def test_a_class_name_occurs_once() -> None:
+    names = Counter(node.name for _, tree in parsed() for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
 def test_functions_are_short_and_take_few_arguments() -> None:
     found = []
     for place, tree in parsed():

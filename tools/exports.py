@@ -4,8 +4,8 @@
     python tools/exports.py --check    fails if one is missing
 
 A class of `algorithms/*.py` is an algorithm if it is a `td.Algorithm`: not one with `base=True`, and not a declaration
-that an algorithm stands for (`declare.Algorithm`). It is exported by `tdlambda.algorithms`, and by `tdlambda` unless
-others of its file build on it.
+that an algorithm stands for (`declare.AlgorithmDeclaration`). It is exported by `tdlambda.algorithms`, and by
+`tdlambda` unless others of its file build on it.
 """
 
 import argparse

@@ -142,7 +142,7 @@ def same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and repr(value) == repr(default)
 
 
-class Table:
+class PrintedTable:
     """A dataclass that prints as a table, one field per line; arrays are shown by shape and range.
 
     Declare the dataclass with `repr=False`.

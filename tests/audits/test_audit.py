@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import tdlambda as td
 from tdlambda.audits import data as audit_data
 from tdlambda.audits.comparing import combined, plain
-from tdlambda.audits.data import Steps
+from tdlambda.audits.data import AuditedSteps
 from tdlambda.audits.scores import FOLDS, scores
 from tdlambda.audits.sums import add_scores, add_systems
 
@@ -89,10 +89,10 @@ def column(x: Any) -> Array:
     return np.asarray(x).reshape(-1, 1)
 
 
-def steps_of(values: list[Any], reward: Array, columns: dict[str, Array]) -> Steps:
+def steps_of(values: list[Any], reward: Array, columns: dict[str, Array]) -> AuditedSteps:
     cut = columns["truncated"].copy()
     cut[-1] |= not columns["terminated"][-1]
-    return Steps(
+    return AuditedSteps(
         [(column(a), column(b)) for a, b in values], column(reward), column(columns["gamma"]), column(columns["rho"]),
         column(columns["terminated"]), column(cut),
     )  # fmt: skip

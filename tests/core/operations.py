@@ -56,7 +56,7 @@ class Operations:
             return v.value
         if isinstance(v, ir.Times):
             return self.value(v.left) * self.value(v.right)
-        return self.numbers[v.name] if isinstance(v, ir.Number) else self.local[v.name]
+        return self.numbers[v.name] if isinstance(v, ir.RecordNumber) else self.local[v.name]
 
     def called(self, f: ir.Function, values: Any) -> dict[str, Any]:
         found = self.functions[f.name](*values)

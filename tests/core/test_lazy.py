@@ -31,7 +31,7 @@ NUMBERS = {
 }  # fmt: skip
 
 
-class Momentum(declare.Algorithm):
+class Momentum(declare.AlgorithmDeclaration):
     """A trace that follows another, and weights that follow it."""
 
     trace_rows, parameters = "e m", "mu"
@@ -61,7 +61,7 @@ class Lasting(Momentum):
     """
 
 
-class Regularised(declare.Algorithm):
+class Regularised(declare.AlgorithmDeclaration):
     """TDC with weights h that decay (TDRC), written with a minus and a bare vector."""
 
     weight_rows, sizes = "w h", "alpha beta"
@@ -83,7 +83,7 @@ class Regularised(declare.Algorithm):
         return keep, along, correct, along_h, back_h, decay, shrink
 
 
-class WithNext(declare.Algorithm):
+class WithNext(declare.AlgorithmDeclaration):
     """Traces and weights that follow two traces, one of which is fed by x' too."""
 
     weight_rows, trace_rows = "w u", "e k"

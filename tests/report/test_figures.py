@@ -11,7 +11,7 @@ import pytest
 
 import tdlambda as td
 from tdlambda import charts
-from tdlambda.lab.report.figures import Drawn, chart, drawn, write_figures
+from tdlambda.lab.report.figures import DrawnFigures, chart, drawn, write_figures
 from tdlambda.lab.report.overview import Overview, overview
 from tdlambda.lab.studies import compare, summary
 
@@ -22,11 +22,11 @@ def view(ring: Path) -> Overview:
 
 
 @pytest.fixture(scope="module")
-def made(view: Overview) -> Drawn:
+def made(view: Overview) -> DrawnFigures:
     return drawn(view)
 
 
-def shown(made: Drawn, figure: str, **choice: Any) -> list[dict[str, Any]]:
+def shown(made: DrawnFigures, figure: str, **choice: Any) -> list[dict[str, Any]]:
     return made.figures[figure].chosen(made.choice() | choice, made.cells)
 
 
@@ -34,7 +34,7 @@ def words(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
-def test_every_error_is_that_of_the_results(ring: Path, made: Drawn) -> None:
+def test_every_error_is_that_of_the_results(ring: Path, made: DrawnFigures) -> None:
     results = td.studies.load_results(ring)
     for measure in ("tail", "area"):
         rows = shown(made, "u", measure=measure)
@@ -51,7 +51,7 @@ def test_every_error_is_that_of_the_results(ring: Path, made: Drawn) -> None:
             assert here["envelope"] == min(here["fixed 0"], here["fixed 0.9"])
 
 
-def test_curves_and_lambdas_are_those_of_the_results(ring: Path, made: Drawn) -> None:
+def test_curves_and_lambdas_are_those_of_the_results(ring: Path, made: DrawnFigures) -> None:
     results = td.studies.load_results(ring).filter(pl.col("method") == "greedy_published", pl.col("alpha") == 0.01)
     curve = np.array(results["curve"].to_list()).mean(axis=0)
     steps = made.view.curve_steps.tolist()
@@ -65,7 +65,7 @@ def test_curves_and_lambdas_are_those_of_the_results(ring: Path, made: Drawn) ->
     assert [row["lam"] for row in lams] == pytest.approx(mean[1:-1], abs=1e-3)
 
 
-def test_comparisons_go_both_ways(made: Drawn) -> None:
+def test_comparisons_go_both_ways(made: DrawnFigures) -> None:
     view = made.view
     (row,) = (row for row in shown(made, "paired") if row["method"] == "META")
     wanted = view.compare(view.best("META"), view.best("fixed"))
@@ -78,14 +78,14 @@ def test_comparisons_go_both_ways(made: Drawn) -> None:
     )
 
 
-def test_stretches_are_those_of_the_statistics(made: Drawn) -> None:
+def test_stretches_are_those_of_the_statistics(made: DrawnFigures) -> None:
     for row in shown(made, "sensitivity"):
         assert row["decades"] == pytest.approx(made.view.sensitivity(row["method"]))
         assert np.log10(row["high"] / row["low"]) == pytest.approx(row["decades"], abs=1e-6)
         assert row["low"] <= row["mid"] <= row["high"]
 
 
-def test_lambda_in_time_is_as_it_was_kept(ring: Path, made: Drawn) -> None:
+def test_lambda_in_time_is_as_it_was_kept(ring: Path, made: DrawnFigures) -> None:
     results = td.studies.load_results(ring).filter(pl.col("seed") == 0)
     rows = shown(made, "motion")
     assert {row["method"] for row in rows} == {"greedy_published", "META"}
@@ -101,7 +101,7 @@ def test_lambda_in_time_is_as_it_was_kept(ring: Path, made: Drawn) -> None:
         assert mine[-1]["end"] == 2000
 
 
-def test_runs_that_diverged_are_counted(made: Drawn) -> None:
+def test_runs_that_diverged_are_counted(made: DrawnFigures) -> None:
     assert shown(made, "diverged") == []
     view = made.view
     cells = [replace(c, diverged=3) if c.method == "META" and c.alpha == 0.05 else c for c in view.cells]

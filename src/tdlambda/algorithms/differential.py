@@ -74,7 +74,7 @@ class DifferentialTD(Algorithm):
         super().__init__(features, alpha, lam, **options)
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         return type(self) if self.rate == "td" else MeanRewardTD
 
     @property
@@ -83,7 +83,7 @@ class DifferentialTD(Algorithm):
         return float(self.memory["V_mean"])
 
 
-class MeanRewardTD(declare.Algorithm):
+class MeanRewardTD(declare.AlgorithmDeclaration):
     """Differential TD(λ) that learns r̄ from rewards alone."""
 
     parameters = of_value = "eta"

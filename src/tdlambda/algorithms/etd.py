@@ -43,7 +43,7 @@ BY_GAMMA = -1.0
 class Emphatic(Algorithm, base=True):
     """A learner with a follow-on trace F."""
 
-    by_feature: ClassVar[type[declare.Algorithm]]
+    by_feature: ClassVar[type[declare.AlgorithmDeclaration]]
     """The declaration for one interest per feature."""
     interest: Any = 1.0
     beta_f: float | None = BY_GAMMA
@@ -76,7 +76,7 @@ class Emphatic(Algorithm, base=True):
                 self.memory.row(f"{k}_interests")[:] = own
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         """The declaration for a scalar interest or for one per feature."""
         return self.by_feature if self._by_feature else type(self)
 
@@ -166,7 +166,7 @@ class TrueOnlineETD(Emphatic):
         return keep, new, along, back, decay, follow, lam, v_old
 
 
-class ETDByFeature(declare.Algorithm):
+class ETDByFeature(declare.AlgorithmDeclaration):
     """ETD(λ) with interest i = u·x; u is the constant row `interests`."""
 
     weight_rows, parameters = "w interests", "beta_f"
@@ -175,7 +175,7 @@ class ETDByFeature(declare.Algorithm):
     updates = f"interests = interests \n {ETD.updates}"
 
 
-class TrueOnlineETDByFeature(declare.Algorithm):
+class TrueOnlineETDByFeature(declare.AlgorithmDeclaration):
     """True online ETD(λ) with interest i = u·x."""
 
     weight_rows, parameters, trace_scale = "w interests", "beta_f", "alpha"

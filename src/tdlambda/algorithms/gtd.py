@@ -49,7 +49,7 @@ class GTD(TwoForms):
         return keep, along, correct, along_h, back_h, decay
 
 
-class GradientTraceGTD(declare.Algorithm):
+class GradientTraceGTD(declare.AlgorithmDeclaration):
     """GTD(λ) in its gradient-trace form."""
 
     weight_rows, sizes, correcting, dots, keeps = "w h", "alpha beta", "beta", GTD.dots, GTD.keeps

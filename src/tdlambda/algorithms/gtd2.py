@@ -50,7 +50,7 @@ class GTD2(TwoForms):
         return keep, push, pull, along_h, back_h, decay
 
 
-class GradientTraceGTD2(declare.Algorithm):
+class GradientTraceGTD2(declare.AlgorithmDeclaration):
     """GTD2(λ) in its gradient-trace form."""
 
     weight_rows, sizes, dots, keeps, updates = "w h", "alpha beta", GTD2.dots, GTD2.keeps, GTD2.updates

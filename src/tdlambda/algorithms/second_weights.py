@@ -48,7 +48,7 @@ class TwoForms(SecondWeights, base=True):
         "correction" for the gradient-correction form, "gradient" for the gradient-trace form.
     """
 
-    gradient_form: ClassVar[type[declare.Algorithm]]
+    gradient_form: ClassVar[type[declare.AlgorithmDeclaration]]
     """The declaration of the gradient-trace form."""
 
     def __init__(
@@ -64,6 +64,6 @@ class TwoForms(SecondWeights, base=True):
         super().__init__(features, alpha, lam, beta, **options)
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         """The declaration of the chosen form."""
         return type(self) if self.form == "correction" else self.gradient_form

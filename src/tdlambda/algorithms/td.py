@@ -67,7 +67,7 @@ class TD(Algorithm):
         super().__init__(features, alpha, lam, **options)
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         return {"accumulating": type(self), "replacing": ReplacingTD, "dutch": DutchTD}[self.traces]
 
     def get_params(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TD(Algorithm):
         return super().get_params() | {"traces": self.traces}
 
 
-class DutchTD(declare.Algorithm):
+class DutchTD(declare.AlgorithmDeclaration):
     """TD(λ) with Dutch traces."""
 
     dots = {"v": "w.x", "v_next": "w.x'", "ex": "e.x"}
@@ -95,7 +95,7 @@ class DutchTD(declare.Algorithm):
         return keep, new, along, decay
 
 
-class ReplacingTD(declare.Algorithm):
+class ReplacingTD(declare.AlgorithmDeclaration):
     """TD(λ) with replacing traces; not linear in the trace, so it is declared feature by feature."""
 
     dots, keeps = TD.dots, TD.keeps

@@ -69,7 +69,7 @@ class VarianceLearner(Algorithm):
             raise ValueError(f"lam of {type(self).__name__} must be fixed, such as 0.9; got {self.rule!r}")
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         """All three estimates learn by true online TD(λ)."""
         return TrueOnlineTD
 

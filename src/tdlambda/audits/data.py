@@ -17,7 +17,7 @@ PART = 1 << 16
 
 
 @dataclass
-class Steps:
+class AuditedSteps:
     """Arrays [T, N], read in parts of a flat sequence: all steps of environment 0, then those of 1, and so on."""
 
     values: list[tuple[Array, Array]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tdlambda.arrays import Bools, Floats, confidence
 from tdlambda.audits.comparing import combined, plain
 from tdlambda.audits.critic_values import values_of
-from tdlambda.audits.data import Steps
+from tdlambda.audits.data import AuditedSteps
 from tdlambda.audits.outcome import Audit
 from tdlambda.audits.scores import FOLDS, SEGMENTS, Scores, scores
 from tdlambda.returns.kinds import to_numpy
@@ -116,7 +116,7 @@ def audit(
 def _steps(
     critics: Any, reward: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any, observations: tuple[Any, Any],
     features: Any,
-) -> tuple[Steps, list[str], list[str]]:  # fmt: skip
+) -> tuple[AuditedSteps, list[str], list[str]]:  # fmt: skip
     """Validate the arguments; the steps, the names of the critics, and remarks about them."""
     if not isinstance(critics, Mapping) or len(critics) < 2:
         raise ValueError(
@@ -143,7 +143,7 @@ def _steps(
         values.append(pair)
         remarks += [remark] if remark else []
     columns = () if features is None else _features(features, form, ended)
-    return Steps(values, r, g, p, ended, cut, columns), [str(name) for name in critics], remarks
+    return AuditedSteps(values, r, g, p, ended, cut, columns), [str(name) for name in critics], remarks
 
 
 def _require_valid(steps: dict[str, Array], numbers: dict[str, Any], ended: Bools, of: str = "") -> None:
@@ -177,11 +177,11 @@ def _features(features: Any, form: Form, ended: Bools) -> list[tuple[Array, Arra
     return [(both[0][:, :, k], both[1][:, :, k]) for k in range(both[0].shape[2])]
 
 
-def _same(data: Steps, i: int, j: int) -> bool:
+def _same(data: AuditedSteps, i: int, j: int) -> bool:
     return i == j or bool(np.array_equal(data.values[i][0], data.values[j][0]))
 
 
-def _remarks(data: Steps, names: list[str], found: Scores, carried: Floats) -> list[str]:
+def _remarks(data: AuditedSteps, names: list[str], found: Scores, carried: Floats) -> list[str]:
     """What the audit cannot know, and what is odd about the data."""
     said, units = [], found.steps.size
     for i, name in enumerate(names):
@@ -219,7 +219,7 @@ def _remarks(data: Steps, names: list[str], found: Scores, carried: Floats) -> l
     return said + _after_reset(data, names)
 
 
-def _eventful(data: Steps, found: Scores) -> int:
+def _eventful(data: AuditedSteps, found: Scores) -> int:
     """The number of units in which something happens: a reward other than the commonest, or a termination.
 
     A termination is no event if the commonest reward is 0, because then the return is 0 with and without it.
@@ -231,7 +231,7 @@ def _eventful(data: Steps, found: Scores) -> int:
     return int(np.count_nonzero(np.add.reduceat(event.T.reshape(-1), first)))
 
 
-def _after_reset(data: Steps, names: list[str]) -> list[str]:
+def _after_reset(data: AuditedSteps, names: list[str]) -> list[str]:
     """A remark for critics whose value_next seems to be taken after the reset, at truncations within the data."""
     at = np.argwhere(data.truncated[:-1] & ~data.terminated[:-1])
     said = []

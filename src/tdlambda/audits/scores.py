@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.audits.data import Steps
+from tdlambda.audits.data import AuditedSteps
 from tdlambda.audits.sums import add_scores, add_systems
 
 FOLDS = 5
@@ -55,7 +55,7 @@ class Scores:
     """Whether units are blocks of a stream, because there are few episodes."""
 
 
-def scores(data: Steps) -> Scores:
+def scores(data: AuditedSteps) -> Scores:
     """The scores of all critics, in two passes over the steps after one for the moments of the basis."""
     unit, fold, ends, blocks = _divided(data)
     mean, P = _basis(data)
@@ -73,7 +73,7 @@ def scores(data: Steps) -> Scores:
     return Scores(raw, expected, absolute, with_a, with_b, steps, ratios / steps, data.episodes, blocks)
 
 
-def _divided(data: Steps) -> tuple[Ints, Ints, Bools, bool]:
+def _divided(data: AuditedSteps) -> tuple[Ints, Ints, Bools, bool]:
     """Unit and fold of each step, and where traces end: at the ends of episodes, or of a stream's segments."""
     n, ends = data.size, data.ends
     if data.episodes >= FEWEST:
@@ -86,7 +86,7 @@ def _divided(data: Steps) -> tuple[Ints, Ints, Bools, bool]:
     return at * FEWEST // n, fold, ends | np.append(fold[1:] != fold[:-1], True), True
 
 
-def _basis(data: Steps) -> tuple[Floats, Floats]:
+def _basis(data: AuditedSteps) -> tuple[Floats, Floats]:
     """Mean of the columns, and the matrix P that whitens them; constant and dependent directions are left out."""
     columns = data.width
     total, square = np.zeros(columns), np.zeros((columns, columns))

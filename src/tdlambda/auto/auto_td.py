@@ -90,7 +90,7 @@ class AutoTD(BatchLearner):
         self,
         features: Encoder | Network,
         *,
-        algorithm: type[declare.Algorithm] | str | None = None,
+        algorithm: type[declare.AlgorithmDeclaration] | str | None = None,
         experts: Sequence[Learner] = (),
         random_features: int = COSINES,
     ) -> None:
@@ -106,7 +106,7 @@ class AutoTD(BatchLearner):
         self._bank = Bank(self.features, self.algorithm, cosines, names)
         self._bind()
 
-    def _default_algorithm(self) -> type[declare.Algorithm] | None:
+    def _default_algorithm(self) -> type[declare.AlgorithmDeclaration] | None:
         few = isinstance(self.features, Dense) and self.features.size <= FEW
         return None if few else TrueOnlineTD
 
@@ -474,18 +474,18 @@ def _copies(experts: Sequence[Learner]) -> tuple[Learner, ...]:
     return tuple(e.clone() for e in experts)
 
 
-def _known() -> dict[str, type[declare.Algorithm]]:
+def _known() -> dict[str, type[declare.AlgorithmDeclaration]]:
     """The declared algorithms by name."""
     kinds: dict[str, Any] = {name: kind for name, kind in LEARNERS.items() if hasattr(kind, "step")}
-    return {name: kind for name, kind in kinds.items() if issubclass(kind, declare.Algorithm)}
+    return {name: kind for name, kind in kinds.items() if issubclass(kind, declare.AlgorithmDeclaration)}
 
 
-def _declared(algorithm: Any) -> type[declare.Algorithm]:
+def _declared(algorithm: Any) -> type[declare.AlgorithmDeclaration]:
     """The declaration that `algorithm` refers to."""
     if isinstance(algorithm, str) and algorithm not in _known():
         raise ValueError(f"algorithm must be one of {', '.join(_known())}, or a class; got {algorithm!r}")
     found = _known()[algorithm] if isinstance(algorithm, str) else algorithm
-    if not (isinstance(found, type) and issubclass(found, declare.Algorithm) and hasattr(found, "step")):
+    if not (isinstance(found, type) and issubclass(found, declare.AlgorithmDeclaration) and hasattr(found, "step")):
         raise TypeError(f"algorithm must be a class such as td.TrueOnlineTD, declared by equations; got {algorithm!r}")
     for name in words(found.parameters):
         if getattr(found, name, None) is None:

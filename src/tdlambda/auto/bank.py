@@ -29,7 +29,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import Memory
+from tdlambda.auto.transition import BankMemory
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -76,7 +76,7 @@ class Bank:
         prior += [(expert_table.OF_LEARNERS * self.vectors, 0.0, 1.0)] * (2 * len(linear.PAIRS) if lanes else 0)
         prior += [(0.0, 0.0, 1.0)] * len(own)
         active = n if self.vectors else features.active
-        self.memory: Any = Memory(
+        self.memory: Any = BankMemory(
             _first_mixture(np.array(prior), 0 if self.vectors else size, active, len(own)),
             expert_table.first_systems(self.systems, self.vectors), mean_arrays, lanes,
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),

@@ -43,13 +43,13 @@ _ENTRIES = ("learn_rows", "predict_rows", "end")
 
 
 @cache
-def lanes_type(algorithm: type[declare.Algorithm]) -> Any:
+def lanes_type(algorithm: type[declare.AlgorithmDeclaration]) -> Any:
     """Names and types of the lanes' counters."""
     return lanes.state_type(Model(algorithm))
 
 
 @cache
-def module_of(algorithm: type[declare.Algorithm] | None, vectors: bool) -> ModuleType:
+def module_of(algorithm: type[declare.AlgorithmDeclaration] | None, vectors: bool) -> ModuleType:
     """The generated module of an AutoTD with learners of this algorithm, if any, for vectors of readings or not."""
     head, done = (
         HEAD.format(of="" if algorithm is None else f" with learners by {algorithm.__name__}"),
@@ -69,7 +69,7 @@ def module_of(algorithm: type[declare.Algorithm] | None, vectors: bool) -> Modul
     return load(name, "\n\n\n".join([head, *done.values()]) + "\n")
 
 
-def _lanes_of(algorithm: type[declare.Algorithm]) -> str:
+def _lanes_of(algorithm: type[declare.AlgorithmDeclaration]) -> str:
     """The imports and numbers that depend on the algorithm."""
     model = Model(algorithm)
     learners = load(f"lanes_{model.name}", lanes.generate(model, one_hot=False, bounded=False))

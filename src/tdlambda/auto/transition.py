@@ -2,7 +2,7 @@
 
 These are plain functions. `auto.modules` puts them into a generated module, in which `lanes` and `vectors` are
 constants: whether there are learners with traces, and whether observations are vectors of readings. Experts are ordered
-by families: least squares, means, learners, averaged copies, the user's own. `m` is `Memory`.
+by families: least squares, means, learners, averaged copies, the user's own. `m` is `BankMemory`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ MOST_REWARD = 1e100
 """Largest |reward|: a return may be 10^16 times as large, and its squared error must be finite."""
 
 
-class Memory(NamedTuple):
+class BankMemory(NamedTuple):
     """All arrays of an AutoTD, by families; an empty tuple stands for a family that is not there."""
 
     mixture: Mixture

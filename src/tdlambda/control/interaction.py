@@ -53,7 +53,7 @@ def interact(
     """Run the steps from first to end (excluded); return the number of steps made and of episodes logged.
 
     Fewer steps are made if the agent diverges. `features` are the encoder's numbers and two feature vectors; x is kept
-    between calls. The sizes (`world_modules.Sizes`) are fixed when code is generated.
+    between calls. The sizes (`world_modules.LoopSizes`) are fixed when code is generated.
     """
     numbers, s, seen, streams = world
     constants, x, xv, y, yv = features

@@ -13,7 +13,7 @@ from tdlambda.control.actor_critic import ActorCritic
 from tdlambda.control.actor_modules import ActorCriticForm
 from tdlambda.control.interaction import ACCOUNT
 from tdlambda.control.softmax import Softmax
-from tdlambda.control.world_modules import Sizes, WorldForm, interaction_module
+from tdlambda.control.world_modules import LoopSizes, WorldForm, interaction_module
 from tdlambda.core.lazy_memory import LazyMemory
 from tdlambda.core.program import machine_code
 from tdlambda.core.schedules import lazy
@@ -115,7 +115,7 @@ def form_of(agent: Agent, world: World) -> WorldForm:
         plain = isinstance(agent, ActorCritic) or agent.form.target in ("sampled", "greedy")
         schedule = "binary" if encoder.binary and plain else "lazy"
     place = (world.begin, world.move, world.observe, encoder.encode)
-    sizes = Sizes(world.actions, agent.features.active, world.width)
+    sizes = LoopSizes(world.actions, agent.features.active, world.width)
     if isinstance(agent, ActionValues):
         return WorldForm(agent.form, schedule, *place, sizes, network)
     form = ActorCriticForm(learner.model, agent.actor.form, agent.shares_decay, agent.td_error == "after")

@@ -14,7 +14,7 @@ from tdlambda.core.schedules import lazy, network, one
 from tdlambda.features.network import NetworkForm
 
 
-class Sizes(NamedTuple):
+class LoopSizes(NamedTuple):
     """Sizes that are fixed when code is generated, so that the compiler unrolls short loops."""
 
     actions: int
@@ -35,7 +35,7 @@ class WorldForm(NamedTuple):
     move: Callable[..., Any]
     observe: Callable[..., Any] | None
     encode: Callable[..., Any]
-    sizes: Sizes
+    sizes: LoopSizes
     network: NetworkForm | None = None
 
     @property

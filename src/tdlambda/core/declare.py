@@ -180,7 +180,7 @@ def _forms(updates: str, rows: tuple[str, ...]) -> Forms:
     return forms(parse(updates, list(rows)))
 
 
-class Algorithm(Declaration):
+class AlgorithmDeclaration(Declaration):
     """The declaration of a learning algorithm: how one estimate learns from one transition.
 
     `dots` are "row.x", "row.x'", "row.row", and "x.x", "x.x'" or "x'.x'". `step` computes the coefficients of the
@@ -322,7 +322,7 @@ class Estimate(NamedTuple):
     """A factor on the step sizes."""
 
 
-class Rule(Declaration):
+class RuleDeclaration(Declaration):
     """The declaration of a rule for λ': further estimates, learned by the value's algorithm, and functions of them.
 
     `dots` are "estimate.x", "estimate.x'" (predictions), "estimate.row.x", "estimate.kept" (a kept number, before the

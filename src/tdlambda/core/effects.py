@@ -24,7 +24,7 @@ def values(*given: Any) -> set[Resource]:
                 found.add(("local", v.name))
             case ir.Entry():
                 found.add(("row", v.row))
-            case ir.Number():
+            case ir.RecordNumber():
                 found.add(("number", v.name))
     return found
 

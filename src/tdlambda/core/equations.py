@@ -20,7 +20,7 @@ OUTER = ("x", "x'", "z")
 
 
 @dataclass(frozen=True)
-class Term:
+class EquationTerm:
     """± coefficient · vector; "" stands for the coefficient 1."""
 
     sign: str
@@ -34,7 +34,7 @@ class Line:
 
     row: str
     own: str
-    terms: tuple[Term, ...]
+    terms: tuple[EquationTerm, ...]
 
 
 def parse(text: str, rows: list[str]) -> list[Line]:
@@ -59,7 +59,7 @@ def parse(text: str, rows: list[str]) -> list[Line]:
     return lines
 
 
-def _terms(raw: str, right: str, rows: list[str], flipped: bool) -> list[Term]:
+def _terms(raw: str, right: str, rows: list[str], flipped: bool) -> list[EquationTerm]:
     """The terms on the right of an equation; `flipped` for `-=`, which reverses their signs."""
     if not re.fullmatch(r"\s*[+-]?\s*[^+-]+(?:[+-][^+-]+)*", right):
         raise ValueError(f"cannot read {right!r} in {raw!r}; write terms with + or - between them")
@@ -72,7 +72,7 @@ def _terms(raw: str, right: str, rows: list[str], flipped: bool) -> list[Term]:
                 f"cannot read {text.strip()!r} in {raw!r}; a term is a coefficient and a vector, such as 'new x' "
                 f"(vectors are {', '.join([*rows, *OUTER])}; compute products of numbers in step)"
             )
-        found.append(Term("-" if (sign == "-") != flipped else "+", coefficient, vector))
+        found.append(EquationTerm("-" if (sign == "-") != flipped else "+", coefficient, vector))
     return found
 
 
@@ -89,7 +89,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Times:
+class Product:
     """A product; the right factor may be a product or a sum."""
 
     left: Expression
@@ -103,13 +103,13 @@ class Sum:
     parts: tuple[tuple[str, Expression], ...]
 
 
-Expression = float | Symbol | Times | Sum
+Expression = float | Symbol | Product | Sum
 """A number is a constant: 1.0, the coefficient that is not written."""
 
 
 def times(a: Expression, b: Expression) -> Expression:
     """The product of two factors."""
-    return a if b == 1.0 else b if a == 1.0 else Times(a, b)
+    return a if b == 1.0 else b if a == 1.0 else Product(a, b)
 
 
 def total(parts: list[tuple[str, Expression]]) -> Expression:
@@ -121,14 +121,14 @@ def written(e: Expression, names: Callable[[Symbol], str] = lambda symbol: symbo
     """An expression as text, which Python and C read alike; `names` gives the text of each symbol.
 
     >>> sum_ = Sum((("+", Symbol("number", "new")), ("-", Symbol("number", "half"))))
-    >>> written(Times(Symbol("number", "along"), sum_), lambda symbol: f"{symbol.name}_")
+    >>> written(Product(Symbol("number", "along"), sum_), lambda symbol: f"{symbol.name}_")
     'along_ * (new_ - half_)'
     """
     if isinstance(e, float):
         return repr(e)
     if isinstance(e, Symbol):
         return names(e)
-    if isinstance(e, Times):
+    if isinstance(e, Product):
         right = written(e.right, names)
         return f"{written(e.left, names)} * {f'({right})' if _has_sum(e.right) else right}"
     text = ""
@@ -138,14 +138,14 @@ def written(e: Expression, names: Callable[[Symbol], str] = lambda symbol: symbo
 
 
 def _has_sum(e: Expression) -> bool:
-    return isinstance(e, Sum) or (isinstance(e, Times) and (_has_sum(e.left) or _has_sum(e.right)))
+    return isinstance(e, Sum) or (isinstance(e, Product) and (_has_sum(e.left) or _has_sum(e.right)))
 
 
 def symbols(e: Expression) -> Iterator[Symbol]:
     """The symbols of an expression, from left to right."""
     if isinstance(e, Symbol):
         yield e
-    elif isinstance(e, Times):
+    elif isinstance(e, Product):
         yield from symbols(e.left)
         yield from symbols(e.right)
     elif isinstance(e, Sum):

@@ -131,13 +131,13 @@ class _Lowering:
         wanted = used | {n for what in m.estimates.values() for n in what} | ({"turning"} if m.mixture else set())
         ops: list[ir.Operation] = [ir.Derive(name) for name in DERIVED if name in wanted]
         self.known |= {name: ir.Local(name) for name in (*rule.inputs, "lam_next")}
-        self.known |= {name: ir.Number(name) for name in (*words(rule.parameters), *words(rule.shared))}
+        self.known |= {name: ir.RecordNumber(name) for name in (*words(rule.parameters), *words(rule.shared))}
         for name, what in rule.dots.items():
             left, *rest = what.split(".")
             if name not in used:
                 continue
             if left in m.apart:
-                self.known[name] = ir.Number(name)  # another module sets it
+                self.known[name] = ir.RecordNumber(name)  # another module sets it
             elif left in m.estimates:
                 at = rest if len(rest) == 2 or rest[0] not in ("x", "x'") else [self.first, *rest]
                 self.known[name] = ir.Local(dot_name(left, *at) if len(at) == 2 else f"{left}_{at[0]}")
@@ -201,7 +201,10 @@ class _Lowering:
             return [*ops, self.at_features(k, "feature", a.feature, "live", values, {})]
         lines, numbers = tuple(parse(a.updates, a.row_names())), a.equations().coefficients
         weights, flag = tuple(ir.Row(k, r) for r in words(a.weight_rows)), k if k in m.restarting else ""
-        return [*ops, ir.Update(k, lines, {n: values[n] for n in numbers}, "x", ir.Number("bound"), weights, flag)]
+        return [
+            *ops,
+            ir.Update(k, lines, {n: values[n] for n in numbers}, "x", ir.RecordNumber("bound"), weights, flag),
+        ]
 
     def numbers(self, k: str) -> dict[str, ir.Value]:
         """What the algorithm's functions may have as arguments, for an estimate."""
@@ -217,7 +220,9 @@ class _Lowering:
             )
             if m.without(size, k):
                 values[size] = ir.Const(0.0)
-        return values | {n: ir.Const(0.0) if m.parameter(n, k) == "0.0" else ir.Number(n) for n in words(a.parameters)}
+        return values | {
+            n: ir.Const(0.0) if m.parameter(n, k) == "0.0" else ir.RecordNumber(n) for n in words(a.parameters)
+        }
 
     def at_features(
         self,

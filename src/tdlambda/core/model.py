@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tdlambda.core import source
-from tdlambda.core.declare import INPUTS, OUTER_DOTS, Algorithm, Estimate, Rule
+from tdlambda.core.declare import INPUTS, OUTER_DOTS, AlgorithmDeclaration, Estimate, RuleDeclaration
 from tdlambda.core.names import words
 
 
@@ -42,8 +42,8 @@ class Model:
 
     def __init__(
         self,
-        algorithm: type[Algorithm],
-        rule: Rule | None = None,
+        algorithm: type[AlgorithmDeclaration],
+        rule: RuleDeclaration | None = None,
         sizes_by: str = "constant",
         apart: tuple[str, ...] = (),
         corrected: bool = False,
@@ -51,7 +51,7 @@ class Model:
     ) -> None:
         self.algorithm, self.rule, self.sizes_by, self.apart = algorithm, rule, sizes_by, apart
         self.corrected, self.mixed = corrected, mixed
-        given: Mapping[str, tuple[str, ...]] = Rule.estimates if rule is None else rule.estimates
+        given: Mapping[str, tuple[str, ...]] = RuleDeclaration.estimates if rule is None else rule.estimates
         self.estimates = {name: Estimate(*what) for name, what in given.items() if name not in apart}
         self.constants = {} if rule is None else rule.constants()
         if rule is not None and "carries_alpha" in rule.options:
@@ -67,13 +67,13 @@ class Model:
                 self.phases.insert(0, Phase(name, where, function, arguments, results))
                 later |= set(arguments)
 
-    def _wanted(self, rule: Rule) -> set[str]:
+    def _wanted(self, rule: RuleDeclaration) -> set[str]:
         """The results of the rule that are used outside its functions."""
         given = {name for what in self.estimates.values() for name in what}
         coefficients = rule.equations().coefficients if rule.updates else []
         return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
 
-    def _check_names(self, rule: Rule) -> None:
+    def _check_names(self, rule: RuleDeclaration) -> None:
         a = self.algorithm
         results = {name for function in rule.phases for name in source.returned(rule.function(function))}
         ours = {*words(rule.parameters), *words(rule.shared), *rule.keeps, *rule.holds, *rule.dots, *results}

@@ -5,7 +5,7 @@ features, or "if an episode begins". Values are numbers; rows are named, never i
 writes is known (`core.effects`), so that a schedule may reorder operations and have the order checked.
 
     vectors   "x", "x'", "z": the features of a transition. "live": every feature with a trace, and those of x (and x')
-    numbers   Const, Number (in the learner's record: a parameter or a counter), Local (computed in this step)
+    numbers   Const, RecordNumber (in the learner's record: a parameter or a counter), Local (computed in this step)
     rows      Row("V", "w") of an estimate, Row("", "u") of the rule
 
 `core.lowering` makes the operations of a model.
@@ -32,7 +32,7 @@ class Const:
 
 
 @dataclass(frozen=True)
-class Number:
+class RecordNumber:
     """A number of the learner's record that this step does not assign: a parameter, a limit, a counter."""
 
     name: str
@@ -75,7 +75,7 @@ class Here:
     vector: str
 
 
-Value = Const | Number | Local | Times
+Value = Const | RecordNumber | Local | Times
 Argument = Value | Entry | Here
 
 

@@ -89,7 +89,7 @@ def _is_matrix(rows: Any, width: int) -> bool:
     return bool(rows.dtype == _FLOAT and rows.ndim == 2 and rows.shape[1] == width)
 
 
-class Algorithm(Learner, declare.Algorithm, base=True):
+class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
     """Base class of learners with eligibility traces, such as `td.TD`; a subclass declares its equations.
 
     Parameters
@@ -280,12 +280,12 @@ class Algorithm(Learner, declare.Algorithm, base=True):
         return found
 
     @property
-    def declaration(self) -> type[declare.Algorithm]:
+    def declaration(self) -> type[declare.AlgorithmDeclaration]:
         """The declaration that this learner runs, adaptive step sizes and centring included."""
         return self._declaration
 
     @property
-    def _declared(self) -> type[declare.Algorithm]:
+    def _declared(self) -> type[declare.AlgorithmDeclaration]:
         """The declaration of the algorithm itself, without adaptive step sizes and centring."""
         return type(self)
 

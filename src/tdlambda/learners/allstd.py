@@ -30,7 +30,7 @@ from tdlambda.features import Encoder
 from tdlambda.learners.learner import check_numbers
 from tdlambda.learners.lstd import LSTD, solve
 from tdlambda.mdp import Transitions
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 _GRID = 11
 """Values of λ tried first; the search continues between the neighbours of the best one."""
@@ -39,7 +39,7 @@ _PRECISION = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LambdaChoice(Table):
+class LambdaChoice(PrintedTable):
     """The result of `choose_lambda`: the chosen λ and the losses that decided it.
 
     Attributes

@@ -28,7 +28,7 @@ _STEP = """def step({arguments}):
 """
 
 
-def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
+def centered(base: type[declare.AlgorithmDeclaration]) -> type[declare.AlgorithmDeclaration]:
     """The declaration of an algorithm with reward centring; TypeError if it already learns an average reward."""
     names = {*base.known_names(), *base.row_names(), *source.returned(base.step)}
     if base.center or {ETA, AVERAGE} & names:
@@ -38,7 +38,7 @@ def centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
 
 
 @cache
-def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
+def _centered(base: type[declare.AlgorithmDeclaration]) -> type[declare.AlgorithmDeclaration]:
     """A declaration whose step is the algorithm's own step together with the update of r̄.
 
     The generated code passes centred rewards to the step of any declaration that has a `center`.
@@ -63,7 +63,7 @@ def _centered(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
     }
     functions = {"before": base.before, "feature": base.feature}
     members |= {name: staticmethod(function) for name, function in functions.items() if function is not None}
-    return type(f"Centered{base.__name__}", (declare.Algorithm,), members)
+    return type(f"Centered{base.__name__}", (declare.AlgorithmDeclaration,), members)
 
 
 def _dot(dots: dict[str, str], what: str, name: str) -> str:

@@ -19,12 +19,12 @@ class StepSize:
     A subclass lists the algorithms it is defined for, each with its declaration (`forms`).
     """
 
-    forms: ClassVar[dict[type[declare.Algorithm], type[declare.Algorithm]]] = {}
+    forms: ClassVar[dict[type[declare.AlgorithmDeclaration], type[declare.AlgorithmDeclaration]]] = {}
     """Algorithm → the declaration of the algorithm with these step sizes."""
     alpha: float
     """The initial step size."""
 
-    def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
+    def declare(self, algorithm: type[declare.AlgorithmDeclaration]) -> type[declare.AlgorithmDeclaration]:
         """The declaration of an algorithm with these step sizes; TypeError if they are not defined for it."""
         if algorithm not in self.forms:
             known = ", ".join(kind.__name__ for kind in self.forms)

@@ -26,7 +26,7 @@ from tdlambda.mdp.distribution import closed_classes, stationary, visited
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.values import expected_reward, transition_matrix
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -35,7 +35,7 @@ _RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, repr=False)
-class AverageReward(Table):
+class AverageReward(PrintedTable):
     """Gain and bias of a policy.
 
     Attributes
@@ -62,7 +62,7 @@ class AverageReward(Table):
 
 
 @dataclass(frozen=True, repr=False)
-class DifferentialFixedPoint(Table):
+class DifferentialFixedPoint(PrintedTable):
     """The fixed point of differential TD(λ): weights and estimated average reward."""
 
     weights: Floats

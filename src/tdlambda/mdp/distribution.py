@@ -11,14 +11,14 @@ import scipy
 from tdlambda.arrays import Floats, Ints, Matrix, choice
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.values import sweep, transition_matrix
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
 @dataclass(frozen=True, repr=False)
-class DistributionMismatch(Table):
+class DistributionMismatch(PrintedTable):
     """The true on-policy distribution, and the one that is often assumed in the literature.
 
     Attributes

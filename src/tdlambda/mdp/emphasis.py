@@ -22,14 +22,14 @@ from tdlambda.mdp.distribution import visited
 from tdlambda.mdp.overflow import quiet
 from tdlambda.mdp.resolvent import Resolvent
 from tdlambda.mdp.values import require_proper, transition_matrix
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
 @dataclass(frozen=True, repr=False)
-class Emphasis(Table):
+class Emphasis(PrintedTable):
     """The follow-on f(s) = d(s) E[F|s] and the emphasis m(s) = d(s) E[M|s] of each state."""
 
     followon: Floats

@@ -26,7 +26,7 @@ from tdlambda.mdp.corrections import Correction, is_importance
 from tdlambda.mdp.emphasis import emphasis
 from tdlambda.mdp.expected import ExpectedUpdate, action_update, state_update
 from tdlambda.mdp.overflow import in_range, quiet
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -35,7 +35,7 @@ _RANK_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, repr=False)
-class LinearSystem(Table):
+class LinearSystem(PrintedTable):
     """The expected update b - A w, and the feature covariance C.
 
     Attributes

@@ -30,7 +30,7 @@ from tdlambda.arrays import Bools, Floats, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach
 from tdlambda.mdp.return_statistics import Recursion
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 GradientKind = Literal["full", "derived", "printed"]
 
@@ -63,7 +63,7 @@ class Problem:
 
 
 @dataclass(frozen=True, repr=False)
-class BestLambda(Table):
+class BestLambda(PrintedTable):
     """The λ(s) that bounded optimisation found, and J there."""
 
     lam: Floats

@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 from tdlambda.arrays import Floats, choice, real
 from tdlambda.mdp.corrections import Correction
 from tdlambda.mdp.expected import action_update, state_update
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
 @dataclass(frozen=True, repr=False)
-class TraceOperator(Table):
+class TraceOperator(PrintedTable):
     """V ↦ v + Z (V - v).
 
     Attributes

@@ -30,7 +30,7 @@ from tdlambda.arrays import Bools, Floats, Matrix, choice
 from tdlambda.mdp.overflow import in_range, quiet
 from tdlambda.mdp.resolvent import Resolvent, cannot_reach, diverging
 from tdlambda.mdp.values import require_proper
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
@@ -41,7 +41,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
-class LambdaMoments(Table):
+class LambdaMoments(PrintedTable):
     """Mean E[G^λ|s] and variance Var[G^λ|s] of the λ-return from each state.
 
     >>> import tdlambda as td

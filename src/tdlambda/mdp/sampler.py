@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from tdlambda.arrays import Bools, Floats, Ints, column, flags, integer, rows
 from tdlambda.compiled import compiled
 from tdlambda.randomness import pick, running_sums, stream, uniform
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from tdlambda.mdp.finite import FiniteMDP
 
 
 @dataclass(frozen=True, repr=False)
-class Transitions(Table):
+class Transitions(PrintedTable):
     """Consecutive transitions of one stream, as columns named like the arguments of a learner's `update`.
 
     `gamma` is γ_{t+1} (0 where `terminated`), `rho` is π(a|s)/b(a|s). After a step that ends an episode, the next

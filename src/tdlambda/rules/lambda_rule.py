@@ -34,7 +34,7 @@ class Seen:
     """Whether the warm-up is over."""
 
 
-class Rule(declare.Rule):
+class Rule(declare.RuleDeclaration):
     """Base class of rules for λ, such as `td.rules.Fixed`, `td.rules.PerState` and rules that learn λ.
 
     A rule that does not learn implements `at` or `at_many`, which return λ at observations. A rule that learns is a

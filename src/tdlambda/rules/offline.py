@@ -12,11 +12,11 @@ from tdlambda.arrays import Floats, choice, integer
 from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
 from tdlambda.rules.stored_episodes import StoredEpisodes, Values
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 
 @dataclass(frozen=True, repr=False)
-class OfflineMeta(Table):
+class OfflineMeta(PrintedTable):
     """The result of `offline_meta`: λ(x) = 1 - w·x, clipped to [0, 1].
 
     Attributes

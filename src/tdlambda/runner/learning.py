@@ -17,7 +17,7 @@ from tdlambda.runner.behavior import Policy, Predictor
 from tdlambda.runner.curve import LearningCurve
 from tdlambda.runner.environments import check_gamma, events_of, made
 from tdlambda.runner.loop import interact
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -29,7 +29,7 @@ _Learner = TypeVar("_Learner", bound=OnlineLearner)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningRun(Table, Generic[_Learner]):
+class LearningRun(PrintedTable, Generic[_Learner]):
     """The result of `learn`.
 
     Attributes

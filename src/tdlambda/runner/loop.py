@@ -32,7 +32,7 @@ class Agent(Protocol):
         """Learn from one transition."""
 
 
-class Traces(Protocol):
+class SeparateTraces(Protocol):
     """The traces of an agent that learns from several episodes at once."""
 
     def taken(self, obs: Any, action: Any) -> Any:
@@ -48,7 +48,7 @@ def interact(
     curve: LearningCurve,
     rng: np.random.Generator,
     done: Callable[[], bool],
-    traces: Traces | None = None,
+    traces: SeparateTraces | None = None,
 ) -> None:
     """Let an agent act and learn, from new episodes on, until `done`, which is asked before and after each step.
 

@@ -43,7 +43,7 @@ class AdaGrad(StepSize):
     def __init__(self, alpha: float = 0.1) -> None:
         self.alpha = positive(alpha, "alpha")
 
-    def declare(self, algorithm: type[declare.Algorithm]) -> type[declare.Algorithm]:
+    def declare(self, algorithm: type[declare.AlgorithmDeclaration]) -> type[declare.AlgorithmDeclaration]:
         """The declaration of the algorithm with AdaGrad; TypeError unless its update is an equation linear in α."""
         if algorithm.feature is not None or algorithm.trace_scale or not _linear(algorithm):  # type: ignore[arg-type]
             raise TypeError(
@@ -54,7 +54,7 @@ class AdaGrad(StepSize):
 
 
 @cache
-def _linear(base: type[declare.Algorithm]) -> bool:
+def _linear(base: type[declare.AlgorithmDeclaration]) -> bool:
     """Whether weight updates are proportional to the step sizes, and everything else is independent of them."""
     sizes, asked, lines = words(base.sizes), source.arguments(base.step), parse(base.updates, base.row_names())
     given = dict(zip(asked, np.random.default_rng(0).uniform(0.1, 0.9, len(asked)).tolist(), strict=True))
@@ -69,7 +69,7 @@ def _linear(base: type[declare.Algorithm]) -> bool:
 
 
 @cache
-def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
+def _with_adagrad(base: type[declare.AlgorithmDeclaration]) -> type[declare.AlgorithmDeclaration]:
     """The declaration: `step` with step sizes of 1, and the equations written for one feature."""
     weights, sizes, title = words(base.weight_rows), words(base.sizes), f"AdaGrad of {base.__name__}"
     step = ast.unparse(ast.fix_missing_locations(source.tree(base.step, dict.fromkeys(sizes, 1.0))))
@@ -90,10 +90,10 @@ def _with_adagrad(base: type[declare.Algorithm]) -> type[declare.Algorithm]:
         "step": staticmethod(source.made(step, base.step.__globals__, title)),
         "feature": staticmethod(source.made(_feature(base), {"math": math}, title)),
     }
-    return type(f"AdaGrad{base.__name__}", (declare.Algorithm,), members)
+    return type(f"AdaGrad{base.__name__}", (declare.AlgorithmDeclaration,), members)
 
 
-def _feature(base: type[declare.Algorithm]) -> str:
+def _feature(base: type[declare.AlgorithmDeclaration]) -> str:
     """The source of the update of one feature."""
     rows, weights, sizes = base.row_names(), words(base.weight_rows), words(base.sizes)
     lines = parse(base.updates, rows)

@@ -22,7 +22,7 @@ from tdlambda.learners.step_size import StepSize
 from tdlambda.steps.tidbd import grown, moved
 
 
-class AutostepTD(declare.Algorithm):
+class AutostepTD(declare.AlgorithmDeclaration):
     """TD(λ) with Autostep."""
 
     weight_rows, parameters = "w a h nu", "theta tau"

@@ -15,7 +15,7 @@ from tdlambda.core import declare
 from tdlambda.learners.step_size import StepSize
 
 
-class ImplicitTD(declare.Algorithm):
+class ImplicitTD(declare.AlgorithmDeclaration):
     """TD(λ) with implicit steps."""
 
     dots = {"v": "w.x", "v_next": "w.x'", "ex": "e.x", "ee": "e.e", "xx": "x.x"}

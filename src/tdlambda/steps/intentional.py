@@ -18,7 +18,7 @@ from tdlambda.core import declare
 from tdlambda.learners.step_size import StepSize
 
 
-class IntentionalTD(declare.Algorithm):
+class IntentionalTD(declare.AlgorithmDeclaration):
     """TD(λ) with intentional steps; α is η."""
 
     dots = {"v": "w.x", "v_next": "w.x'", "ex": "e.x", "ee": "e.e", "xx": "x.x"}

@@ -21,7 +21,7 @@ from tdlambda.core import declare
 from tdlambda.learners.step_size import StepSize
 
 
-class IntentionalRMSTD(declare.Algorithm):
+class IntentionalRMSTD(declare.AlgorithmDeclaration):
     """TD(λ) with intentional steps and a scale for each weight; α is η."""
 
     weight_rows, lasting_rows = "w q", "q"

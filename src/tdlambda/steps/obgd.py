@@ -15,7 +15,7 @@ from tdlambda.core import declare
 from tdlambda.learners.step_size import StepSize
 
 
-class ObGDTD(declare.Algorithm):
+class ObGDTD(declare.AlgorithmDeclaration):
     """TD(λ) with ObGD."""
 
     parameters = "kappa"

@@ -25,7 +25,7 @@ from tdlambda.learners.step_size import StepSize
 from tdlambda.steps.tidbd import grown
 
 
-class SwiftTD(declare.Algorithm):
+class SwiftTD(declare.AlgorithmDeclaration):
     """True online TD(λ) with SwiftTD's step sizes."""
 
     weight_rows, trace_rows, lasting_rows = "w a h g", "e eb p", "g"

@@ -39,7 +39,7 @@ def moved(w, h, size, delta, e, y):
     return w + by, h * max(0.0, 1 - size * y * e) + by
 
 
-class SemiTIDBD(declare.Algorithm):
+class SemiTIDBD(declare.AlgorithmDeclaration):
     """TD(λ) with TIDBD by the semi-gradient."""
 
     weight_rows, parameters = "w a h", "theta"
@@ -107,6 +107,6 @@ class TIDBD(StepSize):
         self.gradient = choice(gradient, "gradient", "ordinary", "semi")
 
     @property
-    def forms(self) -> dict[type[declare.Algorithm], type[declare.Algorithm]]:
+    def forms(self) -> dict[type[declare.AlgorithmDeclaration], type[declare.AlgorithmDeclaration]]:
         """The declaration for the chosen kind of gradient."""
         return {TD: OrdinaryTIDBD if self.gradient == "ordinary" else SemiTIDBD}

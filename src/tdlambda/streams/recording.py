@@ -30,7 +30,7 @@ AGAIN = 4
 
 
 @dataclass
-class _Page:
+class _ChunkRecord:
     """The records of one chunk."""
 
     number: Ints
@@ -51,7 +51,7 @@ class Recorder:
 
     horde: Horde
     level: float
-    pages: list[_Page] = field(default_factory=list)
+    pages: list[_ChunkRecord] = field(default_factory=list)
     answers: dict[int, list[tuple[Ints, Floats]]] = field(default_factory=dict)
     """Of each window question: rows, and their answers."""
     samples: list[tuple[int, list[dict[str, float]], list[float]]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Recorder:
         limits = np.full((*shape, 2), np.nan) if chunk.errors else None
         X = chunk.X[s.at]
         s.at, s.to = chunk.number[s.at], chunk.number[s.to]
-        self.pages.append(_Page(s.at, stream, s, X, np.full(shape, np.nan), np.full(shape, np.nan), limits))
+        self.pages.append(_ChunkRecord(s.at, stream, s, X, np.full(shape, np.nan), np.full(shape, np.nan), limits))
         for lessons in chunk.lessons.values():
             for q, given in lessons:
                 self.answers.setdefault(q, []).append((given.number, given.answer))
@@ -124,8 +124,8 @@ class Recorder:
         return found
 
     def _one(
-        self, whole: _Page, q: int, name: str, question: Question, tolerance: float, period: int | None, names: Any,
-        dense: bool,
+        self, whole: _ChunkRecord, q: int, name: str, question: Question, tolerance: float, period: int | None,
+        names: Any, dense: bool,
     ) -> Scored:  # fmt: skip
         s, w = whole.steps, question.window
         reward, gamma, rho = s.reward[:, q], s.gamma[:, q], s.rho[:, q]
@@ -180,14 +180,14 @@ class Recorder:
         return Realised(value, at, np.full(number.size, length / 3))
 
 
-def _joined(pages: list[_Page]) -> _Page:
+def _joined(pages: list[_ChunkRecord]) -> _ChunkRecord:
     """All records, in order of their rows."""
     steps: dict[str, Any] = {}
     for name in vars(pages[0].steps):
         columns = [getattr(page.steps, name) for page in pages]
         steps[name] = None if any(c is None for c in columns) else np.concatenate(columns)
     limits = None if pages[0].limits is None else np.concatenate([page.limits for page in pages])
-    return _Page(
+    return _ChunkRecord(
         np.concatenate([page.number for page in pages]), [key for page in pages for key in page.stream], Steps(**steps),
         np.concatenate([page.X for page in pages]), np.concatenate([page.v for page in pages]),
         np.concatenate([page.after for page in pages]), limits,

@@ -27,10 +27,10 @@ def value(v: ir.Value) -> str:
         return literal(v.value)
     if isinstance(v, ir.Times):
         return f"({value(v.left)} * {value(v.right)})"
-    return f"self_->{c_name(v.name)}" if isinstance(v, ir.Number) else c_name(v.name)
+    return f"self_->{c_name(v.name)}" if isinstance(v, ir.RecordNumber) else c_name(v.name)
 
 
-class Rows:
+class CRowPrinter:
     """The rows of the state, and the operations on them."""
 
     closes: str

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from tdlambda.core import runtime
 from tdlambda.core import step as ir
-from tdlambda.core.c.c_rows import VECTOR, Rows, indented, value
+from tdlambda.core.c.c_rows import VECTOR, CRowPrinter, indented, value
 from tdlambda.core.c.functions import c_name
 
 OUTER = {"x.x": ("td_norm", "x"), "x.x'": ("td_cross", "x", "x'"), "x'.x'": ("td_norm", "x'")}
 """The function of a dot product of x and x', and its arguments."""
 
 
-class Operations(Rows):
+class Operations(CRowPrinter):
     """The body of `learn`, and the functions that it calls."""
 
     def __init__(self, step: ir.Step, sparse: bool, NAME: str) -> None:

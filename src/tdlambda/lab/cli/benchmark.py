@@ -30,7 +30,7 @@ LAMBDAS = (0.0, 0.4, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchmarkRow:
     """One line of the table: a measured ratio and its target."""
 
     work: str
@@ -53,8 +53,8 @@ def bench(share: float = 1.0, say: Callable[[str], None] = lambda _: None) -> di
 
     Returns
     -------
-    "machine", "rows" (see `Row`), "speed" (lane-steps per second on one core) and "tables" (hours on two cores for the
-    four tables of Zhao (2020), at those speeds).
+    "machine", "rows" (see `BenchmarkRow`), "speed" (lane-steps per second on one core) and "tables" (hours on
+    two cores for the four tables of Zhao (2020), at those speeds).
     """
     rows = []
     parts = (_bounds, _rules, _threads, _usual_way, _lanes, _seeds, _steps, _features, _neighbours)
@@ -185,7 +185,7 @@ def _bound(features: int, rows: int, n: int, steps: int) -> float:
     return (time.perf_counter() - begun) / steps / n
 
 
-def _bounds(share: float) -> Iterable[Row]:
+def _bounds(share: float) -> Iterable[BenchmarkRow]:
     """Learners compared with a bare pass over their arrays."""
     steps = int(200_000 * share)
     ring, lake = make("RingWorld-v0"), make("FrozenLake-v0")
@@ -210,10 +210,10 @@ def _bounds(share: float) -> Iterable[Row]:
         )
         ratio = times["bound"] / times["ours"]
         detail = f"{1e9 * times['ours']:.2f} ns per lane-step, bound {1e9 * times['bound']:.2f}"
-        yield Row(name, "its bare pass", ratio, f"≥ {wanted}", ratio >= wanted, detail)
+        yield BenchmarkRow(name, "its bare pass", ratio, f"≥ {wanted}", ratio >= wanted, detail)
 
 
-def _rules(share: float) -> Iterable[Row]:
+def _rules(share: float) -> Iterable[BenchmarkRow]:
     """META compared with four learners of its kind."""
     steps = int(100_000 * share)
     cases = (
@@ -229,17 +229,19 @@ def _rules(share: float) -> Iterable[Row]:
             }
         )
         ratio = times["META"] / (4 * times["one"])
-        yield Row(name, "4 × the learner", ratio, "≤ 1.3", ratio <= 1.3, f"{1e9 * times['META']:.1f} ns per lane-step")
+        yield BenchmarkRow(
+            name, "4 × the learner", ratio, "≤ 1.3", ratio <= 1.3, f"{1e9 * times['META']:.1f} ns per lane-step"
+        )
 
 
-def _threads(share: float) -> Iterable[Row]:
+def _threads(share: float) -> Iterable[BenchmarkRow]:
     """Two threads compared with one."""
     ring = make("RingWorld-v0")
     learners, steps = _fixed(ring, TrueOnlineTD, 2 * WIDTH), int(120_000 * share)
     measure = partial(_per_lane_step, ring, learners, steps, seeds=4)
     times = _best({"one": partial(measure, threads=1), "two": partial(measure, threads=2)}, 15)
     ratio = times["one"] / times["two"]
-    yield Row("2 threads", "1 thread", ratio, "≥ 1.85", ratio >= 1.85)
+    yield BenchmarkRow("2 threads", "1 thread", ratio, "≥ 1.85", ratio >= 1.85)
 
 
 def _one_by_one(task: Any, learner: Learner, steps: int, seed: int) -> float:
@@ -258,7 +260,7 @@ def _one_by_one(task: Any, learner: Learner, steps: int, seed: int) -> float:
     return (time.perf_counter() - begun) / steps
 
 
-def _usual_way(share: float) -> Iterable[Row]:
+def _usual_way(share: float) -> Iterable[BenchmarkRow]:
     """The engine compared with a Python loop over a Gymnasium environment."""
     ring, steps = make("RingWorld-v0"), int(200_000 * share)
     learners, single = _fixed(ring, TrueOnlineTD, WIDTH), TrueOnlineTD(ring.features, 0.01, 0.9)
@@ -271,16 +273,16 @@ def _usual_way(share: float) -> Iterable[Row]:
     )
     ratio = times["usual"] / times["ours"]
     detail = f"{1e6 * times['usual']:.1f} µs per step"
-    yield Row("true online TD, RingWorld", "a Python loop", ratio, "≥ 1000", ratio >= 1000, detail)
+    yield BenchmarkRow("true online TD, RingWorld", "a Python loop", ratio, "≥ 1000", ratio >= 1000, detail)
 
 
-def _scaling(name: str, small: Callable[[], float], large: Callable[[], float]) -> Row:
+def _scaling(name: str, small: Callable[[], float], large: Callable[[], float]) -> BenchmarkRow:
     times = _best({"small": small, "large": large}, 5)
     ratio = times["large"] / times["small"]
-    return Row(name, "linear cost", ratio, "≤ 1.1", ratio <= 1.1)
+    return BenchmarkRow(name, "linear cost", ratio, "≤ 1.1", ratio <= 1.1)
 
 
-def _lanes(share: float) -> Iterable[Row]:
+def _lanes(share: float) -> Iterable[BenchmarkRow]:
     """Scaling with the number of lanes."""
     ring, steps = make("RingWorld-v0"), int(50_000 * share)
     few, many = _fixed(ring, TrueOnlineTD, 64), _fixed(ring, TrueOnlineTD, 4096)
@@ -291,7 +293,7 @@ def _lanes(share: float) -> Iterable[Row]:
     )
 
 
-def _seeds(share: float) -> Iterable[Row]:
+def _seeds(share: float) -> Iterable[BenchmarkRow]:
     """Scaling with the number of seeds."""
     ring, steps = make("RingWorld-v0"), int(20_000 * share)
     learners = _fixed(ring, TrueOnlineTD, WIDTH)
@@ -302,7 +304,7 @@ def _seeds(share: float) -> Iterable[Row]:
     )
 
 
-def _steps(share: float) -> Iterable[Row]:
+def _steps(share: float) -> Iterable[BenchmarkRow]:
     """Scaling with the number of steps, in time and memory."""
     import resource  # not on every system
 
@@ -317,10 +319,10 @@ def _steps(share: float) -> Iterable[Row]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     _per_lane_step(ring, learners[:8], long)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    yield Row(f"memory of {long:,} steps", "before", 1.0, "flat", grown < 16, f"+{grown:.1f} MiB")
+    yield BenchmarkRow(f"memory of {long:,} steps", "before", 1.0, "flat", grown < 16, f"+{grown:.1f} MiB")
 
 
-def _features(share: float) -> Iterable[Row]:
+def _features(share: float) -> Iterable[BenchmarkRow]:
     """Scaling with the number of features, few of which have live traces: a long walk."""
     steps = int(50_000 * share)
     work: dict[int, Callable[[], float]] = {}
@@ -334,10 +336,10 @@ def _features(share: float) -> Iterable[Row]:
     for n in (101, 1001, 10_001):
         longer = times[n] / times[11]
         ratio = longer / (n / 11)
-        yield Row(f"features 11 → {n}", "linear cost", ratio, "≤ 1", ratio <= 1.0, f"{longer:.2f} × as long")
+        yield BenchmarkRow(f"features 11 → {n}", "linear cost", ratio, "≤ 1", ratio <= 1.0, f"{longer:.2f} × as long")
 
 
-def _neighbours(share: float) -> Iterable[Row]:
+def _neighbours(share: float) -> Iterable[BenchmarkRow]:
     """Lanes next to others that diverge, and lanes whose traces underflow."""
     lake, steps = make("FrozenLake-v0"), int(200_000 * share)
     calm: list[Any] = [TrueOnlineTD(lake.features, alpha, 0.9) for alpha in _alphas(WIDTH)]
@@ -347,7 +349,7 @@ def _neighbours(share: float) -> Iterable[Row]:
     times = _best({name: partial(_per_lane_step, lake, some, steps) for name, some in cases.items()}, 7)
     for name in ("overflow in an eighth of the lanes", "traces that underflow"):
         ratio = times[name] / times["calm"]
-        yield Row(name, "without", ratio, "≤ 1.1", ratio <= 1.1)
+        yield BenchmarkRow(name, "without", ratio, "≤ 1.1", ratio <= 1.1)
 
 
 def _speed(share: float) -> dict[str, float]:

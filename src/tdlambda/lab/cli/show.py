@@ -65,11 +65,11 @@ def _model(kind: type[Any], rule: str | None) -> tuple[Model, str]:
     from tdlambda.core import declare
     from tdlambda.core.model import Model
 
-    if issubclass(kind, declare.Rule):
+    if issubclass(kind, declare.RuleDeclaration):
         if rule is not None:
             raise ValueError(f"--rule: {kind.__name__} is a rule itself; name an algorithm to combine --rule with")
         return Model(td.TrueOnlineTD, _built(kind)), "rule"
-    made = None if rule is None else _built(_found(rule, "rule", declare.Rule))
+    made = None if rule is None else _built(_found(rule, "rule", declare.RuleDeclaration))
     if issubclass(kind, td.steps.StepSize):
         return Model(next(iter(kind.forms.values())), made), "step_size"
     return Model(kind, made), "algorithm"
@@ -122,7 +122,7 @@ def _is_declared(kind: type[Any]) -> bool:
     import tdlambda as td
     from tdlambda.core import declare
 
-    if issubclass(kind, declare.Rule):
+    if issubclass(kind, declare.RuleDeclaration):
         return kind.learns()
     return hasattr(kind, "step") or (issubclass(kind, td.steps.StepSize) and bool(kind.forms))
 
@@ -134,7 +134,7 @@ def _ours() -> dict[str, type[Any]]:
 
     spaces = (td.algorithms, td.learners, td.auto, td.rules, td.steps, td.reproduction)
     named = {key: getattr(space, key) for space in spaces for key in space.__all__}
-    kinds = (declare.Algorithm, declare.Rule, td.steps.StepSize, td.steps.OneOver, td.Learner)
+    kinds = (declare.AlgorithmDeclaration, declare.RuleDeclaration, td.steps.StepSize, td.steps.OneOver, td.Learner)
     found = {key: kind for key, kind in named.items() if isinstance(kind, type) and issubclass(kind, kinds)}
     return found | dict(td.rules.NAMED)
 
@@ -150,7 +150,11 @@ def _found(name: str, what: str, base: type[Any] | None) -> Any:
             found = getattr(import_module(module), last, None)
         except Exception as error:
             raise ValueError(f"{what}: {module} cannot be imported: {error}") from error
-        known = isinstance(found, type) and issubclass(found, (declare.Algorithm, declare.Rule)) and _is_declared(found)
+        known = (
+            isinstance(found, type)
+            and issubclass(found, (declare.AlgorithmDeclaration, declare.RuleDeclaration))
+            and _is_declared(found)
+        )
     else:
         found = {key.lower(): kind for key, kind in _ours().items()}.get(name.lower())
         known = found is not None

@@ -25,7 +25,7 @@ from tdlambda.lab.report import tidy_rows
 from tdlambda.lab.report.at_best_rows import at_best
 from tdlambda.lab.report.contest import groups
 from tdlambda.lab.report.findings import findings
-from tdlambda.lab.report.observation_layout import Layout, layout
+from tdlambda.lab.report.observation_layout import ObservationLayout, layout
 from tdlambda.lab.report.overview import MEASURES, CellView, Overview
 from tdlambda.lab.report.series import series_of
 from tdlambda.lab.report.tidy_rows import BEST, Row
@@ -90,11 +90,11 @@ def _fits(row: Row, name: str, wanted: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigures:
     """All figures of a study, by name, and the cells whose curves and λ they show."""
 
     view: Overview
-    where: Layout | None
+    where: ObservationLayout | None
     kept: list[int]
     figures: dict[str, Figure]
     cells: dict[int, Row]
@@ -126,14 +126,14 @@ class Drawn:
         return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
 
 
-def drawn(view: Overview) -> Drawn:
+def drawn(view: Overview) -> DrawnFigures:
     """All figures of a study."""
     run = [name for name in view.study.methods if view.of(name)]
     where = _where(view, run)
     kept, errors = _thinned(view.curve_steps, view.study.length), tidy_rows.errors(view)
     shown = sorted({row["cell"] for row in errors})
     cells = {k: _cell(view, view.cells[k], kept, where) for k in shown}
-    return Drawn(view, where, kept, dict(_figures(view, run, errors, kept, where)), cells)
+    return DrawnFigures(view, where, kept, dict(_figures(view, run, errors, kept, where)), cells)
 
 
 BY_ERROR = ("group", "measure", "keys")
@@ -142,7 +142,7 @@ NUMBERS = {name: name for name in ("n", "diverged", "mean", "low", "high")}
 
 
 def _figures(
-    view: Overview, run: list[str], errors: list[Row], kept: list[int], where: Layout | None
+    view: Overview, run: list[str], errors: list[Row], kept: list[int], where: ObservationLayout | None
 ) -> Iterator[tuple[str, Figure]]:
     """Every figure of a study by name, in the order of the page."""
     yield from _of_errors(view, run, errors, kept)
@@ -183,7 +183,9 @@ def _of_errors(view: Overview, run: list[str], errors: list[Row], kept: list[int
     yield "heat", Figure("errors", errors, BY_ERROR, charts.error_table, full, only="own")
 
 
-def _of_states(view: Overview, run: list[str], errors: list[Row], where: Layout) -> Iterator[tuple[str, Figure]]:
+def _of_states(
+    view: Overview, run: list[str], errors: list[Row], where: ObservationLayout
+) -> Iterator[tuple[str, Figure]]:
     """Policies and λ by state."""
     study = view.study
     place = "state" if where.axes is None else "observation"
@@ -265,7 +267,7 @@ def _without_alpha(some: list[Row], x: str, log: bool) -> Any:
     return finished(ranges([row | {"mid": row["mean"]} for row in some], x, tips=TIPS, log=log))
 
 
-def _where(view: Overview, run: list[str]) -> Layout | None:
+def _where(view: Overview, run: list[str]) -> ObservationLayout | None:
     shown = [name for name in run if view.kind(name) == "tuned"] or run[:1] * (view.study.kind == "control")
     if not shown:
         return None
@@ -274,7 +276,7 @@ def _where(view: Overview, run: list[str]) -> Layout | None:
     return replace(where, actions=where.actions or [str(action) for action in range(most + 1)])
 
 
-def _cell(view: Overview, cell: CellView, kept: list[int], where: Layout | None) -> Row:
+def _cell(view: Overview, cell: CellView, kept: list[int], where: ObservationLayout | None) -> Row:
     """The lists of a cell: its curve with an interval, its λ, and its policy."""
     low, high = cell.curve_band(view.positive)
     found = {"curve": cell.curve[kept].tolist(), "curve_low": low[kept].tolist(), "curve_high": high[kept].tolist()}
@@ -378,4 +380,4 @@ def _slug(name: str) -> str:
     return re.sub(r"\W+", "-", name.lower()).strip("-")
 
 
-__all__ = ["AXES", "Drawn", "Figure", "chart", "drawn", "write_figures"]
+__all__ = ["AXES", "DrawnFigures", "Figure", "chart", "drawn", "write_figures"]

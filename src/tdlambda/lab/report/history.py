@@ -15,7 +15,7 @@ from tdlambda.arrays import Floats, Ints, integer
 from tdlambda.learners import Learner
 from tdlambda.rules import Greedy, Meta
 from tdlambda.runner import learn
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 from tdlambda.tasks import TabularTask, Task
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOMENTS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History(Table):
+class History(PrintedTable):
     """The record of `td.report.follow`: estimates at each moment, for each state.
 
     Attributes

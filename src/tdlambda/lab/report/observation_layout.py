@@ -15,7 +15,7 @@ from tdlambda.lab.studies.study import Study
 
 
 @dataclass(frozen=True)
-class Layout:
+class ObservationLayout:
     """The layout of the observations at which λ is known.
 
     Attributes
@@ -59,9 +59,9 @@ class Layout:
         return int(np.clip(210 * height / width, 70, 300))
 
 
-def layout(study: Study, method: str, n: int) -> Layout:
+def layout(study: Study, method: str, n: int) -> ObservationLayout:
     """The layout of `n` values of λ, or actions; states in a row if the task can no longer be built."""
-    plain = Layout("states", list(range(n)), list(range(n)))
+    plain = ObservationLayout("states", list(range(n)), list(range(n)))
     try:
         task: Any = study.environment
         at = np.asarray(_observations(study, method))
@@ -71,11 +71,11 @@ def layout(study: Study, method: str, n: int) -> Layout:
     return replace(found, actions=action_names(task)) if study.kind == "control" else found
 
 
-def _lying(task: Any, at: Any, n: int) -> Layout | None:
+def _lying(task: Any, at: Any, n: int) -> ObservationLayout | None:
     """The layout of a task's observations; None if it is unknown."""
     if (plane := plane_of(task)) is not None and at.shape == (n, 2):
         names = [f"{x:.3g}, {y:.3g}" for x, y in at]
-        return Layout("map", list(range(n)), names, _around(at), plane.axes)
+        return ObservationLayout("map", list(range(n)), names, _around(at), plane.axes)
     letters = getattr(task, "rows", ())
     if sum(map(len, letters)) == n:
         cells = on_map(letters)
@@ -83,11 +83,13 @@ def _lying(task: Any, at: Any, n: int) -> Layout | None:
             [[cell[side] for side in ("left", "right", "low", "high")] for cell in cells], dtype=np.float64
         )
         live = [cell["state"] for cell in cells if cell["live"]]
-        return Layout("map", live, [cell["state"] for cell in cells], tiles, ends=[cell["ends"] for cell in cells])
+        return ObservationLayout(
+            "map", live, [cell["state"] for cell in cells], tiles, ends=[cell["ends"] for cell in cells]
+        )
     if task.mdp is None:
-        return None if at.ndim == 1 else Layout("observations", list(range(n)), list(range(n)))
+        return None if at.ndim == 1 else ObservationLayout("observations", list(range(n)), list(range(n)))
     live = np.flatnonzero(~task.mdp.terminal).tolist()
-    return Layout("states", live, live)
+    return ObservationLayout("states", live, live)
 
 
 def _observations(study: Study, method: str) -> Any:

@@ -10,7 +10,7 @@ import altair as alt
 from tdlambda.charts.lines import LIMIT
 from tdlambda.charts.tidy import plain
 from tdlambda.lab.report.contest import groups
-from tdlambda.lab.report.figures import LISTED, Drawn, Figure, drawn
+from tdlambda.lab.report.figures import LISTED, DrawnFigures, Figure, drawn
 from tdlambda.lab.report.overview import MEASURES, Overview
 from tdlambda.lab.report.series import series_of
 from tdlambda.lab.report.tidy_rows import Row, label
@@ -51,7 +51,7 @@ def columns_of(rows: list[Row]) -> dict[str, Any]:
     return {"n": len(rows), "same": same, "columns": {k: v for k, v in table.items() if k not in same}}
 
 
-def _group(made: Drawn, name: str, methods: list[str]) -> dict[str, Any]:
+def _group(made: DrawnFigures, name: str, methods: list[str]) -> dict[str, Any]:
     series = [
         {"key": one.key, "label": one.label, "method": one.method, **one.look} for one in series_of(made.view, methods)
     ]
@@ -72,7 +72,7 @@ def _verdict(view: Overview, methods: list[str], measure: str) -> str:
     return findings(view, methods, measure).contest.verdict
 
 
-def _figure(made: Drawn, name: str, figure: Figure) -> dict[str, Any]:
+def _figure(made: DrawnFigures, name: str, figure: Figure) -> dict[str, Any]:
     """A figure with its specification; the reader's choices are parameters of it."""
     out: dict[str, Any] = {
         "data": figure.data, "follows": figure.follows, "columns": figure.columns, "panels": figure.panels,

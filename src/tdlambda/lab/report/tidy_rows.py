@@ -11,7 +11,7 @@ import numpy as np
 from tdlambda.charts.style import named
 from tdlambda.lab.report.contest import difference, groups
 from tdlambda.lab.report.findings import z_of
-from tdlambda.lab.report.observation_layout import Layout
+from tdlambda.lab.report.observation_layout import ObservationLayout
 from tdlambda.lab.report.overview import MEASURES, CellView, Overview, Printed
 from tdlambda.lab.report.series import Series, by_lambda, look, series_of
 from tdlambda.lab.report.wording import AXES, number, setting, settings_of
@@ -202,7 +202,7 @@ def diverged(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
                 }  # fmt: skip
 
 
-def motions(view: Overview, where: Layout | None, methods: Sequence[str]) -> Iterator[Row]:
+def motions(view: Overview, where: ObservationLayout | None, methods: Sequence[str]) -> Iterator[Row]:
     """λ over time, as recorded, of the best cell of each method that tunes λ."""
     steps = view.study.moments
     evenly, by_ratio = (steps[1:] + steps[:-1]) / 2, np.sqrt(1.0 * steps[1:] * steps[:-1])
@@ -237,7 +237,7 @@ def policies(view: Overview, methods: Sequence[str]) -> Iterator[Row]:
                 }  # fmt: skip
 
 
-def many(where: Layout) -> bool:
+def many(where: ObservationLayout) -> bool:
     """Whether there are too many observations for one row each."""
     return len(where.live) > 40
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tdlambda.lab.report.figures import Drawn
+from tdlambda.lab.report.figures import DrawnFigures
 from tdlambda.lab.report.findings import findings
 from tdlambda.lab.report.overview import Overview
 from tdlambda.lab.report.tidy_rows import many
@@ -19,7 +19,7 @@ _MEASURED = {
 }
 
 
-def words(made: Drawn, methods: Sequence[str], measure: str) -> dict[str, str]:
+def words(made: DrawnFigures, methods: Sequence[str], measure: str) -> dict[str, str]:
     """The texts for some of a study's methods, by element id."""
     view = made.view
     study, found = view.study, findings(view, methods, measure)
@@ -91,7 +91,7 @@ def _u_hint(view: Overview, methods: Sequence[str], measure: str) -> str:
     return said
 
 
-def _of_policy(made: Drawn) -> str:
+def _of_policy(made: DrawnFigures) -> str:
     where = made.where
     if where is None:
         return ""
@@ -104,7 +104,7 @@ def _of_policy(made: Drawn) -> str:
     )
 
 
-def _of_lambda(made: Drawn) -> dict[str, Any]:
+def _of_lambda(made: DrawnFigures) -> dict[str, Any]:
     where, study = made.where, made.view.study
     if where is None:
         return {"lambda-hint": "", "motion-hint": ""}

@@ -17,14 +17,14 @@ import scipy
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, confidence, integer, number
-from tdlambda.showing import Table
+from tdlambda.showing import PrintedTable
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 @dataclass(frozen=True, repr=False)
-class Summary(Table):
+class Summary(PrintedTable):
     """Statistics of one cell: `diverged` of `n` runs diverged; the mean, std, … are of the others."""
 
     n: int
@@ -37,7 +37,7 @@ class Summary(Table):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Table):
+class Comparison(PrintedTable):
     """Paired comparison of A and B: the ratio of their means, and how often A is better, with 95 % intervals.
 
     `n` is the number of pairs in which neither diverged, `diverged` the number of the others.

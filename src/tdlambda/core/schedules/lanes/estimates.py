@@ -23,7 +23,7 @@ class Estimates(FeatureLoops):
                 given |= dict(zip(op.function.arguments, op.arguments, strict=True)) if op is not None else {}
             for size in self.sizes.sizes:
                 v = given.get(size, ir.Const(0.0))
-                pace = v.left.name if isinstance(v, ir.Times) and isinstance(v.left, ir.Local | ir.Number) else ""
+                pace = v.left.name if isinstance(v, ir.Times) and isinstance(v.left, ir.Local | ir.RecordNumber) else ""
                 changes = self.sizes.by != "constant" or pace in self.results
                 if changes and v != ir.Const(0.0):
                     to, of = f"N_[{k} * NUMBERS + OWN_{size.upper()}]", f"N_[OWN_{size.upper()}]"
@@ -70,13 +70,13 @@ class Estimates(FeatureLoops):
 
     def source(self, v: ir.Value) -> str:
         """The name of an input that is not stored, and so is part of the code; "" if it is data."""
-        name = v.name if isinstance(v, ir.Local | ir.Number) else repr(v)
+        name = v.name if isinstance(v, ir.Local | ir.RecordNumber) else repr(v)
         return name if self.uniform(v) or (name in INPUTS and name not in self.common) else ""
 
     def numbers(self, g: int, members: list[int]) -> tuple[str, list[str]]:
         """The loop that calls `step` for a group, keeps numbers and checks bounds: its call, and what comes before."""
         k = self.step.estimates[members[0]]
-        loop = _Loop()
+        loop = _LaneLoop()
         for row in self.rows if self.fused else []:
             loop.take(row, self.row(row, "x_"))
         dots = self.take_dots(loop, k)
@@ -96,7 +96,7 @@ class Estimates(FeatureLoops):
         self.loop(f"numbers_{g}", list(loop.parameters), body, "alpha_", "beyond_")
         return f"numbers_{g}({', '.join(loop.parameters.values())})", gathers
 
-    def take_dots(self, loop: _Loop, k: str) -> dict[str, str]:
+    def take_dots(self, loop: _LaneLoop, k: str) -> dict[str, str]:
         """Let a loop take the dot products of an estimate; {name in the declaration: name of the dot product}."""
         call = self.calls[k]
         arguments = {
@@ -125,7 +125,7 @@ class Estimates(FeatureLoops):
         every.sort(key=lambda op: (isinstance(op, ir.Load) and op.start is None) != held_first)
         return {op.out.removeprefix(f"{k}_"): op for op in every}
 
-    def take_constants(self, loop: _Loop, k: str) -> None:
+    def take_constants(self, loop: _LaneLoop, k: str) -> None:
         """Let a loop take the kept numbers, step sizes and parameters of an estimate."""
         for name, op in self.kept(k, held_first=True).items():
             loop.take(name, self.number(name))
@@ -139,7 +139,7 @@ class Estimates(FeatureLoops):
             else:
                 loop.take(name, self.of_all(name))
 
-    def take_inputs(self, loop: _Loop, g: int, members: list[int]) -> None:
+    def take_inputs(self, loop: _LaneLoop, g: int, members: list[int]) -> None:
         """Let a loop take the reward, discount, ratio and λ' of a group's estimates."""
         names, given = self.step.estimates, self.step.given
         for j, (name, v) in enumerate(zip(INPUTS, given[names[members[0]]], strict=True)):
@@ -154,7 +154,7 @@ class Estimates(FeatureLoops):
                 table = [0] * len(names)
                 for i in members:
                     value = given[names[i]][j]
-                    assert isinstance(value, ir.Local | ir.Number)
+                    assert isinstance(value, ir.Local | ir.RecordNumber)
                     table[i] = len(names) * len(self.own) + self.common.index(value.name)
                 self.tables[f"{name.upper()}_{g}"] = tuple(table)
                 loop.take(name, f"N_[{name.upper()}_{g}[k_]]")
@@ -165,7 +165,7 @@ class Estimates(FeatureLoops):
                 loop.same("cut", "cut")
             loop.values["lam_next"] += f" * {loop.values['cut']}"
 
-    def computed(self, loop: _Loop, k: str) -> list[str]:
+    def computed(self, loop: _LaneLoop, k: str) -> list[str]:
         """Code that calls `step`, and stores kept numbers and coefficients."""
         f, call = self.forms or Forms(), self.calls[k]
         outs = [*(c for c in self.live if c in self.scratch), *([] if self.fused else [f"{r}_at_x" for r in f.at_x])]
@@ -184,7 +184,7 @@ class Estimates(FeatureLoops):
         stored = [name for name, op in self.kept(k, held_first=False).items() if isinstance(op, ir.Load)]
         return body + [f"{where.get(name, f'{name}_')}[lane_] = {name}" for name in dict.fromkeys([*stored, *outs])]
 
-    def summed_anew(self, loop: _Loop, dots: dict[str, str]) -> list[str]:
+    def summed_anew(self, loop: _LaneLoop, dots: dict[str, str]) -> list[str]:
         """Code that starts the sums for the next step; with one-hot features, it also updates the rows of x."""
         f, total = self.forms or Forms(), {dot: loop.values[name] for name, dot in dots.items() if dot in self.summed}
         if not self.fused:
@@ -198,7 +198,7 @@ class Estimates(FeatureLoops):
         body += [f"{r}_[lane_] = {r}0" for r in dict.fromkeys([*f.dirty, *f.at_x])]
         return body + [f"{total[name]} = {left}0 * {right}0" for name, left, right in self.pairs()]
 
-    def limits_of(self, loop: _Loop, k: str, members: list[int], dots: dict[str, str]) -> list[str]:
+    def limits_of(self, loop: _LaneLoop, k: str, members: list[int], dots: dict[str, str]) -> list[str]:
         """The conditions on the prediction of a group's estimates."""
         names, squares = self.step.estimates, [op.estimate for op in self.step.all_of(ir.Check) if op.squared]
         loop.take("allowed", self.of_all("allowed"))
@@ -234,7 +234,7 @@ class Estimates(FeatureLoops):
         return [*lines, *(["    if k_ < 2:", f"        {call}"] if self.restarts else [f"    {call}"])]
 
 
-class _Loop:
+class _LaneLoop:
     """A loop over lanes: its parameters with their arguments, and the texts of values inside it."""
 
     def __init__(self) -> None:

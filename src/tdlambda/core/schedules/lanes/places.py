@@ -124,7 +124,7 @@ class Places:
 
     def uniform(self, v: ir.Value) -> bool:
         """Whether a value is the same in all lanes: it follows from the transition and shared numbers only."""
-        if isinstance(v, ir.Number):
+        if isinstance(v, ir.RecordNumber):
             return v.name in self.step.shared
         if not isinstance(v, ir.Local):
             return isinstance(v, ir.Const)

@@ -47,7 +47,7 @@ class RuleLoops(Places):
         elif isinstance(op, ir.Derive) and op.out == "alpha":
             array = "N_[OWN_ALPHA]"
         elif self.uniform(v):
-            parameters[name] = f"s_.{name}" if isinstance(v, ir.Number) else name
+            parameters[name] = f"s_.{name}" if isinstance(v, ir.RecordNumber) else name
             return name
         elif isinstance(v, ir.Local) and v.name in self.differing:
             array = v.name

@@ -15,7 +15,7 @@ from tdlambda.core.model import Model
 from tdlambda.core.names import words
 from tdlambda.core.runtime import COUNTERS, LIMITS
 from tdlambda.core.schedules.one.entry_points import ENTRY_POINTS, REST, VECTORS
-from tdlambda.core.schedules.one.one_rows import PLACE, VECTOR, Rows, apply_text
+from tdlambda.core.schedules.one.one_rows import PLACE, VECTOR, RowPrinter, apply_text
 from tdlambda.core.schedules.text import functions, indent
 
 __all__ = ["One", "apply_text", "dot_name", "generate", "lasting", "value"]
@@ -107,10 +107,10 @@ def value(v: ir.Value) -> str:
         return repr(v.value)
     if isinstance(v, ir.Times):
         return f"{value(v.left)} * {value(v.right)}"
-    return f"s_.{v.name}" if isinstance(v, ir.Number) else v.name
+    return f"s_.{v.name}" if isinstance(v, ir.RecordNumber) else v.name
 
 
-class One(Rows):
+class One(RowPrinter):
     """The printer: a method for each operation, named after it, and the functions that the operations call."""
 
     def __init__(self, step: ir.Step, sparse: bool) -> None:

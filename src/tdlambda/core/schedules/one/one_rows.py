@@ -21,7 +21,7 @@ _ORDER = ("gather", "apply", "rule_apply", "again", "mixed")
 """The order of the functions in the module."""
 
 
-class Rows:
+class RowPrinter:
     """The rows of one learner, and the functions that loop over them."""
 
     def __init__(self, step: ir.Step, sparse: bool) -> None:
