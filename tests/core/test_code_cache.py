@@ -4,7 +4,8 @@ import os
 import pickle
 import shutil
 import stat
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,19 @@ as_root = pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() != 0, reason=
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A directory of ours that others may enter, as a home directory is; what pytest makes only we may enter."""
-    found = Path(os.path.realpath(tmp_path))
-    for path in [found, *found.parents]:
-        if path.stat().st_uid == os.getuid() and not path.stat().st_mode & 0o033 and "pytest" in str(path):
-            path.chmod(0o755)
+def folder() -> Iterator[Path]:
+    """A directory of ours that others may enter, as a home directory is.
+
+    It is not pytest's: any other pytest of this user closes the directory above those to others again.
+    """
+    found = Path(os.path.realpath(tempfile.mkdtemp()))
+    found.chmod(0o755)
     (found / "cache").mkdir(mode=0o755)
     refusal.cache_clear()
     assert refusal(str(found / "cache")) is None
     refusal.cache_clear()
-    return found / "cache"
+    yield found / "cache"
+    shutil.rmtree(found)
 
 
 # ---- whose a directory is ------------------------------------------------------------------------------------------
