@@ -204,7 +204,11 @@ class Taker:
         index = {key: i for i, key in enumerate(touched)}
         memory = np.stack([state.places[key].memory if key in state.places else front.new_memory() for key in touched])
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
+        missing = np.isnan(raw)
         X, alarms = front.encode(batch, raw, fresh[k:], stream, memory)
+        far = np.isnan(raw) & ~missing
+        if far.any():
+            self._leave_out(front, far[to - k], asked.awake)
         whole = np.concatenate([*(place.obs for place in old), X]) if k else X
         begun = np.concatenate([[place.begun for place in old], fresh[k:]]).astype(bool)
         number = np.concatenate(
@@ -244,7 +248,8 @@ class Taker:
             if self.share and len(places) > STREAMS:
                 for key in list(places)[: len(places) - STREAMS]:
                     del places[key]
-            quality = state.quality.after(batch, gaps, same, {following.time: filled} if filled else None)  # type: ignore[dict-item]
+            times = {following.time: filled} if filled else None
+            quality = state.quality.after(batch, gaps, same, times, int(far.sum()))  # type: ignore[arg-type]
             return State(
                 front, following, schema, {**state.crews, **new}, places, state.scales,
                 {**state.errors, **chunk.errors}, batch.first + len(batch), keys[-1],
@@ -253,6 +258,12 @@ class Taker:
             )  # fmt: skip
 
         return chunk, finish
+
+    def _leave_out(self, front: Front, far: Bools, awake: Bools) -> None:
+        """Do not learn from steps whose cumulant is far outside its range."""
+        for q, question in enumerate(self.questions.values()):
+            if question.cumulant in front.columns and not callable(question.cumulant):
+                awake[:, q] &= ~far[:, front.columns.index(question.cumulant)]
 
     def _runs(self, touched: list[Any], stream: Ints, to: Ints) -> list[Run]:
         """The transitions to these rows, by stream."""
