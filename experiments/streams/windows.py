@@ -1,11 +1,11 @@
-"""Three ways to predict the mean of a window ahead, on real streams: early and late R² beside naive forecasts.
+"""Ways to predict the mean of a window ahead, on real streams: early and late R² beside naive forecasts.
 
     python experiments/streams/windows.py --data FOLDER [--steps 24] [--only NAME …]
 
-FOLDER as for reach.py. "answers": each answer is learned once the window has passed, as an episode of one step, which is
-what `td.Question(…, steps=…)` does. "discounted": the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1),
-learned by TD, stands in for the window's. "regression": recursive least squares on the same answers. The discounted
-sum is known at once, but it is the answer to another question.
+FOLDER as for reach.py. "stacked", what a Horde does: AutoTD learns a discounted mean with the same mean distance,
+γ = 1 - 2/(steps + 1), by TD, and is combined with naive forecasts and neighbours by errors of windows that have passed.
+"discounted": that AutoTD and its combination for the discounted mean, which is another question. "taught": AutoTD
+learns each answer when its window has passed, as an episode of one step. "regression": recursive least squares on these.
 """
 
 import argparse
@@ -49,11 +49,12 @@ def main() -> None:
         season = np.full(n, np.nan)
         season[W:] = G[: n - W]  # the mean of the last `steps` rows
         ways = {
-            "answers": predictions(data, td.Question(column, steps=W, of="mean")),
+            "stacked": predictions(data, td.Question(column, steps=W, of="mean")),
+            "discounted": predictions(data, td.Question(column, gamma=1 - 2 / (W + 1), average=True)),
+            "taught": predictions(data, td.Question(column, steps=W, of="mean"), lambda x: td.AutoTD(x)),
             "regression": predictions(
                 data, td.Question(column, steps=W, of="mean"), lambda x: td.RecursiveLSTD(x, 0.0)
             ),
-            "discounted": predictions(data, td.Question(column, gamma=1 - 2 / (W + 1), average=True)),
             "last window": season,
             "running mean": sums[1:] / np.arange(1, n + 1),
         }

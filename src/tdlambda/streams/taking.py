@@ -117,15 +117,17 @@ class Taker:
         if len(batch) > 1 and not self.chooses:
             front.refuse_empty(batch)
         scales = Scales.of(list(self.questions.values()), lengths)
-        crews = {None: self._new_crew(front)} if self.share or following.by is None else {}
+        crews = {None: self._new_crew(front, every)} if self.share or following.by is None else {}
         errors = {key: Errors.none(len(self.questions)) for key in crews}
         return State(front, following, schema, crews, {}, scales, errors, rows=batch.first)
 
-    def _new_crew(self, front: Front) -> Crew:
+    def _new_crew(self, front: Front, every: float | None) -> Crew:
         fleet = self.following.by is not None and self.share
         alone = range(len(self.questions)) if fleet else self.windows.where
         makers = [
-            default_learner(front, question, fleet) if make is AutoTD else make
+            default_learner(front, question, typical(question, every) if question.window else 0, fleet)
+            if make is AutoTD
+            else make
             for question, make in zip(self.questions.values(), self.makers.values(), strict=True)
         ]
         return Crew(front.encoder, [made(make, front.encoder) for make in makers], alone=alone)
@@ -215,12 +217,11 @@ class Taker:
             [[place.last.first for place in old], np.arange(batch.first, batch.first + len(batch))]
         ).astype(np.int64)
         waiting, lessons = self._lessons(state, touched, stream, X, batch, asked.reward, to - k, fresh[k:])
-        awake = asked.awake
-        if self.windows.where:
-            awake[:, self.windows.where] = False
-        steps = Steps(at, to, *asked[:4], ended[to], begun[at], awake)
         crews = {self.crew_key(key): None for key in touched}
-        new = {key: state.crews.get(key) or self._new_crew(state.front) for key in crews}
+        new = {key: state.crews.get(key) or self._new_crew(state.front, following.usual) for key in crews}
+        taught = next(iter(new.values())).taught(self.windows.where)
+        asked.awake[:, taught] = False
+        steps = Steps(at, to, *asked[:4], ended[to], begun[at], asked.awake)
         chunk = Chunk(
             whole, steps, self._runs(touched, stream, to - k), lessons, self.share and following.by is not None,
             recording or self.intervals, number, state.loaded,
