@@ -159,7 +159,7 @@ def advance_by(
             m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
         )  # fmt: skip
     note_spread(m.systems, x, xv, y, yv, reward, gamma, rho)
-    learn_systems(m.systems, x, xv, y, yv, reward, gamma, rho, evidence)
+    learn_systems(m.systems, 0, x, xv, y, yv, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
         for j in range(m.means.rows.shape[1]):
