@@ -23,10 +23,10 @@ WORD: Any = ir.IntType(64)
 """The type of an address or a length."""
 
 
-class Table(int):
+class TableAddress(int):
     """The address of the descriptors of all arrays of a named tuple, which it keeps alive."""
 
-    form: TableType
+    form: TableForm
     arrays: Any
     descriptors: Any
 
@@ -38,12 +38,12 @@ def table(arrays: Any) -> Any:
     words: list[int] = []
     form = _described(arrays, words)
     descriptors = np.array(words, dtype=np.int64)
-    found = Table(descriptors.ctypes.data)
+    found = TableAddress(descriptors.ctypes.data)
     found.form, found.arrays, found.descriptors = form, arrays, descriptors
     return found
 
 
-def _described(arrays: Any, words: list[int]) -> TableType:
+def _described(arrays: Any, words: list[int]) -> TableForm:
     """Append the address and shape of each array; return the type of a table of them."""
     fields, start = list[tuple[str, int, Any]](), len(words)
     for name, each in arrays._asdict().items():
@@ -55,7 +55,7 @@ def _described(arrays: Any, words: list[int]) -> TableType:
             fields.append((name, first, _array_type(each.dtype, each.ndim)))
         elif each:
             fields.append((name, first, _described(each, words)))
-    return _table_type(type(arrays).__name__, tuple(fields))
+    return _table_form(type(arrays).__name__, tuple(fields))
 
 
 @cache
@@ -64,7 +64,7 @@ def _array_type(dtype: Any, dimensions: int) -> Any:
     return types.Array(numba.from_dtype(dtype), dimensions, "C")
 
 
-class TableType(types.Type):
+class TableForm(types.Type):
     """The type of a table: name, first word and type of each array or inner table."""
 
     def __init__(self, title: str, fields: tuple[tuple[str, int, Any], ...]) -> None:
@@ -73,10 +73,10 @@ class TableType(types.Type):
         super().__init__(f"{title}_{hashlib.sha256(text.encode()).hexdigest()[:12]}")
 
 
-_table_type = cache(TableType)
+_table_form = cache(TableForm)
 
 
-@extending.register_model(TableType)
+@extending.register_model(TableForm)
 class _Pointer(datamodel.models.PrimitiveModel):
     """A pointer to descriptors."""
 
@@ -96,7 +96,7 @@ def _unboxed(kind: Any, value: Any, c: Any) -> Any:  # noqa: ARG001
 class _Attributes(templates.AttributeTemplate):
     """The types of the arrays."""
 
-    key = TableType
+    key = TableForm
 
     def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
         """The type of an array; None if there is none of this name."""
@@ -106,7 +106,7 @@ class _Attributes(templates.AttributeTemplate):
 def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
     """An array, or an inner table."""
     first, field = kind.fields[name]
-    if isinstance(field, TableType):
+    if isinstance(field, TableForm):
         return builder.gep(pointer, [WORD(first)])
 
     def loaded(i: int) -> Any:
@@ -129,6 +129,6 @@ def _attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -
     return array._getvalue()
 
 
-extending.typeof_impl.register(Table)(_type_of)
-extending.unbox(TableType)(_unboxed)
-lower_attributes(TableType)(_attribute)
+extending.typeof_impl.register(TableAddress)(_type_of)
+extending.unbox(TableForm)(_unboxed)
+lower_attributes(TableForm)(_attribute)
