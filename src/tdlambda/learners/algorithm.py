@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
+from tdlambda import registry
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
@@ -39,7 +40,7 @@ from tdlambda.learners.learner import REQUIRED, Array, Diverged, Learner, check_
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
-from tdlambda.rules import Fixed, Lam, Rule
+from tdlambda.rules import Fixed, Lam, LambdaMixture, Rule
 from tdlambda.rules.lambda_rule import Seen
 from tdlambda.showing import no_argument
 
@@ -82,6 +83,11 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
             shown |= {p.name: p.replace(kind=Parameter.KEYWORD_ONLY) for p in new}
             kinds &= {p.kind for p in given}
     return inspect.Signature([*shown.values()])
+
+
+def _mixes_lambdas(lam: Any) -> bool:
+    """Whether this argument is "auto" or its rule."""
+    return isinstance(lam, LambdaMixture) or (isinstance(lam, str) and lam == "auto")
 
 
 def _is_matrix(rows: Any, width: int) -> bool:
@@ -168,6 +174,13 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         require_names(cls.number_names(), [])
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
         super().__init_subclass__(**options)
+
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        """A new learner; with `lam="auto"` on a network, an `AutoTD` that mixes learners with several λ."""
+        every = (*given, *options.values())
+        if any(isinstance(a, Network) for a in every) and any(_mixes_lambdas(a) for a in every):
+            return registry.find("AutoTD").of_lambdas(cls, given, options)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -483,6 +496,21 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
             encoded(self.features.encode_batch, next_obs, "next_obs")
         if status:
             self.refuse_status(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
+
+    def follow(self, c: Transitions, before: Floats) -> bool:
+        """Learn from validated columns, and write V(obs) and V(next_obs) before each update to `before` [row, 2].
+
+        Only learners with a network do so, in compiled code; others return False and do nothing.
+        """
+        if not isinstance(self.memory, NetworkMemory) or self.model.corrected:
+            return False
+        read = self.features.vectors
+        lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
+        rows = (read(c.obs), read(c.next_obs), c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        with self._guard:
+            if self.module.follow_vectors(*self.memory.arrays, *rows, before) == runtime.DIVERGED:
+                self.memory.clip()
+        return True
 
     def refuse_status(
         self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = ""

@@ -70,7 +70,7 @@ class NetworkPrinter(One):
         """The whole module of one learner."""
         head = HEAD.format(title=self.step.title, hidden=len(self.form.widths) - 2, dtype=self.form.dtype)
         cut = ", cut" if "cut" in self.step.inputs else ""
-        names = {"cut": cut, "cut_t": f"{cut}[t_]" if cut else ""}
+        names = {"cut": cut, "cut_t": f"{cut}[t_]" if cut else "", "one_t": ", 1.0" if cut else ""}
         names["shown"] = str(len(self.step.rows) if self.form.averaged else 0)
         parts = [*self.functions(), ENTRY_POINTS.format(**names)]
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])

@@ -83,6 +83,24 @@ def update_many_vectors(
     return OK, 0
 
 
+@kernel
+def follow_vectors(
+    state_, net_, obs_, next_obs_, reward, gamma, rho, lam, terminated_, truncated_, before_
+):
+    """Learn from validated transitions; V(obs) and V(next_obs) before each update go to `before_`. Return a status."""
+    worst_ = OK
+    for t_ in range(reward.size):
+        outputs(state_[0], net_, obs_[t_], {shown})
+        before_[t_, 0] = value(state_[0], net_)
+        outputs(state_[0], net_, next_obs_[t_], {shown})
+        before_[t_, 1] = value(state_[0], net_)
+        worst_ = max(worst_, learn(
+            state_, net_, net_, net_, (0,), obs_[t_], (0,), (1.0,), (0,), next_obs_[t_],
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{one_t}, terminated_[t_], truncated_[t_],
+        ))
+    return worst_
+
+
 @brief
 def predict_vector(state_, net_, obs_):
     """V of an observation; NaN if it is invalid."""
