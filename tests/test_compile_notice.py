@@ -30,7 +30,7 @@ def test_it_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
         compile_once(notice)
     (line,) = capsys.readouterr().err.splitlines()
     assert "once on this machine; about 2 s" in line
-    assert "compiling Random numbers" in line
+    assert "compiling random numbers inside compiled code, once" in line
     assert "TDLAMBDA_QUIET=1" in line
 
 
