@@ -15,8 +15,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda import registry
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
