@@ -40,7 +40,7 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
     "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
     "readings.scratch", "readings.moved",
 )  # fmt: skip
@@ -94,7 +94,7 @@ class Bank:
         m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode; or the only mean
         view = m._replace(number=m.number.view(np.recarray))
         if self.memory.lanes:
-            linear.take_prior(self.memory.lanes, view, self.first_lane)
+            linear.prefer(self.memory.lanes, view, self.first_lane)
         weigh(view)
 
     @property
