@@ -15,8 +15,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda import registry
+from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
@@ -589,7 +589,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         if isinstance(self.memory, NetworkMemory):
             values, found = self._head_values(observations)
             numbers, at = self.memory.heads, np.broadcast_to(self.memory.positions, found.shape)
-            assert numbers is not None and self._heads is not None
+            assert numbers is not None
+            assert self._heads is not None
             own = {name: numbers.row(name) for name in self._heads.own_rows}
             ready = numbers["steps"] > numbers["warm_up"]
             return self.rule.values(Seen(values, own, at, found, numbers.numbers(), ready))
@@ -598,7 +599,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
 
     def _head_values(self, observations: Any) -> tuple[dict[str, Floats], Floats]:
         """V and the estimates of a rule, in the unit of the scaled rewards, and the last hidden layer, on a network."""
-        assert isinstance(self.memory, NetworkMemory) and self._heads is not None
+        assert isinstance(self.memory, NetworkMemory)
+        assert self._heads is not None
         rows = encoded(self.features.vectors, observations, "observations")
         out = np.zeros((len(rows), self.memory.positions.size + 1))
         self.module.hidden_vectors(*self.memory.arrays_to_predict, rows, out)

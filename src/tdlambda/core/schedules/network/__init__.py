@@ -125,7 +125,8 @@ class NetworkPrinter(One):
             observed=indent(self.layers.observed(self.seeded)),
             rewards=indent(["reward = scaled(s_, reward, fresh_)"] if self.scales else []),
             forward=indent([] if self.seeded else self.layers.called()),
-            heads=indent(self.with_heads()), body=indent(body), averaging=indent(averaging if self.form.averaged else []), clears=indent(clears, 8),
+            heads=indent(self.with_heads()), body=indent(body),
+            averaging=indent(averaging if self.form.averaged else []), clears=indent(clears, 8),
             confined=indent(self.confined(self.step.only(ir.Stop)), 8),
         )  # fmt: skip
 
