@@ -8,7 +8,8 @@ from pages import ROOT
 PAGE = (ROOT / "docs" / "thesis.md").read_text(encoding="utf-8")
 NUMBERED = {
     "algorithm": [("", 11)], "theorem": [("", 6)], "proposition": [("", 4)], "definition": [("", 15)],
-    "fact": [("", 6)], "table": [("5.", 4)], "figure": [("2.", 2), ("4.", 2), ("5.", 3)], "equation": [("2.", 27), ("3.", 1)],
+    "fact": [("", 6)], "table": [("5.", 4)], "figure": [("2.", 2), ("4.", 2), ("5.", 3)],
+    "equation": [("2.", 27), ("3.", 1)],
 }  # fmt: skip
 """The prefix of the numbers, and the last of them."""
 
