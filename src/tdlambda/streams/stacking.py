@@ -104,7 +104,8 @@ class Stacking(Learner):
         number["horizon"], number["stride"] = self.horizon, self.stride
         return Stack(
             index=np.array([k for _, k, _ in self.readings], dtype=np.int64),
-            factor=np.array([factor for *_, factor in self.readings], dtype=np.float64), open_value=np.zeros((H, K)), open_x=np.zeros((H, m)),
+            factor=np.array([factor for *_, factor in self.readings], dtype=np.float64),
+            open_value=np.zeros((H, K)), open_x=np.zeros((H, m)),
             open_step=np.zeros((H, 2)), products=np.zeros((K, K)), weight=prior.copy(), prior=prior,
             near_x=np.zeros((m, M)), near_return=np.zeros(M), moments=np.zeros((2, m)), last=np.zeros(m + 1),
             value=np.zeros(K), distance=np.zeros(M), nearest=np.zeros((NEIGHBOURS, 2)), number=number,
@@ -159,8 +160,14 @@ class Stacking(Learner):
         truncated: bool = False,
     ) -> None:
         """Learn from one transition: see `td.AutoTD.update`."""
-        obs, next_obs = (np.asarray(x, dtype=np.float64)[None] for x in (obs, next_obs))
-        self.prequential(obs, [reward], next_obs, gamma, rho, [terminated], [truncated])
+        if type(reward) is not float or type(gamma) is not float or type(obs) is not np.ndarray:
+            super().update_many(
+                np.asarray(obs, dtype=np.float64)[None], [reward], np.asarray(next_obs, dtype=np.float64)[None],
+                gamma if gamma is None else [gamma], [rho], [terminated], [truncated],
+            )  # fmt: skip
+            return
+        numbers = (np.array([value]) for value in (gamma, rho, terminated, truncated))
+        self.prequential(obs[None], np.array([reward]), next_obs[None], *numbers)
 
     def prequential(
         self,
@@ -181,24 +188,28 @@ class Stacking(Learner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
-        given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
+        given = (obs, reward, next_obs, gamma, rho, terminated, truncated)
+        if not all(isinstance(column, np.ndarray) for column in given):
+            c = columns(*given)
+            given = (c.obs, c.reward, c.next_obs, c.gamma, c.rho, c.terminated, c.truncated)
         with self._guard:
-            return self._follow(given)
+            return self._follow(*given)
 
     def _learn_many(self, c: Transitions) -> None:
-        self._follow(c)
+        self._follow(c.obs, c.reward, c.next_obs, c.gamma, c.rho, c.terminated, c.truncated)
 
-    def _follow(self, c: Transitions) -> Floats:
-        if not (c.rho == 1).all():
+    def _follow(
+        self, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, terminated: Any, truncated: Any
+    ) -> Floats:
+        if not (rho == 1).all():
             raise ValueError("rho must be 1: the returns of a policy that does not act are not known")
-        found = np.empty((len(c), 2))
-        if not len(c):
+        found = np.empty((len(reward), 2))
+        if not len(found):
             return found
-        learned = self.learner.prequential(c)  # validates the columns
-        X, Y = (np.ascontiguousarray(x, dtype=np.float64) for x in (c.obs, c.next_obs))
-        ended = np.ascontiguousarray(c.terminated)
-        numbers = np.ascontiguousarray(c.reward), np.ascontiguousarray(c.gamma), ended, ~(ended | c.truncated)
-        self._follow_rows(self._stack, X, Y, np.ascontiguousarray(learned), *numbers, found)
+        learned = self.learner.prequential(obs, reward, next_obs, gamma, rho, terminated, truncated)  # validates them
+        X, Y, r, g, v = (np.ascontiguousarray(x, dtype=np.float64) for x in (obs, next_obs, reward, gamma, learned))
+        ended = np.ascontiguousarray(terminated)
+        self._follow_rows(self._stack, X, Y, v, r, g, ended, ~(ended | truncated), found)
         return found
 
     def reset(self) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tdlambda.arrays import Array, Bools, Floats, Ints
 from tdlambda.compiled import kernel, part
+from tdlambda.streams.turns import is_turn
 
 LEARNED, NEAR, AVERAGE, FIRST = range(4)
 """Predictors: the learner; the neighbours; the running mean. From FIRST on: readings times their factor."""
@@ -28,7 +29,7 @@ ITERATIONS = 4
 NUMBERS = (
     "steps head count "  # open predictions: index of the oldest, how many
     "errors evidence "  # their number, and with forgetting
-    "horizon stride "  # Σ γ^k; steps between two errors
+    "horizon stride "  # Σ γ^k; about how many steps lie between two errors
     "stored kept "  # rows among the neighbours; whether `last` is valid
     "total past past_weight low high"  # rewards; discounted sums of past rewards, their range
 )
@@ -191,7 +192,7 @@ def close(s: Stack, bootstrap: float) -> None:
     n, H, M = s.number[0], s.open_value.shape[0], s.distance.size
     head, count = int(n.head), int(n.count)
     n.head, n.count = (head + 1) % H, count - 1
-    if (n.steps - count) % n.stride != 0.0:
+    if not is_turn(n.steps - count, n.stride):
         return
     answer = bootstrap
     for k in range(count - 1, -1, -1):

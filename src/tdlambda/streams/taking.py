@@ -175,8 +175,8 @@ class Taker:
 
     # ---- rows -------------------------------------------------------------------------------------------------
 
-    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish, Batch]:
-        """A chunk, the function that gives the state after it, and its rows (after the last row of each stream)."""
+    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish]:
+        """A chunk, and the function that gives the state after it."""
         if self.missing == "raise":
             _refuse_unreadable(batch)
         following, keys = state.following, state.following.streams(batch)
@@ -252,7 +252,7 @@ class Taker:
                 (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
             )  # fmt: skip
 
-        return chunk, finish, rows
+        return chunk, finish
 
     def _runs(self, touched: list[Any], stream: Ints, to: Ints) -> list[Run]:
         """The transitions to these rows, by stream."""
