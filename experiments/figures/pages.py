@@ -6,7 +6,7 @@
     python experiments/figures/pages.py --quick         few seeds and steps, into a temporary folder: does it run?
 
 A figure is an SVG, and the same seeds give the same file. The table of a figure is a CSV file of the same name in
-`experiments/figures/tables`. Where a page has `<!-- measured: name -->` and `<!-- end -->`, it is put between.
+`experiments/figures/tables`. Between `<!-- measured: name -->` and `<!-- end -->` of a page, this script writes it.
 Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
 `FiniteMDP.under(target).value_error(V, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
 """

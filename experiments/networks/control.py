@@ -5,8 +5,7 @@
 A cell is the mean undiscounted return of the episodes that end in the last fifth of the steps: mean ± two standard
 errors over seeds. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env, td.Network(…))`, stream AC(λ) with λ =
 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01 over the first fifth. CartPole and
-Acrobot run in compiled worlds with 32 × 32 units, the others step by step with 64 × 64 (MuJoCo with 2·10⁶ steps: 128 ×
-128). An environment that is not installed is named with the command that installs it.
+Acrobot run in compiled worlds, the others step by step. Networks have 64 × 64 units, in runs of 2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it.
 """
 
 import argparse
@@ -65,7 +64,7 @@ def main() -> None:
         except gym.error.Error as error:
             print(f'| {name} | {error}; or pip install -e ".[environments]" |')
             continue
-        hidden = (32, 32) if name in COMPILED else (128, 128) if steps > 10**6 else (64, 64)
+        hidden = (128, 128) if steps > 10**6 else (64, 64)
         for kind in agents(env, hidden, steps, 0):
             begun = time.perf_counter()
             found = np.array(
