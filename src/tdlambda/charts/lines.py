@@ -76,7 +76,7 @@ def lines(
     paint = alt.Color("colour:N", scale=None)
     veil = alt.FillOpacity("band:Q", scale=None)
     faded: Any = alt.when(hover, empty=True).then(alt.value(1)).otherwise(alt.value(0.25))
-    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
+    tooltips = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
     cut = domain[1] is not None or alt.Undefined  # clipping takes seconds in print
     band = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)").mark_area(opacity=1, clip=cut)
     pen = base.mark_line(strokeJoin="round", invalid="break-paths-filter-domains", clip=cut)
@@ -93,7 +93,7 @@ def lines(
     if opened:
         layers += _opened(base, at, opened)
     points = point.encode(
-        at, up, paint, shape, tooltip=told, stroke=alt.Stroke("colour:N", scale=None),
+        at, up, paint, shape, tooltip=tooltips, stroke=alt.Stroke("colour:N", scale=None),
         size=alt.value(36 if dots else 60), opacity=alt.value(1 if dots else 0), order=alt.Order("width:Q"),
     )  # fmt: skip
     layers.append(points.add_params(hover) if fade else points)
