@@ -33,7 +33,7 @@ PRIOR = {LEARNED: 1.0, AVERAGE: 1.0}
 KINDS = ("return", "sum", "mean", "max")
 OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
-_SCRATCH = ("value", "distance", "nearest", "index", "factor", "prior")
+_SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
 
 
@@ -113,7 +113,7 @@ class Stacking(Learner):
         number["of"] = KINDS.index(self.of)
         number["scale"] = 1.0 if self.of == "return" else (1 - self._gamma) * (H if self.of == "sum" else 1)
         return Stack(
-            index=np.array([k for _, k, _ in self.readings], dtype=np.int64),
+            reading=np.array([k for _, k, _ in self.readings], dtype=np.int64),
             factor=np.array([factor for *_, factor in self.readings], dtype=np.float64),
             open_value=np.zeros((H, K)), open_x=np.zeros((H, m)),
             open_step=np.zeros((H, 2)), products=np.zeros((K, K)), weight=prior.copy(), prior=prior,
