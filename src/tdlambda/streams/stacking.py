@@ -63,7 +63,7 @@ class Stacking(Learner):
         What is predicted: "return", or the "sum", "mean" or "max" of the rewards of the next `steps` transitions. Of
         such a window, the learner predicts the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1).
     exceeds
-        Takes the place of each reward by whether it exceeds this number.
+        Any number: each reward is replaced by 1 if it exceeds this, else 0.
 
     Examples
     --------
@@ -174,7 +174,21 @@ class Stacking(Learner):
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """Learn from one transition: see `td.AutoTD.update`."""
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        obs, next_obs
+            Observations s_t and s_{t+1}.
+        reward
+            R_{t+1}, in [-1e100, 1e100].
+        gamma
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`.
+        rho
+            Must be 1: learning is on-policy.
+        terminated, truncated
+            As in Gymnasium.
+        """
         if type(reward) is not float or type(gamma) is not float or type(obs) is not np.ndarray:
             super().update_many(
                 np.asarray(obs, dtype=np.float64)[None], [reward], np.asarray(next_obs, dtype=np.float64)[None],
