@@ -33,7 +33,7 @@ _COMPOSED: dict[str, Any] = {
     "values": transition.values_of, "predict_row": transition.predict_one, "end_episode": transition.end_of_episode,
     "update_weights": transition.update_weights_of, "advance": transition.advance_by,
     "learn_vector": transition.learn_vector_of, "take": transition.take_vector,
-    "learn_rows": transition.learn_rows_of, "predict_rows": transition.predict_rows, "end": transition.end_by,
+    "learn_rows": transition.learn_rows_of, "predict_rows": transition.predict_rows_of, "end": transition.end_by,
 }  # fmt: skip
 """Functions that depend on the families, in the order of their calls."""
 _INLINED = ("product", "clipped", "observe", "loss", "deviation", "larger", "squares_values", "means_values")
@@ -42,7 +42,7 @@ _SELDOM = (
     "update_weights", "end_episode", "contradicted", "notice_change", "surely_worse", "restart", "inherit", "fade",
     "scale", "take_prior", "weigh", "move_grid", "move_lane", "convert", "drop", "take_tops", "leave", "take_medians",
     "change_coordinates", "moved", "refit", "fit_cosines", "has_moved", "clear_systems", "observe_row", "solve_due",
-)
+)  # fmt: skip
 """Functions that do not run at every step, or hardly matter: compiled for size, in half the time."""
 _ENTRIES = ("learn_rows", "predict_rows", "end")
 """Functions that Python calls."""
