@@ -124,7 +124,7 @@ class AutoTD(BatchLearner):
         kind
             Class of the learners.
         given, options
-            The arguments of its constructor; `lam` is a `td.rules.LambdaMixture`, of which `lams` is used.
+            The arguments of its constructor; `lam` is "auto" or a `td.rules.LambdaMixture`, whose `lams` is used.
         """
         network, experts = with_each_lambda(kind, given, options)
         return cls(Dense(network.inputs), experts=experts, built_in=False)

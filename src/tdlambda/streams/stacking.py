@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 
 from tdlambda.arrays import Floats, integer, not_negative
 from tdlambda.compiled import entry
-from tdlambda.core.memory import Episode
+from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.features import Dense
 from tdlambda.learners.episode import record
 from tdlambda.learners.learner import REQUIRED, Array, Learner, columns
-from tdlambda.learners.saved import under, with_prefix
 from tdlambda.mdp import Transitions
 from tdlambda.streams.stacking_step import (
     AVERAGE,

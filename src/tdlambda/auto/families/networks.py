@@ -11,10 +11,10 @@ from typing import Any
 from tdlambda.algorithms import TD
 from tdlambda.features import Network
 from tdlambda.learners.learner import Learner
-from tdlambda.rules import as_rule
 from tdlambda.steps import IntentionalRMS
 
-LAMBDAS = (0.0, 0.5, 0.8, 0.95)
+LAMBDAS, ALONE = (0.0, 0.5, 0.8, 0.95), (0.0, 0.5, 0.8, 0.9, 0.95, 1.0)
+"""λ beside other experts, and of networks alone."""
 ETA = 0.3
 
 
@@ -24,7 +24,14 @@ def networks(network: Network) -> list[Learner]:
 
 
 def with_each_lambda(kind: type[Learner], given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, list[Learner]]:
-    """The network in these arguments of a learner, and a learner for each λ of the rule that is its `lam`."""
+    """The network in these arguments of a learner, and a learner for each λ.
+
+    The λ are those of a `td.rules.LambdaMixture` or, for "auto", `ALONE`. Each network has initial parameters of its
+    own, so that the mixture averages over these too.
+    """
     arguments = inspect.signature(kind).bind(*given, **options).arguments
-    lams = as_rule(arguments.pop("lam")).lams  # type: ignore[attr-defined]
-    return arguments["features"], [kind(**arguments, lam=lam) for lam in lams]
+    network, rule = arguments.pop("features"), arguments.pop("lam")
+    lams = ALONE if isinstance(rule, str) else rule.lams
+    seeds = range(network.seed * len(lams), (network.seed + 1) * len(lams))
+    each = [Network(**network.get_params() | {"seed": seed}) for seed in seeds]
+    return network, [kind(own, lam=lam, **arguments) for own, lam in zip(each, lams, strict=True)]
