@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, integer
+from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, flag, integer
 from tdlambda.auto.bank import Bank
 from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
-from tdlambda.auto.families.networks import networks
+from tdlambda.auto.families.networks import networks, with_each_lambda
 from tdlambda.auto.transition import MOST_REWARD
 from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
@@ -26,9 +26,11 @@ from tdlambda.core.names import words
 from tdlambda.core.program import ANY_VECTOR
 from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
 from tdlambda.features.encoder import first_misfit
+from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
 from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
+from tdlambda.rules import Fixed
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
 _NONE = np.zeros(0)
@@ -68,6 +70,8 @@ class AutoTD(BatchLearner):
         copied; each learns from every transition through its own `update`. One that diverges is left out.
     random_features
         Number of random cosines of vectors of up to 64 readings, at least 0; without any, predictions are linear.
+    built_in
+        Whether the experts described above take part. If not, AutoTD mixes `experts` alone, or those of the network.
 
     Examples
     --------
@@ -93,22 +97,41 @@ class AutoTD(BatchLearner):
         algorithm: type[declare.AlgorithmDeclaration] | str | None = None,
         experts: Sequence[Learner] = (),
         random_features: int = COSINES,
+        built_in: bool = True,
     ) -> None:
         if isinstance(features, Network):
             experts = [*experts, *networks(features)]
             features = Dense(features.inputs)
         super().__init__(features, BEST_LAMBDA, BOUND, "raise")
+        self.built_in = flag(built_in, "built_in")
+        if not (self.built_in or experts):
+            raise ValueError("built_in must be True without experts; got False, which leaves nothing to mix")
         self.algorithm = self._default_algorithm() if algorithm is None else _declared(algorithm)
         self.random_features = integer(random_features, "random_features", 0, 1000)
         self.experts = _copies(experts)
-        names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
+        lams = [e.rule.lam if isinstance(e.rule, Fixed) else np.nan for e in self.experts]
+        own = [(f"{type(e).__name__} {i}", lam) for i, (e, lam) in enumerate(zip(self.experts, lams, strict=True), 1)]
         cosines = self.random_features if self.features.size <= FEW else 0
-        self._bank = Bank(self.features, self.algorithm, cosines, names)
+        self._bank = Bank(self.features, self.algorithm, cosines, own, self.built_in)
         self._bind()
+
+    @classmethod
+    def of_lambdas(cls, kind: type[Learner], given: tuple[Any, ...], options: dict[str, Any]) -> AutoTD:
+        """A mixture of learners on a network that differ in λ; `lam="auto"` on a network.
+
+        Parameters
+        ----------
+        kind
+            Class of the learners.
+        given, options
+            The arguments of its constructor; `lam` is "auto" or a `td.rules.LambdaMixture`, whose `lams` is used.
+        """
+        network, experts = with_each_lambda(kind, given, options)
+        return cls(Dense(network.inputs), experts=experts, built_in=False)
 
     def _default_algorithm(self) -> type[declare.AlgorithmDeclaration] | None:
         few = isinstance(self.features, Dense) and self.features.size <= FEW
-        return None if few else TrueOnlineTD
+        return None if few or not self.built_in else TrueOnlineTD
 
     def _bind(self) -> None:
         """Allocate the columns of one transition, for `update`."""
@@ -215,6 +238,8 @@ class AutoTD(BatchLearner):
         width = NormalDist().inv_cdf(0.5 + confidence(level) / 2)
         middle = self.predict_many(observations)
         if of == "value":
+            if not self.built_in:
+                raise ValueError('of="value" needs the built-in experts; use of="return"')
             deviation: Any = np.sqrt(self._bank.variance(*self.features.encode_batch(observations)))
         else:
             deviation = self._bank.return_error
@@ -266,7 +291,8 @@ class AutoTD(BatchLearner):
         if own is not None and own is not self._default_algorithm():
             params["algorithm"] = own.__name__ if _known().get(own.__name__) is own else own
         params |= {"experts": list(self.experts)} if self.experts else {}
-        return params | ({"random_features": self.random_features} if self.random_features != COSINES else {})
+        params |= {"random_features": self.random_features} if self.random_features != COSINES else {}
+        return params | ({} if self.built_in else {"built_in": False})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy; the algorithm's class is included, so that another process can import it."""
@@ -365,6 +391,13 @@ class AutoTD(BatchLearner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
+        one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
+        if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
+            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            before = np.zeros((1, 2, len(self.experts) + 1))
+            with self._guard:
+                if self._enter(obs[0], next_obs[0], tuple(numbers), before):
+                    return before[:, :, -1]
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)
@@ -439,6 +472,8 @@ class AutoTD(BatchLearner):
 def _one_by_one(learner: Learner, c: Transitions) -> Floats:
     """The predictions of any learner at both observations before each update [transition, 2], while it learns."""
     found = np.empty((len(c), 2))
+    if isinstance(learner, Algorithm) and learner.follow(c, found):
+        return found
     for t in range(len(c)):
         found[t] = learner.predict(c.obs[t]), learner.predict(c.next_obs[t])
         with suppress(Diverged):  # its predictions no longer change

@@ -141,6 +141,8 @@ class ActionValues(ValueState):
             raise ValueError(
                 f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
             )
+        if network and rule.learns():
+            raise ValueError(f"lam must not be learned with a network of action values: give a number; got {rule!r}")
         self.fixed_lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha

@@ -18,11 +18,12 @@ from tdlambda.control.network_actor import NetworkActor
 from tdlambda.control.policy import Behavior, Policy
 from tdlambda.control.saved_agent import SavedAgent
 from tdlambda.control.softmax import Softmax
+from tdlambda.core.memory import under, with_prefix
 from tdlambda.features import Encoder, Network
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.learner import check_numbers, check_states, readable
-from tdlambda.learners.saved import SAVED, under, with_prefix
+from tdlambda.learners.saved import SAVED
 from tdlambda.learners.step_size import StepSize
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule

@@ -69,7 +69,7 @@ class _Lowering:
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
         """The operations, in order."""
-        m, a = self.model, self.a
+        m, a, rule = self.model, self.a, self.rule
         ops: list[ir.Operation] = [ir.Begin(inputs, a.reads_terminal), ir.Limit()]
         ops.append(ir.Sizes(tuple(f"{s}_" for s in words(a.sizes)), tuple(words(a.sizes)), m.sizes_by))
         ops += [self.dot(*needed) for needed in m.needed()]
@@ -81,8 +81,9 @@ class _Lowering:
         ops += self.rule_updates()
         for k in m.learning:
             ops += self.estimate(k)
-        lam = self.known.get(m.estimates["V"].lam, ir.Local("lam_next"))
-        ops.append(ir.Report(ir.Local(f"V_{self.first}_x"), ir.Local(f"V_{self.first}_x_next"), lam))
+        lam = self.known.get("lam_next" if rule is None else rule.estimates["V"][3], ir.Local("lam_next"))
+        values = [ir.Local(f"V_{self.first}_{at}") if "V" in m.estimates else ir.Const(0.0) for at in ("x", "x_next")]
+        ops.append(ir.Report(*values, lam))
         ops += self.checks()
         ops += self.mixture()
         ops += [self.phase(p) for p in m.phases if p.where in LATE]
