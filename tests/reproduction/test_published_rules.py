@@ -23,6 +23,7 @@ def learner_and_form(last: float | None) -> tuple[Any, Form]:
     return partial(PublishedTrueOnlineGTD, last_discount=last), replace(PUBLISHED, last=last)
 
 
+@pytest.mark.costly
 @given(rows(), st.floats(0, 1), st.integers(0, 5), LAST)
 def test_greedy_is_its_equations(s: Rows, trace_lam: float, warm_up: int, last: float | None) -> None:
     make, form = learner_and_form(last)
