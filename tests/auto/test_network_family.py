@@ -29,16 +29,17 @@ def test_auto_lambda_mixes_networks_alone(tmp_path: Path) -> None:
     alpha, X = td.steps.ObGD(), np.random.default_rng(0).normal(size=(81, 3))
     v: Any = td.TD(td.Network(3, (4,), seed=2), alpha, lam="auto", bound=50.0)
     assert type(v) is td.AutoTD
-    assert [e.rule.lam for e in v.experts] == [0.0, 0.5, 0.8, 0.9, 0.95, 1.0]
+    experts: Any = v.experts
+    assert [e.rule.lam for e in experts] == [0.0, 0.5, 0.8, 0.9, 0.95, 1.0]
     assert [e.features.seed for e in v.experts] == [12, 13, 14, 15, 16, 17]
-    assert all(e.alpha == alpha and e.bound == 50.0 for e in v.experts)
+    assert all(e.alpha == alpha and e.bound == 50.0 for e in experts)
     R, ends = np.sin(X[:-1, 0]), np.arange(80) % 9 == 8
     v.update_many(X[:60], R[:60], X[1:61], 0.9, terminated=ends[:60])
     assert set(v.expert_weights()) == {f"TD {k}" for k in range(1, 7)}
     share = v.expert_weights()
     expected = sum(share[f"TD {k}"] * e.predict(X[0]) for k, e in enumerate(v.experts, 1))
     assert v.predict(X[0]) == pytest.approx(expected)
-    assert v.lambda_at(X[0]) == pytest.approx(sum(share[f"TD {k}"] * e.rule.lam for k, e in enumerate(v.experts, 1)))
+    assert v.lambda_at(X[0]) == pytest.approx(sum(share[f"TD {k}"] * e.rule.lam for k, e in enumerate(experts, 1)))
     plain = td.TD(td.Network(3, (4,), seed=14), alpha, 0.8, bound=50.0)
     plain.update_many(X[:60], R[:60], X[1:61], 0.9, terminated=ends[:60])
     assert v.experts[2].predict(X[0]) == plain.predict(X[0])

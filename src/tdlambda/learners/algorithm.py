@@ -278,8 +278,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
     def _modelled(self, apart: tuple[str, ...] = ()) -> Model:
         """The model, without these estimates; on a network, the rule for λ is in `_heads`."""
         sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
-        given = self.learned_rule is None or (self._network is not None and not apart)
-        form = None if given else _Form(self.rule)
+        rule = None if self._network is not None and not apart else self.learned_rule
+        form = None if rule is None else _Form(rule)
         declaration: Any = self.declaration
         return _model(declaration, form, sizes_by, self._corrects, self._mixes, apart)
 
