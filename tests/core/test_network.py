@@ -197,7 +197,7 @@ def test_finite_differences() -> None:
     np.testing.assert_allclose(v.row("V_e"), 0.7 * np.array(numeric), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_contract_of_learners(dtype: Any) -> None:
     td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
 

@@ -391,6 +391,13 @@ class AutoTD(BatchLearner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
+        one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
+        if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
+            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            before = np.zeros((1, 2, len(self.experts) + 1))
+            with self._guard:
+                if self._enter(obs[0], next_obs[0], tuple(numbers), before):
+                    return before[:, :, -1]
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)

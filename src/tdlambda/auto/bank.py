@@ -34,12 +34,13 @@ from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
+from tdlambda.core.tables import table
 from tdlambda.features import Dense, Encoder
 from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
     "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
     "readings.scratch", "readings.moved",
 )  # fmt: skip
@@ -85,6 +86,7 @@ class Bank:
             expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
+        self._table = table(self.memory)
         self._first_weights()
 
     def _first_weights(self) -> None:
@@ -92,7 +94,7 @@ class Bank:
         m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode; or the only mean
         view = m._replace(number=m.number.view(np.recarray))
         if self.memory.lanes:
-            linear.take_prior(self.memory.lanes, view, self.first_lane)
+            linear.prefer(self.memory.lanes, view, self.first_lane)
         weigh(view)
 
     @property
@@ -119,7 +121,7 @@ class Bank:
     def _predict_rows(self) -> Callable[..., None]:
         row, rows = np.zeros(1), np.zeros((1, 1))
         given = (np.zeros((1, 1), np.int64), rows, rows, row, rows, row)
-        return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
+        return partial(entry(self.module.predict_rows, self._table, *given), self._table)
 
     @property
     def coefficients(self) -> Array:
@@ -157,11 +159,11 @@ class Bank:
         rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
         index, column = np.zeros((1, 1), np.int64), np.zeros(1)
         given = (index, rows, index, rows, column, column, column, flags, flags, np.zeros((1, 1, 1)))
-        return partial(entry(self.module.learn_rows, self.memory, *given), self.memory)
+        return partial(entry(self.module.learn_rows, self._table, *given), self._table)
 
     def end(self) -> None:
         """Discard the current episode."""
-        self.module.end(self.memory)
+        entry(self.module.end, self._table)(self._table)
 
     def episode(self) -> Episode:
         """A copy of the traces and numbers of the current episode; empty while transitions are held back.

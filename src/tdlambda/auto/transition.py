@@ -14,10 +14,10 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due
+from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due, take_prior
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
-from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, take_prior
+from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
 from tdlambda.auto.families.linear import end as end_lanes
 from tdlambda.auto.families.linear import learn as learn_linear
 from tdlambda.auto.families.linear import values as linear_values
@@ -159,7 +159,7 @@ def advance_by(
             m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
         )  # fmt: skip
     note_spread(m.systems, x, xv, y, yv, reward, gamma, rho)
-    learn_systems(m.systems, x, xv, y, yv, reward, gamma, rho, evidence)
+    learn_systems(m.systems, 0, x, xv, y, yv, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
         for j in range(m.means.rows.shape[1]):
@@ -193,11 +193,12 @@ def update_weights_of(m: Any, lanes: bool) -> None:
             mixture.number[0].restarts += 1.0
         at = last
     notice_change(mixture)
+    take_prior(q, mixture)
     if lanes:
         due = int(mixture.number[0].steps) // EVERY > m.lanes.counts[UPDATES]
         if due:
             restart(m.lanes, mixture, first)
-        take_prior(m.lanes, mixture, first)
+        prefer(m.lanes, mixture, first)
         weigh(mixture)
         if due:
             move_grid(m.lanes, mixture, first)

@@ -288,7 +288,7 @@ def load(name: str, text: str) -> types.ModuleType:
 def _runtime() -> str:
     """The text that determines what generated code means: the runtime, how it is compiled, Numba and Python."""
     here = Path(__file__)
-    files = [here.with_name("runtime.py"), here.parent.parent / "compiled.py"]
+    files = [here.with_name("runtime.py"), here.with_name("tables.py"), here.parent.parent / "compiled.py"]
     return numba.__version__ + sys.version + "".join(file.read_text(encoding="utf-8") for file in files)
 
 

@@ -250,11 +250,12 @@ class Crew:
         for begin, end in pairwise([0, *starts.tolist(), len(s)]):
             x, y = _between(X, s.at[begin:end], s.to[begin:end])
             reward, gamma, rho, ended = (c[begin:end] for c in (s.reward, s.gamma, s.rho, s.terminated))
+            never = np.zeros(end - begin, dtype=bool)
             for q, one in self.alone.items():
                 able: Any = one
                 if s.cut[begin]:
                     able.reset()
-                found[begin:end, :, q] = able.prequential(x, reward[:, q], y, gamma[:, q], rho[:, q], ended)
+                found[begin:end, :, q] = able.prequential(x, reward[:, q], y, gamma[:, q], rho[:, q], ended, never)
         return found
 
     def _one(self, X: Array, s: Steps) -> list[int]:

@@ -377,9 +377,9 @@ class Horde:
                     f"the Horde has learned other rows while this call was reading data: row {batch.first} is next, "
                     f"but {state.rows} rows were learned; let one thread at a time call learn"
                 )
-            chunk, finish, rows = self._taker.prepared(state, batch, schema, record is not None)
+            chunk, finish = self._taker.prepared(state, batch, schema, record is not None)
             self._journal.open(chunk)
-            lost, episodes = chunk.learn(state, rows, record)
+            lost, episodes = chunk.learn(state, record)
             if self._journal.close(chunk, finish(lost, episodes)):
                 return
             if last_try or record is not None or self._journal.state is None:

@@ -11,13 +11,14 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto import AutoTD
 from tdlambda.auto.expert_table import MANY
-from tdlambda.features import Category, Columns, Cosines, Dense, Encoder, Leading
+from tdlambda.features import Category, Columns, Cosines, Encoder
 from tdlambda.features.default_terms import Target, default_terms
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
 from tdlambda.streams.asking import Asker, Factory, made
 from tdlambda.streams.batch import LOOKED_AT, Batch, Schema, from_row, stacked
 from tdlambda.streams.crew import Crew, Steps
+from tdlambda.streams.default_learner import default_learner
 from tdlambda.streams.following import Following, before
 from tdlambda.streams.front import Alarm, Front
 from tdlambda.streams.journal import Chunk, Loss, Place, Run, State
@@ -123,7 +124,10 @@ class Taker:
     def _new_crew(self, front: Front) -> Crew:
         fleet = self.following.by is not None and self.share
         alone = range(len(self.questions)) if fleet else self.windows.where
-        makers = [nested_experts(front.features) if make is AutoTD else make for make in self.makers.values()]
+        makers = [
+            default_learner(front, question, fleet) if make is AutoTD else make
+            for question, make in zip(self.questions.values(), self.makers.values(), strict=True)
+        ]
         return Crew(front.encoder, [made(make, front.encoder) for make in makers], alone=alone)
 
     def first_guess(self, batch: Batch) -> dict[str, float]:
@@ -171,8 +175,8 @@ class Taker:
 
     # ---- rows -------------------------------------------------------------------------------------------------
 
-    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish, Batch]:
-        """A chunk, the function that gives the state after it, and its rows (after the last row of each stream)."""
+    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish]:
+        """A chunk, and the function that gives the state after it."""
         if self.missing == "raise":
             _refuse_unreadable(batch)
         following, keys = state.following, state.following.streams(batch)
@@ -248,7 +252,7 @@ class Taker:
                 (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
             )  # fmt: skip
 
-        return chunk, finish, rows
+        return chunk, finish
 
     def _runs(self, touched: list[Any], stream: Ints, to: Ints) -> list[Run]:
         """The transitions to these rows, by stream."""
@@ -348,19 +352,6 @@ def _refuse_unreadable(batch: Batch) -> None:
                 f"column {name!r}, row {batch.first + int(bad[0])}: the value must be a number or date, as in other "
                 f'rows; got {batch.examples[name]!r}; use missing="hold" to count such cells as missing'
             )
-
-
-def nested_experts(features: Columns | Encoder) -> Factory:
-    """AutoTD, with an expert for each nested set of leading features: an AutoTD of its own."""
-    sizes = features.nested if isinstance(features, Columns) else ()
-
-    def make(encoder: Encoder) -> AutoTD:
-        if type(encoder) is not Dense:
-            return AutoTD(encoder)
-        some = [Leading(encoder.size, size) for size in sizes if size < encoder.size]
-        return AutoTD(encoder, experts=[AutoTD(leading, random_features=0) for leading in some])
-
-    return make
 
 
 def _target(question: Question, length: int) -> Target:

@@ -1,0 +1,67 @@
+"""The learner of a question when none is chosen: AutoTD on nested features, beside simple predictors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tdlambda.auto import AutoTD
+from tdlambda.features import Columns, Cosines, Dense, Encoder, Leading
+from tdlambda.features.terms import Mean, Number, Season, Term
+from tdlambda.learners.learner import Learner
+from tdlambda.streams.asking import Factory
+from tdlambda.streams.front import Front
+from tdlambda.streams.question import Question, is_number
+from tdlambda.streams.residuals import Scales
+from tdlambda.streams.stacking import Stacking
+
+COMPARED = 100
+"""Largest number of features that neighbours compare."""
+
+
+def default_learner(front: Front, question: Question, fleet: bool) -> Factory:
+    """AutoTD with an expert for each nested set of features, and simple predictors if answers are known on-policy.
+
+    In a fleet that shares learners, there are no neighbours, because their open predictions would be exchanged whenever
+    the machine changes.
+    """
+    terms = front.terms
+
+    def make(encoder: Encoder) -> Learner:
+        auto = _nested(front.features, encoder)
+        simple = isinstance(question.cumulant, str | int) and is_number(question.discount) and question.on_policy
+        if not (simple and front.as_is and type(encoder) is Dense) or question.window or question.terminal is not None:
+            return auto
+        gamma, scales = float(question.discount), Scales.of([question], [0])  # type: ignore[arg-type]
+        if not 0 < gamma < 1:
+            return auto
+        horizon = 1.0 if question.average else 1 / (1 - gamma)
+        compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
+        return Stacking(
+            auto, steps=int(scales.steps[0]), stride=int(scales.stride[0]), horizon=horizon, compared=compared,
+            readings=[[name, k, horizon] for name, k in naive(terms, question.cumulant, gamma)],
+        )  # fmt: skip
+
+    return make
+
+
+def naive(terms: tuple[Term, ...], column: Any, gamma: float) -> list[tuple[str, int]]:
+    """Names and indices of the features that are themselves predictions of a discounted mean of a column."""
+    found, at = [], 0
+    for term in terms:
+        names: list[str] = getattr(term, "names", [])
+        if isinstance(term, Number) and term.column == column:
+            found.append(("last value", at))
+        elif isinstance(term, Mean) and term.column == column:
+            found += [(name, at + k) for k, name in enumerate(names)]
+        elif isinstance(term, Season) and term.column == column and term.gamma == gamma and not term.steps:
+            found += [(name, at + k) for k, name in enumerate(names) if k != 1]  # 1 is a single value
+        at += term.size
+    return found
+
+
+def _nested(features: Columns | Encoder, encoder: Encoder) -> AutoTD:
+    if type(encoder) is not Dense:
+        return AutoTD(encoder)
+    sizes = features.nested if isinstance(features, Columns) else ()
+    some = [Leading(encoder.size, size) for size in sizes if size < encoder.size]
+    return AutoTD(encoder, experts=[AutoTD(leading, random_features=0) for leading in some])
