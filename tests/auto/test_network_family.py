@@ -78,3 +78,19 @@ def test_more_readings_than_least_squares_takes() -> None:
     v, X = td.AutoTD(td.features.Dense(257)), np.random.default_rng(0).normal(size=(41, 257))
     v.update_many(X[:-1], np.sin(X[:-1, 0]), X[1:], 0.9)
     assert np.isfinite(v.predict_many(X)).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("lam", [0.8, "auto"])
+def test_networks_in_a_horde(lam: Any, tmp_path: Path) -> None:
+    """Each question has a network of its own, which learns as it does outside."""
+    alpha, t = td.steps.Intentional(0.3), np.arange(80.0)
+    frame = {"a": 10 + np.sin(t / 4), "b": np.cos(t / 4)}
+    questions = {"a": td.Question("a", gamma=0.9), "b": td.Question("b", gamma=0.5)}
+    horde = td.Horde(td.features.Dense(2), questions, lambda x: td.TD(td.Network(x.size, (4,)), alpha, lam))
+    horde.learn(frame)
+    v, X = td.TD(td.Network(2, (4,)), alpha, lam), np.column_stack([frame["a"], frame["b"]])
+    v.update_many(X[:-1], X[1:, 1], X[1:], 0.5)
+    assert horde.predict()["b"] == pytest.approx(v.predict(X[-1]), rel=1e-4)
+    horde.save(tmp_path / "horde")
+    assert td.load(tmp_path / "horde").predict() == horde.predict()
