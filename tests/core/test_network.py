@@ -113,7 +113,8 @@ def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
     """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
     network, alpha = td.Network(3, **SMALL), 0.02
     v, w, seen = td.TD(network, alpha, rule), network.initial(), Normaliser(network)
-    rows = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}  # weights, trace, its decay
+    # weights, trace, its decay
+    rows: dict[str, list[Any]] = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}
     u, e, decay, kept, most = np.zeros(5), 0.0, 0.0, dict(rule.keeps), 0.0
     for x, reward, y, gamma, rho, terminated, truncated, begins in transitions(60, 3, seed=12):
         v.update(x, reward, y, gamma, rho, terminated, truncated)
@@ -160,7 +161,8 @@ def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
 
 @pytest.mark.interpreted
 def test_copies_and_files_of_rules(tmp_path: Path) -> None:
-    for rule, alpha in (("meta", td.steps.IntentionalRMS(0.3)), ("greedy", td.steps.ObGD())):
+    settings: list[Any] = [("meta", td.steps.IntentionalRMS(0.3)), ("greedy", td.steps.ObGD())]
+    for rule, alpha in settings:
         v = td.TD(td.Network(3, (6,)), alpha, rule)
         for k, (x, reward, y, gamma, rho, *ends, _) in enumerate(transitions(40, 3, seed=13)):
             if k == 20:
