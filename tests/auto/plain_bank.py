@@ -59,6 +59,7 @@ class Plain:
         self.R = sum(len(s.experts) for s in systems)
         self.mean, self.k = np.zeros((3, len(MEANS))), 0.0
         self.first = self.R + len(MEANS)
+        self.sparse, self.lambdas_prior = lanes, np.array(prior)[: self.R, 0]
         self.prior = np.array([*prior, *[(0.0, 0.0, 1.0)] * 2 * L])
         K = self.K = len(self.prior)
         self.p, self.trace, self.expected, self.visits = np.zeros(K), np.zeros(K), np.zeros((K, n)), np.zeros(n)
@@ -72,7 +73,7 @@ class Plain:
         self.gammas: list[float] = []
         self.past: list[float] = []
         self.back = self.back_weight = self.length = self.longest = self.gamma = self.cut = 0.0
-        self.off = False
+        self.off, self.noise, self.value, self.size = False, 0.0, 0.0, 0.0
         self.uses_expected = lanes
         self.p[:] = 1 / K
         self.weigh()
@@ -111,7 +112,9 @@ class Plain:
 
     def close(self, u_next: float) -> None:
         u, rho, r, g = self.last
-        signal = rho * (r + g * u_next - u) * self.trace
+        error = rho * (r + g * u_next - u)
+        signal = error * self.trace
+        self.noise += max(3 / (self.t + 2), 1e-4) * (error**2 - self.noise)
         self.since[1] += signal
         self.since[2] += signal**2
 
@@ -127,6 +130,8 @@ class Plain:
             self.close(u)
         self.add_distances(x, V - u, u)
         self.cut += (min(rho, 1) - self.cut) / t
+        self.value += max(3 / (t + 2), 1e-4) * (u**2 - self.value)
+        self.size += max(3 / (t + 2), 1e-4) * (float(x @ x) - self.size)
         self.last = (u, rho, reward, g)
         if self.lanes:
             self.norm = max(self.norm, float(x @ x))
@@ -227,6 +232,10 @@ class Plain:
                 self.long, self.window, self.total = self.short[i].copy(), self.count[i], self.count[i]
                 self.changes += 1
                 break
+        if self.sparse and self.noise > 0:
+            best = self.size * np.clip(self.noise / max(self.value, self.noise / 100), 0.01, 100)
+            ridges = np.array([r for s in self.systems for _, r in s.experts])
+            self.prior[: self.R, 0] = self.lambdas_prior + 0.5 * abs(np.log(ridges / best))
         due = self.lanes and self.t // 100 > self.copied
         if due:
             for j in range(L):
@@ -291,9 +300,9 @@ def means_prior(size: int) -> list[tuple[float, float, float]]:
 
 def sparse(n: int) -> Plain:
     """AutoTD with sparse features."""
-    ridges = [(n, r) for r in (0.1, 1.0, 10.0, 100.0)]
+    ridges = [(n, r) for r in (0.01, 0.1, 1.0, 10.0, 100.0)]
     systems = [System(lam, np.inf, n, ridges) for lam in (0.0, 0.8, 1.0)]
-    prior = [(a + b, 0.0, 1.0) for a in (-1.5, -0.5, 1.5) for b in (1.0, 0.0, 1.0, 2.0)]
+    prior = [(a, 0.0, 1.0) for a in (-1.5, -0.5, 1.5) for _ in ridges]
     return Plain(n, systems, prior + means_prior(n), True, np.ones(n))
 
 

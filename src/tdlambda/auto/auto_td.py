@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, integer
+from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, flag, integer
 from tdlambda.auto.bank import Bank
 from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
-from tdlambda.auto.families.networks import networks
+from tdlambda.auto.families.networks import networks, with_each_lambda
 from tdlambda.auto.transition import MOST_REWARD, STATES, TransitionColumns
 from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
@@ -27,9 +27,11 @@ from tdlambda.core.names import words
 from tdlambda.core.program import ANY_VECTOR
 from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
 from tdlambda.features.encoder import first_misfit
+from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
 from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
+from tdlambda.rules import Fixed
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
 _NONE = np.zeros(0)
@@ -69,6 +71,8 @@ class AutoTD(BatchLearner):
         copied; each learns from every transition through its own `update`. One that diverges is left out.
     random_features
         Number of random cosines of vectors of up to 64 readings, at least 0; without any, predictions are linear.
+    built_in
+        Whether the experts described above take part. If not, AutoTD mixes `experts` alone, or those of the network.
 
     Examples
     --------
@@ -94,22 +98,41 @@ class AutoTD(BatchLearner):
         algorithm: type[declare.AlgorithmDeclaration] | str | None = None,
         experts: Sequence[Learner] = (),
         random_features: int = COSINES,
+        built_in: bool = True,
     ) -> None:
         if isinstance(features, Network):
             experts = [*experts, *networks(features)]
             features = Dense(features.inputs)
         super().__init__(features, BEST_LAMBDA, BOUND, "raise")
+        self.built_in = flag(built_in, "built_in")
+        if not (self.built_in or experts):
+            raise ValueError("built_in must be True without experts; got False, which leaves nothing to mix")
         self.algorithm = self._default_algorithm() if algorithm is None else _declared(algorithm)
         self.random_features = integer(random_features, "random_features", 0, 1000)
         self.experts = _copies(experts)
-        names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
+        lams = [e.rule.lam if isinstance(e.rule, Fixed) else np.nan for e in self.experts]
+        own = [(f"{type(e).__name__} {i}", lam) for i, (e, lam) in enumerate(zip(self.experts, lams, strict=True), 1)]
         cosines = self.random_features if self.features.size <= FEW else 0
-        self._bank = Bank(self.features, self.algorithm, cosines, names)
+        self._bank = Bank(self.features, self.algorithm, cosines, own, self.built_in)
         self._bind()
+
+    @classmethod
+    def of_lambdas(cls, kind: type[Learner], given: tuple[Any, ...], options: dict[str, Any]) -> AutoTD:
+        """A mixture of learners on a network that differ in λ; `lam="auto"` on a network.
+
+        Parameters
+        ----------
+        kind
+            Class of the learners.
+        given, options
+            The arguments of its constructor; `lam` is "auto" or a `td.rules.LambdaMixture`, whose `lams` is used.
+        """
+        network, experts = with_each_lambda(kind, given, options)
+        return cls(Dense(network.inputs), experts=experts, built_in=False)
 
     def _default_algorithm(self) -> type[declare.AlgorithmDeclaration] | None:
         few = isinstance(self.features, Dense) and self.features.size <= FEW
-        return None if few else TrueOnlineTD
+        return None if few or not self.built_in else TrueOnlineTD
 
     def _bind(self) -> None:
         """Allocate the columns of one transition, for `update`."""
@@ -136,7 +159,7 @@ class AutoTD(BatchLearner):
         swift = self._is_dense and all(type(e) is AutoTD and e._is_dense for e in self.experts)
         self._swift = swift or not self.experts
         self._own = [np.zeros((1, 2, len(e.experts) + 1)) for e in self.experts] if swift else []  # type: ignore[attr-defined]
-        self._before = np.zeros((1, 2, len(self.experts)))
+        self._before, self._recorded = (np.zeros((1, 2, len(self.experts) + more)) for more in (0, 1))
         kernel = None if isinstance(self.features, OneHot | Dense) else self.features.kernel
         self._encode = None if kernel is None else (_encoder(kernel.encode), kernel.numbers, kernel.dimensions)
 
@@ -256,6 +279,8 @@ class AutoTD(BatchLearner):
         width = NormalDist().inv_cdf(0.5 + confidence(level) / 2)
         middle = self.predict_many(observations)
         if of == "value":
+            if not self.built_in:
+                raise ValueError('of="value" needs the built-in experts; use of="return"')
             deviation: Any = np.sqrt(self._bank.variance(*self.features.encode_batch(observations)))
         else:
             deviation = self._bank.return_error
@@ -307,7 +332,8 @@ class AutoTD(BatchLearner):
         if own is not None and own is not self._default_algorithm():
             params["algorithm"] = own.__name__ if _known().get(own.__name__) is own else own
         params |= {"experts": list(self.experts)} if self.experts else {}
-        return params | ({"random_features": self.random_features} if self.random_features != COSINES else {})
+        params |= {"random_features": self.random_features} if self.random_features != COSINES else {}
+        return params | ({} if self.built_in else {"built_in": False})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy; the algorithm's class is included, so that another process can import it."""
@@ -415,8 +441,14 @@ class AutoTD(BatchLearner):
         Parameters
         ----------
         obs, reward, next_obs, gamma, rho, terminated, truncated
-            TransitionColumns of consecutive transitions, or `Transitions`: see `update_many`.
+            Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
+        one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
+        if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
+            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            with self._guard:
+                if self._enter(obs[0], next_obs[0], *numbers[:3], numbers[3] + 2 * numbers[4], self._recorded):
+                    return self._recorded[:, :, -1].copy()
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)
@@ -490,6 +522,8 @@ class AutoTD(BatchLearner):
 def _one_by_one(learner: Learner, c: Transitions) -> Floats:
     """The predictions of any learner at both observations before each update [transition, 2], while it learns."""
     found = np.empty((len(c), 2))
+    if isinstance(learner, Algorithm) and learner.follow(c, found):
+        return found
     for t in range(len(c)):
         found[t] = learner.predict(c.obs[t]), learner.predict(c.next_obs[t])
         with suppress(Diverged):  # its predictions no longer change

@@ -29,7 +29,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import ObservationColumns, BankMemory, TransitionColumns
+from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -40,8 +40,8 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
-    "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window",
+    "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
     "readings.scratch", "readings.moved",
 )  # fmt: skip
 """Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
@@ -61,16 +61,20 @@ class Bank:
     cosines
         Number of random cosines of vectors of readings.
     own
-        Names of the user's own experts.
+        Name and λ of each of the user's own experts; NaN for a λ that is not fixed.
+    built_in
+        Whether there are other experts than those.
     """
 
-    def __init__(self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[str]) -> None:
-        self.vectors, self.own_names, self.algorithm = isinstance(features, Dense), own, algorithm
+    def __init__(
+        self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[tuple[str, float]], built_in: bool = True
+    ) -> None:
+        self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
         self.module: Any = module_of(algorithm, self.vectors)
         size = features.size
-        self.systems = expert_table.systems_of(size, self.vectors, cosines)
+        self.systems = expert_table.systems_of(size, self.vectors, cosines) if built_in else []
         n = max([size + self.vectors, *(s.size for s in self.systems)])
-        mean_arrays, prior = expert_table.first_means(size)
+        mean_arrays, prior = expert_table.first_means(size, expert_table.MEANS if built_in else expert_table.MEANS[:1])
         prior = [p for s in self.systems for _, _, p in s.experts] + prior
         self.first_lane = len(prior)
         lanes: Any = () if algorithm is None else expert_table.first_lanes(algorithm, self.module, n)
@@ -79,7 +83,7 @@ class Bank:
         active = n if self.vectors else features.active
         self.memory: Any = BankMemory(
             _first_mixture(np.array(prior), 0 if self.vectors else size, active, len(own)),
-            expert_table.first_systems(self.systems, self.vectors), mean_arrays, lanes,
+            expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
         self._table, self._codes = table(self.memory), dict[str, Any]()
@@ -87,17 +91,17 @@ class Bank:
 
     def _first_weights(self) -> None:
         m = self.memory.mixture
-        m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode
+        m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode; or the only mean
         view = m._replace(number=m.number.view(np.recarray))
         if self.memory.lanes:
-            linear.take_prior(self.memory.lanes, view, self.first_lane)
+            linear.prefer(self.memory.lanes, view, self.first_lane)
         weigh(view)
 
     @property
     def own_weights(self) -> Floats:
         """Weights of the user's own experts in the mixture."""
         weight: Floats = self.memory.mixture.weight
-        return weight[weight.size - len(self.own_names) :]
+        return weight[weight.size - len(self.own) :]
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -202,8 +206,8 @@ class Bank:
 
     def variance(self, index: Ints, value: Floats) -> Floats:
         """The variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
-        out, each = self.each(index, value, np.zeros((len(value), len(self.own_names))))
-        known = each.shape[1] - len(self.own_names)
+        out, each = self.each(index, value, np.zeros((len(value), len(self.own))))
+        known = each.shape[1] - len(self.own)
         p = self.memory.mixture.weight[:known]
         spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
@@ -269,11 +273,11 @@ class Bank:
             for leading, ridge, _ in s.experts:
                 more = leading - self.systems[0].size
                 kinds.append({"kind": "LSTD", "lam": s.lam, "window": s.window, "ridge": ridge, "cosines": more})
-        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in expert_table.MEANS]
+        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in self.memory.means.window]
         if self.memory.lanes:
             pairs = [(float(a), float(z)) for a, z in self.memory.lanes.lane[[linear.ALPHA, linear.LAM]].T]
             kinds += [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
-        kinds += [{"kind": name} for name in self.own_names]
+        kinds += [{"kind": name, "lam": lam} for name, lam in self.own]
         count = max(1.0, float(m.number["count"][0]))
         loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
         # Σ (δz)² is kept with the window's weights, but the variance of a weighted sum needs their squares.

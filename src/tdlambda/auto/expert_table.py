@@ -2,7 +2,7 @@
 
 | family | file | sparse features | vectors of readings |
 | --- | --- | --- | --- |
-| least squares | `least_squares` | up to MANY: 3 λ × 4 ridges | up to FEW: 3 λ × 3 windows; up to MANY: λ = 0.8 |
+| least squares | `least_squares` | up to MANY: 3 λ × 5 ridges | up to FEW: 3 λ × 3 windows; up to MANY: λ = 0.8 |
 | random cosines | `least_squares`, on the features of `readings` | | up to FEW: 2 λ × 2 ridges × 3 nested sets |
 | running means | `means` | all | all |
 | learners | `linear` | 6 α × 4 λ | above FEW, or with a named algorithm |
@@ -31,12 +31,12 @@ from tdlambda.core.runtime import DENSE_SIZE
 
 FEW, MANY = 64, 256
 """Largest numbers of features: of vectors with every expert; with least squares at all."""
-LAMBDAS, RIDGES, OF_LAMBDA, OF_RIDGE = (0.0, 0.8, 1.0), (0.1, 1.0, 10.0, 100.0), (-1.5, -0.5, 1.5), (1.0, 0.0, 1.0, 2.0)
-"""λ and ridges of least squares for sparse features, and their prior penalties."""
+LAMBDAS, RIDGES, OF_LAMBDA = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0, 100.0), (-1.5, -0.5, 1.5)
+"""λ and ridges of least squares for sparse features, and the prior penalties of λ."""
 OF_READINGS, WINDOWS, RIDGE = (0.0, 0.8, 1.0), (np.inf, 100.0, 20.0), 3.0
 """λ, windows in steps per feature, and ridge of least squares for vectors of readings."""
-COSINES, SETS, COSINE_LAMBDAS, COSINE_RIDGES = 160, (0, 40, 160), (0.0, 0.95), (3.0, 100.0)
-OF_COSINE_RIDGE = (0.5, 0.0)
+COSINES, SETS, COSINE_LAMBDAS, COSINE_RIDGES = 160, (0, 40, 160), (0.0, 0.95), (10.0, 300.0)
+OF_COSINE_RIDGE = (0.0, 0.0)
 """Number of random cosines, their nested sets, and λ and ridges of the systems with cosines."""
 MEANS = (np.inf, 1000.0, 100.0, 10.0, 1.0, 0.0)
 """Windows of running means, in steps; 0 stands for the constant prediction 0."""
@@ -59,9 +59,8 @@ def systems_of(size: int, vectors: bool, cosines: int) -> list[System]:
     if size > MANY:
         return []
     if not vectors:
-        own = list(zip(RIDGES, OF_RIDGE, strict=True))
         return [
-            System(lam, np.inf, size, [(size, r, (a + b, 0.0, 1.0)) for r, b in own])
+            System(lam, np.inf, size, [(size, r, (a, 0.0, 1.0)) for r in RIDGES])
             for lam, a in zip(LAMBDAS, OF_LAMBDA, strict=True)
         ]
     D = size + 1
@@ -82,33 +81,34 @@ def systems_of(size: int, vectors: bool, cosines: int) -> list[System]:
     return found
 
 
-def first_systems(every: list[System], ordered: bool) -> Systems:
-    """The arrays of untrained systems."""
+def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
+    """The arrays of untrained systems; each of these features has a penalty, even if no system uses it."""
     S, n = len(every), max((s.size for s in every), default=0)
     experts = [(k, leading, ridge) for k, s in enumerate(every) for leading, ridge, _ in s.experts]
     of, leading, ridge = np.array(experts, dtype=np.float64).reshape(-1, 3).T
     sizes = np.array([s.size for s in every], dtype=np.int64)
     block = (1 + S, BLOCK, n) if ordered and n >= LARGE else (0, 0, 0)
     first = every[0].size if every else 0
-    q = np.ones(n)
+    q = np.ones(features)
     q[:1] = 0.0 if ordered else 1.0
     return Systems(
         lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]), size=sizes,
         start=np.concatenate([[0], np.cumsum(sizes**2)])[:S].astype(np.int64), of=of.astype(np.int64),
         leading=leading.astype(np.int64), ridge=ridge.copy(), weight=np.ones(S), age=np.zeros(S), due=np.zeros(S),
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
-        w=aligned(np.zeros((len(experts), n))), q=q, S=np.zeros((first, first)), block=aligned(np.zeros(block)),
+        w=aligned(np.zeros((len(experts), n))), q=q,
+        prior=np.array([prior[0] for s in every for _, _, prior in s.experts]), S=np.zeros((first, first)), block=aligned(np.zeros(block)),
         filled=np.zeros(1, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 
 
-def first_means(size: int) -> tuple[Means, list[tuple[float, float, float]]]:
-    """The arrays of untrained means, and their priors."""
+def first_means(size: int, windows: tuple[float, ...]) -> tuple[Means, list[tuple[float, float, float]]]:
+    """The arrays of untrained means with these windows, and their priors."""
     prior = []
-    for w in MEANS:
+    for w in windows:
         falls = (OF_ALL, 10.0 * (size + 1)) if w in (0, np.inf) else (OF_WINDOW, w)
         prior.append((OF_MEAN + OF_ZERO * (w == 0), *falls))
-    return Means(np.array(MEANS), np.zeros((means.ROWS, len(MEANS))), np.zeros(1)), prior
+    return Means(np.array(windows), np.zeros((means.ROWS, len(windows))), np.zeros(1)), prior
 
 
 def first_lanes(algorithm: Any, module: Any, size: int) -> Lanes:

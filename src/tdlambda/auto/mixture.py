@@ -56,7 +56,7 @@ NUMBERS = np.dtype([(name, "f8") for name in (
     "low_reward", "high_reward", "most_gamma", "length", "longest", "ended", "off_policy",
     "past", "past_weight", "pasts", "low_past", "high_past",   # discounted sums of past rewards
     "updated", "window", "count",                              # step of the last weight update; long window's length
-    "changes", "restarts", "value", "norm",                    # means of u² and |x|²
+    "changes", "restarts", "value", "norm", "noise",           # means of u², |x|² and (ρδ)²
 )] + [("short_count", "f8", SCALES)])  # fmt: skip
 
 
@@ -151,6 +151,7 @@ def close(m: Mixture, u_next: float) -> float:
     error = s.reward + s.gamma * u_next - s.u
     delta = s.rho * error
     note_error(m.errors, error, s.gamma, s.rho)
+    s.noise += max(3.0 / (s.steps + 2.0), 1e-4) * (delta * delta - s.noise)
     for k in range(m.trace.size):
         signal = delta * m.trace[k]
         m.sums[SINCE, GAIN, k] += signal

@@ -14,10 +14,10 @@ from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto.errors import RECENT, SKIPPED
 from tdlambda.auto.families.averaged import EVERY, restart
 from tdlambda.auto.families.averaged import values as averaged_values
-from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due
+from tdlambda.auto.families.least_squares import Systems, fade, note_spread, solve, solve_due, take_prior
 from tdlambda.auto.families.least_squares import learn as learn_systems
 from tdlambda.auto.families.least_squares import values as squares_values
-from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, take_prior
+from tdlambda.auto.families.linear import UPDATES, Lanes, convert, move_grid, prefer
 from tdlambda.auto.families.linear import end as end_lanes
 from tdlambda.auto.families.linear import learn as learn_linear
 from tdlambda.auto.families.linear import values as linear_values
@@ -241,11 +241,12 @@ def update_weights_of(m: Any, lanes: bool) -> None:
             mixture.number[0].restarts += 1.0
         at = last
     notice_change(mixture)
+    take_prior(q, mixture)
     if lanes:
         due = int(mixture.number[0].steps) // EVERY > m.lanes.counts[UPDATES]
         if due:
             restart(m.lanes, mixture, first)
-        take_prior(m.lanes, mixture, first)
+        prefer(m.lanes, mixture, first)
         weigh(mixture)
         if due:
             move_grid(m.lanes, mixture, first)
@@ -342,7 +343,8 @@ def end_by(m: Any, vectors: bool) -> None:
 
 
 def learn_rows_of(
-    m: Any, c: TransitionColumns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int, vectors: bool
+    m: Any, c: TransitionColumns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int,
+    vectors: bool,
 ) -> int:  # fmt: skip
     """Learn from transitions in order; return 0, or, without any change, 1 + the first row that is invalid.
 

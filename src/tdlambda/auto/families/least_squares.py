@@ -23,6 +23,7 @@ import math
 from typing import NamedTuple, TypeVar
 
 from tdlambda.arrays import Floats, Ints
+from tdlambda.auto.mixture import Mixture
 
 BLOCK, LARGE = 16, 48
 """Transitions that are added at once, and the number of features from which they are."""
@@ -30,6 +31,8 @@ SOLVE_EVERY, CHEAP, LATEST = 64.0, 2000.0, 0.5
 """A system of n features that remembers t steps is solved after 1 + t/64 + n³/CHEAP steps, but at most 8 + LATEST t."""
 FADED = 0.05
 """Memory of a system after a reset, as a fraction of the window that contradicted it."""
+BEST_LOW, BEST_HIGH, FAR_RIDGE = 0.01, 100.0, 0.5
+"""Range of the best ridge for |x|² = 1, and the prior penalty for each factor e from it: see `take_prior`."""
 HEAVIEST = 1e9
 """Weight of new transitions at which a system with a window is rescaled."""
 
@@ -76,6 +79,8 @@ class Systems(NamedTuple):
     """Weights of each expert [R, n]."""
     q: Floats
     """Penalty of each feature [n]."""
+    prior: Floats
+    """Prior penalty of each expert, apart from its ridge [R]."""
     S: Floats
     """Σ (ρ δ)² x xᵀ over the features of the first system."""
     block: Floats
@@ -86,6 +91,19 @@ class Systems(NamedTuple):
     """Whether observations list all features in order [1]."""
     scratch: Floats
     """Buffer of the solver [n, n]."""
+
+
+def take_prior(q: Systems, m: Mixture) -> None:
+    """Set the prior penalties: the best ridge is about the variance of the noise over that of a weight.
+
+    The former is estimated by E[(ρδ)²], the latter by E[u²] / E|x|². With vectors of readings, ridges do not count.
+    """
+    s, best = m.number[0], 1.0
+    if s.noise > 0.0:
+        best = s.norm * min(max(s.noise / max(s.value, s.noise / BEST_HIGH), BEST_LOW), BEST_HIGH)
+    for k in range(q.of.size):
+        far = abs(math.log(q.ridge[k] / best)) if q.ordered[0] == 0 and best > 0.0 else 0.0
+        m.prior[0, k] = q.prior[k] + FAR_RIDGE * far
 
 
 def values(q: Systems, x: Ints, xv: Floats, out: Floats) -> None:

@@ -134,7 +134,7 @@ def drop(q: Lanes, m: Mixture, first: int) -> None:
             leave(m, first + lanes + k)
 
 
-def take_prior(q: Lanes, m: Mixture, first: int) -> None:
+def prefer(q: Lanes, m: Mixture, first: int) -> None:
     """Set the prior penalties of the learners and their averaged copies."""
     lanes, features = q.lane.shape[1], q.F.shape[0]
     best = min(BEST_ALPHA, PACE / math.sqrt(max(1.0, m.number[0].window / features)))
