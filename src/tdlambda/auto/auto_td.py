@@ -19,7 +19,7 @@ from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
 from tdlambda.auto.families.networks import networks, with_each_lambda
-from tdlambda.auto.transition import MOST_REWARD, STATES, Columns
+from tdlambda.auto.transition import MOST_REWARD, STATES, BankRows
 from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
 from tdlambda.core.memory import Episode
@@ -383,7 +383,7 @@ class AutoTD(BatchLearner):
         """Learn from a transition that compiled code can read; return False, without any change, if it is not one."""
         learn = self._entered.get(id(before))
         if learn is None:
-            learn = self._entered[id(before)] = self._bank.learning(Columns(*self._row, before, self._seen))
+            learn = self._entered[id(before)] = self._bank.learning(BankRows(*self._row, before, self._seen))
         if self._is_one_hot:
             if type(obs) is not int or type(next_obs) is not int:
                 return False
@@ -478,7 +478,7 @@ class AutoTD(BatchLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         given = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        bad = self._bank.learn(Columns(*given, self._before, self._seen))
+        bad = self._bank.learn(BankRows(*given, self._before, self._seen))
         if bad:
             _require_moderate(reward)
             raise ValueError(f"row {bad - 1} of the transitions is invalid")

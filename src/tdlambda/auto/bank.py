@@ -29,7 +29,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import Asked, BankMemory, Columns
+from tdlambda.auto.transition import BankMemory, BankQuery, BankRows
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -40,8 +40,8 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window", "lanes.U",
-    "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window",
+    "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
     "readings.scratch", "readings.moved",
 )  # fmt: skip
 """Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
@@ -113,13 +113,13 @@ class Bank:
         """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
         x, xv, own = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64), own.copy()
-        self.asking(Asked(x, xv, own, self._phi(), each, out))(-1)
+        self.asking(BankQuery(x, xv, own, self._phi(), each, out))(-1)
         return out, each
 
     def _phi(self) -> Floats:
         return np.empty(self.memory.readings.positions.size if self.vectors else 0)
 
-    def asking(self, columns: Asked) -> Callable[[int], float]:
+    def asking(self, columns: BankQuery) -> Callable[[int], float]:
         """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
@@ -127,7 +127,7 @@ class Bank:
     def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
         """Machine code that predicts at the observation in these rows, or at a state."""
         each = np.empty((1, self.memory.mixture.weight.size))
-        return self.asking(Asked(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+        return self.asking(BankQuery(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
 
     def _code(self, name: str, *examples: Any) -> Any:
         """The machine code of an entry point, compiled when it is first used."""
@@ -165,12 +165,12 @@ class Bank:
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
-    def learning(self, columns: Columns) -> Callable[..., int]:
+    def learning(self, columns: BankRows) -> Callable[..., int]:
         """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
         given = table(columns)
         return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
 
-    def learn(self, columns: Columns) -> int:
+    def learn(self, columns: BankRows) -> int:
         """Learn from columns of transitions; return 0, or 1 + the first row that is invalid."""
         return self.learning(columns)(0, 0, 0.0, 0.0, 0.0, -1)
 
