@@ -97,7 +97,8 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
         leading=leading.astype(np.int64), ridge=ridge.copy(), weight=np.ones(S), age=np.zeros(S), due=np.zeros(S),
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
         w=aligned(np.zeros((len(experts), n))), q=q,
-        prior=np.array([prior[0] for s in every for _, _, prior in s.experts]), S=np.zeros((first, first)), block=aligned(np.zeros(block)),
+        prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
+        S=np.zeros((first, first)), block=aligned(np.zeros(block)),
         filled=np.zeros(1, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 
