@@ -40,9 +40,9 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window",
-    "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
-    "readings.scratch", "readings.moved",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch",
+    "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x",
+    "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
 """Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
 _COUNTERS = ("under_way", "n_live", "steps")
