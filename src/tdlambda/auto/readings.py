@@ -205,8 +205,8 @@ def sublist(q: Systems, first: int) -> Systems:
     """The systems from `first` on."""
     return Systems(
         q.lam[first:], q.growth[first:], q.size[first:], q.start[first:], q.of, q.leading, q.ridge, q.weight[first:],
-        q.age[first:], q.due[first:], q.z[first:], q.A, q.b[first:], q.w, q.q, q.prior, q.S, q.block, q.filled, q.ordered,
-        q.scratch,
+        q.age[first:], q.due[first:], q.z[first:], q.A, q.b[first:], q.w, q.q, q.prior, q.S, q.block, q.filled,
+        q.ordered, q.scratch,
     )  # fmt: skip
 
 
