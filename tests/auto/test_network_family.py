@@ -29,16 +29,17 @@ def test_auto_lambda_mixes_networks_alone(tmp_path: Path) -> None:
     alpha, X = td.steps.ObGD(), np.random.default_rng(0).normal(size=(81, 3))
     v: Any = td.TD(td.Network(3, (4,), seed=2), alpha, lam="auto", bound=50.0)
     assert type(v) is td.AutoTD
-    assert [e.rule.lam for e in v.experts] == [0.0, 0.5, 0.8, 0.9, 0.95, 1.0]
+    experts: Any = v.experts
+    assert [e.rule.lam for e in experts] == [0.0, 0.5, 0.8, 0.9, 0.95, 1.0]
     assert [e.features.seed for e in v.experts] == [12, 13, 14, 15, 16, 17]
-    assert all(e.alpha == alpha and e.bound == 50.0 for e in v.experts)
+    assert all(e.alpha == alpha and e.bound == 50.0 for e in experts)
     R, ends = np.sin(X[:-1, 0]), np.arange(80) % 9 == 8
     v.update_many(X[:60], R[:60], X[1:61], 0.9, terminated=ends[:60])
     assert set(v.expert_weights()) == {f"TD {k}" for k in range(1, 7)}
     share = v.expert_weights()
     expected = sum(share[f"TD {k}"] * e.predict(X[0]) for k, e in enumerate(v.experts, 1))
     assert v.predict(X[0]) == pytest.approx(expected)
-    assert v.lambda_at(X[0]) == pytest.approx(sum(share[f"TD {k}"] * e.rule.lam for k, e in enumerate(v.experts, 1)))
+    assert v.lambda_at(X[0]) == pytest.approx(sum(share[f"TD {k}"] * e.rule.lam for k, e in enumerate(experts, 1)))
     plain = td.TD(td.Network(3, (4,), seed=14), alpha, 0.8, bound=50.0)
     plain.update_many(X[:60], R[:60], X[1:61], 0.9, terminated=ends[:60])
     assert v.experts[2].predict(X[0]) == plain.predict(X[0])
@@ -77,3 +78,19 @@ def test_more_readings_than_least_squares_takes() -> None:
     v, X = td.AutoTD(td.features.Dense(257)), np.random.default_rng(0).normal(size=(41, 257))
     v.update_many(X[:-1], np.sin(X[:-1, 0]), X[1:], 0.9)
     assert np.isfinite(v.predict_many(X)).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("lam", [0.8, "auto"])
+def test_networks_in_a_horde(lam: Any, tmp_path: Path) -> None:
+    """Each question has a network of its own, which learns as it does outside."""
+    alpha, t = td.steps.Intentional(0.3), np.arange(80.0)
+    frame = {"a": 10 + np.sin(t / 4), "b": np.cos(t / 4)}
+    questions = {"a": td.Question("a", gamma=0.9), "b": td.Question("b", gamma=0.5)}
+    horde = td.Horde(td.features.Dense(2), questions, lambda x: td.TD(td.Network(x.size, (4,)), alpha, lam))
+    horde.learn(frame)
+    v, X = td.TD(td.Network(2, (4,)), alpha, lam), np.column_stack([frame["a"], frame["b"]])
+    v.update_many(X[:-1], X[1:, 1], X[1:], 0.5)
+    assert horde.predict()["b"] == pytest.approx(v.predict(X[-1]), rel=1e-4)
+    horde.save(tmp_path / "horde")
+    assert td.load(tmp_path / "horde").predict() == horde.predict()

@@ -53,6 +53,19 @@ class TraceRule(td.Rule):
         return lam_next
 
 
+class ByError(td.Rule):
+    """A λ that is high where the last errors were large; without estimates."""
+
+    dots = {"v": "V.x", "v_next": "V.x'"}
+    keeps = {"recent": 0.0}
+
+    @staticmethod
+    def step(v, v_next, recent, reward, gamma_next):  # type: ignore[no-untyped-def]
+        recent = recent + 0.3 * (abs(reward + gamma_next * v_next - v) - recent)
+        lam_next = recent / (1.0 + recent)
+        return lam_next, recent
+
+
 class Varying(td.Rule):
     """A λ that differs at every observation."""
 
@@ -108,12 +121,13 @@ def test_compiled_as_declared() -> None:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy()])
+@pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy(), ByError()])
 def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
     """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
     network, alpha = td.Network(3, **SMALL), 0.02
     v, w, seen = td.TD(network, alpha, rule), network.initial(), Normaliser(network)
-    rows = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}  # weights, trace, its decay
+    # weights, trace, its decay
+    rows: dict[str, list[Any]] = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}
     u, e, decay, kept, most = np.zeros(5), 0.0, 0.0, dict(rule.keeps), 0.0
     for x, reward, y, gamma, rho, terminated, truncated, begins in transitions(60, 3, seed=12):
         v.update(x, reward, y, gamma, rho, terminated, truncated)
@@ -160,7 +174,8 @@ def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
 
 @pytest.mark.interpreted
 def test_copies_and_files_of_rules(tmp_path: Path) -> None:
-    for rule, alpha in (("meta", td.steps.IntentionalRMS(0.3)), ("greedy", td.steps.ObGD())):
+    settings: list[Any] = [("meta", td.steps.IntentionalRMS(0.3)), ("greedy", td.steps.ObGD())]
+    for rule, alpha in settings:
         v = td.TD(td.Network(3, (6,)), alpha, rule)
         for k, (x, reward, y, gamma, rho, *ends, _) in enumerate(transitions(40, 3, seed=13)):
             if k == 20:

@@ -52,7 +52,6 @@ class _Lowering:
         m, a, rule = self.model, self.a, self.rule
         inputs = ("reward", "gamma_next", "rho", "lam_next", *(["cut"] if m.corrected else []))
         operations = self.operations(inputs)
-        dots = rule.dots.items() if rule is not None else ()
         return ir.Step(
             title=m.title, operations=tuple(operations), estimates=tuple(m.estimates),
             rows=tuple(ir.Row(k, r) for k in m.estimates for r in a.row_names()),
@@ -64,7 +63,7 @@ class _Lowering:
             shared=tuple(words(rule.shared)) if rule is not None else (),
             slots=tuple(m.kept), held=dict(m.held), inputs=inputs,
             given={k: tuple(self.value(source) for source in what[:4]) for k, what in m.estimates.items()},
-            apart=tuple(name for name, what in dots if what.split(".")[0] in m.apart),
+            apart=tuple(m.given),
         )  # fmt: skip
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
@@ -82,8 +81,9 @@ class _Lowering:
         for k in m.learning:
             ops += self.estimate(k)
         lam = self.known.get("lam_next" if rule is None else rule.estimates["V"][3], ir.Local("lam_next"))
-        values = [ir.Local(f"V_{self.first}_{at}") if "V" in m.estimates else ir.Const(0.0) for at in ("x", "x_next")]
-        ops.append(ir.Report(*values, lam))
+        here, ahead = f"V_{self.first}_x", f"V_{self.first}_x_next"
+        ops += [ir.Let("", name, ir.Const(0.0)) for name in (here, ahead) if "V" in m.apart]
+        ops.append(ir.Report(ir.Local(here), ir.Local(ahead), lam))
         ops += self.checks()
         ops += self.mixture()
         ops += [self.phase(p) for p in m.phases if p.where in LATE]

@@ -110,6 +110,12 @@ class Model:
         return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
 
     @cached_property
+    def given(self) -> list[str]:
+        """Names of the rule's numbers that another module sets, because it learns their estimates."""
+        dots = {} if self.rule is None else self.rule.dots
+        return [name for name, what in dots.items() if what.split(".")[0] in self.apart]
+
+    @cached_property
     def own_rows(self) -> list[str]:
         """The rule's own rows."""
         return [] if self.rule is None else self.rule.row_names()

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from tdlambda.arrays import Array, Floats
-from tdlambda.core.lowering import lower
 from tdlambda.core.memory import Episode, Layout, Memory, layout_of, under, with_prefix
 from tdlambda.core.model import Model
 from tdlambda.core.schedules import one
@@ -46,7 +45,7 @@ def heads_layout(model: Model, form: NetworkForm) -> Layout:
     """The layout of the estimates of a rule for λ, and of the rule, on the last hidden layer of a network."""
     size = form.widths[-2] + 1
     base = layout_of(model, size, size, "float64")
-    return replace(base, lists_live=one.always_sparse(model), changing=base.changing | {*lower(model).apart})
+    return replace(base, lists_live=one.always_sparse(model), changing=base.changing | {*model.given})
 
 
 class NetworkMemory(Memory):
@@ -114,9 +113,11 @@ class NetworkMemory(Memory):
 
     def resume(self, episode: Episode) -> None:
         """Go on with an episode."""
-        super().resume(Episode(*({n: x for n, x in part.items() if not n.startswith(HEADS)} for part in episode)))
+        rows, numbers = episode
+        own = {name: row for name, row in rows.items() if not name.startswith(HEADS)}
+        super().resume(Episode(own, {name: x for name, x in numbers.items() if not name.startswith(HEADS)}))
         if self.heads is not None:
-            self.heads.resume(Episode(*(under(HEADS, part) for part in episode)))
+            self.heads.resume(Episode(under(HEADS, rows), under(HEADS, numbers)))
 
     def copy(self) -> Self:
         """An independent copy."""

@@ -266,8 +266,8 @@ class Keep:
 class Report:
     """Store δ of the value and λ', for the user."""
 
-    value: Local | Const
-    value_next: Local | Const
+    value: Local
+    value_next: Local
     lam: Value
 
 
