@@ -71,9 +71,10 @@ def _described(function: Any) -> tuple[str, int]:
     doc = str(function.__globals__.get("__doc__") or function.__module__).strip().partition("\n")[0].rstrip(".")
     file = Path(function.__code__.co_filename)
     name = re.sub(r" \([^)]*\)", "", doc)  # without the options of a model, and without sources
-    if file.is_relative_to(Path(__file__).parent):
+    ours = file.is_relative_to(Path(__file__).parent)
+    if ours:
         name = re.split(r"[:;]|, which ", name)[0]
-    if name[1:2] in " abcdefghijklmnopqrstuvwxyz":  # a word, not the name of an algorithm
+    if ours or name.startswith(("A ", "An ")):  # not the name of an algorithm
         name = name[:1].lower() + name[1:]
     try:
         lines = file.read_text(encoding="utf-8").count("\n")

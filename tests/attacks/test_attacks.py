@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = {"online": 40, "files": 20, "kills": 2, "threads": 6, "interrupts": 8}
+SMALL = {"online": 40, "files": 20, "kills": 2, "threads": 6, "interrupts": 20}
 LARGE = {"online": 20_000, "files": 10_000, "kills": 100, "threads": 1_000, "interrupts": 1_000}
 
 
@@ -111,7 +111,8 @@ def test_ctrl_c_ends_the_command_with_130() -> None:
 
 
 OPEN = pytest.mark.xfail(reason="a Horde with several kinds of learners, saved after an interrupt, differs")
-MARKS = {"kills": [pytest.mark.slow], "files": [pytest.mark.slow], "interrupts": [OPEN], "online": [pytest.mark.costly]}
+SLOW, COSTLY = pytest.mark.slow, pytest.mark.costly
+MARKS = {"kills": [SLOW], "files": [SLOW], "interrupts": [OPEN, SLOW], "online": [COSTLY]}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, [])) for n in SMALL])

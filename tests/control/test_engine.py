@@ -233,7 +233,8 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
 @pytest.mark.parametrize(
     ("critic", "lam", "options"),
     [
-        (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineTD, 0.0, {}),
+        (td.TrueOnlineTD, 0.9, {}), pytest.param(td.TrueOnlineTD, 1.0, {"hash_size": 200}, marks=COSTLY),
+        (td.TrueOnlineTD, 0.0, {}),
         (td.TrueOnlineTD, td.rules.Meta(warm_up=100), {}), pytest.param(td.TrueOnlineGTD, 1.0, {}, marks=COSTLY),
         pytest.param(td.TrueOnlineGTD, td.rules.Meta(warm_up=100), {}, marks=COSTLY),
         pytest.param(td.TrueOnlineTD, td.rules.Greedy(), {}, marks=COSTLY),
@@ -335,6 +336,7 @@ class Corridor(Task[Any]):
         return World(begin, move_along, np.array([0.5]), size=1, actions=2, limit=60)
 
 
+@COSTLY
 def test_a_world_of_ones_own() -> None:
     task = Corridor()
     one = td.ActorCritic(td.TrueOnlineTD(task.features, 0.02, 0.9), td.control.Softmax(2), 0.05, weighting="plain")

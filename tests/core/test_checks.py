@@ -103,6 +103,24 @@ def test_every_algorithm_keeps_the_conventions(name: str) -> None:
 
 
 @pytest.mark.interpreted
+def test_an_algorithm_without_traces_passes() -> None:
+    class Residual(td.Algorithm):
+        """Stochastic gradient descent on δ²."""
+
+        trace_rows = ""
+        dots = {"v": "w.x", "v_next": "w.x'"}
+        updates = "w += along x - back x'"
+
+        @staticmethod
+        def step(v, v_next, alpha, reward, gamma_next, rho):
+            along = alpha * rho * (reward + gamma_next * v_next - v)
+            back = gamma_next * along
+            return along, back
+
+    td.check_algorithm(Residual)
+
+
+@pytest.mark.interpreted
 def test_others_pass_too() -> None:
     kind: Any
     td.check_algorithm(Mine)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT
+from pages import PAGES, READ, ROOT, words
 
 FIGURES = ROOT / "docs" / "figures"
 TABLES = ROOT / "experiments" / "figures" / "tables"
@@ -43,6 +43,10 @@ def test_every_test_that_a_page_names_exists(page: Path) -> None:
     for path, name in TEST.findall(page.read_text(encoding="utf-8")):
         assert (ROOT / path).exists(), f"{path} does not exist"
         assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path} has no {name}"
+
+
+def test_a_reader_reads_fewer_than_50000_words() -> None:
+    assert sum(words(page.read_text(encoding="utf-8")) for page in READ) < 50_000
 
 
 def test_every_figure_is_used() -> None:

@@ -78,7 +78,7 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
 _HOME = {"greedy": "GTD", "counting": "TD", "meta thesis": "TrueOnlineGTD"}
 """The algorithm that a rule is tested with, if it is not TrueOnlineTD."""
 _QUICK = {
-    "one-hot": ("TrueOnlineTD(", "TrueOnlineTD, meta,", "TrueOnlineTD, value error", "TD replacing", "GTD, visits,"),
+    "one-hot": ("TrueOnlineTD(", "TrueOnlineTD, meta,", "TrueOnlineTD, value error", "TD replacing"),
     "active": (
         "TrueOnlineGTD(",
         "TrueOnlineTD, meta corrected",

@@ -174,7 +174,7 @@ def test_gradient_methods_are_the_papers_equations(s: Stream, beta: float) -> No
 
 
 @pytest.mark.costly
-@settings(max_examples=settings().max_examples // 5)  # six learners, twice
+@settings(max_examples=settings().max_examples // 12)  # six learners, twice
 @given(streams())
 def test_many_features_give_what_few_do(s: Stream) -> None:
     """The list of live traces (more than 128 features) against the dense pass, tolerance 0."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import BankMemory
+from tdlambda.auto.transition import Asked, BankMemory, Columns
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -86,7 +86,7 @@ class Bank:
             expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
-        self._table = table(self.memory)
+        self._table, self._codes = table(self.memory), dict[str, Any]()
         self._first_weights()
 
     def _first_weights(self) -> None:
@@ -112,16 +112,28 @@ class Bank:
     def each(self, index: Ints, value: Floats, own: Floats) -> tuple[Floats, Floats]:
         """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
-        phi = np.empty(self.memory.readings.positions.size if self.vectors else 0)
-        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        self._predict_rows(x, xv, own, phi, each, out)
+        x, xv, own = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64), own.copy()
+        self.asking(Asked(x, xv, own, self._phi(), each, out))(-1)
         return out, each
 
-    @cached_property
-    def _predict_rows(self) -> Callable[..., None]:
-        row, rows = np.zeros(1), np.zeros((1, 1))
-        given = (np.zeros((1, 1), np.int64), rows, rows, row, rows, row)
-        return partial(entry(self.module.predict_rows, self._table, *given), self._table)
+    def _phi(self) -> Floats:
+        return np.empty(self.memory.readings.positions.size if self.vectors else 0)
+
+    def asking(self, columns: Asked) -> Callable[[int], float]:
+        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
+        given = table(columns)
+        return partial(self._code("predict_rows", given, 0), self._table, given)
+
+    def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
+        """Machine code that predicts at the observation in these rows, or at a state."""
+        each = np.empty((1, self.memory.mixture.weight.size))
+        return self.asking(Asked(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+
+    def _code(self, name: str, *examples: Any) -> Any:
+        """The machine code of an entry point, compiled when it is first used."""
+        if name not in self._codes:
+            self._codes[name] = entry(getattr(self.module, name), self._table, *examples)
+        return self._codes[name]
 
     @property
     def coefficients(self) -> Array:
@@ -153,17 +165,18 @@ class Bank:
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def learn(self) -> Callable[..., int]:
-        """Machine code that learns from columns of transitions; see `transition.learn_rows_of`."""
-        rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
-        index, column = np.zeros((1, 1), np.int64), np.zeros(1)
-        given = (index, rows, index, rows, column, column, column, flags, flags, np.zeros((1, 1, 1)))
-        return partial(entry(self.module.learn_rows, self._table, *given), self._table)
+    def learning(self, columns: Columns) -> Callable[..., int]:
+        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
+        given = table(columns)
+        return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
+
+    def learn(self, columns: Columns) -> int:
+        """Learn from columns of transitions; return 0, or 1 + the first row that is invalid."""
+        return self.learning(columns)(0, 0, 0.0, 0.0, 0.0, -1)
 
     def end(self) -> None:
         """Discard the current episode."""
-        entry(self.module.end, self._table)(self._table)
+        self._code("end")(self._table)
 
     def episode(self) -> Episode:
         """A copy of the traces and numbers of the current episode; empty while transitions are held back.

@@ -282,10 +282,14 @@ class Crew:
                 lost.append(q)
         return lost
 
+    def taught(self, windows: list[int]) -> list[int]:
+        """The questions about windows whose learners are taught the answers, and do not learn from steps."""
+        return [q for q in windows if not hasattr(self.alone.get(q), "readings")]
+
     def teach(self, q: int, X: Array, answer: Floats) -> bool:
         """Learn answers of a window, each as an episode of one step; return whether the learner has not diverged."""
         one: Any = self.alone[q]
-        if not answer.size or getattr(one, "diverged_at", None) is not None:
+        if not answer.size or not self.taught([q]) or getattr(one, "diverged_at", None) is not None:
             return True
         try:
             if answer.size == 1:

@@ -18,34 +18,44 @@ COMPARED = 100
 """Largest number of features that neighbours compare."""
 
 
-def default_learner(front: Front, question: Question, fleet: bool) -> Factory:
+def default_learner(front: Front, question: Question, length: int, fleet: bool) -> Factory:
     """AutoTD with an expert for each nested set of features, and simple predictors if answers are known on-policy.
 
-    In a fleet that shares learners, there are no neighbours, because their open predictions would be exchanged whenever
-    the machine changes.
+    `length` is that of a window in rows. In a fleet that shares learners, there are no neighbours, because their open
+    predictions would be exchanged whenever the machine changes.
     """
     terms = front.terms
 
     def make(encoder: Encoder) -> Learner:
         auto = _nested(front.features, encoder)
         simple = isinstance(question.cumulant, str | int) and is_number(question.discount) and question.on_policy
-        if not (simple and front.as_is and type(encoder) is Dense) or question.window or question.terminal is not None:
+        if not (simple and front.as_is and type(encoder) is Dense) or question.terminal is not None:
             return auto
-        gamma, scales = float(question.discount), Scales.of([question], [0])  # type: ignore[arg-type]
-        if not 0 < gamma < 1:
-            return auto
-        horizon = 1.0 if question.average else 1 / (1 - gamma)
         compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
+        scales, more = Scales.of([question], [length]), {}
+        horizon, steps, gamma = 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
+        if question.window:
+            of = "max" if question.exceeds is not None else question.of
+            steps, more = length, {"of": of, "exceeds": question.exceeds}
+            horizon = float(length) if of == "sum" else 1.0
+        elif not 0 < gamma < 1:
+            return auto
+        elif not question.average:
+            horizon = 1 / (1 - gamma)
+        known = naive(terms, question.cumulant, gamma, length) if question.exceeds is None else []
         return Stacking(
-            auto, steps=int(scales.steps[0]), stride=int(scales.stride[0]), horizon=horizon, compared=compared,
-            readings=[[name, k, horizon] for name, k in naive(terms, question.cumulant, gamma)],
+            auto, steps=steps, stride=int(scales.stride[0]), horizon=horizon, compared=compared,
+            readings=[[name, k, horizon] for name, k in known], **more,
         )  # fmt: skip
 
     return make
 
 
-def naive(terms: tuple[Term, ...], column: Any, gamma: float) -> list[tuple[str, int]]:
-    """Names and indices of the features that are themselves predictions of a discounted mean of a column."""
+def naive(terms: tuple[Term, ...], column: Any, gamma: float, length: int) -> list[tuple[str, int]]:
+    """Names and indices of the features that are themselves predictions of the mean of a column.
+
+    The mean is discounted, or that of a window of `length` rows; 0 for none.
+    """
     found, at = [], 0
     for term in terms:
         names: list[str] = getattr(term, "names", [])
@@ -53,7 +63,11 @@ def naive(terms: tuple[Term, ...], column: Any, gamma: float) -> list[tuple[str,
             found.append(("last value", at))
         elif isinstance(term, Mean) and term.column == column:
             found += [(name, at + k) for k, name in enumerate(names)]
-        elif isinstance(term, Season) and term.column == column and term.gamma == gamma and not term.steps:
+        elif (
+            isinstance(term, Season)
+            and term.column == column
+            and (term.steps == length if length else term.gamma == gamma and not term.steps)
+        ):
             found += [(name, at + k) for k, name in enumerate(names) if k != 1]  # 1 is a single value
         at += term.size
     return found

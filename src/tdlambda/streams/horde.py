@@ -194,8 +194,9 @@ class Horde:
         """For each question, an interval that contains its answer with probability `level`, in (0, 1).
 
         It is the prediction plus quantiles of the errors of recent predictions, whose answers are known by now, so its
-        width follows the present: an error counts for 60 horizons. Until there are sixteen errors, it is unbounded.
-        `td.streams.prequential` measures the actual coverage. `by` is the stream, as in `predict`.
+        width follows the present: an error counts for 60 horizons, and a factor follows the actual coverage. Until
+        there are sixteen errors, it is unbounded. `td.streams.prequential` measures the actual coverage. `by` is the
+        stream, as in `predict`.
         """
         level = confidence(level)
         with self._journal.lock:
@@ -257,7 +258,7 @@ class Horde:
 
     @property
     def learners(self) -> dict[str, Learner]:
-        """A copy of each question's learner in its current state: `horde.learners["flow"].explain()`.
+        """A copy of each question's learner in its current state: `horde.learners["flow"].expert_weights()`.
 
         If each stream has its own, those of the stream of the last row.
         """

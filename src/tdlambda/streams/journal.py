@@ -168,7 +168,9 @@ class Chunk:
             if errors is not None and open_ is not None:
                 limits = np.empty((some.size, v.shape[2], 2))
                 level = LEVEL if record is None else record.level
-                columns = (part.reward, part.gamma, part.awake, part.cut, part.terminated)
+                awake = part.awake.copy()
+                awake[:, [q for q, _ in self.lessons.get(run.crew, ())]] = False  # see _teach
+                columns = (part.reward, part.gamma, awake, part.cut, part.terminated)
                 note(open_, errors, state.scales, v, *columns, level, limits)
             if record is not None:
                 record.record(state, self, some, crew, v, limits)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, integer, not_negative
+from tdlambda.arrays import Floats, choice, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.features import Dense
@@ -30,6 +30,7 @@ from tdlambda.streams.stacking_step import (
 CELLS, ROWS = 100_000, 3000
 """Largest number of readings that the neighbours store, and of rows."""
 PRIOR = {LEARNED: 1.0, AVERAGE: 1.0}
+KINDS = ("return", "sum", "mean", "max")
 OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
 _SCRATCH = ("value", "distance", "nearest", "index", "factor", "prior")
@@ -58,6 +59,11 @@ class Stacking(Learner):
         Number of leading readings that neighbours compare; 0 for no neighbours.
     stride
         Number of transitions between two returns that are compared with predictions, at least 1.
+    of
+        What is predicted: "return", or the "sum", "mean" or "max" of the rewards of the next `steps` transitions. Of
+        such a window, the learner predicts the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1).
+    exceeds
+        Takes the place of each reward by whether it exceeds this number.
 
     Examples
     --------
@@ -78,6 +84,8 @@ class Stacking(Learner):
         readings: Sequence[Sequence[Any]] = (),
         compared: int = 0,
         stride: int = 1,
+        of: str = "return",
+        exceeds: float | None = None,
     ) -> None:
         if not isinstance(learner, Learner) or not isinstance(learner.features, Dense):
             raise TypeError(f"learner must be a learner of vectors of readings, td.features.Dense; got {learner!r}")
@@ -87,7 +95,8 @@ class Stacking(Learner):
         self.open_steps, self.stride = integer(steps, "steps", 1), integer(stride, "stride", 1)
         self.horizon, d = not_negative(horizon, "horizon"), self.features.size
         self.readings = [(str(name), integer(k, "readings", 0, d - 1), float(factor)) for name, k, factor in readings]
-        self.compared = integer(compared, "compared", 0, d)
+        self.compared, self.of = integer(compared, "compared", 0, d), choice(of, "of", *KINDS)
+        self.exceeds = None if exceeds is None else float(exceeds)
         self._stack = self._first()
         self._bind()
 
@@ -101,6 +110,8 @@ class Stacking(Learner):
         prior /= prior.sum()
         number = record("f8", NUMBERS)
         number["horizon"], number["stride"] = self.horizon, self.stride
+        number["of"] = KINDS.index(self.of)
+        number["scale"] = 1.0 if self.of == "return" else (1 - self._gamma) * (H if self.of == "sum" else 1)
         return Stack(
             index=np.array([k for _, k, _ in self.readings], dtype=np.int64),
             factor=np.array([factor for *_, factor in self.readings], dtype=np.float64),
@@ -109,6 +120,11 @@ class Stacking(Learner):
             near_x=np.zeros((m, M)), near_return=np.zeros(M), moments=np.zeros((2, m)), last=np.zeros(m + 1),
             value=np.zeros(K), distance=np.zeros(M), nearest=np.zeros((NEIGHBOURS, 2)), number=number,
         )  # fmt: skip
+
+    @property
+    def _gamma(self) -> float:
+        """The discount that stands for a window."""
+        return 1 - 2 / (self.open_steps + 1)
 
     def _bind(self) -> None:
         rows, row, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
@@ -205,6 +221,9 @@ class Stacking(Learner):
         found = np.empty((len(reward), 2))
         if not len(found):
             return found
+        if self.exceeds is not None:
+            reward = (reward > self.exceeds).astype(np.float64)
+        gamma = gamma if self.of == "return" else np.full(len(reward), self._gamma)
         learned = self.learner.prequential(obs, reward, next_obs, gamma, rho, terminated, truncated)  # validates them
         X, Y, r, g, v = (np.ascontiguousarray(x, dtype=np.float64) for x in (obs, next_obs, reward, gamma, learned))
         ended = np.ascontiguousarray(terminated)
@@ -242,6 +261,7 @@ class Stacking(Learner):
         return {
             "learner": self.learner, "steps": self.open_steps, "horizon": self.horizon,
             "readings": [list(one) for one in self.readings], "compared": self.compared, "stride": self.stride,
+            "of": self.of, "exceeds": self.exceeds,
         }  # fmt: skip
 
     def _state(self) -> dict[str, Array]:
@@ -262,7 +282,8 @@ class Stacking(Learner):
             own[:] = given
         n, H = first.number.view(np.recarray)[0], self.open_steps
         whole = all(v >= 0 and v == np.floor(v) for v in (n.steps, n.head, n.count, n.stored))
-        fixed = n.horizon == self.horizon and n.stride == self.stride
+        same = ["horizon", "stride", "of", "scale"]
+        fixed = all(n[name] == self._stack.number[name][0] for name in same)
         if new or not (whole and fixed and n.head < H and n.count <= H and (first.weight >= 0).all()):
             raise ValueError("state does not fit this learner: a number is out of range")
         copy = self.learner.clone()

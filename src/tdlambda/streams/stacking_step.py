@@ -19,6 +19,8 @@ SPAN = 0.5
 """A reading's prediction may leave the range of the discounted sums so far by this fraction of it."""
 CUT, WARM = 4.0, 8.0
 """Errors larger than CUT root mean squares of the best predictor's count as that much, after WARM errors."""
+RETURN, SUM, MEAN, MAX = range(4)
+"""What is predicted: a discounted sum; or the sum, mean or maximum of a window of H steps."""
 FORGET, SHORTEST = 0.5, 100.0
 """Errors are averaged over this fraction of the steps so far, and over at least so many steps."""
 OVERLAP = 2.0
@@ -29,9 +31,10 @@ ITERATIONS = 4
 NUMBERS = (
     "steps head count "  # open predictions: index of the oldest, how many
     "errors evidence "  # their number, and with forgetting
+    "of scale "  # what is predicted; the factor of the learner's predictions
     "horizon stride "  # Σ γ^k; about how many steps lie between two errors
     "stored kept "  # rows among the neighbours; whether `last` is valid
-    "total past past_weight low high"  # rewards; discounted sums of past rewards, their range
+    "answers total past past_weight low high"  # sums of answers and rewards; discounted past rewards, their range
 )
 
 
@@ -115,7 +118,12 @@ def near(s: Stack, x: Floats) -> float:
 def predictions(s: Stack, x: Floats, learned: float) -> float:
     """Write every predictor's prediction into `value`; return the combination."""
     n, value = s.number[0], s.value
-    average = n.total / n.steps * n.horizon if n.steps > 0.0 else learned
+    learned *= n.scale
+    average = learned
+    if n.of == MAX:
+        average = n.answers / n.errors if n.errors > 0.0 else learned
+    elif n.steps > 0.0:
+        average = n.total / n.steps * n.horizon
     value[LEARNED], value[AVERAGE] = learned, average
     v = near(s, x)
     value[NEAR] = v if v == v else average
@@ -187,6 +195,22 @@ def note_errors(s: Stack, value: Floats, answer: float) -> None:
 
 
 @part
+def known(s: Stack, head: int, count: int, bootstrap: float) -> float:
+    """The answer to the oldest open prediction."""
+    H, of, answer = s.open_value.shape[0], s.number[0].of, bootstrap
+    if of == RETURN:
+        for k in range(count - 1, -1, -1):
+            i = (head + k) % H
+            answer = s.open_step[i, 0] + s.open_step[i, 1] * answer
+        return answer
+    answer = s.open_step[head, 0]
+    for k in range(1, count):
+        v = s.open_step[(head + k) % H, 0]
+        answer = max(answer, v) if of == MAX else answer + v
+    return answer / count if of == MEAN else answer
+
+
+@part
 def close(s: Stack, bootstrap: float) -> None:
     """The return of the oldest open prediction is known."""
     n, H, M = s.number[0], s.open_value.shape[0], s.distance.size
@@ -194,10 +218,8 @@ def close(s: Stack, bootstrap: float) -> None:
     n.head, n.count = (head + 1) % H, count - 1
     if not is_turn(n.steps - count, n.stride):
         return
-    answer = bootstrap
-    for k in range(count - 1, -1, -1):
-        i = (head + k) % H
-        answer = s.open_step[i, 0] + s.open_step[i, 1] * answer
+    answer = known(s, head, count, bootstrap)
+    n.answers += answer
     if M > 0:
         at = int(n.stored % M)
         for j in range(s.near_x.shape[0]):
@@ -241,7 +263,7 @@ def step(
     n.count += 1.0
     note_row(s, x, reward, gamma)
     n.kept = 0.0
-    while n.count > 0.0 and (ended or n.count >= H):
+    while n.count > 0.0 and ((ended and n.of == RETURN) or n.count >= H):
         close(s, learned[1])
     if not followed:
         n.count = 0.0
