@@ -383,7 +383,8 @@ class AutoTD(BatchLearner):
         """Learn from a transition that compiled code can read; return False, without any change, if it is not one."""
         learn = self._entered.get(id(before))
         if learn is None:
-            learn = self._entered[id(before)] = self._bank.learning(BankRows(*self._row, before, self._seen))
+            rows = BankRows._make((*self._row, before, self._seen))
+            learn = self._entered[id(before)] = self._bank.learning(rows)
         if self._is_one_hot:
             if type(obs) is not int or type(next_obs) is not int:
                 return False
@@ -404,7 +405,8 @@ class AutoTD(BatchLearner):
             xv[:], yv[:] = obs[: xv.size], next_obs[: yv.size]
         else:
             return False
-        if self._own and max(first_misfit(*self._row[:2], xv.size), first_misfit(*self._row[2:4], yv.size)) >= 0:
+        row = self._row
+        if self._own and max(first_misfit(row[0], row[1], xv.size), first_misfit(row[2], row[3], yv.size)) >= 0:
             return False  # before an expert of fewer readings learns
         for i, own in enumerate(self._own):
             if not self.experts[i]._enter(obs, next_obs, reward, gamma, rho, ended, own):  # type: ignore[attr-defined]
@@ -431,10 +433,10 @@ class AutoTD(BatchLearner):
         """
         one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
         if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
-            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            r, g, p, over, cut = (c.item() for c in (reward, gamma, rho, terminated, truncated))  # type: ignore[union-attr]
             before = np.zeros((1, 2, len(self.experts) + 1))
             with self._guard:
-                if self._enter(obs[0], next_obs[0], tuple(numbers), before):
+                if self._enter(obs[0], next_obs[0], r, g, p, over + 2 * cut, before):
                     return before[:, :, -1]
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
@@ -478,7 +480,7 @@ class AutoTD(BatchLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         given = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        bad = self._bank.learn(BankRows(*given, self._before, self._seen))
+        bad = self._bank.learn(BankRows._make((*given, self._before, self._seen)))
         if bad:
             _require_moderate(reward)
             raise ValueError(f"row {bad - 1} of the transitions is invalid")

@@ -41,7 +41,7 @@ NUMBERS = (
 class Stack(NamedTuple):
     """The arrays of K predictors from d readings, of which the first m are compared by the neighbours."""
 
-    index: Ints
+    index: Ints  # type: ignore[assignment]  # tuples have a method of this name
     """Of predictor FIRST + k: its reading [K - FIRST]."""
     factor: Floats
     open_value: Floats
@@ -104,7 +104,7 @@ def near(s: Stack, x: Floats) -> float:
     for j in range(m):
         same &= s.last[j] == x[j]
     if same:
-        return s.last[m]
+        return float(s.last[m])
     n = nearest_rows(s, x)
     farthest, total, weight = s.nearest[n - 1, 0], 0.0, 0.0
     for k in range(n):
