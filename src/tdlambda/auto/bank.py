@@ -21,6 +21,7 @@ from tdlambda.auto.mixture import (
     NOISE,
     NUMBERS,
     POWER,
+    POWER_OF_VECTORS,
     SCALES,
     SHORT,
     WITHIN_EPISODE,
@@ -29,7 +30,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import BankMemory, BankQuery, BankRows
+from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -113,13 +114,13 @@ class Bank:
         """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
         x, xv, own = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64), own.copy()
-        self.asking(BankQuery(x, xv, own, self._phi(), each, out))(-1)
+        self.asking(ObservationColumns(x, xv, own, self._phi(), each, out))(-1)
         return out, each
 
     def _phi(self) -> Floats:
         return np.empty(self.memory.readings.positions.size if self.vectors else 0)
 
-    def asking(self, columns: BankQuery) -> Callable[[int], float]:
+    def asking(self, columns: ObservationColumns) -> Callable[[int], float]:
         """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
@@ -127,7 +128,7 @@ class Bank:
     def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
         """Machine code that predicts at the observation in these rows, or at a state."""
         each = np.empty((1, self.memory.mixture.weight.size))
-        return self.asking(BankQuery(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+        return self.asking(ObservationColumns(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
 
     def _code(self, name: str, *examples: Any) -> Any:
         """The machine code of an entry point, compiled when it is first used."""
@@ -165,12 +166,12 @@ class Bank:
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
-    def learning(self, columns: BankRows) -> Callable[..., int]:
+    def learning(self, columns: TransitionColumns) -> Callable[..., int]:
         """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
         given = table(columns)
         return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
 
-    def learn(self, columns: BankRows) -> int:
+    def learn(self, columns: TransitionColumns) -> int:
         """Learn from columns of transitions; return 0, or 1 + the first row that is invalid."""
         return self.learning(columns)(0, 0, 0.0, 0.0, 0.0, -1)
 
@@ -212,7 +213,20 @@ class Bank:
         spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
             return spread
-        return spread + self._left_open(self._features(index, value))
+        return spread + self._left_open(self._features(index, value)) + self._approximation()
+
+    def _approximation(self) -> float:
+        """An estimate of the squared approximation error of shared sparse features: APPROXIMATION · E[(V₁ - V₀)²].
+
+        V₀ and V₁ are LSTD(0) and LSTD(1), which differ in the limit only if no weights represent v. 0 for tables and
+        readings.
+        """
+        m, q = self.memory.mixture, self.memory.systems
+        if self.vectors or not self.systems or m.recent.shape[1] == 1:
+            return 0.0
+        first, last = (int(np.flatnonzero(q.of == k)[1]) for k in (0, len(self.systems) - 1))
+        gap = ((q.w[last] - q.w[first])[m.recent] * m.recent_value).sum(axis=1)
+        return float(expert_table.APPROXIMATION * np.mean(gap**2))
 
     def _features(self, index: Ints, value: Floats) -> Floats:
         """The features of observations that the first system uses [observation, feature]."""
@@ -257,7 +271,7 @@ class Bank:
         n = self.memory.systems.S.shape[0]
         X = np.zeros((errors.RECENT, max(n, m.recent.max() + 1)))
         np.add.at(X, (np.arange(errors.RECENT)[:, None], m.recent), m.recent_value)
-        return float(np.sqrt(self._left_open(X[:, :n]).mean()))
+        return float(np.sqrt(self._left_open(X[:, :n]).mean() + self._approximation()))
 
     # ---- words ------------------------------------------------------------------------------------------------
 
@@ -280,8 +294,9 @@ class Bank:
         kinds += [{"kind": name, "lam": lam} for name, lam in self.own]
         count = max(1.0, float(m.number["count"][0]))
         loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
+        power = POWER_OF_VECTORS if self.vectors else POWER
         # Σ (δz)² is kept with the window's weights, but the variance of a weighted sum needs their squares.
-        error = 2 * np.sqrt((POWER + 1) / (2 * POWER + 1) * m.sums[LONG, NOISE]) / count
+        error = 2 * np.sqrt((power + 1) / (2 * power + 1) * m.sums[LONG, NOISE]) / count
         found = [Expert(float(m.weight[k]), float(loss[k]), float(error[k]), **kind) for k, kind in enumerate(kinds)]
         return tuple(sorted((e for k, e in enumerate(found) if not m.absent[k]), key=lambda e: -e.weight))
 
