@@ -1,10 +1,12 @@
 """Coverage of AutoTD's intervals: values in finite tasks, returns on streams of readings.
 
-    python experiments/auto_td/intervals.py [--seeds 12] [--synthetic] [--json]
+    python experiments/auto_td/intervals.py [--seeds 12] [--shared] [--synthetic] [--json]
 
 Finite tasks: the share of states, by how often they are visited, whose true value is in its interval, after 10³, 10⁴
 and 10⁵ steps; and the error that AutoTD says it has over the one it has. Streams: the share of returns in the interval
-that was given before them. `--synthetic` leaves out the streams that need packages.
+that was given before them.
+`--shared` measures ten tasks with shared features alone, on which nothing was chosen; `--synthetic` leaves out the
+streams that need packages.
 """
 
 import argparse
@@ -32,6 +34,19 @@ def tasks() -> dict[str, Any]:
     found |= {"random MDP 74, on-policy": td.make("Garnet-v0", seed=74, on_policy=True)}
     found |= {"FrozenLake, shared features": td.make("FrozenLake-v0")}
     return found | {"random MDP 76, 12 binary features": td.make("Garnet-v0", seed=76, features=12)}
+
+
+def shared() -> dict[str, Any]:
+    """Ten tasks whose states share features."""
+    found = {f"random MDP {k}, {n} binary": td.make("Garnet-v0", seed=k, features=n) for k, n in ((76, 12), (181, 16))}
+    some = ((182, 8), (183, 12), (184, 20))
+    found |= {
+        f"random MDP {k}, {n} binary, on-policy": td.make("Garnet-v0", seed=k, features=n, on_policy=True)
+        for k, n in some
+    }
+    found |= {f"random MRP, {k}": td.make("RandomMRP-v0", seed=1001, features=k) for k in ("binary", "normal")}
+    found |= {f"walk, {k}": td.make("RandomWalk-v0", n=5, features=k) for k in ("dependent", "inverted")}
+    return found | {"Boyan's chain, 101 states": td.make("BoyanChain-v0", n=101)}
 
 
 def of_values(task: Any, seeds: int) -> list[dict[str, float]]:
@@ -67,13 +82,16 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--shared", action="store_true", help="ten tasks with shared features, and no streams")
     parser.add_argument("--synthetic", action="store_true", help="no stream that needs a package")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    values = {name: of_values(task, given.seeds) for name, task in tasks().items()}
+    some_tasks = shared() if given.shared else tasks()
+    values = {name: of_values(task, given.seeds) for name, task in some_tasks.items()}
     some = {k: s for k, s in data.synthetic().items() if k in ("daily", "drift", "heavy tails", "200 irrelevant")}
     some |= {} if given.synthetic else {k: s for k, s in data.real().items() if len(s.r) > 1000}
-    returns = {name: of_returns(s) for name, s in (some | data.kept_apart()).items()}
+    some = {} if given.shared else some | data.kept_apart()
+    returns = {name: of_returns(s) for name, s in some.items()}
     if given.json:
         print(json.dumps({"values": values, "returns": returns}, indent=2))
         return
@@ -82,7 +100,8 @@ def main() -> None:
     for name, rows in values.items():
         cells = [f"{100 * r['half']:.0f} / {100 * r['nine']:.0f} %; {r['said']:.2f}" for r in rows]
         print(f"| {name} | {' | '.join(cells)} |")
-    print("\n| returns within their 50 % / 90 % intervals | |\n| --- | --- |")
+    if returns:
+        print("\n| returns within their 50 % / 90 % intervals | |\n| --- | --- |")
     for name, r in returns.items():
         print(f"| {name} | {100 * r['half']:.0f} / {100 * r['nine']:.0f} % |")
 

@@ -1,6 +1,6 @@
 """AutoTD beside other ways to need less tuning, each with the one setting that is best for it on other tasks.
 
-    python experiments/auto_td/rivals.py [--seeds 12] [--steps 100000] [--json]
+    python experiments/auto_td/rivals.py [--seeds 12] [--steps 100000] [--methods AutoTD "LSTD(λ)"] [--json]
 
 A setting is chosen for each method on some tasks and 4 seeds, by the geometric mean over tasks of its error after 10³
 and 10⁴ steps over that of the best of 168 fixed (α, λ) in hindsight; it is reported on others. Where TD cannot be
@@ -43,6 +43,22 @@ def reporting() -> dict[str, Any]:
         "random MDP 74, on-policy": td.make("Garnet-v0", seed=74, on_policy=True),
         "random MDP 75, episodes, γ = 1": td.make("Garnet-v0", seed=75, terminal=2, discount=1.0),
         "random MDP 77, 12 binary features, on-policy": td.make("Garnet-v0", seed=77, features=12, on_policy=True),
+        **apart(),
+    }
+
+
+def apart() -> dict[str, Any]:
+    """Tasks to report on that played no part in any choice."""
+    found = {"RingWorld .45, 21 states": td.make("RingWorld-v0", n=21, behavior_left=0.45, target_left=0.4)}
+    found |= {
+        "Boyan's chain, 101 states": td.make("BoyanChain-v0", n=101),
+        "29-state walk": td.make("RandomWalk-v0", n=29),
+    }
+    found |= {"FrozenLake, one-hot": td.make("FrozenLake-v0", features="one-hot")}
+    found |= {"random MDP 171, 50 states": td.make("Garnet-v0", seed=171, n=50), "random MRP": td.make("RandomMRP-v0")}
+    return found | {
+        "random MDP 172, episodes, γ = .9": td.make("Garnet-v0", seed=172, terminal=2, discount=0.9),
+        "random MDP 173, 16 binary features, on-policy": td.make("Garnet-v0", seed=173, features=16, on_policy=True),
     }
 
 
@@ -107,13 +123,15 @@ def allstd(task: Any, seeds: list[int], steps: int) -> Any:
     return found.mean(axis=0)
 
 
-def measured(tasks: dict[str, Any], seeds: list[int], steps: int, only: dict[str, str] | None) -> dict[str, Any]:
+def measured(
+    tasks: dict[str, Any], seeds: list[int], steps: int, only: dict[str, str] | None, some: list[str]
+) -> dict[str, Any]:
     """The ratio to the best of 168 [task, horizon] of each method's settings; `only` one each, if chosen."""
     ratios: dict[str, dict[str, list[Any]]] = {}
     for name, task in tasks.items():
         print(f"  {name}", file=sys.stderr, flush=True)
         of = methods(task.features)
-        chosen = {(m, s): of[m][s] for m in of for s in of[m] if only is None or only[m] == s}
+        chosen = {(m, s): of[m][s] for m in some or of for s in of[m] if only is None or only[m] == s}
         every = errors(task, [*chosen.values(), *fixed(task)], seeds, steps)
         best = every[len(chosen) :].min(axis=0)
         for (m, s), row in zip(chosen, every, strict=False):
@@ -128,31 +146,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=10**5)
+    parser.add_argument("--methods", nargs="*", default=[], help="only these, beside ALLSTD; all by default")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if not {*given.methods} <= {*methods(ring(3).features)}:
+        parser.error(f"--methods must be some of {', '.join(methods(ring(3).features))}")
     for name, least in (("seeds", 1), ("steps", 10**3)):
         if getattr(given, name) < least:
             parser.error(f"--{name} must be at least {least}; got {getattr(given, name)}")
     seeds = [list(range(first, first + given.seeds)) for first in (CHOOSING, REPORTING)]
     print("choosing", file=sys.stderr)
-    found = measured(choosing(), seeds[0][:4], min(given.steps, 10**4), None)
+    found = measured(choosing(), seeds[0][:4], min(given.steps, 10**4), None, given.methods)
     chosen = {m: min(of, key=lambda s, of=of: float(np.log(of[s]).mean())) for m, of in found.items()}
     print("reporting", file=sys.stderr)
-    report = measured(reporting(), seeds[1], given.steps, chosen)
+    report = measured(reporting(), seeds[1], given.steps, chosen, given.methods)
     if given.json:
         first = {m: next(iter(of.values())).tolist() for m, of in report.items()}
         rows = {m: {"setting": chosen.get(m, ""), "tasks": list(reporting()), "ratios": first[m]} for m in first}
         print(json.dumps(rows, indent=2))
         return
-    shown = [f"10{'³⁴⁵'[k]}" for k, h in enumerate(HORIZONS) if h <= given.steps]
-    print(f"| method | setting | {' | '.join(f'{h}, mean | worst' for h in shown)} |")
+    print_table(report, chosen, given.steps, "all tasks", np.ones(len(reporting()), dtype=bool))
+    episodic = ~np.isnan(report["ALLSTD"][""][:, 0])
+    print_table(report, chosen, given.steps, "tasks with episodes", episodic)
+
+
+def print_table(report: Any, chosen: Any, steps: int, title: str, some: Any) -> None:
+    """Print geometric means and worst ratios over some tasks."""
+    shown = [f"10{'³⁴⁵'[k]}" for k, h in enumerate(HORIZONS) if h <= steps]
+    print(f"| {title} ({some.sum()}) | setting | {' | '.join(f'{h}, mean | worst' for h in shown)} |")
     print(f"| --- | --- |{' --- | --- |' * len(shown)}")
     for m, of in report.items():
-        rows = next(iter(of.values()))
         cells = []
         for k in range(len(shown)):
-            some = rows[:, k][~np.isnan(rows[:, k])]
-            cells += [f"{np.exp(np.log(some).mean()):.2f}", f"{some.max():.3g}"] if some.size else ["", ""]
+            ratios = next(iter(of.values()))[some, k]
+            known = not np.isnan(ratios).any()
+            cells += [f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.3g}"] if known else ["", ""]
         print(f"| {m} | {chosen.get(m, '')} | {' | '.join(cells)} |")
 
 

@@ -209,7 +209,7 @@ class Plain:
     def update_weights(self) -> None:
         n, first, L = self.t - self.updated, self.first, self.L
         self.updated, self.window = self.t, self.window + n
-        keep = (1 - n / self.window) ** 3
+        keep = (1 - n / self.window) ** (1.5 if self.uses_expected else 3)
         self.long, self.total = keep * self.long + self.since, keep * self.total + n
         for i in range(6):
             keep = np.exp(-n / (100 * 4**i))
@@ -347,9 +347,9 @@ class PlainReadings:
                 prior.append((2.0 * (lam == 1), 0.0 if w == np.inf else 1.2, w))
         for lam in (0.0, 0.95) if m else ():
             sets = sorted({0, min(40, m), m})
-            experts = [(k, r) for r in (3.0, 100.0) for k in sets if (lam, k, r) != (0.0, 0, 3.0)]
+            experts = [(k, r) for r in (10.0, 300.0) for k in sets]
             systems.append(System(lam, np.inf, D + m, [(D + k, r) for k, r in experts]))
-            prior += [(1.5 * (1 - k / m) + 0.5 * (r == 3), 0.0, 1.0) for k, r in experts]
+            prior += [(1.5 * (1 - k / m), 0.0, 1.0) for k, _ in experts]
         self.plain = Plain(D + m, systems, prior + means_prior(d), False, np.append(0.0, np.ones(d + m)))
         self.t, self.rebase, self.rows = 0, 8, list[Any]()
 

@@ -21,6 +21,7 @@ from tdlambda.auto.mixture import (
     NOISE,
     NUMBERS,
     POWER,
+    POWER_OF_VECTORS,
     SCALES,
     SHORT,
     WITHIN_EPISODE,
@@ -40,9 +41,9 @@ from tdlambda.features.random_features import frequencies
 
 _CONSTANT = (
     "mixture.own", "mixture.value", "mixture.prior", "systems.lam", "systems.growth", "systems.size", "systems.start",
-    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch", "means.window",
-    "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x", "readings.positions",
-    "readings.scratch", "readings.moved",
+    "systems.of", "systems.prior", "systems.leading", "systems.ridge", "systems.ordered", "systems.scratch",
+    "means.window", "lanes.U", "lanes.visits", "lanes.N", "lanes.state", "readings.directions", "readings.x",
+    "readings.positions", "readings.scratch", "readings.moved",
 )  # fmt: skip
 """Arrays that are constant or scratch space; of `lanes.N` and `lanes.state`, some rows are saved."""
 _COUNTERS = ("under_way", "n_live", "steps")
@@ -212,7 +213,20 @@ class Bank:
         spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
             return spread
-        return spread + self._left_open(self._features(index, value))
+        return spread + self._left_open(self._features(index, value)) + self._approximation()
+
+    def _approximation(self) -> float:
+        """An estimate of the squared approximation error of shared sparse features: APPROXIMATION · E[(V₁ - V₀)²].
+
+        V₀ and V₁ are LSTD(0) and LSTD(1), which differ in the limit only if no weights represent v. 0 for tables and
+        readings.
+        """
+        m, q = self.memory.mixture, self.memory.systems
+        if self.vectors or not self.systems or m.recent.shape[1] == 1:
+            return 0.0
+        first, last = (int(np.flatnonzero(q.of == k)[1]) for k in (0, len(self.systems) - 1))
+        gap = ((q.w[last] - q.w[first])[m.recent] * m.recent_value).sum(axis=1)
+        return float(expert_table.APPROXIMATION * np.mean(gap**2))
 
     def _features(self, index: Ints, value: Floats) -> Floats:
         """The features of observations that the first system uses [observation, feature]."""
@@ -257,7 +271,7 @@ class Bank:
         n = self.memory.systems.S.shape[0]
         X = np.zeros((errors.RECENT, max(n, m.recent.max() + 1)))
         np.add.at(X, (np.arange(errors.RECENT)[:, None], m.recent), m.recent_value)
-        return float(np.sqrt(self._left_open(X[:, :n]).mean()))
+        return float(np.sqrt(self._left_open(X[:, :n]).mean() + self._approximation()))
 
     # ---- words ------------------------------------------------------------------------------------------------
 
@@ -280,8 +294,9 @@ class Bank:
         kinds += [{"kind": name, "lam": lam} for name, lam in self.own]
         count = max(1.0, float(m.number["count"][0]))
         loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
+        power = POWER_OF_VECTORS if self.vectors else POWER
         # Σ (δz)² is kept with the window's weights, but the variance of a weighted sum needs their squares.
-        error = 2 * np.sqrt((POWER + 1) / (2 * POWER + 1) * m.sums[LONG, NOISE]) / count
+        error = 2 * np.sqrt((power + 1) / (2 * power + 1) * m.sums[LONG, NOISE]) / count
         found = [Expert(float(m.weight[k]), float(loss[k]), float(error[k]), **kind) for k, kind in enumerate(kinds)]
         return tuple(sorted((e for k, e in enumerate(found) if not m.absent[k]), key=lambda e: -e.weight))
 

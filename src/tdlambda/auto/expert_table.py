@@ -36,8 +36,9 @@ LAMBDAS, RIDGES, OF_LAMBDA = (0.0, 0.8, 1.0), (0.01, 0.1, 1.0, 10.0, 100.0), (-1
 OF_READINGS, WINDOWS, RIDGE = (0.0, 0.8, 1.0), (np.inf, 100.0, 20.0), 3.0
 """λ, windows in steps per feature, and ridge of least squares for vectors of readings."""
 COSINES, SETS, COSINE_LAMBDAS, COSINE_RIDGES = 160, (0, 40, 160), (0.0, 0.95), (10.0, 300.0)
-OF_COSINE_RIDGE = (0.0, 0.0)
 """Number of random cosines, their nested sets, and λ and ridges of the systems with cosines."""
+APPROXIMATION = 4.0
+"""Squared approximation error of shared features over the mean squared difference of LSTD(1) and LSTD(0)."""
 MEANS = (np.inf, 1000.0, 100.0, 10.0, 1.0, 0.0)
 """Windows of running means, in steps; 0 stands for the constant prediction 0."""
 LAST_LAMBDA, OF_WINDOW, OF_MEAN, OF_ALL, OF_ZERO, OF_COSINES, OF_LEARNERS = 2.0, 1.2, 1.0, 0.5, 0.5, 1.5, 2.0
@@ -72,11 +73,7 @@ def systems_of(size: int, vectors: bool, cosines: int) -> list[System]:
     if cosines and size <= FEW:
         sets = sorted({min(k, cosines) for k in SETS} | {cosines})
         for lam in COSINE_LAMBDAS:
-            each = [
-                (D + k, r, (OF_COSINES * (1.0 - k / cosines) + b, 0.0, 1.0))
-                for r, b in zip(COSINE_RIDGES, OF_COSINE_RIDGE, strict=True) for k in sets
-                if k > 0 or (lam, r) != (0.0, RIDGE)  # that one is among the linear ones
-            ]  # fmt: skip
+            each = [(D + k, r, (OF_COSINES * (1.0 - k / cosines), 0.0, 1.0)) for r in COSINE_RIDGES for k in sets]
             found.append(System(lam, np.inf, D + cosines, each))
     return found
 
@@ -97,7 +94,8 @@ def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
         leading=leading.astype(np.int64), ridge=ridge.copy(), weight=np.ones(S), age=np.zeros(S), due=np.zeros(S),
         z=aligned(np.zeros((S, n))), A=aligned(np.zeros(int((sizes**2).sum()))), b=aligned(np.zeros((S, n))),
         w=aligned(np.zeros((len(experts), n))), q=q,
-        prior=np.array([prior[0] for s in every for _, _, prior in s.experts]), S=np.zeros((first, first)), block=aligned(np.zeros(block)),
+        prior=np.array([prior[0] for s in every for _, _, prior in s.experts]),
+        S=np.zeros((first, first)), block=aligned(np.zeros(block)),
         filled=np.zeros(1, np.int64), ordered=np.array([int(ordered)]), scratch=aligned(np.zeros((n, n))),
     )  # fmt: skip
 

@@ -31,8 +31,8 @@ import numpy as np
 from tdlambda.arrays import Array, Floats, Ints
 from tdlambda.auto.errors import TRACE, note_error
 
-POWER = 3.0
-"""At step t, an observation of step s has the weight (s/t)^POWER."""
+POWER, POWER_OF_VECTORS = 1.5, 3.0
+"""At step t, an observation of step s has the weight (s/t)^POWER in the long window."""
 PATIENCE, MOST_STEPS = 50.0, 20.0
 """Weights are updated after 1 + t/PATIENCE steps, at most MOST_STEPS."""
 SURE = 6.0
@@ -232,7 +232,7 @@ def gather(m: Mixture) -> None:
         m.sums[SINCE, :, :] = 0.0
     s.updated = s.steps
     s.window += steps
-    keep = (1.0 - steps / s.window) ** POWER
+    keep = (1.0 - steps / s.window) ** (POWER if m.expected.shape[0] > 0 else POWER_OF_VECTORS)
     s.count = keep * s.count + steps
     join(m.sums, LONG, keep)
     length = FIRST_SCALE
