@@ -27,7 +27,6 @@ project_copyright = "MIT licence"
 version = release = tdlambda.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["figures/*.md"]  # tables that stand in the pages already
 smartquotes = False  # λ' is a λ with a dash
 myst_heading_anchors = 4  # named as a repository host names them
 

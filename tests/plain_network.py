@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 
-def value(parameters: Any, network: Any, x: Any, outputs: int = 1) -> Any:
-    """The outputs at inputs x; `parameters` may have leading axes, of which each has its own outputs."""
+def value(parameters: Any, network: Any, x: Any, outputs: int = 1, hidden: bool = False) -> Any:
+    """The outputs at inputs x, or the last hidden layer; `parameters` may have leading axes, each with its outputs."""
     w, widths, at = np.asarray(parameters), (network.inputs, *network.hidden, outputs), 0
     a = np.asarray(x) + np.zeros((*w.shape[:-1], widths[0]), w.dtype)
     for k, (n, m) in enumerate(pairwise(widths)):
         W, b, last = w[..., at : at + n * m], w[..., at + n * m : at + n * m + m], k == len(widths) - 2
         W = np.swapaxes(W.reshape(*w.shape[:-1], m, n), -1, -2) if last else W.reshape(*w.shape[:-1], n, m)
         at += n * m + m
+        if last and hidden:
+            return a
         a = np.einsum("...n,...nm->...m", a, W) + b
         if not last:
             if network.layer_norm:

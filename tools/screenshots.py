@@ -50,7 +50,7 @@ def browser(downloads: Path | None = None) -> Iterator[Any]:
 
 
 def resize(chrome: Any, width: int, height: int, density: float = 1) -> None:
-    """As a screen of this size, which may be narrower than a window can be."""
+    """Emulate a screen of this size, which may be narrower than a window can be."""
     chrome.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": density, "mobile": width < 600},
@@ -58,13 +58,13 @@ def resize(chrome: Any, width: int, height: int, density: float = 1) -> None:
 
 
 def prefer(chrome: Any, theme: str) -> None:
-    """As a reader whose system is light or dark."""
+    """Emulate a system with a light or a dark theme."""
     features = [{"name": "prefers-color-scheme", "value": theme}]
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
 def wait(chrome: Any, more: int = 1) -> None:
-    """Until everything has been drawn, so many times."""
+    """Wait until everything has been drawn this many times."""
     chrome.set_script_timeout(60)
     chrome.execute_async_script(
         """const [more, done] = arguments;
@@ -75,7 +75,7 @@ def wait(chrome: Any, more: int = 1) -> None:
 
 
 def take(chrome: Any, out: Path, name: str) -> Iterator[Path]:
-    """The whole page, and every figure on it that has something to show."""
+    """Pictures of the whole page and of every figure shown on it."""
     chrome.execute_script("document.getElementById('controls').style.position = 'static'")
     boxes = chrome.execute_script(
         """const all = [["page", document.documentElement], ["top", document.querySelector(".answers")]];
@@ -95,7 +95,7 @@ def take(chrome: Any, out: Path, name: str) -> Iterator[Path]:
 
 
 def main(what: Path, out: Path) -> None:
-    """Take them all."""
+    """Take the pictures in all sizes."""
     out.mkdir(parents=True, exist_ok=True)
     file = what if what.suffix == ".html" else out / "report.html"
     if file is not what:
@@ -116,5 +116,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", metavar="WHAT", type=Path, help="a page, or a directory of results")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, default=Path("out/screenshots"))
-    given = parser.parse_args()
-    main(given.what, given.out)
+    options = parser.parse_args()
+    main(options.what, options.out)

@@ -63,7 +63,7 @@ def _learn(learner: td.Learner, observations: Any) -> None:
 
 
 JOBS: tuple[Job, ...] = (
-    (one, ("TrueOnlineGTD", "meta")), (control, ("TrueOnlineGTD", "meta")), (bank, ()),
+    (bank, ()), (control, ("TrueOnlineTD", "meta")),
     (lanes, ("TrueOnlineTD", "meta", "greedy", 0.9)), (lanes, ("TrueOnlineGTD", "meta", 0.9)),
     (lanes, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "auto")), (one, ("TrueOnlineTD", "meta")),
     (one, ("TrueOnlineTD", "greedy")), (lanes, ("GTD", 0.9)), (lanes, ("TD", 0.9)), (many, ("TrueOnlineGTD",)),

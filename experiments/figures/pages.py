@@ -1,17 +1,19 @@
 """Every figure of the documentation, and every measured table beside one.
 
-    python experiments/figures/pages.py                 all of them, into docs/figures, and the tables into the pages
+    python experiments/figures/pages.py                 all of them, into docs/figures, and their tables as CSV
     python experiments/figures/pages.py td lstd         these only
     python experiments/figures/pages.py --out DIR       into another folder; the pages stay as they are
     python experiments/figures/pages.py --quick         few seeds and steps, into a temporary folder: does it run?
 
-A figure is an SVG, and the same seeds give the same file. The table of a figure is a Markdown file
-of the same name; a page shows it between `<!-- measured: name -->` and `<!-- end -->`, which this script fills in.
+A figure is an SVG, and the same seeds give the same file. The table of a figure is a CSV file of the same name in
+`experiments/figures/tables`. Between `<!-- measured: name -->` and `<!-- end -->` of a page, this script writes it.
 Errors are root mean square value errors, √(Σ d(s) (V(s) - v(s))²), with d the error weights of the target policy:
 `FiniteMDP.under(target).value_error(V, half=False) ** 0.5`. Bands and ± are standard errors over seeds.
 """
 
 import argparse
+import csv
+import io
 import multiprocessing
 import re
 import sys
@@ -41,6 +43,7 @@ Build = Callable[[], Any]
 Measure = Callable[[Any], Any]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+TABLES = Path(__file__).resolve().parent / "tables"
 
 
 class Scale:
@@ -129,9 +132,20 @@ def pm(runs: Array, digits: int = 4) -> str:
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in body)]) + "\n"
+    """A table as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *body])
+    return text.getvalue()
+
+
+def in_markdown(tables: str) -> str:
+    """The same tables, separated by empty lines, as a page shows them."""
+    pages = []
+    for text in tables.split("\n\n"):
+        head, *body = csv.reader(text.splitlines())
+        lines = [head, ["---"] * len(head), *body]
+        pages.append("".join("| " + " | ".join(line) + " |\n" for line in lines))
+    return "\n".join(pages)
 
 
 def figure(panels: int = 1, height: int = 300) -> tuple[Figure, Any]:
@@ -1096,16 +1110,17 @@ def make(name: str, out: Path, quick: bool, png: bool) -> tuple[str, float]:
     fig, snippet = FIGURES[name](Scale(quick))
     for suffix in ("svg", "png") if png else ("svg",):
         save(fig, out / f"{name}.{suffix}")
-    (out / f"{name}.md").write_text(snippet, encoding="utf-8")
+    tables = TABLES if out == DOCS / "figures" else out
+    (tables / f"{name}.csv").write_text(snippet, encoding="utf-8")
     return snippet, time.perf_counter() - begun
 
 
 def fill_pages(name: str, snippet: str) -> None:
-    """Put a table where the pages have a place for it."""
+    """Put a table where a page has a place for it."""
     place = re.compile(rf"(<!-- measured: {re.escape(name)} -->\n).*?(\n<!-- end -->)", re.DOTALL)
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        new = place.sub(lambda m: m[1] + "\n" + snippet + m[2], text)
+        new = place.sub(lambda m: m[1] + "\n" + in_markdown(snippet) + m[2], text)
         if new != text:
             page.write_text(new, encoding="utf-8")
 

@@ -1,12 +1,12 @@
 """Return of agents with networks in Gymnasium environments, with their default settings.
 
-    python experiments/networks/control.py [--seeds 10] [--only ENV …]
+    python experiments/networks/control.py [--seeds 10] [--only ENV …] [--agents "actor-critic" "Q(λ)"]
 
 A cell is the mean undiscounted return of the episodes that end in the last fifth of the steps: mean ± two standard
-errors over seeds. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env, td.Network(…))`, stream AC(λ) with λ =
-0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01 over the first fifth. CartPole and
-Acrobot run in compiled worlds with 32 × 32 units, the others step by step with 64 × 64 (MuJoCo with 2·10⁶ steps: 128 ×
-128). An environment that is not installed is named with the command that installs it.
+errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env,
+td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
+over the first fifth. CartPole and Acrobot run in compiled worlds, the others step by step. Networks have 64 × 64 units,
+in runs of 2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it.
 """
 
 import argparse
@@ -37,16 +37,23 @@ def agents(env: Any, hidden: tuple[int, ...], steps: int, seed: int) -> dict[str
     return found
 
 
-def returns(name: str, agent: Any, steps: int, seed: int) -> float:
-    """Of the episodes that end in the last fifth."""
+def returns(name: str, agent: Any, steps: int, seed: int) -> list[float]:
+    """Mean returns of the episodes that end in the last fifth, and in each tenth, of the steps; NaN for none."""
+    ends, given = episodes(name, agent, steps, seed)
+    spans = [(8, 10), *((k, k + 1) for k in range(10))]
+    some = [given[(ends > a / 10 * steps) & (ends <= b / 10 * steps)] for a, b in spans]
+    return [float(one.mean()) if one.size else np.nan for one in some]
+
+
+def episodes(name: str, agent: Any, steps: int, seed: int) -> tuple[Any, Any]:
+    """Last step and return of each episode."""
     if name not in COMPILED:
         curve = td.train(name, agent, steps, seed=seed, gamma=0.99, progress=False)
-        return float(curve.returns[curve.ends > 0.8 * steps].mean()) if (curve.ends > 0.8 * steps).any() else np.nan
+        return curve.ends, curve.returns
     ran: Any = td.control.run(name, [agent], seeds=[seed], steps=steps, gamma=0.99, threads=1, keep=["episodes"])
     _, length, end = np.asarray(ran.episodes[0][0]).T
-    late = length[end > 0.8 * steps]
     # the return of an episode is its length in CartPole, and 1 less with the opposite sign in Acrobot unless it is cut
-    return float(late.mean() if name == "CartPole-v1" else np.where(late < 500, 1 - late, -500.0).mean())
+    return end, length if name == "CartPole-v1" else np.where(length < 500, 1 - length, -500.0)
 
 
 def main() -> None:
@@ -54,10 +61,10 @@ def main() -> None:
     about.add_argument("--seeds", type=int, default=10)
     about.add_argument("--steps", type=int, default=None, help="instead of those of each environment")
     about.add_argument("--only", nargs="*", default=list(STEPS), help="names of environments")
+    about.add_argument("--agents", nargs="*", default=["actor-critic", "Q(λ)"])
     given = about.parse_args()
-    print(
-        "| environment | steps | agent | return in the last fifth | steps per second |\n| --- | --- | --- | --- | --- |"
-    )
+    print("| environment | steps | agent | return in the last fifth | in each tenth | steps per second |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for name in given.only:
         steps = given.steps or STEPS[name]
         try:
@@ -65,15 +72,16 @@ def main() -> None:
         except gym.error.Error as error:
             print(f'| {name} | {error}; or pip install -e ".[environments]" |')
             continue
-        hidden = (32, 32) if name in COMPILED else (128, 128) if steps > 10**6 else (64, 64)
-        for kind in agents(env, hidden, steps, 0):
+        hidden = (128, 128) if steps > 10**6 else (64, 64)
+        for kind in [one for one in agents(env, hidden, steps, 0) if one in given.agents]:
             begun = time.perf_counter()
             found = np.array(
                 [returns(name, agents(env, hidden, steps, seed)[kind], steps, seed) for seed in range(given.seeds)]
             )
             pace = steps * given.seeds / (time.perf_counter() - begun)
-            error = 2 * found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
-            print(f"| {name} | {steps:,} | {kind} | {found.mean():.0f} ± {error:.0f} | {pace:,.0f} |")
+            error = 2 * found[:, 0].std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else np.nan
+            tenths = " ".join(f"{mean:.0f}" for mean in np.nanmean(found[:, 1:], axis=0))
+            print(f"| {name} | {steps:,} | {kind} | {found[:, 0].mean():.0f} ± {error:.0f} | {tenths} | {pace:,.0f} |")
             sys.stdout.flush()
 
 

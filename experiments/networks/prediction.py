@@ -4,7 +4,7 @@
 
 A cell is the mean squared error at 300 states of the policy's path, divided by the variance of their values, after 1 %,
 10 % and all of the steps: mean over seeds, and the largest for all steps. γ = 0.99; the true values are means of 400
-rollouts. Networks have 64 × 64 units and the default settings otherwise.
+rollouts. Networks have 64 × 64 units and the default settings, unless others are named.
 """
 
 import argparse
@@ -31,6 +31,9 @@ LEARNERS: dict[str, Any] = {
     "ObGD()": network(td.steps.ObGD()),
     "ObGD(), not averaged": network(td.steps.ObGD(), averaged=False),
     **{f"IntentionalRMS(0.3), λ = {lam}": network(td.steps.IntentionalRMS(0.3), lam) for lam in LAMBDAS},
+    "IntentionalRMS(0.3), λ = 1.0, no sparsity": network(td.steps.IntentionalRMS(0.3), 1.0, sparsity=0.0),
+    "IntentionalRMS(0.1), λ = 1.0, no sparsity": network(td.steps.IntentionalRMS(0.1), 1.0, sparsity=0.0),
+    "IntentionalRMS(0.3), λ = 1.0, 128 × 128": network(td.steps.IntentionalRMS(0.3), 1.0, hidden=(128, 128)),
     "AutoTD(Dense)": lambda d, _: td.AutoTD(td.features.Dense(d)),
     "AutoTD(Network)": lambda d, seed: td.AutoTD(td.Network(d, seed=seed)),
 }

@@ -183,7 +183,7 @@ if not TYPE_CHECKING:  # with a module-level __getattr__, type checkers would ac
         if name in _NAMES:
             return import_module(f"tdlambda.{name}")
         if name not in _HOME:
-            raise AttributeError(f"module 'tdlambda' has no attribute {name!r}{_where(name)}")
+            raise AttributeError(f"module 'tdlambda' has no attribute {name!r}{'' if name[0] == '_' else _where(name)}")
         home = f"tdlambda.{_HOME[name]}"
         found = import_module(f"{home}.{name}") if home == "tdlambda.lab" else getattr(import_module(home), name)
         globals()[name] = found

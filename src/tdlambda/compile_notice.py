@@ -1,6 +1,7 @@
 """A message on standard error when compilation takes long."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from threading import Timer
@@ -66,13 +67,20 @@ class CompileNotice(event.Listener):
 
 
 def _described(function: Any) -> tuple[str, int]:
-    """What a module is for, by its first line, and about how many seconds it takes to compile, by its length."""
+    """What a module holds, by its first line, and about how many seconds it takes to compile, by its length."""
     doc = str(function.__globals__.get("__doc__") or function.__module__).strip().partition("\n")[0].rstrip(".")
+    file = Path(function.__code__.co_filename)
+    name = re.sub(r" \([^)]*\)", "", doc)  # without the options of a model, and without sources
+    ours = file.is_relative_to(Path(__file__).parent)
+    if ours:
+        name = re.split(r"[:;]|, which ", name)[0]
+    if ours or name.startswith(("A ", "An ")):  # not the name of an algorithm
+        name = name[:1].lower() + name[1:]
     try:
-        lines = Path(function.__code__.co_filename).read_text(encoding="utf-8").count("\n")
+        lines = file.read_text(encoding="utf-8").count("\n")
     except OSError:
         lines = 0
-    return doc, max(2, round(lines / LINES_PER_SECOND))
+    return name, max(2, round(lines / LINES_PER_SECOND))
 
 
 def _ours(dispatcher: Any) -> bool:

@@ -14,6 +14,7 @@ from numba.core.compiler import Compiler, Flags
 
 from tdlambda.code_cache import cached
 from tdlambda.compile_notice import CompileNotice
+from tdlambda.lean_pipeline import Typing, pipelines, uncollected
 
 numba: Any = _numba  # its type stubs lack `_nrt` and `config`
 event.register("numba:compile", CompileNotice())
@@ -22,6 +23,8 @@ IS_COMPILED = not numba.config.DISABLE_JIT
 """Whether functions are compiled at all; False with NUMBA_DISABLE_JIT=1."""
 GENERATED = "tdlambda.generated."
 """Prefix of generated modules. Each contains all it calls and is named by its digest, so its cache is never stale."""
+RUNTIME = "tdlambda.core.runtime"
+"""Name of the module whose functions they import."""
 
 
 def compiled(function: _Function) -> _Function:
@@ -62,6 +65,11 @@ def outlined(function: _Function) -> _Function:
     It is optimised once, with the entry point that calls it; a `kernel` would be optimised again in each caller.
     """
     return _compile(function, _nrt=False, no_cpython_wrapper=True, part=True)
+
+
+def seldom(function: _Function) -> _Function:
+    """Compile a kernel that only compiled code calls, and that need not be fast: small code, in one place only."""
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, part=True, pipeline_class=_Seldom)
 
 
 def lanewise(function: _Function) -> _Function:
@@ -153,9 +161,10 @@ def _compile(function: _Function, **options: Any) -> _Function:
         return function
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     generated = function.__module__.startswith(GENERATED)
-    is_part = options.pop("part", False) or (generated and options.get("forceinline", False))
-    if is_part or generated:
-        options = {"pipeline_class": _Part if is_part else _Kernel} | options
+    brought = generated or function.__module__ == RUNTIME
+    is_part = options.pop("part", False) or (brought and options.get("forceinline", False))
+    usual = _Part if is_part else _Usual if options.get("_nrt", True) else _Kernel
+    options = {"pipeline_class": usual} | options
     dispatcher: Any = numba.njit(error_model="numpy", **options)(function)
     dispatcher._compiler._customize_flags = _Flags
     if not is_part:
@@ -204,10 +213,35 @@ class _PartLibrary(_KernelLibrary):
         return _WITHOUT_ENVIRONMENT
 
 
-class _Kernel(Compiler):
-    """Compiles a function of a generated module."""
+class _SeldomLibrary(_PartLibrary):
+    """Code that is small rather than fast, and never inlined."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add the code of a function."""
+        for function in ir_module.functions:
+            if not function.is_declaration and "alwaysinline" not in function.attributes:
+                function.attributes.add("noinline")
+                function.attributes.add("optsize")
+        super().add_ir_module(ir_module)
+
+
+class _Usual(Compiler):
+    """Compiles a function that may allocate."""
+
+    def _compile_core(self) -> Any:
+        self.state.typingctx = Typing(self.state.typingctx)
+        with uncollected():
+            return super()._compile_core()
+
+
+class _Kernel(_Usual):
+    """Compiles a function without reference counts."""
 
     library: type[JITCodeLibrary] = _KernelLibrary
+
+    def define_pipelines(self) -> Any:
+        """Passes without those that kernels do not need."""
+        return pipelines(self.state)
 
     def _compile_core(self) -> Any:
         state = self.state
@@ -229,10 +263,16 @@ class _Part(_Kernel):
     library = _PartLibrary
 
     def define_pipelines(self) -> Any:
-        """Numba's pipelines; loops over lanes are vectorised here, where it is still known that no arrays overlap."""
+        """The same passes; loops over lanes are vectorised here, where it is still known that no arrays overlap."""
         if self.state.library is not None:
             self.state.library.vectorised = self.state.flags.noalias
         return super().define_pipelines()
+
+
+class _Seldom(_Part):
+    """Compiles functions that run seldom."""
+
+    library = _SeldomLibrary
 
 
 class _WithoutEnvironment:

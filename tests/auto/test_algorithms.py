@@ -63,7 +63,7 @@ class NeedsCap(CappedTD):
     cap: Any = None
 
 
-ALGORITHMS: list[Any] = [td.TD, td.TrueOnlineGTD, CappedTD, Clipped]
+ALGORITHMS: list[Any] = [td.TrueOnlineTD, td.TD, td.TrueOnlineGTD, CappedTD, Clipped]
 FEATURES = [
     td.features.OneHot(40),
     td.features.Table(np.random.default_rng(1).normal(size=(40, 3)) * 0.5),
@@ -78,7 +78,7 @@ def stream(steps: int) -> Any:
     return path[:-1], rng.normal(size=steps), path[1:], *numbers, end < 0.02, (end > 0.01) & (end < 0.04)
 
 
-QUICK = [(td.TD, FEATURES[1])]
+QUICK = [(td.TrueOnlineTD, FEATURES[1])]
 
 
 @pytest.mark.parametrize(("algorithm", "features"), pairs(ALGORITHMS, FEATURES, lambda a, x: (a, x) in QUICK, SLOW))
@@ -110,7 +110,7 @@ def test_its_learners_are_the_learners_and_its_copies_their_averages(algorithm: 
         np.testing.assert_allclose(found[:, len(linear.PAIRS) + lane], copies[k], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("algorithm", cases(ALGORITHMS, [td.TD], SLOW), ids=lambda a: a.__name__)
+@pytest.mark.parametrize("algorithm", cases(ALGORITHMS, [td.TrueOnlineTD], SLOW), ids=lambda a: a.__name__)
 def test_copies_and_files_go_on_the_same(algorithm: Any, tmp_path: Path) -> None:
     ring: Any = td.make("RingWorld-v0")
     v = td.AutoTD(ring.features, algorithm=algorithm)
@@ -133,7 +133,9 @@ def test_it_keeps_the_contract_of_a_learner(algorithm: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", cases([td.TD, td.TrueOnlineGTD, CappedTD], [td.TD], SLOW), ids=lambda a: a.__name__
+    "algorithm",
+    cases([td.TrueOnlineTD, td.TD, td.TrueOnlineGTD, CappedTD], [td.TrueOnlineTD], SLOW),
+    ids=lambda a: a.__name__,
 )
 def test_it_learns(algorithm: Any) -> None:
     ring: Any = td.make("RingWorld-v0")
@@ -143,7 +145,9 @@ def test_it_learns(algorithm: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", cases([td.TD, Clipped, td.TrueOnlineGTD], [td.TD], SLOW), ids=lambda a: a.__name__
+    "algorithm",
+    cases([td.TrueOnlineTD, td.TD, Clipped, td.TrueOnlineGTD], [td.TrueOnlineTD], SLOW),
+    ids=lambda a: a.__name__,
 )
 def test_learners_that_diverge_are_dropped(algorithm: Any) -> None:
     """Step sizes that are far too large, of some: their weights leave all bounds (those of `Clipped` cannot)."""

@@ -9,6 +9,7 @@ import pytest
 
 import tdlambda as td
 
+pytestmark = pytest.mark.costly
 NAN = np.array([0.1, np.nan])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from pairing import COSTLY, SLOW, cases
 
 import tdlambda as td
 from tdlambda.control.lane import streams
@@ -109,7 +110,7 @@ def curve(episodes: Any, so_far: Any, points: Any) -> Any:
     return np.array(out)
 
 
-def agent(critic: Any = td.TrueOnlineGTD, lam: Any = 0.9, alpha: Any = 0.002, **options: Any) -> td.ActorCritic:
+def agent(critic: Any = td.TrueOnlineTD, lam: Any = 0.9, alpha: Any = 0.002, **options: Any) -> td.ActorCritic:
     tiles = options.pop("tiles", 8)
     features = td.features.TileCoder([-1.2, -0.07], [0.6, 0.07], 8, tiles, hash_size=options.pop("hash_size", None))
     features = options.pop("features", features)
@@ -120,48 +121,32 @@ def agent(critic: Any = td.TrueOnlineGTD, lam: Any = 0.9, alpha: Any = 0.002, **
 
 
 AGENTS = {
-    "GTD 0.9": agent(),
-    "GTD 1": agent(lam=1.0),
-    "GTD 0": agent(lam=0.0),
-    "TD trace": agent(td.TrueOnlineTD, lam=0.8),
+    "GTD 0.9": agent(td.TrueOnlineGTD),
+    "GTD 1": agent(td.TrueOnlineGTD, lam=1.0),
+    "GTD 0": agent(td.TrueOnlineGTD, lam=0.0),
+    "TD trace": agent(lam=0.8),
     "conventional": agent(td.TD, lam=0.7, entropy=0.01),
     "gradient": agent(td.GTD, lam=0.5, weighting="plain"),
-    "few": agent(td.TrueOnlineTD, lam=0.9, tiles=3),
-    "hashed": agent(hash_size=300),
-    "greedy": agent(lam=td.rules.Greedy(warm_up=100)),
+    "few": agent(lam=0.9, tiles=3),
+    "hashed": agent(td.TrueOnlineGTD, hash_size=300),
+    "greedy": agent(td.TrueOnlineGTD, lam=td.rules.Greedy(warm_up=100)),
     "META": agent(lam=td.rules.Meta(warm_up=100)),
-    "META thesis": agent(lam=td.rules.Meta.thesis(1e-3, warm_up=100)),
-    "META published": agent(lam=PublishedMeta(1e-3, warm_up=100), td_error="after"),
-    "counting": agent(td.TrueOnlineTD, lam=td.rules.Counting(20.0)),
-    "auto": agent(td.TrueOnlineTD, lam="auto"),
+    "META GTD": agent(td.TrueOnlineGTD, lam=td.rules.Meta(warm_up=100)),
+    "META thesis": agent(td.TrueOnlineGTD, lam=td.rules.Meta.thesis(1e-3, warm_up=100)),
+    "META published": agent(td.TrueOnlineGTD, lam=PublishedMeta(1e-3, warm_up=100), td_error="after"),
+    "counting": agent(lam=td.rules.Counting(20.0)),
+    "auto": agent(lam="auto"),
     "cosines": agent(td.GTD, lam=0.8, features=td.features.Fourier([-1.2, -0.07], [0.6, 0.07], 11)),
-    "visits": agent(td.TrueOnlineTD, alpha=td.steps.OneOver("visits", 0.1, 10.0)),
+    "visits": agent(alpha=td.steps.OneOver("visits", 0.1, 10.0)),
 }
 AGENTS["own"] = td.ActorCritic(agent(Capped, lam=ByError(rate=0.1)).critic, td.control.Softmax(3), 0.002, "critic")
 AGENTS["shared"] = td.ActorCritic(AGENTS["GTD 0.9"].critic, td.control.Softmax(3), 0.002, "critic")
-AGENTS["own trace"] = td.ActorCritic(AGENTS["META"].critic, td.control.Softmax(3), td.steps.OneOver("steps", 0.5), 0.5)
-
-
-SLOW = (
-    "GTD 1",
-    "GTD 0",
-    "conventional",
-    "few",
-    "hashed",
-    "auto",
-    "own trace",
-    "greedy",
-    "META thesis",
-    "META published",
-    "counting",
-    "cosines",
-    "visits",
-    "TD trace",
-    "gradient",
-    "own",
-    "shared",
+AGENTS["own trace"] = td.ActorCritic(
+    AGENTS["META GTD"].critic, td.control.Softmax(3), td.steps.OneOver("steps", 0.5), 0.5
 )
-"""Agents that the slow run alone compiles."""
+
+COMPILED = ("TD trace", "META")
+"""Agents that `make test` compiles, too."""
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +157,7 @@ def found(request: pytest.FixtureRequest) -> Any:
     return td.control.run(CAR, some, seeds=[3, 8], steps=STEPS, points=9, keep=keep, threads=1)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in AGENTS])
+@pytest.mark.parametrize("name", cases(AGENTS, COMPILED, SLOW))
 def test_the_engine_is_the_agents_step_by_step(found: Any, name: str) -> None:
     place = found.names.index(name)
     for k, seed in enumerate(found.seeds):
@@ -248,9 +233,11 @@ def test_what_diverges_is_frozen_and_harms_nobody() -> None:
 @pytest.mark.parametrize(
     ("critic", "lam", "options"),
     [
-        (td.TrueOnlineTD, 0.9, {}), (td.TrueOnlineTD, 1.0, {"hash_size": 200}), (td.TrueOnlineTD, 0.0, {}),
-        (td.TrueOnlineGTD, 1.0, {}), (td.TrueOnlineGTD, td.rules.Meta(warm_up=100), {}),
-        pytest.param(td.TrueOnlineTD, td.rules.Greedy(), {}, marks=pytest.mark.costly),
+        (td.TrueOnlineTD, 0.9, {}), pytest.param(td.TrueOnlineTD, 1.0, {"hash_size": 200}, marks=COSTLY),
+        (td.TrueOnlineTD, 0.0, {}),
+        (td.TrueOnlineTD, td.rules.Meta(warm_up=100), {}), pytest.param(td.TrueOnlineGTD, 1.0, {}, marks=COSTLY),
+        pytest.param(td.TrueOnlineGTD, td.rules.Meta(warm_up=100), {}, marks=COSTLY),
+        pytest.param(td.TrueOnlineTD, td.rules.Greedy(), {}, marks=COSTLY),
     ],
 )  # fmt: skip
 def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam: Any, options: Any) -> None:
@@ -264,13 +251,11 @@ def test_divergence_is_noticed_at_the_step_at_which_it_happens(critic: Any, lam:
             np.testing.assert_allclose(found.weights[0][seed], reference.critic.weights, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    "lam", [0.4, 0.9, pytest.param(td.rules.Meta.thesis(1e-3, warm_up=100), marks=pytest.mark.costly)]
-)
+@pytest.mark.parametrize("lam", [0.4, 0.9, pytest.param(td.rules.Meta.thesis(1e-3, warm_up=100), marks=COSTLY)])
 def test_dropped_traces_hardly_matter(lam: Any) -> None:
     exact = agent(lam=lam, warm_up=STEPS)
     usual = td.ActorCritic(
-        td.TrueOnlineGTD(exact.features, 0.002, lam), td.control.Softmax(3), 0.01, None, warm_up=STEPS
+        td.TrueOnlineTD(exact.features, 0.002, lam), td.control.Softmax(3), 0.01, None, warm_up=STEPS
     )
     found = td.control.run(CAR, [exact, usual], seeds=[1], steps=STEPS)
     np.testing.assert_allclose(found.weights[0][0], found.weights[1][0], atol=1e-6)
@@ -292,7 +277,7 @@ def test_limits_truncate(limit: int | None) -> None:
 def test_a_limit_is_no_end() -> None:
     """Bootstrapping at a limit, V goes on falling below what an episode of that length can bring."""
     car = td.make("MountainCar-v0", limit=20)
-    found = td.control.run(car, [agent(td.TrueOnlineTD, lam=0.9, alpha=0.05, eta=1e-9)], seeds=1, steps=20_000)
+    found = td.control.run(car, [agent(lam=0.9, alpha=0.05, eta=1e-9)], seeds=1, steps=20_000)
     assert 8 * found.weights[0][0].min() < -40
 
 
@@ -351,9 +336,10 @@ class Corridor(Task[Any]):
         return World(begin, move_along, np.array([0.5]), size=1, actions=2, limit=60)
 
 
+@COSTLY
 def test_a_world_of_ones_own() -> None:
     task = Corridor()
-    one = td.ActorCritic(td.TrueOnlineGTD(task.features, 0.02, 0.9), td.control.Softmax(2), 0.05, weighting="plain")
+    one = td.ActorCritic(td.TrueOnlineTD(task.features, 0.02, 0.9), td.control.Softmax(2), 0.05, weighting="plain")
     found = td.control.run(task, [one], seeds=[7], steps=500, points=5, keep=("weights", "theta", "episodes"))
     reference, world = one.clone(), task.world()
     starts, rest = map(Given, streams(7))

@@ -286,10 +286,11 @@ def test_it_runs_in_gymnasiums_own_environments(name: str) -> None:
     assert a.theta.any()
 
 
+@pytest.mark.costly
 def test_our_noisy_mountain_car_by_its_id() -> None:
     car = td.make("MountainCar-v0", limit=100)
-    a = td.control.meta_actor_critic(car.features, 3, alpha=1e-3, kappa=1e-4, steps=2000, eta=0.05)
-    curve = td.train(car, a, steps=2000, seed=0)
+    a = td.control.meta_actor_critic(car.features, 3, alpha=1e-3, kappa=1e-4, steps=600, eta=0.05)
+    curve = td.train(car, a, steps=600, seed=0)
     assert (curve.lengths <= 100).all()
     assert (curve.returns == curve.discounted).all()  # γ = 1
     assert np.isfinite(a.theta).all()

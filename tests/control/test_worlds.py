@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from pairing import COSTLY, SLOW
 from registered import newest
 
 import tdlambda as td
@@ -123,7 +124,7 @@ MORE: list[tuple[str, Any, int]] = [
 
 @pytest.mark.parametrize(
     ("name", "make", "steps"),
-    [*RUNS, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)],
+    [RUNS[0], pytest.param(*RUNS[1], marks=COSTLY), *(pytest.param(*case, marks=SLOW) for case in MORE)],
 )
 def test_the_engine_is_the_agent_step_by_step(name: str, make: Any, steps: int) -> None:
     """With the random numbers of the seed, `act` and `update` give what compiled code gives."""

@@ -8,13 +8,15 @@ from typing import Any
 import module_digests
 import numpy as np
 import pytest
-from c_learner import STRICT, differences, needs_compiler
+from c_learner import EXACT, STRICT, differences, needs_compiler
+from pairing import COSTLY, SLOW
 from test_step import STATES, stream
 
 import tdlambda as td
 from tdlambda.core.c import NoCError
 from tdlambda.learners.c_library import CLearner
 
+STEPS = 10_000 if EXACT else 2_000
 RANDOM = np.random.default_rng(1)
 MANY = np.zeros((STATES, 150))
 for row in MANY:
@@ -29,8 +31,8 @@ CASES = [
     for encoder in ENCODERS
     if rule == "given" or name in RULED
 ]
+COMPILED = {("TrueOnlineTD", "meta", "several")}
 QUICK = {
-    ("TrueOnlineTD", "meta", "several"),
     ("TrueOnlineTD-Swift", "given", "several"), ("TrueOnlineTD-1/visits", "given", "many"),
     ("TrueOnlineTD-retrace", "given", "one-hot"), ("TrueOnlineETD", "given", "many"), ("Published", "given", "several"),
 }  # fmt: skip
@@ -60,15 +62,16 @@ def compare(learner: Any, c: CLearner, X: Any, steps: int, every: int) -> int:
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("name", "rule", "encoder"), [c if c in QUICK else pytest.param(*c, marks=pytest.mark.slow) for c in CASES]
+    ("name", "rule", "encoder"),
+    [pytest.param(*c, marks=[] if c in COMPILED else [COSTLY if c in QUICK else SLOW]) for c in CASES],
 )
 def test_it_is_the_learner_bit_for_bit(name: str, rule: str, encoder: str, tmp_path: Path) -> None:
     learner = module_digests.learners()[name](features(encoder), module_digests.RULES[rule]())
-    compare(learner, CLearner(learner, tmp_path, *STRICT), ENCODERS[encoder], 10_000, 1000)
+    compare(learner, CLearner(learner, tmp_path, *STRICT), ENCODERS[encoder], STEPS, 1000)
 
 
 @needs_compiler
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("lam", [0.8, "auto", "meta"])
 def test_a_million_steps(lam: Any, tmp_path: Path) -> None:
     learner = td.TrueOnlineTD(td.features.Dense(7), alpha=0.02, lam=lam, on_divergence="flag")
@@ -122,10 +125,11 @@ class Timid(td.Rule):
 
 
 @needs_compiler
+@COSTLY
 @pytest.mark.parametrize("lam", [0.8, Timid()])
 def test_a_users_own_declarations(lam: Any, tmp_path: Path) -> None:
     learner = CappedTD(td.features.Dense(7), alpha=0.05, lam=lam, cap=0.7, double=1.0, on_divergence="flag")
-    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, 10_000, 1000) == 10_000
+    assert compare(learner, CLearner(learner, tmp_path, *STRICT), FEW, STEPS, 1000) == STEPS
 
 
 POINTS = np.random.default_rng(4).uniform(-0.2, 1.2, (STATES, 2))
@@ -160,7 +164,7 @@ def test_it_goes_on_from_the_middle_of_an_episode_with_observations(kind: str, t
     assert [c.predict(obs) for obs in seen] == [learner.predict(obs) for obs in seen]
 
 
-@pytest.mark.costly
+@COSTLY
 @needs_compiler
 def test_a_copy_of_the_state_is_the_learner_at_that_time(tmp_path: Path) -> None:
     import ctypes
@@ -218,7 +222,7 @@ def test_a_learner_that_diverges_stops_as_in_python(tmp_path: Path) -> None:
     assert differences(learner, c) == []
 
 
-@pytest.mark.costly
+@COSTLY
 @needs_compiler
 def test_estimates_of_a_mixture_restart_as_in_python(tmp_path: Path) -> None:
     learner = td.TD(td.features.Dense(7), alpha=1.5, lam="auto", on_divergence="flag")
@@ -289,7 +293,7 @@ def test_what_c_cannot_have_is_refused_with_the_reason(learner: Any, reason: str
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.costly
+@COSTLY
 @needs_compiler
 def test_lambda_may_have_features_of_its_own(tmp_path: Path) -> None:
     own = td.features.TileCoder([0, 0], [1, 1], tilings=2, tiles=3)

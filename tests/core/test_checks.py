@@ -4,6 +4,7 @@
 from typing import Any
 
 import pytest
+from pairing import cases
 
 import tdlambda as td
 
@@ -84,7 +85,7 @@ class CreditLost(Mine):
         return keep, new, along, decay
 
 
-@pytest.mark.parametrize("kind", [td.TrueOnlineTD, td.TrueOnlineGTD])
+@pytest.mark.parametrize("kind", cases([td.TrueOnlineTD, td.TrueOnlineGTD], [td.TrueOnlineTD]))
 def test_what_is_right_passes(kind: Any) -> None:
     td.check_algorithm(kind)
 
@@ -99,6 +100,24 @@ UNUSUAL = {"GTD2": ["rho", "credit"], "PGTD2": ["rho", "credit"]}
 @pytest.mark.parametrize("name", DECLARED)
 def test_every_algorithm_keeps_the_conventions(name: str) -> None:
     td.check_algorithm(getattr(td.algorithms, name), skip=UNUSUAL.get(name, ()))
+
+
+@pytest.mark.interpreted
+def test_an_algorithm_without_traces_passes() -> None:
+    class Residual(td.Algorithm):
+        """Stochastic gradient descent on δ²."""
+
+        trace_rows = ""
+        dots = {"v": "w.x", "v_next": "w.x'"}
+        updates = "w += along x - back x'"
+
+        @staticmethod
+        def step(v, v_next, alpha, reward, gamma_next, rho):
+            along = alpha * rho * (reward + gamma_next * v_next - v)
+            back = gamma_next * along
+            return along, back
+
+    td.check_algorithm(Residual)
 
 
 @pytest.mark.interpreted

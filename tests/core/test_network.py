@@ -1,5 +1,6 @@
 """Networks: gradients, the declarations on gradients, what is refused, averages."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from plain_network import Normaliser, gradient, transitions, value
 
 import tdlambda as td
 from tdlambda.core.interpreter import Interpreter
+from tdlambda.core.source import arguments, returned
 
 SMALL: Any = {"hidden": (5, 4), "dtype": "float64", "averaged": False}
 STEPS: dict[str, Any] = {
@@ -38,6 +40,17 @@ class Clipped(td.Algorithm):
         along = alpha * min(max(delta, -cap), cap) / (1.0 + size + ee)
         keep, decay = rho * decay, gamma_next * lam_next
         return keep, along, decay, mean
+
+
+class TraceRule(td.Rule):
+    """A λ that reads a trace of V."""
+
+    dots = {"ex": "V.e.x"}
+
+    @staticmethod
+    def step(ex):  # type: ignore[no-untyped-def]
+        lam_next = 1.0 / (1.0 + ex * ex)
+        return lam_next
 
 
 class Varying(td.Rule):
@@ -95,6 +108,81 @@ def test_compiled_as_declared() -> None:
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy()])
+def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
+    """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
+    network, alpha = td.Network(3, **SMALL), 0.02
+    v, w, seen = td.TD(network, alpha, rule), network.initial(), Normaliser(network)
+    # weights, trace, its decay
+    rows: dict[str, list[Any]] = {k: [np.zeros(5), 0.0, 0.0] for k in rule.estimates if k != "V"}
+    u, e, decay, kept, most = np.zeros(5), 0.0, 0.0, dict(rule.keeps), 0.0
+    for x, reward, y, gamma, rho, terminated, truncated, begins in transitions(60, 3, seed=12):
+        v.update(x, reward, y, gamma, rho, terminated, truncated)
+        gamma = 0.0 if terminated else gamma
+        inputs = seen.pair(x, y, begins)
+        reward = seen.scaled(reward, gamma, begins)
+        most = max(most, abs(reward))
+        h, z = (np.append(value(w, network, at, hidden=True), 1.0) for at in inputs)
+        after, values = z * (not terminated), [float(value(w, network, at)[0]) for at in inputs]
+        values[1] *= not terminated
+        known: dict[str, Any] = {"reward": reward, "gamma_next": gamma, "rho": rho, "ready": not terminated}
+        known |= {"most_reward": most, "zz": z @ z, "one": 1.0} | rule.numbers(alpha) | kept | rule.constants()
+        for name, dot in rule.dots.items():
+            k, at = dot.split(".")
+            known[name] = u @ z if k == "u" else values[at == "x'"] if k == "V" else rows[k][0] @ (h, after)[at == "x'"]
+        made = dict(
+            zip(returned(rule.step), rule.step(**{n: known.get(n, 0.0) for n in arguments(rule.step)}), strict=True)
+        )
+        known |= made
+        for k, (weights, trace, fade) in rows.items():
+            r, g, p, lam, _ = (known[n] for n in rule.estimates[k])
+            trace = p * (fade * trace + h)
+            rows[k] = [weights + 2 * alpha * (r + g * weights @ after - weights @ h) * trace, trace, g * lam]
+        u = u - made.get("change", 0.0) * z
+        e = rho * (decay * e + gradient(w, network, inputs[0]))
+        w = w + alpha * (reward + gamma * values[1] - values[0]) * e
+        decay, kept = gamma * made["lam_next"], {n: made[n] for n in rule.keeps}
+        if terminated or truncated:
+            e, decay, kept = 0.0, 0.0, dict(rule.keeps)
+            rows = {k: [row[0], 0.0, 0.0] for k, row in rows.items()}
+        np.testing.assert_allclose(v.row("V_w"), w, rtol=1e-6, atol=1e-9)
+        for k, row in rows.items():
+            np.testing.assert_allclose(v.row(f"{k}_w"), row[0], rtol=1e-6, atol=1e-9, err_msg=k)
+        assert v.memory["last_lam"] == pytest.approx(made["lam_next"], abs=1e-8)
+    assert 0 < made["lam_next"] < 1
+    at = seen.place(y)
+    h = np.append(value(w, network, at, hidden=True), 1.0)
+    expected = np.array([value(w, network, at)[0], *(row[0] @ h for row in rows.values())])
+    unit = np.array([seen.scale ** (1 + (k in rule.squares)) for k in rule.estimates])
+    np.testing.assert_allclose(v.estimates([y])[:, 0], expected * unit, rtol=1e-6)
+    if "u" in rule.weight_rows:
+        assert v.lambda_at(y) == pytest.approx(np.clip(1 - u @ h, 0, 1), abs=1e-8)
+
+
+@pytest.mark.interpreted
+def test_copies_and_files_of_rules(tmp_path: Path) -> None:
+    settings: list[Any] = [("meta", td.steps.IntentionalRMS(0.3)), ("greedy", td.steps.ObGD())]
+    for rule, alpha in settings:
+        v = td.TD(td.Network(3, (6,)), alpha, rule)
+        for k, (x, reward, y, gamma, rho, *ends, _) in enumerate(transitions(40, 3, seed=13)):
+            if k == 20:
+                v.save(tmp_path / "v")
+                others = [td.load(tmp_path / "v"), v.clone()]
+                others[1].memory.reset()
+                others[1].memory.resume(v.memory.episode())
+            for one in [v, *others] if k >= 20 else [v]:
+                one.update(x, reward, y, gamma, rho, *ends)
+        for other in others:
+            assert {n: a.tobytes() for n, a in other._state().items()} == {
+                n: a.tobytes() for n, a in v._state().items()
+            }
+            assert other.lambda_at(y) == v.lambda_at(y)
+        state = v._state() | {"heads.rows": np.zeros((2, 3))}
+        with pytest.raises(ValueError, match="does not fit"):
+            v._restore(state)
+
+
+@pytest.mark.interpreted
 def test_finite_differences() -> None:
     network = td.Network(3, hidden=(5, 4), dtype="float64", normalize_inputs=False)
     w, x = network.initial() + 0.1, np.array([0.3, -1.0, 2.0])
@@ -109,7 +197,7 @@ def test_finite_differences() -> None:
     np.testing.assert_allclose(v.row("V_e"), 0.7 * np.array(numeric), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_contract_of_learners(dtype: Any) -> None:
     td.check_learner(lambda: td.TD(td.Network(3, (8,), dtype=dtype), td.steps.Intentional(0.1), 0.8))
 
@@ -124,6 +212,10 @@ def test_refused() -> None:
         (lambda: td.TDRC(net, 0.1), "cannot run on a network: .*the gradient at the next state"),
         (lambda: td.LSTD(net), "LSTD needs a value that is linear in features"),
         (lambda: td.MonteCarlo(net, 0.1), "MonteCarlo needs a value that is linear in features"),
+        (lambda: td.TD(net, 0.1, td.rules.Meta(features=td.features.OneHot(3))), "features must be None on a network"),
+        (lambda: td.TD(net, td.steps.ObGD(), "meta"), "both declare kappa"),
+        (lambda: td.TD(net, 0.1, TraceRule()), "'V.e.x' is not a prediction of V"),
+        (lambda: td.QLambda(td.Network(3), 2, lam="auto"), "must not be learned with a network of action values"),
         (lambda: td.TD(net, 0.1).weights, "a network has no vector of weights"),
         (lambda: td.TD(net, td.steps.OneOver("visits")), "a schedule by visits counts features"),
         (lambda: td.TD(net, 0.1).to_c("x"), "a network cannot be written in C"),

@@ -10,7 +10,18 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+READ = [
+    page for page in PAGES if page.parent.name != "api" and page.stem not in {"references", "changelog", "CHANGELOG"}
+]
+"""What a reader reads: not the reference that is generated from the code, the list of papers, and the changes."""
 _BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+def words(text: str) -> int:
+    """The number of words of a page outside code, formulas and generated blocks."""
+    for pattern in (r"^```.*?^```$", r"<!--.*?-->", r"^(?: {4}.*\n)+"):
+        text = re.sub(pattern, "", text, flags=re.M | re.S if "`" in pattern or "!" in pattern else re.M)
+    return sum(any(letter.isalnum() for letter in word) for word in text.split())
 
 
 class Block(NamedTuple):

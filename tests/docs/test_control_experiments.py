@@ -25,6 +25,7 @@ def loaded(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     return module
 
 
+@pytest.mark.slow
 def test_mountain_car(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path) -> None:
     found, figures = tmp_path / "found.json", tmp_path / "figures"
     script = loaded("mountain_car", monkeypatch, "--seeds", "2", "--json", str(found), "--figures", str(figures))
@@ -54,6 +55,7 @@ def test_bifurcation(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Pat
         assert 0 < min(areas.values()) < max(areas.values()) < script.GRIDS[int(name[0])][0]  # of returns within [0, 1]
 
 
+@pytest.mark.slow
 def test_levels(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     script = loaded("levels", monkeypatch, "--quick", "--json", str(found))

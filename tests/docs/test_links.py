@@ -1,14 +1,16 @@
 """The documents: links lead somewhere, figures are used, measured tables are those that were measured."""
 
+import csv
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT
+from pages import PAGES, READ, ROOT, words
 
 FIGURES = ROOT / "docs" / "figures"
+TABLES = ROOT / "experiments" / "figures" / "tables"
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 MEASURED = re.compile(r"<!-- measured: (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -43,6 +45,10 @@ def test_every_test_that_a_page_names_exists(page: Path) -> None:
         assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path} has no {name}"
 
 
+def test_a_reader_reads_fewer_than_50000_words() -> None:
+    assert sum(words(page.read_text(encoding="utf-8")) for page in READ) < 50_000
+
+
 def test_every_figure_is_used() -> None:
     used = {(page.parent / link).resolve() for page in PAGES for link in links(page)}
     figures = sorted(FIGURES.glob("*.svg"))
@@ -51,12 +57,12 @@ def test_every_figure_is_used() -> None:
 
 
 def test_measured_tables_are_those_that_were_measured() -> None:
-    shown = set()
-    for page in PAGES:
-        for name, text in MEASURED.findall(page.read_text(encoding="utf-8")):
-            assert text.strip() == (FIGURES / f"{name}.md").read_text(encoding="utf-8").strip(), f"{page}: {name}"
-            shown.add(name)
-    assert shown == {path.stem for path in FIGURES.glob("*.md")}
+    shown = [(page, *found) for page in PAGES for found in MEASURED.findall(page.read_text(encoding="utf-8"))]
+    assert shown
+    for page, name, text in shown:
+        rows = [re.findall(r"\| (.*?) (?=\|)", line) for line in text.splitlines() if line and "| ---" not in line]
+        with (TABLES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            assert rows == [row for row in csv.reader(file) if row], f"{page}: {name}"
 
 
 @pytest.mark.slow

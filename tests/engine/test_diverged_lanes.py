@@ -50,8 +50,12 @@ def adaptive(alpha: float, k: int) -> dict[str, Any]:
 @pytest.mark.parametrize("wild", [[9], [0], [3, 9], [0, 1, 2, 3, 4]])
 @pytest.mark.parametrize(
     ("kind", "features", "options"),
-    [(td.TrueOnlineTD, None, meta), (td.TrueOnlineGTD, 8, meta), (td.TD, 8, fixed), (td.TD, 8, adaptive)],
-    ids=["META", "META with features", "fixed", "TIDBD"],
+    [
+        pytest.param(td.TrueOnlineTD, None, meta, id="META"),
+        pytest.param(td.TrueOnlineGTD, 8, meta, id="META with features", marks=pytest.mark.slow),
+        pytest.param(td.TD, 8, fixed, id="fixed"),
+        pytest.param(td.TD, 8, adaptive, id="TIDBD"),
+    ],
 )
 def test_stops_the_others_once(kind: Any, features: int | None, options: Any, wild: list[int], calls: Any) -> None:
     task = garnet(features)

@@ -75,10 +75,10 @@ def learners_of(task: Any, every: bool) -> dict[str, td.Learner]:
     return {name: one for name, one in found.items() if every or name.startswith(_QUICK[kind])}
 
 
-_HOME = {"meta": "TrueOnlineGTD", "greedy": "GTD", "counting": "TD", "meta thesis": "TrueOnlineGTD"}
+_HOME = {"greedy": "GTD", "counting": "TD", "meta thesis": "TrueOnlineGTD"}
 """The algorithm that a rule is tested with, if it is not TrueOnlineTD."""
 _QUICK = {
-    "one-hot": ("TrueOnlineTD(", "TrueOnlineGTD, meta,", "TrueOnlineTD, value error", "TD replacing", "GTD, visits,"),
+    "one-hot": ("TrueOnlineTD(", "TrueOnlineTD, meta,", "TrueOnlineTD, value error", "TD replacing"),
     "active": (
         "TrueOnlineGTD(",
         "TrueOnlineTD, meta corrected",

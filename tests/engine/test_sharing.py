@@ -28,8 +28,8 @@ def test_lanes_with_a_shared_estimate_are_the_learners_themselves(name: str, rul
     assert shared is not None
     assert shared.estimate == "M"
     assert len(set(shared.where.tolist())) == 3
-    found = td.engine.run(task, some, [3], 2000, points=[700, 2000], keep=("learners", "lambdas"))
-    stream = task.sampler(3).take(2000)
+    found = td.engine.run(task, some, [3], 800, points=[300, 800], keep=("learners", "lambdas"))
+    stream = task.sampler(3).take(800)
     for k, learner in enumerate(some):
         learner.update_many(stream)
         ours = found.learners[k][0]

@@ -18,7 +18,9 @@ page: Any = import_module("control_page")
 frame: Any = import_module("frame")
 
 
-@pytest.mark.parametrize("name", ["FrozenLake", pytest.param("Acrobot", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", [pytest.param("FrozenLake", marks=pytest.mark.costly), pytest.param("Acrobot", marks=pytest.mark.slow)]
+)
 def test_python_makes_the_steps_of_the_engine(name: str) -> None:
     of = control.task(name)
     agent = control.with_lambda(of, 0.2, 0.5, 0.9)

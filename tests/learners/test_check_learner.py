@@ -55,7 +55,7 @@ QUICK = ("TrueOnlineTD", "MonteCarlo", "NStepTD", "LambdaReturn", "LSTD", *SQUAR
 
 def mark(learner: str, features: str) -> list[pytest.MarkDecorator]:
     """Each other learner runs interpreted with two of six kinds of features; another kind is another module."""
-    if learner in QUICK or (learner, features) == ("META", "Table"):
+    if learner in QUICK:
         return []
     return [COSTLY if (list(LEARN).index(learner) + list(FEATURES).index(features)) % 3 == 0 else SLOW]
 

@@ -60,7 +60,7 @@ def test_predictions_beyond_all_reason_are_divergence(make: Any) -> None:
     ("make", "rule"),
     pairs(
         [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD], [0.9, "auto", "greedy", "meta"],
-        lambda make, rule: make is td.TrueOnlineTD and rule in (0.9, "auto"),
+        lambda make, rule: make is td.TrueOnlineTD and rule == 0.9,
     ),
 )  # fmt: skip
 def test_the_unit_of_rewards_does_not_matter(make: Any, rule: Any) -> None:
@@ -110,7 +110,7 @@ def test_largest_rewards_and_episodes_are_kept_in_files(tmp_path: Any) -> None:
 def test_metas_floor_is_relative_to_rewards(horizon: int) -> None:
     """With rewards of 10⁻⁴ an absolute floor of 1.5·10⁻⁸ would leave λ = 1 for ever: see `PublishedMeta`."""
     ring = td.make("RingWorld-v0")
-    steps = ring.sampler(seed=1).take(20_000)
+    steps = ring.sampler(seed=1).take(5_000)
     small = td.mdp.Transitions(**vars(steps) | {"reward": steps.reward * 2.0**-13})
     found = {}
     for name, given in (("plain", steps), ("small", small)):
@@ -126,7 +126,7 @@ def test_metas_floor_is_relative_to_rewards(horizon: int) -> None:
     pairs(
         [td.TD, td.TrueOnlineTD, td.GTD, td.TrueOnlineGTD],
         ["auto", "meta", "greedy", td.rules.Meta(1e-3, "derived", "gradient", in_range=False)],
-        lambda make, rule: make is td.TrueOnlineTD and rule == "auto",
+        lambda *_: False,
     ),
 )
 def test_what_overflows_in_a_rule_is_divergence(make: Any, rule: Any) -> None:

@@ -174,7 +174,7 @@ def test_gradient_methods_are_the_papers_equations(s: Stream, beta: float) -> No
 
 
 @pytest.mark.costly
-@settings(max_examples=settings().max_examples // 5)  # six learners, twice
+@settings(max_examples=settings().max_examples // 12)  # six learners, twice
 @given(streams())
 def test_many_features_give_what_few_do(s: Stream) -> None:
     """The list of live traces (more than 128 features) against the dense pass, tolerance 0."""
@@ -207,6 +207,7 @@ def test_dropping_small_traces_costs_what_is_promised(tolerance: float) -> None:
     assert (pruned.trace != 0).sum() < (exact.trace != 0).sum()
 
 
+@pytest.mark.costly
 def test_float32_follows_float64() -> None:
     task = td.make("FrozenLake-v0")
     steps = task.sampler(seed=3).take(2000)
@@ -249,6 +250,7 @@ def dense_variance(s: Stream, direct: bool, corrected: bool, kappa: float) -> li
     return seen
 
 
+@pytest.mark.costly
 @given(streams(), st.booleans(), st.booleans(), st.floats(0, 1))
 def test_variance_learners_are_the_papers_equations(s: Stream, direct: bool, corrected: bool, kappa: float) -> None:
     build = td.DirectVTD if direct else td.VTD

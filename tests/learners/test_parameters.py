@@ -75,6 +75,7 @@ def test_defaults_are_shown() -> None:
     assert shown["alpha"].default is inspect.Parameter.empty
 
 
+@pytest.mark.costly
 def test_a_subclass_keeps_its_own_parameters() -> None:
     v: Any
     for v in (
@@ -89,6 +90,7 @@ def test_a_subclass_keeps_its_own_parameters() -> None:
     assert td.TD(td.features.OneHot(2), 0.5, traces="dutch").get_params()["traces"] == "dutch"
 
 
+@pytest.mark.costly
 def test_a_subclass_of_an_emphatic_method_is_itself() -> None:
     class Halved(td.ETD):
         @staticmethod

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairing import pairs
+from pairing import COSTLY, pairs
 
 import tdlambda as td
 from tdlambda.core.runtime import COUNTERS
@@ -101,6 +101,7 @@ def test_goes_on_bit_for_bit(name: str, features: str, tmp_path: Path) -> None:
     assert state(learn(loaded, 50, 2)) == state(learn(learner, 50, 2))
 
 
+@COSTLY
 @pytest.mark.parametrize(
     "learner",
     [
@@ -153,6 +154,7 @@ def test_the_path_is_taken_as_it_is(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted(["values", "values.npz", "values.tar.gz", "Werte λ"])
 
 
+@COSTLY
 def test_numpy_can_read_it(saved: Path) -> None:
     with np.load(saved, allow_pickle=False) as arrays:
         weights = load(saved).weights

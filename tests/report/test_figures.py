@@ -190,3 +190,11 @@ def test_what_cannot_be_is_refused_by_name(view: Overview, tmp_path: Path, call:
     with pytest.raises(ValueError, match=message):
         call(view, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_bands_of_diverged_runs_do_not_stretch_the_axis() -> None:
+    calm = [{"series": "calm", "x": x, "mean": 0.1, "low": 0.05, "high": 0.2} for x in (1, 2, 3)]
+    wild = [{"series": "wild", "x": x, "mean": 1e7, "low": 1e5, "high": 1e9, "diverged": 4} for x in (1, 2, 3)]
+    said = words(_svg(charts.lines(calm + wild, log=(False, True))))
+    assert "0.1" in said
+    assert [word for word in said if word.startswith("10") and word != "10"] == []

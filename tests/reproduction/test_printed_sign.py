@@ -62,6 +62,7 @@ def differences(mdp: td.FiniteMDP, s: int, V: Any, lam: Any) -> Any:
     return np.array([(error(lam + h * e) - error(lam - h * e)) / (2 * h) for e in np.eye(6)])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("certain", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_exact_is_the_derivative_derived_where_successors_are_certain_and_printed_never(

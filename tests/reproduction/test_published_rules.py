@@ -23,6 +23,7 @@ def learner_and_form(last: float | None) -> tuple[Any, Form]:
     return partial(PublishedTrueOnlineGTD, last_discount=last), replace(PUBLISHED, last=last)
 
 
+@pytest.mark.costly
 @given(rows(), st.floats(0, 1), st.integers(0, 5), LAST)
 def test_greedy_is_its_equations(s: Rows, trace_lam: float, warm_up: int, last: float | None) -> None:
     make, form = learner_and_form(last)
@@ -46,7 +47,7 @@ def test_meta_is_its_equations(s: Rows, trace_lam: float, clip: float | None, wa
 def test_its_floor_does_not_know_the_unit_of_rewards() -> None:
     """With rewards of 10⁻⁴ a floor of 1.5·10⁻⁸ leaves λ = 1 for ever; not so in `td.rules.Meta.thesis`."""
     ring = td.make("RingWorld-v0")
-    steps = ring.sampler(seed=1).take(20_000)
+    steps = ring.sampler(seed=1).take(5_000)
     small = td.mdp.Transitions(**vars(steps) | {"reward": steps.reward * 2.0**-13})
     lams = {}
     for name, rule, given_ in (

@@ -62,11 +62,11 @@ def test_a_chunk_is_learned_by_all_questions_or_by_none(
 def test_rows_one_by_one_are_learned_again_from_a_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Copies of the learners are rare; the rows since the last copy are learned again after an interrupt."""
     horde, whole, n = new(intervals=True), new(intervals=True), REPLAYED + 40
-    own, count = crew.Crew._one, 0
+    own, count = crew.Crew.prequential, 0
     for row in ROWS[:n]:
         whole.update(row)
 
-    def one(self: crew.Crew, *given: Any) -> list[int]:
+    def one(self: crew.Crew, *given: Any) -> Any:
         nonlocal count
         count += 1
         found = own(self, *given)
@@ -74,7 +74,7 @@ def test_rows_one_by_one_are_learned_again_from_a_copy(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(crew.Crew, "_one", one)
+    monkeypatch.setattr(crew.Crew, "prequential", one)
     stops = 0
     while horde.rows < n:
         try:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from statistics import NormalDist
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tdlambda.algorithms import TrueOnlineTD
-from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, integer
+from tdlambda.arrays import Bools, Floats, Ints, choice, confidence, flag, integer
 from tdlambda.auto.bank import Bank
 from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
-from tdlambda.auto.families.networks import networks
-from tdlambda.auto.transition import MOST_REWARD
+from tdlambda.auto.families.networks import networks, with_each_lambda
+from tdlambda.auto.transition import MOST_REWARD, STATES, Columns
 from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
 from tdlambda.core.memory import Episode
@@ -26,9 +27,11 @@ from tdlambda.core.names import words
 from tdlambda.core.program import ANY_VECTOR
 from tdlambda.features import Dense, Encoder, Leading, Network, OneHot
 from tdlambda.features.encoder import first_misfit
+from tdlambda.learners.algorithm import Algorithm
 from tdlambda.learners.episode import BatchLearner, require_fit, require_numbers
 from tdlambda.learners.learner import LEARNERS, REQUIRED, Array, Diverged, Learner, columns, encoded
 from tdlambda.mdp import Transitions
+from tdlambda.rules import Fixed
 
 _PLAIN, _FLOAT = (float, np.float64), np.dtype(np.float64)
 _NONE = np.zeros(0)
@@ -68,6 +71,8 @@ class AutoTD(BatchLearner):
         copied; each learns from every transition through its own `update`. One that diverges is left out.
     random_features
         Number of random cosines of vectors of up to 64 readings, at least 0; without any, predictions are linear.
+    built_in
+        Whether the experts described above take part. If not, AutoTD mixes `experts` alone, or those of the network.
 
     Examples
     --------
@@ -93,22 +98,41 @@ class AutoTD(BatchLearner):
         algorithm: type[declare.AlgorithmDeclaration] | str | None = None,
         experts: Sequence[Learner] = (),
         random_features: int = COSINES,
+        built_in: bool = True,
     ) -> None:
         if isinstance(features, Network):
             experts = [*experts, *networks(features)]
             features = Dense(features.inputs)
         super().__init__(features, BEST_LAMBDA, BOUND, "raise")
+        self.built_in = flag(built_in, "built_in")
+        if not (self.built_in or experts):
+            raise ValueError("built_in must be True without experts; got False, which leaves nothing to mix")
         self.algorithm = self._default_algorithm() if algorithm is None else _declared(algorithm)
         self.random_features = integer(random_features, "random_features", 0, 1000)
         self.experts = _copies(experts)
-        names = [f"{type(e).__name__} {i}" for i, e in enumerate(self.experts, 1)]
+        lams = [e.rule.lam if isinstance(e.rule, Fixed) else np.nan for e in self.experts]
+        own = [(f"{type(e).__name__} {i}", lam) for i, (e, lam) in enumerate(zip(self.experts, lams, strict=True), 1)]
         cosines = self.random_features if self.features.size <= FEW else 0
-        self._bank = Bank(self.features, self.algorithm, cosines, names)
+        self._bank = Bank(self.features, self.algorithm, cosines, own, self.built_in)
         self._bind()
+
+    @classmethod
+    def of_lambdas(cls, kind: type[Learner], given: tuple[Any, ...], options: dict[str, Any]) -> AutoTD:
+        """A mixture of learners on a network that differ in λ; `lam="auto"` on a network.
+
+        Parameters
+        ----------
+        kind
+            Class of the learners.
+        given, options
+            The arguments of its constructor; `lam` is "auto" or a `td.rules.LambdaMixture`, whose `lams` is used.
+        """
+        network, experts = with_each_lambda(kind, given, options)
+        return cls(Dense(network.inputs), experts=experts, built_in=False)
 
     def _default_algorithm(self) -> type[declare.AlgorithmDeclaration] | None:
         few = isinstance(self.features, Dense) and self.features.size <= FEW
-        return None if few else TrueOnlineTD
+        return None if few or not self.built_in else TrueOnlineTD
 
     def _bind(self) -> None:
         """Allocate the columns of one transition, for `update`."""
@@ -117,7 +141,12 @@ class AutoTD(BatchLearner):
         if isinstance(self.features, Dense | OneHot):
             index[:], value[:] = np.arange(active), 1.0
         self._row = (index[0], value[0], index[1], value[1], *np.zeros((3, 1)), *np.zeros((2, 1), np.bool_))
-        self._seen = self._count.view(np.int64)
+        self._first_rows = (index[0, 0], value[0, 0], index[1, 0], value[1, 0])
+        self._seen = self._count.view(np.int64)[:1]
+        self._entered: dict[int, Callable[..., int]] = {}  # for each array of predictions before an update
+        self._ask: Callable[[int], float] | None = None
+        self._asked, self._asking = (np.zeros((1, active), np.int64), value[0].copy()), Lock()
+        self._asked[0][:] = index[0]
         self._is_one_hot, self._is_dense = type(self.features) is OneHot, type(self.features) in (Dense, Leading)
         self._length = getattr(self.features, "dimensions", active)
         swift = self._is_dense and all(type(e) is AutoTD and e._is_dense for e in self.experts)
@@ -131,8 +160,36 @@ class AutoTD(BatchLearner):
 
     def predict(self, obs: Any) -> float:
         """V(obs), the predicted value of an observation."""
+        if not self.experts:
+            found = self._predicted(obs)
+            if found is not None:
+                return found
         index, value = encoded(self.features.encode, obs, "obs")
         return float(self._bank.predict(index[None], value[None], self._own_at(obs)[None])[0])
+
+    def _predicted(self, obs: Any) -> float | None:
+        """The prediction at an observation that compiled code can read; None if it is not one."""
+        if self._ask is None:
+            self._ask = self._bank.asking_one(*self._asked)
+        if self._is_one_hot:
+            if type(obs) is not int or not 0 <= obs < self.features.size:
+                return None
+            with self._asking:
+                return self._ask(obs)
+        if type(obs) is not np.ndarray or obs.dtype is not _FLOAT or obs.ndim != 1:
+            return None
+        x, xv = self._asked
+        with self._asking:
+            if self._encode is not None:
+                encode, constants, n = self._encode
+                if obs.size != n or not self.features.settled or encode(obs, constants, x[0], xv[0]):
+                    return None
+            elif self._is_dense and obs.size == self._length:
+                xv[0] = obs[: xv.size]
+            else:
+                return None
+            found = self._ask(-1)
+        return found if found == found else None
 
     def predict_many(self, observations: Any) -> Floats:
         """The predicted value V of each observation."""
@@ -215,6 +272,8 @@ class AutoTD(BatchLearner):
         width = NormalDist().inv_cdf(0.5 + confidence(level) / 2)
         middle = self.predict_many(observations)
         if of == "value":
+            if not self.built_in:
+                raise ValueError('of="value" needs the built-in experts; use of="return"')
             deviation: Any = np.sqrt(self._bank.variance(*self.features.encode_batch(observations)))
         else:
             deviation = self._bank.return_error
@@ -266,7 +325,8 @@ class AutoTD(BatchLearner):
         if own is not None and own is not self._default_algorithm():
             params["algorithm"] = own.__name__ if _known().get(own.__name__) is own else own
         params |= {"experts": list(self.experts)} if self.experts else {}
-        return params | ({"random_features": self.random_features} if self.random_features != COSINES else {})
+        params |= {"random_features": self.random_features} if self.random_features != COSINES else {}
+        return params | ({} if self.built_in else {"built_in": False})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickle and copy; the algorithm's class is included, so that another process can import it."""
@@ -303,50 +363,54 @@ class AutoTD(BatchLearner):
             self._swift and type(reward) in _PLAIN and type(gamma) in _PLAIN and type(rho) in _PLAIN
             and type(terminated) is bool and type(truncated) is bool
         ):  # fmt: skip
-            with self._guard:
-                if self._enter(obs, next_obs, (reward, gamma, rho, terminated, truncated), self._before):
+            ended = terminated + 2 * truncated
+            if not self._guard.quiet.acquire(False):
+                self._guard.refuse()
+            try:
+                if self._enter(obs, next_obs, reward, gamma, rho, ended, self._before):
                     return
+            finally:
+                self._guard.quiet.release()
         self._before[0, 0], self._before[0, 1] = self._own_at(obs), encoded(self._own_at, next_obs, "next_obs")
         super().update(obs, reward, next_obs, gamma, rho, terminated, truncated)  # raises the error for invalid input
         for e in self.experts:
             with suppress(Diverged):  # its predictions no longer change, so it loses its weight
                 e.update(obs, reward, next_obs, gamma, rho, terminated, truncated)
 
-    def _enter(self, obs: Any, next_obs: Any, numbers: tuple[Any, ...], before: Floats) -> bool:
+    def _enter(
+        self, obs: Any, next_obs: Any, reward: float, gamma: float, rho: float, ended: int, before: Floats
+    ) -> bool:  # fmt: skip
         """Learn from a transition that compiled code can read; return False, without any change, if it is not one."""
-        x, xv, y, yv, *rest = self._row
+        learn = self._entered.get(id(before))
+        if learn is None:
+            learn = self._entered[id(before)] = self._bank.learning(Columns(*self._row, before, self._seen))
         if self._is_one_hot:
             if type(obs) is not int or type(next_obs) is not int:
                 return False
-            x[0, 0], y[0, 0] = obs, next_obs
+            return not learn(obs, next_obs, reward, gamma, rho, ended + STATES)
+        if (
+            type(obs) is not np.ndarray or type(next_obs) is not np.ndarray or obs.dtype is not _FLOAT
+            or next_obs.dtype is not _FLOAT or obs.ndim != 1 or next_obs.ndim != 1
+        ):  # fmt: skip
+            return False
+        x, xv, y, yv = self._first_rows
+        if self._encode is not None:
+            encode, constants, n = self._encode
+            if not (self.features.settled and obs.size == next_obs.size == n):
+                return False
+            if encode(obs, constants, x, xv) + encode(next_obs, constants, y, yv):
+                return False
+        elif self._is_dense and obs.size == next_obs.size == self._length:
+            xv[:], yv[:] = obs[: xv.size], next_obs[: yv.size]
         else:
-            if (
-                type(obs) is not np.ndarray or type(next_obs) is not np.ndarray or obs.dtype is not _FLOAT
-                or next_obs.dtype is not _FLOAT or obs.ndim != 1 or next_obs.ndim != 1
-            ):  # fmt: skip
-                return False
-            if self._encode is not None:
-                encode, constants, n = self._encode
-                if not (self.features.settled and obs.size == next_obs.size == n):
-                    return False
-                if encode(obs, constants, x[0], xv[0]) + encode(next_obs, constants, y[0], yv[0]):
-                    return False
-            elif self._is_dense and obs.size == next_obs.size == self._length:
-                xv[0], yv[0] = obs[: xv.size], next_obs[: yv.size]
-            else:
-                return False
-        if self._own and max(first_misfit(x, xv, xv.size), first_misfit(y, yv, yv.size)) >= 0:
+            return False
+        if self._own and max(first_misfit(*self._row[:2], xv.size), first_misfit(*self._row[2:4], yv.size)) >= 0:
             return False  # before an expert of fewer readings learns
         for i, own in enumerate(self._own):
-            if not self.experts[i]._enter(obs, next_obs, numbers, own):  # type: ignore[attr-defined]
+            if not self.experts[i]._enter(obs, next_obs, reward, gamma, rho, ended, own):  # type: ignore[attr-defined]
                 return False
             before[0, :, i] = own[0, :, -1]
-        for column, number in zip(rest, numbers, strict=True):
-            column[0] = number
-        if self._bank.learn(*self._row, before):
-            return False
-        self._seen[0] += 1
-        return True
+        return not learn(0, 0, reward, gamma, rho, ended)
 
     def prequential(
         self,
@@ -365,6 +429,13 @@ class AutoTD(BatchLearner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
+        one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
+        if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
+            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            before = np.zeros((1, 2, len(self.experts) + 1))
+            with self._guard:
+                if self._enter(obs[0], next_obs[0], tuple(numbers), before):
+                    return before[:, :, -1]
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)
@@ -407,11 +478,10 @@ class AutoTD(BatchLearner):
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
         given = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        bad = self._bank.learn(*given, self._before)
+        bad = self._bank.learn(Columns(*given, self._before, self._seen))
         if bad:
             _require_moderate(reward)
             raise ValueError(f"row {bad - 1} of the transitions is invalid")
-        self._seen[0] += len(reward)
         return True
 
     # ---- storage ----------------------------------------------------------------------------------------------
@@ -439,6 +509,8 @@ class AutoTD(BatchLearner):
 def _one_by_one(learner: Learner, c: Transitions) -> Floats:
     """The predictions of any learner at both observations before each update [transition, 2], while it learns."""
     found = np.empty((len(c), 2))
+    if isinstance(learner, Algorithm) and learner.follow(c, found):
+        return found
     for t in range(len(c)):
         found[t] = learner.predict(c.obs[t]), learner.predict(c.next_obs[t])
         with suppress(Diverged):  # its predictions no longer change

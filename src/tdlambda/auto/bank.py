@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,12 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import BankMemory
+from tdlambda.auto.transition import Asked, BankMemory, Columns
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
 from tdlambda.core.records import named
+from tdlambda.core.tables import table
 from tdlambda.features import Dense, Encoder
 from tdlambda.features.random_features import frequencies
 
@@ -61,16 +62,20 @@ class Bank:
     cosines
         Number of random cosines of vectors of readings.
     own
-        Names of the user's own experts.
+        Name and λ of each of the user's own experts; NaN for a λ that is not fixed.
+    built_in
+        Whether there are other experts than those.
     """
 
-    def __init__(self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[str]) -> None:
-        self.vectors, self.own_names, self.algorithm = isinstance(features, Dense), own, algorithm
+    def __init__(
+        self, features: Encoder, algorithm: Any, cosines: int, own: Sequence[tuple[str, float]], built_in: bool = True
+    ) -> None:
+        self.vectors, self.own, self.algorithm = isinstance(features, Dense), own, algorithm
         self.module: Any = module_of(algorithm, self.vectors)
         size = features.size
-        self.systems = expert_table.systems_of(size, self.vectors, cosines)
+        self.systems = expert_table.systems_of(size, self.vectors, cosines) if built_in else []
         n = max([size + self.vectors, *(s.size for s in self.systems)])
-        mean_arrays, prior = expert_table.first_means(size)
+        mean_arrays, prior = expert_table.first_means(size, expert_table.MEANS if built_in else expert_table.MEANS[:1])
         prior = [p for s in self.systems for _, _, p in s.experts] + prior
         self.first_lane = len(prior)
         lanes: Any = () if algorithm is None else expert_table.first_lanes(algorithm, self.module, n)
@@ -79,14 +84,15 @@ class Bank:
         active = n if self.vectors else features.active
         self.memory: Any = BankMemory(
             _first_mixture(np.array(prior), 0 if self.vectors else size, active, len(own)),
-            expert_table.first_systems(self.systems, self.vectors), mean_arrays, lanes,
+            expert_table.first_systems(self.systems, self.vectors, n), mean_arrays, lanes,
             _first_readings(size, n - size - 1, len(own)) if self.vectors else (),
         )  # fmt: skip
+        self._table, self._codes = table(self.memory), dict[str, Any]()
         self._first_weights()
 
     def _first_weights(self) -> None:
         m = self.memory.mixture
-        m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode
+        m.absent[self.first_lane - 1] = 1.0  # the constant 0, before the end of an episode; or the only mean
         view = m._replace(number=m.number.view(np.recarray))
         if self.memory.lanes:
             linear.prefer(self.memory.lanes, view, self.first_lane)
@@ -96,7 +102,7 @@ class Bank:
     def own_weights(self) -> Floats:
         """Weights of the user's own experts in the mixture."""
         weight: Floats = self.memory.mixture.weight
-        return weight[weight.size - len(self.own_names) :]
+        return weight[weight.size - len(self.own) :]
 
     # ---- predictions ------------------------------------------------------------------------------------------
 
@@ -107,16 +113,28 @@ class Bank:
     def each(self, index: Ints, value: Floats, own: Floats) -> tuple[Floats, Floats]:
         """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
-        phi = np.empty(self.memory.readings.positions.size if self.vectors else 0)
-        x, xv = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64)
-        self._predict_rows(x, xv, own, phi, each, out)
+        x, xv, own = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64), own.copy()
+        self.asking(Asked(x, xv, own, self._phi(), each, out))(-1)
         return out, each
 
-    @cached_property
-    def _predict_rows(self) -> Callable[..., None]:
-        row, rows = np.zeros(1), np.zeros((1, 1))
-        given = (np.zeros((1, 1), np.int64), rows, rows, row, rows, row)
-        return partial(entry(self.module.predict_rows, self.memory, *given), self.memory)
+    def _phi(self) -> Floats:
+        return np.empty(self.memory.readings.positions.size if self.vectors else 0)
+
+    def asking(self, columns: Asked) -> Callable[[int], float]:
+        """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
+        given = table(columns)
+        return partial(self._code("predict_rows", given, 0), self._table, given)
+
+    def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
+        """Machine code that predicts at the observation in these rows, or at a state."""
+        each = np.empty((1, self.memory.mixture.weight.size))
+        return self.asking(Asked(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+
+    def _code(self, name: str, *examples: Any) -> Any:
+        """The machine code of an entry point, compiled when it is first used."""
+        if name not in self._codes:
+            self._codes[name] = entry(getattr(self.module, name), self._table, *examples)
+        return self._codes[name]
 
     @property
     def coefficients(self) -> Array:
@@ -148,17 +166,18 @@ class Bank:
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def learn(self) -> Callable[..., int]:
-        """Machine code that learns from columns of transitions; see `transition.learn_rows_of`."""
-        rows, flags = np.zeros((1, 1)), np.zeros(1, np.bool_)
-        index, column = np.zeros((1, 1), np.int64), np.zeros(1)
-        given = (index, rows, index, rows, column, column, column, flags, flags, np.zeros((1, 1, 1)))
-        return partial(entry(self.module.learn_rows, self.memory, *given), self.memory)
+    def learning(self, columns: Columns) -> Callable[..., int]:
+        """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
+        given = table(columns)
+        return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
+
+    def learn(self, columns: Columns) -> int:
+        """Learn from columns of transitions; return 0, or 1 + the first row that is invalid."""
+        return self.learning(columns)(0, 0, 0.0, 0.0, 0.0, -1)
 
     def end(self) -> None:
         """Discard the current episode."""
-        self.module.end(self.memory)
+        self._code("end")(self._table)
 
     def episode(self) -> Episode:
         """A copy of the traces and numbers of the current episode; empty while transitions are held back.
@@ -188,8 +207,8 @@ class Bank:
 
     def variance(self, index: Ints, value: Floats) -> Floats:
         """The variance of v around each prediction: least-squares uncertainty plus expert disagreement."""
-        out, each = self.each(index, value, np.zeros((len(value), len(self.own_names))))
-        known = each.shape[1] - len(self.own_names)
+        out, each = self.each(index, value, np.zeros((len(value), len(self.own))))
+        known = each.shape[1] - len(self.own)
         p = self.memory.mixture.weight[:known]
         spread: Floats = ((each[:, :known] - out[:, None]) ** 2) @ p
         if self.vectors and self.memory.readings.number["held"][0] < HELD:
@@ -268,11 +287,11 @@ class Bank:
             for leading, ridge, _ in s.experts:
                 more = leading - self.systems[0].size
                 kinds.append({"kind": "LSTD", "lam": s.lam, "window": s.window, "ridge": ridge, "cosines": more})
-        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in expert_table.MEANS]
+        kinds += [{"lam": 1.0, "kind": "mean" if w else "zero", "window": float(w)} for w in self.memory.means.window]
         if self.memory.lanes:
             pairs = [(float(a), float(z)) for a, z in self.memory.lanes.lane[[linear.ALPHA, linear.LAM]].T]
             kinds += [{"alpha": a, "lam": z, "averaged": copy} for copy in (False, True) for a, z in pairs]
-        kinds += [{"kind": name} for name in self.own_names]
+        kinds += [{"kind": name, "lam": lam} for name, lam in self.own]
         count = max(1.0, float(m.number["count"][0]))
         loss = (m.sums[LONG, ENERGY] - 2 * m.sums[LONG, GAIN]) / count
         power = POWER_OF_VECTORS if self.vectors else POWER

@@ -78,15 +78,15 @@ def systems_of(size: int, vectors: bool, cosines: int) -> list[System]:
     return found
 
 
-def first_systems(every: list[System], ordered: bool) -> Systems:
-    """The arrays of untrained systems."""
+def first_systems(every: list[System], ordered: bool, features: int) -> Systems:
+    """The arrays of untrained systems; each of these features has a penalty, even if no system uses it."""
     S, n = len(every), max((s.size for s in every), default=0)
     experts = [(k, leading, ridge) for k, s in enumerate(every) for leading, ridge, _ in s.experts]
     of, leading, ridge = np.array(experts, dtype=np.float64).reshape(-1, 3).T
     sizes = np.array([s.size for s in every], dtype=np.int64)
     block = (1 + S, BLOCK, n) if ordered and n >= LARGE else (0, 0, 0)
     first = every[0].size if every else 0
-    q = np.ones(n)
+    q = np.ones(features)
     q[:1] = 0.0 if ordered else 1.0
     return Systems(
         lam=np.array([s.lam for s in every]), growth=np.array([1 / (1 - 1 / s.window) for s in every]), size=sizes,
@@ -100,13 +100,13 @@ def first_systems(every: list[System], ordered: bool) -> Systems:
     )  # fmt: skip
 
 
-def first_means(size: int) -> tuple[Means, list[tuple[float, float, float]]]:
-    """The arrays of untrained means, and their priors."""
+def first_means(size: int, windows: tuple[float, ...]) -> tuple[Means, list[tuple[float, float, float]]]:
+    """The arrays of untrained means with these windows, and their priors."""
     prior = []
-    for w in MEANS:
+    for w in windows:
         falls = (OF_ALL, 10.0 * (size + 1)) if w in (0, np.inf) else (OF_WINDOW, w)
         prior.append((OF_MEAN + OF_ZERO * (w == 0), *falls))
-    return Means(np.array(MEANS), np.zeros((means.ROWS, len(MEANS))), np.zeros(1)), prior
+    return Means(np.array(windows), np.zeros((means.ROWS, len(windows))), np.zeros(1)), prior
 
 
 def first_lanes(algorithm: Any, module: Any, size: int) -> Lanes:

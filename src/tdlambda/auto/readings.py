@@ -160,7 +160,6 @@ def has_moved(f: Readings) -> bool:
 
 def clear_systems(f: Readings, q: Systems) -> None:
     """Forget everything that the systems with cosines have learned."""
-    q.filled[0] = 0
     for s in range(q.lam.size):
         n = q.size[s]
         if n > f.moments.shape[1]:
@@ -174,40 +173,23 @@ def clear_systems(f: Readings, q: Systems) -> None:
 def refit(f: Readings, q: Systems, last: int) -> None:
     """Compute the systems with cosines anew, from the first `last` transitions."""
     d, small = f.moments.shape[1] - 1, 0
+    add_block(q)
     fit_cosines(f)
     clear_systems(f, q)
     while small < q.lam.size and q.size[small] <= d + 1:
         small += 1
-    large = sublist(q, small)
+    q.block[1 : 1 + small, :, :] = 0.0  # the other systems take no part
     for t in range(last):
         row = f.past[t]
         gamma = 0.0 if row[2 * d + ENDED] == 1.0 else row[2 * d + GAMMA]
         place(f, row[:d], f.x[0])
         if gamma > 0.0:
             place(f, row[d : 2 * d], f.x[1])
-        learn_systems(
-            large,
-            f.positions,
-            f.x[0],
-            f.positions,
-            f.x[1],
-            clipped(f.moments, d, row[2 * d]),
-            gamma,
-            row[2 * d + RHO],
-            1.0,
-        )
+        reward, rho = clipped(f.moments, d, row[2 * d]), row[2 * d + RHO]
+        learn_systems(q, small, f.positions, f.x[0], f.positions, f.x[1], reward, gamma, rho, 1.0)
         if row[2 * d + ENDED] > 0.0 or row[2 * d + RESET] > 0.0:
-            large.z[:, :] = 0.0
-    add_block(large)
-
-
-def sublist(q: Systems, first: int) -> Systems:
-    """The systems from `first` on."""
-    return Systems(
-        q.lam[first:], q.growth[first:], q.size[first:], q.start[first:], q.of, q.leading, q.ridge, q.weight[first:],
-        q.age[first:], q.due[first:], q.z[first:], q.A, q.b[first:], q.w, q.q, q.prior, q.S, q.block, q.filled,
-        q.ordered, q.scratch,
-    )  # fmt: skip
+            q.z[small:, :] = 0.0
+    add_block(q)
 
 
 def median(values: Floats) -> float:

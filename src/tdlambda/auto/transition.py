@@ -71,6 +71,10 @@ MOST_REWARD = 1e100
 """Largest |reward|: a return may be 10^16 times as large, and its squared error must be finite."""
 
 
+STATES = 4
+"""A flag of `learn_rows`: its observations are states."""
+
+
 class BankMemory(NamedTuple):
     """All arrays of an AutoTD, by families; an empty tuple stands for a family that is not there."""
 
@@ -79,6 +83,40 @@ class BankMemory(NamedTuple):
     means: Means
     lanes: Lanes | tuple[()]
     readings: Readings | tuple[()]
+
+
+class Columns(NamedTuple):
+    """Transitions [transition, ...] to learn from."""
+
+    x: Ints
+    xv: Floats
+    y: Ints
+    yv: Floats
+    reward: Floats
+    gamma: Floats
+    rho: Floats
+    terminated: Bools
+    truncated: Bools
+    before: Floats
+    """Predictions before each update [transition, (x, x'), expert]: those of the user's own experts are given, and
+    those of the mixture are written to the last column, if there is one more."""
+    seen: Ints
+    """Number of transitions so far [1]."""
+
+
+class Asked(NamedTuple):
+    """Observations [observation, ...] to predict at."""
+
+    x: Ints
+    xv: Floats
+    own: Floats
+    """Predictions of the user's own experts."""
+    phi: Floats
+    """A buffer for the features of readings."""
+    each: Floats
+    """Receives each expert's prediction [observation, expert]."""
+    out: Floats
+    """Receives the mixture's predictions."""
 
 
 # ---- predictions ---------------------------------------------------------------------------------------------------
@@ -116,10 +154,20 @@ def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floa
     return mix(out, m.mixture.weight, low, high)
 
 
-def predict_rows(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, each: Floats, out: Floats) -> None:
-    """Predict at each observation."""
-    for t in range(out.size):
-        out[t] = predict_row(m, x[t], xv[t], own[t], phi, each[t])
+def predict_rows_of(m: Any, c: Asked, state: int, vectors: bool) -> float:
+    """Predict at each observation; return the last prediction, or NaN at a vector that is not finite.
+
+    A `state` of 0 or more is the only observation, instead of the one in the columns.
+    """
+    u = 0.0
+    if state >= 0:
+        c.x[0, 0] = state
+    for t in range(c.out.size):
+        if vectors and not squared(c.xv[t], c.xv.shape[1]) < math.inf:
+            return math.nan
+        u = predict_row(m, c.x[t], c.xv[t], c.own[t], c.phi, c.each[t])
+        c.out[t] = u
+    return u
 
 
 # ---- learning ------------------------------------------------------------------------------------------------------
@@ -159,7 +207,7 @@ def advance_by(
             m.lanes, mixture, first, x, xv, y, yv, reward, gamma_next, rho, terminated, truncated
         )  # fmt: skip
     note_spread(m.systems, x, xv, y, yv, reward, gamma, rho)
-    learn_systems(m.systems, x, xv, y, yv, reward, gamma, rho, evidence)
+    learn_systems(m.systems, 0, x, xv, y, yv, reward, gamma, rho, evidence)
     learn_means(m.means, reward, gamma, rho)
     if gamma == 0.0:
         for j in range(m.means.rows.shape[1]):
@@ -295,45 +343,45 @@ def end_by(m: Any, vectors: bool) -> None:
 
 
 def learn_rows_of(
-    m: Any, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: Floats, gamma: Floats, rho: Floats, terminated: Bools,
-    truncated: Bools, before: Floats, vectors: bool,
+    m: Any, c: Columns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int, vectors: bool
 ) -> int:  # fmt: skip
     """Learn from transitions in order; return 0, or, without any change, 1 + the first row that is invalid.
 
-    `before` [transition, (x, x'), expert] holds predictions before each update: those of the user's own experts are
-    given, and those of the mixture are written to the last column, if there is one more.
+    If `ended` is at least 0, the numbers are those of the only transition, instead of those in the columns: 1 stands
+    for terminated, 2 for truncated, and with STATES, the states are its observations.
     """
-    own = m.mixture.own
-    recorded = before.shape[2] > own.shape[1]
-    for t in range(reward.size):
-        if check(reward[t], gamma[t], rho[t]) != 0 or not abs(reward[t]) <= MOST_REWARD:
+    if ended >= 0:
+        c.reward[0], c.gamma[0], c.rho[0] = reward, gamma, rho
+        c.terminated[0], c.truncated[0] = ended & 1 > 0, ended & 2 > 0
+        if ended & STATES > 0:
+            c.x[0, 0], c.y[0, 0] = state, state_next
+    own, size = m.mixture.own, m.mixture.visits.size
+    recorded = c.before.shape[2] > own.shape[1]
+    for t in range(c.reward.size):
+        if check(c.reward[t], c.gamma[t], c.rho[t]) != 0 or not abs(c.reward[t]) <= MOST_REWARD:
             return 1 + t
     if vectors:
-        for t in range(reward.size):
-            if not (squared(xv[t], xv.shape[1]) < math.inf and squared(yv[t], yv.shape[1]) < math.inf):
+        for t in range(c.reward.size):
+            if not (squared(c.xv[t], c.xv.shape[1]) < math.inf and squared(c.yv[t], c.yv.shape[1]) < math.inf):
                 return 1 + t
-        for t in range(reward.size):
-            for i in range(own.shape[1]):
-                own[0, i], own[1, i] = before[t, 0, i], before[t, 1, i]
-            if recorded:
-                phi, each = m.readings.x[0], m.mixture.value
-                before[t, 0, own.shape[1]] = predict_row(m, x[t], xv[t], own[0], phi, each)
-                before[t, 1, own.shape[1]] = predict_row(m, y[t], yv[t], own[1], phi, each)
-            take(m, xv[t], yv[t], reward[t], gamma[t], rho[t], terminated[t], truncated[t])
     else:
-        size = m.mixture.visits.size
-        bad = max(first_misfit(x, xv, size), first_misfit(y, yv, size))
+        bad = max(first_misfit(c.x, c.xv, size), first_misfit(c.y, c.yv, size))
         if bad >= 0:
             return 1 + bad
-        for t in range(reward.size):
-            for i in range(own.shape[1]):
-                own[0, i], own[1, i] = before[t, 0, i], before[t, 1, i]
-            if recorded:
-                each = m.mixture.value
-                before[t, 0, own.shape[1]] = predict_row(m, x[t], xv[t], own[0], reward, each)
-                before[t, 1, own.shape[1]] = predict_row(m, y[t], yv[t], own[1], reward, each)
+    for t in range(c.reward.size):
+        for i in range(own.shape[1]):
+            own[0, i], own[1, i] = c.before[t, 0, i], c.before[t, 1, i]
+        if recorded:
+            each = m.mixture.value
+            phi = m.readings.x[0] if vectors else each
+            c.before[t, 0, own.shape[1]] = predict_row(m, c.x[t], c.xv[t], own[0], phi, each)
+            c.before[t, 1, own.shape[1]] = predict_row(m, c.y[t], c.yv[t], own[1], phi, each)
+        if vectors:
+            take(m, c.xv[t], c.yv[t], c.reward[t], c.gamma[t], c.rho[t], c.terminated[t], c.truncated[t])
+        else:
             advance(
-                m, x[t], xv[t], y[t], yv[t], own[0], own[1], reward[t], gamma[t], rho[t], terminated[t], truncated[t],
-                1.0,
+                m, c.x[t], c.xv[t], c.y[t], c.yv[t], own[0], own[1], c.reward[t], c.gamma[t], c.rho[t],
+                c.terminated[t], c.truncated[t], 1.0,
             )  # fmt: skip
+    c.seen[0] += c.reward.size
     return 0

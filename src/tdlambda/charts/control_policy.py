@@ -41,14 +41,14 @@ def policy_tiles(
     base, where = alt.Chart(), box(axes)
     scale = alt.Scale(domain=list(domain), range=[0.12, 1], clamp=True)
     veil = alt.FillOpacity(f"{shade}:Q", scale=scale, legend=None)
-    told = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("action:N"), alt.Tooltip(f"{shade}:N")]
+    tips = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("action:N"), alt.Tooltip(f"{shade}:N")]
     known = base.transform_filter("isValid(datum.action)")
     if axes is None:
         known, ended = known.mark_rect(fill=LAMBDA, **edge(axes)), base.transform_filter("!isValid(datum.action)")
         dark = f"isValid(datum.action) && datum.{shade} > {(domain[0] + domain[1]) / 2}"
         layers = [
             ended.mark_rect(fill=FAINT, **edge(axes)).encode(**where),
-            known.encode(**where, tooltip=told, fillOpacity=veil),
+            known.encode(**where, tooltip=tips, fillOpacity=veil),
             *written("isValid(datum.action) ? datum.action : datum.ends", dark, 14),
         ]
     else:
@@ -56,7 +56,7 @@ def policy_tiles(
             "action:N", scale=alt.Scale(domain=list(actions), range=list(OKABE_ITO[: len(actions)])),
             legend=alt.Legend(orient="top", title=None),
         )  # fmt: skip
-        layers = [known.mark_rect().encode(**where, tooltip=told, color=paint, fillOpacity=veil)]
+        layers = [known.mark_rect().encode(**where, tooltip=tips, color=paint, fillOpacity=veil)]
     chart = alt.layer(*layers, data=alt.Data(values=records(rows)))
     return finished(chart.properties(width=size[0], height=size[1]))
 
@@ -73,12 +73,12 @@ def policy_states(rows: Rows, actions: Sequence[str], width: int = 560) -> Chart
     width
         Width in pixels.
     """
-    told = [alt.Tooltip(f"{name}:N") for name in ("state", "action", "agreed")]
+    tips = [alt.Tooltip(f"{name}:N") for name in ("state", "action", "agreed")]
     row = alt.Y("action:N", title="action", sort=list(actions), scale=alt.Scale(domain=list(actions)))
     veil = alt.FillOpacity("agreed:Q", scale=alt.Scale(domain=[0, 1], range=[0.12, 1]), legend=None)
     column = alt.X("state:O", title="state", axis=alt.Axis(labelAngle=0, labelOverlap=True))
     cells = alt.Chart(alt.Data(values=records(rows))).mark_rect(fill=LAMBDA)
-    cells = cells.encode(column, row, fillOpacity=veil, tooltip=told)
+    cells = cells.encode(column, row, fillOpacity=veil, tooltip=tips)
     return finished(cells.properties(width=width, height=22 * len(actions)))
 
 

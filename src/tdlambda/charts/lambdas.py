@@ -46,11 +46,11 @@ def lambda_map(rows: Rows, axes: Axes = None, size: tuple[int, int] = (250, 210)
         Width and height, in pixels.
     """
     base, where, between = alt.Chart(), box(axes), edge(axes)
-    told = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("lam:N", title="λ")]
+    tips = [alt.Tooltip("state:N", title="at" if axes else "state"), alt.Tooltip("lam:N", title="λ")]
     ended, known = base.transform_filter("!isValid(datum.lam)"), base.transform_filter("isValid(datum.lam)")
     layers = [
         ended.mark_rect(fill=FAINT, **between).encode(**where),
-        known.mark_rect(fill=LAMBDA, **between).encode(**where, tooltip=told, fillOpacity=_SHADE),
+        known.mark_rect(fill=LAMBDA, **between).encode(**where, tooltip=tips, fillOpacity=_SHADE),
     ]
     if axes is None:
         layers += written("isValid(datum.lam) ? format(datum.lam, '.2f') : datum.ends", "datum.lam > 0.5")
@@ -74,14 +74,14 @@ def lambda_in_time(rows: Rows, log: bool = False, size: tuple[int, int] = (280, 
     """
     some = records(rows)
     steps = axis(alt.X, "begin", "steps", log, [row["end"] for row in some])
-    told = [alt.Tooltip(f"{k}:N", title=v) for k, v in {"state": "state", "step": "after steps", "lam": "λ"}.items()]
+    tips = [alt.Tooltip(f"{k}:N", title=v) for k, v in {"state": "state", "step": "after steps", "lam": "λ"}.items()]
     row = alt.Y(
         "state:O",
         title="state",
         scale=alt.Scale(paddingInner=0.08),
         axis=alt.Axis(ticks=False, domain=False, labelOverlap=True),
     )
-    strip = alt.Chart().mark_rect(fill=LAMBDA).encode(steps, alt.X2("end"), row, fillOpacity=_SHADE, tooltip=told)
+    strip = alt.Chart().mark_rect(fill=LAMBDA).encode(steps, alt.X2("end"), row, fillOpacity=_SHADE, tooltip=tips)
     layers = [strip]
     if warm_up:
         line = alt.Chart(alt.Data(values=[{"x": warm_up}])).mark_rule(strokeDash=[3, 3], color=SOFT, aria=False)

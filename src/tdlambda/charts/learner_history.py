@@ -56,12 +56,12 @@ def over_time(rows: Rows, y: str, log: bool = False, size: tuple[int, int] = (25
     size
         Width and height, in pixels.
     """
-    some = [row | {"x": row["step"]} for row in records(rows)]
-    learned = [row | {"width": 1.6} for row in some]
+    some = [row | {"x": row.pop("step")} for row in records(rows)]
+    learned = [row | {"width": 1.6, "exact": None} for row in some]
     order = list(dict.fromkeys(row["series"] for row in some))
     exact = [
         row | {"colour": looks(order.index(row["series"]), "")["colour"], "series": f"{row['series']}, exact",
-               "label": "", "mean": row["exact"], "width": 1, "dash": [4, 3]}
+               "label": "", "mean": row["exact"], "exact": None, "width": 1, "dash": [4, 3]}
         for row in some if row.get("exact") is not None
     ]  # fmt: skip
     return lines([*learned, *exact], "steps", y, log=(True, log), dots=False, tips=_TIPS, size=size, fade=False)

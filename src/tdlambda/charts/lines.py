@@ -16,6 +16,9 @@ GAP = 14
 LIMIT = 220
 """Largest width of a name, in pixels."""
 TIPS = {"series": "method", "x": "at", "mean": "mean", "interval": "95 % interval", "n": "runs"}
+_ABSENT: tuple[Any, ...] = (None, "", [])
+_DEFAULT: dict[str, tuple[Any, ...]] = {"diverged": (None, 0)}
+"""Values that a chart need not store, which would be half of it."""
 _CROSS = "M-.8,-.8L.8,.8M.8,-.8L-.8,.8"
 
 
@@ -73,7 +76,7 @@ def lines(
     paint = alt.Color("colour:N", scale=None)
     veil = alt.FillOpacity("band:Q", scale=None)
     faded: Any = alt.when(hover, empty=True).then(alt.value(1)).otherwise(alt.value(0.25))
-    told = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
+    tooltips = [alt.Tooltip(f"{field}:N", title=title) for field, title in tips.items()]
     cut = domain[1] is not None or alt.Undefined  # clipping takes seconds in print
     band = base.transform_filter("isValid(datum.lo) && isValid(datum.hi)").mark_area(opacity=1, clip=cut)
     pen = base.mark_line(strokeJoin="round", invalid="break-paths-filter-domains", clip=cut)
@@ -90,13 +93,14 @@ def lines(
     if opened:
         layers += _opened(base, at, opened)
     points = point.encode(
-        at, up, paint, shape, tooltip=told, stroke=alt.Stroke("colour:N", scale=None),
+        at, up, paint, shape, tooltip=tooltips, stroke=alt.Stroke("colour:N", scale=None),
         size=alt.value(36 if dots else 60), opacity=alt.value(1 if dots else 0), order=alt.Order("width:Q"),
     )  # fmt: skip
     layers.append(points.add_params(hover) if fade else points)
     layers += _names(base, at, up, log[1], size[1], opened, domain[1])
     chart = alt.layer(*layers, title=y or alt.Undefined, width=size[0], height=size[1])
-    chart.data, chart.transform = alt.Data(values=some), _shared(base, log[1], domain[1])
+    values = [{name: value for name, value in row.items() if value not in _DEFAULT.get(name, _ABSENT)} for row in some]
+    chart.data, chart.transform = alt.Data(values=values), _shared(base, log[1], domain[1])
     return chart
 
 
@@ -110,6 +114,7 @@ def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
     cap = "isValid(datum.top) ? 3 * max(abs(datum.top), datum.top - datum.bottom) + datum.top : 1e300"
     most, least = (cap, "-1e300") if domain is None else (f"min({high}, {cap})", str(low))
     there = f"isValid(datum.mean){' && datum.mean > 0' if log else ''}"
+    known = "isValid(datum.shown)"
     floor, ceiling = ("datum.shown / 3", "3 * datum.shown") if log else ("-1e300", "1e300")
     return (
         base.transform_calculate(calm="datum.diverged > 0 ? null : datum.mean")
@@ -119,8 +124,8 @@ def _shared(base: alt.Chart, log: bool, domain: list[float] | None) -> Any:
         )
         .transform_calculate(shown=f"{there} ? max({least}, min(datum.mean, datum.most)) : null")
         .transform_calculate(
-            lo=f"isValid(datum.low) && isValid(datum.shown) ? max(datum.low, {floor}, {least}) : null",
-            hi=f"isValid(datum.high) && isValid(datum.shown) ? min(datum.high, {ceiling}, datum.most) : null",
+            lo=f"isValid(datum.low) && {known} ? min(max(datum.low, {floor}, {least}), datum.shown) : null",
+            hi=f"isValid(datum.high) && {known} ? min(datum.high, {ceiling}, datum.most) : null",
         )
         .transform
     )

@@ -44,15 +44,15 @@ def ranges(
     row, base = alt.Y("series:N", title=None, sort=None, axis=None), alt.Chart()
     span = {"padding": 16} if domain is None else {"domain": domain}
     bottom = axis(alt.X, "mid", x, log, at, **span)
-    paint, told = alt.Color("colour:N", scale=None), [alt.Tooltip(f"{k}:N", title=v) for k, v in tips.items()]
+    paint, tooltips = alt.Color("colour:N", scale=None), [alt.Tooltip(f"{k}:N", title=v) for k, v in tips.items()]
     mark: dict[str, Any] = {"filled": True, "opacity": 1, "yOffset": 8}
     shape = alt.Shape("shape:N", scale=None)
     bar = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=5, strokeOpacity=0.6, yOffset=8)
     dot = base.transform_filter("isValid(datum.mid)").mark_point(**mark, size=90)
     text: dict[str, Any] = {"baseline": "middle", "dy": -8, "fontSize": 12, "color": INK}
     layers = [
-        bar.encode(alt.X("low:Q", title=x), row, alt.X2("high"), paint, tooltip=told),
-        dot.encode(bottom, row, paint, shape, tooltip=told),
+        bar.encode(alt.X("low:Q", title=x), row, alt.X2("high"), paint, tooltip=tooltips),
+        dot.encode(bottom, row, paint, shape, tooltip=tooltips),
         base.mark_text(align="left", x=0, **text).encode(row, text="label:N"),
         base.mark_text(align="right", x=alt.ExprRef("width"), text=alt.ExprRef(_SAID), **text).encode(row),
     ]

@@ -89,8 +89,8 @@ def dark(light: str) -> str:
 
 def dark_rules(where: str, colours: Iterable[str]) -> str:
     """A style sheet that replaces these colours with their dark-mode counterparts, in charts under a CSS selector."""
-    some, parts = sorted({*colours, *_GROUND, *OKABE_ITO, *_OWN.values()}), ("fill", "stroke")
-    return "\n".join(f'{where} svg [{p}="{c}" i] {{ {p}: {dark(c)}; }}' for c in some for p in parts)
+    colours_used, parts = sorted({*colours, *_GROUND, *OKABE_ITO, *_OWN.values()}), ("fill", "stroke")
+    return "\n".join(f'{where} svg [{p}="{c}" i] {{ {p}: {dark(c)}; }}' for c in colours_used for p in parts)
 
 
 def theme() -> dict[str, Any]:
@@ -145,13 +145,13 @@ def setting(x: Any) -> str:
     return _power(f"{digits.rstrip('0').rstrip('.')}e{power}").removeprefix("1×")
 
 
-def settings(some: Mapping[str, Any], without: Iterable[str] = ()) -> str:
+def settings(values: Mapping[str, Any], without: Iterable[str] = ()) -> str:
     """Format parameters and their values.
 
     >>> settings({"alpha": 0.01, "kappa": 1e-3})
     'α = 0.01, κ = 0.001'
     """
-    return ", ".join(f"{AXES.get(k, k)} = {setting(v)}" for k, v in some.items() if k not in without)
+    return ", ".join(f"{AXES.get(k, k)} = {setting(v)}" for k, v in values.items() if k not in without)
 
 
 _POWER = "floor(log(datum.value) / LN10 + 1e-9)"
@@ -164,13 +164,13 @@ TICK = (
 """Vega expression that formats a tick of a logarithmic axis: 0.05, 3×10⁻⁴."""
 
 
-def ticks(some: Iterable[Any]) -> list[float]:
+def ticks(values: Iterable[Any]) -> list[float]:
     """Candidate ticks of a logarithmic axis: powers of ten, or closer ones if few of those are visible.
 
     >>> ticks([1e-5, 1.0])[:2], len(ticks([0.2, 0.9]))
     ([1e-12, 1e-11], 250)
     """
-    there = [x for x in some if isinstance(x, int | float) and 0 < x < math.inf]
+    there = [x for x in values if isinstance(x, int | float) and 0 < x < math.inf]
     spread = max(there, default=1e3) / min(there, default=1.0)
     between = (1,) if spread > 30 else (1, 2, 5) if spread > 6 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [float(f"{m}e{k}") for k in range(-12, 13) for m in between]

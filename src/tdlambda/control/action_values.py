@@ -137,10 +137,9 @@ class ActionValues(ValueState):
             target = "weighted"
         corrects = target == "greedy" or (target != "peng" and not (on_policy and self.correction.name == "importance"))
         rule = as_rule(lambda_table(lam, self.features, self.actions))
-        if target == "peng" and rule.learns():
-            raise ValueError(
-                f'lam must not be learned with form="peng", whose targets depend on λ: give a number; got {rule!r}'
-            )
+        if rule.learns() and (network or target == "peng"):
+            where = "a network of action values" if network else 'form="peng", whose targets depend on λ'
+            raise ValueError(f"lam must not be learned with {where}: give a number; got {rule!r}")
         self.fixed_lam = rule.lam if isinstance(rule, Fixed) else 1.0 if rule.learns() else None
         self._of_pairs = isinstance(rule, PerState)
         alpha = step_size(features) if alpha is None else alpha

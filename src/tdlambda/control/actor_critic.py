@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -17,20 +16,19 @@ from tdlambda.control.defaults import ACTOR, CRITIC, squared_norm
 from tdlambda.control.gaussian import Gaussian
 from tdlambda.control.network_actor import NetworkActor
 from tdlambda.control.policy import Behavior, Policy
+from tdlambda.control.saved_agent import SavedAgent
 from tdlambda.control.softmax import Softmax
+from tdlambda.core.memory import under, with_prefix
 from tdlambda.features import Encoder, Network
 from tdlambda.learners import Algorithm, Diverged, Learner, OneOver
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.learner import check_numbers, check_states, readable
-from tdlambda.learners.saved import SAVED, Saved, under, with_prefix
+from tdlambda.learners.saved import SAVED
 from tdlambda.learners.step_size import StepSize
 from tdlambda.randomness import check_generator
 from tdlambda.rules import Fixed, Lam, Rule, as_rule
 from tdlambda.showing import call, says_arguments
 from tdlambda.steps import ObGD
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
 
 OWN_LAMBDA = 0.9
 """λ of the actor's trace if the critic has no fixed λ; the best of five on CartPole, see docs/actor-critic.md."""
@@ -50,7 +48,7 @@ class ActorOptions(TypedDict, total=False):
 
 
 @says_arguments
-class ActorCritic(Saved):
+class ActorCritic(SavedAgent):
     """Online episodic actor-critic with a state-based discount: one-step, or with eligibility traces.
 
         z   = ρ [ γλ z + I ∇ log π(a|x; θ) ]            θ  += η [ δ z + τ I ∇H(π(·|x; θ)) ]            I' = I γ'
@@ -98,7 +96,6 @@ class ActorCritic(Saved):
     (True, 1)
     """
 
-    role = "agent"
     takes_next_action = False
     """Whether `update` takes the next action."""
 
@@ -221,25 +218,6 @@ class ActorCritic(Saved):
     def greedy(self, obs: Any) -> Any:
         """The policy's most probable action."""
         return self.policy.mode(self.actor.distribution(obs))
-
-    def plot(self, env: gym.Env[Any, Any], path: str | Path | None = None) -> ChartType:
-        """An Altair chart of the most probable actions: on a map, over two dimensions, or over states.
-
-        Parameters
-        ----------
-        env
-            The environment, whose map or states the chart shows.
-        path
-            File to write the chart to (.svg, .png or .pdf); optional.
-        """
-        from tdlambda.charts.plotting import plotted  # Altair is slow to import
-
-        def draw() -> ChartType:
-            from tdlambda.control.drawing import policy_map
-
-            return policy_map(self, env)
-
-        return plotted(path, draw)
 
     def policy_at(self, obs: Any) -> Any:
         """π(·|obs): the action probabilities, or the mean and standard deviation of a Gaussian."""
@@ -381,10 +359,8 @@ class ActorCritic(Saved):
         return with_prefix("critic.", self.critic._state()) | with_prefix("actor.", self.actor.state_dict())
 
     def _restore(self, state: dict[str, NDArray[Any]]) -> None:
-        critic = self.critic.clone()
-        critic._restore(under("critic.", state))
-        self.actor.load(under("actor.", state))
         self.critic._restore(under("critic.", state))
+        self.actor.load(under("actor.", state))
 
     @classmethod
     def _least_bytes(cls, params: dict[str, Any]) -> int:

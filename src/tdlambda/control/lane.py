@@ -76,6 +76,8 @@ def check_actor(agent: ActorCritic, world: World, name: str) -> None:
         raise ValueError(
             f"agents: {name!r}: lam of the critic must be a number or a rule that learns; got {critic.rule!r}"
         )
+    if isinstance(features, Network) and critic.rule.learns():
+        raise ValueError(f"agents: {name!r}: lam of a critic with a network must be a number; got {critic.rule!r}")
     if not isinstance(agent.policy, Softmax) or agent.policy.actions != world.actions:
         raise ValueError(f"agents: {name!r}: policy must be td.control.Softmax({world.actions}); got {agent.policy!r}")
     if agent.behavior is not None:

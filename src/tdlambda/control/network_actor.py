@@ -22,14 +22,13 @@ from tdlambda.control.actor_modules import Parts, actor_module, write_policy
 from tdlambda.control.actor_state import Actor
 from tdlambda.control.policy import Policy, PolicyKernel
 from tdlambda.core.lowering import lower
-from tdlambda.core.memory import Layout, Memory
+from tdlambda.core.memory import Layout, Memory, under, with_prefix
 from tdlambda.core.model import Model
 from tdlambda.core.schedules.network import NetworkPrinter
 from tdlambda.core.schedules.network.module_text import HEAD
 from tdlambda.features import Network
 from tdlambda.features.network import NetworkForm
 from tdlambda.learners.learner import encoded
-from tdlambda.learners.saved import under, with_prefix
 
 CLIMB = '''@inlined
 def distribution_(s_, net_, x_, xv_, out_):
@@ -82,7 +81,7 @@ class NetworkActorForm(NamedTuple):
     def head(self) -> str:
         """The first part of the module of such an actor alone."""
         title = f"An actor: {self.policy.name}, {self.weighting}"
-        return HEAD.format(title=title, hidden=len(self.network.widths) - 2, dtype=self.network.dtype)
+        return HEAD.format(title=title, hidden=len(self.network.widths) - 2, dtype=self.network.dtype, imports="")
 
     def write(self, parts: Parts) -> None:
         """Write the policy's functions, the network's and the actor's."""

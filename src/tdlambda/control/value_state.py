@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -12,18 +11,16 @@ from numpy.typing import NDArray
 
 from tdlambda.arrays import Floats
 from tdlambda.control.exploration import LEVEL
+from tdlambda.control.saved_agent import SavedAgent
 from tdlambda.control.value_modules import ValueForm
 from tdlambda.core.records import named
 from tdlambda.features import Network
 from tdlambda.learners import Algorithm
 from tdlambda.learners.learner import readable
-from tdlambda.learners.saved import SAVED, Saved
+from tdlambda.learners.saved import SAVED
 from tdlambda.learners.step_size import Alpha
 from tdlambda.mdp.corrections import TraceCorrection
 from tdlambda.showing import call
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
 
 COUNTED = {"steps": "i8", "episodes": "i8"}
 NUMBERS = {"actions": "i8", "active": "i8", "size": "i8", "dimensions": "i8", "c_bar": "f8", "psi": "f8"}
@@ -33,10 +30,8 @@ RECORD = named(
 """An agent's numbers: updates and episodes so far; sizes; options of the correction; levels of both policies."""
 
 
-class ValueState(Saved):
+class ValueState(SavedAgent):
     """The part of `ActionValues` that neither acts nor learns."""
-
-    role = "agent"
 
     features: Any
     actions: int
@@ -83,25 +78,6 @@ class ValueState(Saved):
     def diverged_at(self) -> int | None:
         """The update (counted from 1) at which the agent diverged; None if it has not."""
         return self.learner.diverged_at
-
-    def plot(self, env: gym.Env[Any, Any], path: str | Path | None = None) -> ChartType:
-        """An Altair chart of the greedy policy: on a map, over two dimensions, or over states.
-
-        Parameters
-        ----------
-        env
-            The environment, whose map or states the chart shows.
-        path
-            File to write the chart to (.svg, .png or .pdf); optional.
-        """
-        from tdlambda.charts.plotting import plotted  # Altair is slow to import
-
-        def draw() -> ChartType:
-            from tdlambda.control.drawing import policy_map
-
-            return policy_map(self, env)
-
-        return plotted(path, draw)
 
     def for_space(self, space: gym.Space[Any]) -> Callable[[Any], Any]:
         """A function that converts actions for this action space; ValueError or TypeError if the space does not fit."""

@@ -52,7 +52,6 @@ class _Lowering:
         m, a, rule = self.model, self.a, self.rule
         inputs = ("reward", "gamma_next", "rho", "lam_next", *(["cut"] if m.corrected else []))
         operations = self.operations(inputs)
-        dots = rule.dots.items() if rule is not None else ()
         return ir.Step(
             title=m.title, operations=tuple(operations), estimates=tuple(m.estimates),
             rows=tuple(ir.Row(k, r) for k in m.estimates for r in a.row_names()),
@@ -64,12 +63,12 @@ class _Lowering:
             shared=tuple(words(rule.shared)) if rule is not None else (),
             slots=tuple(m.kept), held=dict(m.held), inputs=inputs,
             given={k: tuple(self.value(source) for source in what[:4]) for k, what in m.estimates.items()},
-            apart=tuple(name for name, what in dots if what.split(".")[0] in m.apart),
+            apart=tuple(m.given),
         )  # fmt: skip
 
     def operations(self, inputs: tuple[str, ...]) -> list[ir.Operation]:
         """The operations, in order."""
-        m, a = self.model, self.a
+        m, a, rule = self.model, self.a, self.rule
         ops: list[ir.Operation] = [ir.Begin(inputs, a.reads_terminal), ir.Limit()]
         ops.append(ir.Sizes(tuple(f"{s}_" for s in words(a.sizes)), tuple(words(a.sizes)), m.sizes_by))
         ops += [self.dot(*needed) for needed in m.needed()]
@@ -81,8 +80,10 @@ class _Lowering:
         ops += self.rule_updates()
         for k in m.learning:
             ops += self.estimate(k)
-        lam = self.known.get(m.estimates["V"].lam, ir.Local("lam_next"))
-        ops.append(ir.Report(ir.Local(f"V_{self.first}_x"), ir.Local(f"V_{self.first}_x_next"), lam))
+        lam = self.known.get("lam_next" if rule is None else rule.estimates["V"][3], ir.Local("lam_next"))
+        here, ahead = f"V_{self.first}_x", f"V_{self.first}_x_next"
+        ops += [ir.Let("", name, ir.Const(0.0)) for name in (here, ahead) if "V" in m.apart]
+        ops.append(ir.Report(ir.Local(here), ir.Local(ahead), lam))
         ops += self.checks()
         ops += self.mixture()
         ops += [self.phase(p) for p in m.phases if p.where in LATE]

@@ -277,3 +277,13 @@ def _check_live(live: Ints, n: int) -> None:
         marks[order[:n]] = 1
     if not inside or marks.sum() != n or not np.array_equal(marks, listed):
         raise ValueError("state: the list of live features is not consistent")
+
+
+def under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries whose names begin with the prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
+
+
+def with_prefix(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries with the prefix before their names."""
+    return {f"{prefix}{name}": value for name, value in named.items()}

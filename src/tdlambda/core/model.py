@@ -33,7 +33,7 @@ class Model:
     sizes_by
         "constant", "steps" or "visits": what the schedule of step sizes counts.
     apart
-        Estimates of the rule that are learned in another module; their predictions are given.
+        Estimates of the rule, or V, that are learned in another module; their predictions are given.
     corrected
         Whether each step has `cut`, a factor on λ' that depends on the action.
     mixed
@@ -69,7 +69,7 @@ class Model:
 
     def _wanted(self, rule: RuleDeclaration) -> set[str]:
         """The results of the rule that are used outside its functions."""
-        given = {name for what in self.estimates.values() for name in what}
+        given = {name for what in self.estimates.values() for name in what} | {rule.estimates["V"][3]}
         coefficients = rule.equations().coefficients if rule.updates else []
         return {*given, *rule.keeps, *rule.holds, *rule.row_names(), *coefficients}
 
@@ -108,6 +108,12 @@ class Model:
     def rows(self) -> list[str]:
         """Rows over the learner's features, in their order in memory."""
         return [f"{k}_{row}" for k in self.estimates for row in self.algorithm.row_names()]
+
+    @cached_property
+    def given(self) -> list[str]:
+        """Names of the rule's numbers that another module sets, because it learns their estimates."""
+        dots = {} if self.rule is None else self.rule.dots
+        return [name for name, what in dots.items() if what.split(".")[0] in self.apart]
 
     @cached_property
     def own_rows(self) -> list[str]:
@@ -215,7 +221,7 @@ class Model:
         a, first = self.algorithm, words(self.algorithm.weight_rows)[0]
         found = [(k, *what.split(".", 1)) for k in self.learning for what in a.dots.values() if what not in OUTER_DOTS]
         found += [(k, first, "x'") for k in self.estimates if k not in self.restarting]  # checked for divergence
-        found.append(("V", first, "x"))
+        found += [("V", first, "x")] if "V" in self.estimates else []
         found += [(k, row, "z") for k in self.learning for row in self.carried.values()]
         if self.rule is not None:
             used = {argument for phase in self.phases for argument in phase.arguments}

@@ -43,9 +43,13 @@ def learner_module(model: Model, sparse: bool, encode: Any = None) -> ModuleType
 
 
 @cache
-def network_module(model: Model, form: NetworkForm) -> ModuleType:
-    """The module of one learner whose value is a network."""
-    return load(f"network_{model.name}", network.generate(model, form))
+def network_module(model: Model, form: NetworkForm, heads: Model | None = None) -> ModuleType:
+    """The module of one learner whose value is a network; `heads` is the model of a rule for λ, without V."""
+    found = None
+    if heads is not None:
+        name = learner_module(heads, one.always_sparse(heads)).__name__
+        found = network.Heads(name, network.values_for(heads))
+    return load(f"network_{model.name if heads is None else heads.name}", network.generate(model, form, found))
 
 
 @cache

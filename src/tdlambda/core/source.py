@@ -288,7 +288,8 @@ def load(name: str, text: str) -> types.ModuleType:
 def _runtime() -> str:
     """The text that determines what generated code means: the runtime, how it is compiled, Numba and Python."""
     here = Path(__file__)
-    files = [here.with_name("runtime.py"), here.parent.parent / "compiled.py"]
+    files = [here.with_name("runtime.py"), here.with_name("tables.py")]
+    files += [here.parent.parent / name for name in ("compiled.py", "lean_pipeline.py")]
     return numba.__version__ + sys.version + "".join(file.read_text(encoding="utf-8") for file in files)
 
 

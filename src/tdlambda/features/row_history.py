@@ -21,7 +21,7 @@ import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.compiled import kernel, part
-from tdlambda.features.sensor_checks import CHECKS, check
+from tdlambda.features.sensor_checks import CHECKS, IS_FAR, check
 from tdlambda.features.standardisation import COUNT, MEAN, ROWS, observe, placed
 
 VALUE, DIFFERENCE, AVERAGE, AHEAD, SMOOTH, NEXT, SINE, COSINE, WEEKDAY, CONSTANT, COSINES = range(11)
@@ -263,7 +263,8 @@ def run(
     `memory`; `signals` [signal, …] are running statistics of all streams together, `moments` [feature, …] those of the
     features of which there are random cosines. `out` [row, feature] receives the features; `z` [row, signal], unless it
     is empty, the standardised value of each signal; `events` [event, (row, column, kind)] the events, until it is full.
-    `flags`: whether numbers are not scaled; whether missing ones are held.
+    `flags`: whether numbers are not scaled; whether missing ones are held; whether far ones become NaN in `raw`, and
+    count as missing.
     """
     found, as_is, hold = 0, flags[0], flags[1]
     for t in range(raw.shape[0]):
@@ -277,6 +278,8 @@ def run(
                 event = check(s, v, never)
                 if event == 3:
                     signals[c, COUNT] = 0.0
+                if flags[2] and s[IS_FAR] > 0.0:
+                    raw[t, c] = math.nan
                 if event > 0 and found < events.shape[0]:
                     events[found, 0], events[found, 1], events[found, 2] = t, c, event
                     found += 1

@@ -2,10 +2,11 @@
 
 A reading is far if it lies outside the range of earlier readings by more than K times that range, or if its distance
 from the last ordinary reading exceeds JUMP K times the largest step so far. K = 1 + CAUTION / (changes so far), so a
-sensor that seldom moves, such as a rain gauge, is given time to show its range. A far reading is an outlier; if FAR_FOR
-readings are far, and at least a third of the latest, the level or the unit has changed, and the range starts again. A
-sensor is stuck if it repeats a value STUCK_FOR times, and four times as often as ever before; its unit may also have
-changed if it moves QUIET times less than before, for four times as long as ever before.
+sensor that seldom moves, such as a rain gauge, is given time to show its range. A far reading is an outlier, and not
+learned from; if FAR_FOR readings are far, and at least a third of the latest, the level or the unit has changed, and
+the range starts again. Repetitions of a far reading do not count: a dead sensor often reads 0. A sensor is stuck if it
+repeats a value STUCK_FOR times, and four times as often as ever before; its unit may also have changed if it moves
+QUIET times less than before, for four times as long as ever before.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from tdlambda.arrays import Floats
 from tdlambda.compiled import part
 
 (
-    CHANGES, LAST, LOW, HIGH, STEP, SAME, LONGEST_SAME, FAR_RUN, MOVES, RECENT, QUIET_RUN, LONGEST_QUIET, CHECKS,
-) = range(13)  # fmt: skip
+    CHANGES, LAST, LOW, HIGH, STEP, SAME, LONGEST_SAME, FAR_RUN, MOVES, RECENT, QUIET_RUN, LONGEST_QUIET, FAR, IS_FAR,
+    CHECKS,
+) = range(15)  # fmt: skip
 """Statistics of a column: readings that differed from the one before; the last ordinary reading; range; largest step;
 repetitions of the last reading, and most repetitions so far; far readings in a row; mean |step| of all and of the
-latest changes; quiet readings in a row, now and most so far. CHECKS is their count."""
+latest changes; quiet readings in a row, now and most so far; the last far reading; whether the last reading was far.
+CHECKS is their count."""
 CAUTION, LEAST = 400.0, 60.0
 """Changes after which K is 2; changes before the first alarm."""
 JUMP, FAR_FOR, STUCK_FOR = 4.0, 16, 50
@@ -33,10 +36,16 @@ def check(s: Floats, v: float, first: bool) -> int:
     if first:
         s[LAST] = s[LOW] = s[HIGH] = v
         return 0
-    step, span, event = abs(v - s[LAST]), s[HIGH] - s[LOW], 0
+    step, span, event, again = abs(v - s[LAST]), s[HIGH] - s[LOW], 0, s[IS_FAR] > 0.0
+    s[IS_FAR] = 0.0
     if s[CHANGES] >= LEAST and span > 0.0:
         k = 1.0 + CAUTION / s[CHANGES]
         if s[LOW] - v > k * span or v - s[HIGH] > k * span or step > JUMP * k * s[STEP] * (1.0 + 0.25 * s[FAR_RUN]):
+            s[IS_FAR] = 1.0
+            if again and v == s[FAR]:
+                s[SAME] += 1.0
+                return 2 if s[SAME] == STUCK_FOR else 0
+            s[FAR], s[SAME] = v, 0.0
             s[FAR_RUN] += 1.0
             if s[FAR_RUN] < FAR_FOR:
                 return 1 if s[FAR_RUN] <= 1.0 else 0
@@ -46,6 +55,7 @@ def check(s: Floats, v: float, first: bool) -> int:
             s[LAST] = s[LOW] = s[HIGH] = v
             return event
     s[FAR_RUN] = max(0.0, s[FAR_RUN] - 0.5)
+    s[SAME] = 0.0 if again else s[SAME]
     if step == 0.0:
         s[SAME] += 1.0
         if s[SAME] == max(STUCK_FOR, 4.0 * s[LONGEST_SAME]) and s[CHANGES] >= LEAST:

@@ -15,12 +15,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tdlambda import registry
 from tdlambda.arrays import Floats, Ints, choice, flag, number, plain, positive
 from tdlambda.core import declare, runtime
 from tdlambda.core.memory import Memory, layout_of
 from tdlambda.core.model import Model
 from tdlambda.core.names import require_names, words
-from tdlambda.core.network_memory import AVERAGE, NetworkMemory, network_layout
+from tdlambda.core.network_memory import AVERAGE, NetworkMemory, heads_layout, network_layout
 from tdlambda.core.program import (
     ANY_VECTOR,
     OBSERVATION_CODES,
@@ -33,13 +34,14 @@ from tdlambda.core.program import (
 from tdlambda.core.schedules import network as on_network
 from tdlambda.features import Encoder, Network, OneHot
 from tdlambda.features.encoder import as_vector
+from tdlambda.features.network import NetworkForm
 from tdlambda.learners.centering import ETA, centered
 from tdlambda.learners.guard import Guard
 from tdlambda.learners.learner import REQUIRED, Array, Diverged, Learner, check_numbers, encoded
 from tdlambda.learners.step_size import Alpha, OneOver, StepSize, initial_weights
 from tdlambda.mdp import Transitions
 from tdlambda.mdp.corrections import TraceCorrection
-from tdlambda.rules import Fixed, Lam, Rule
+from tdlambda.rules import Fixed, Lam, LambdaMixture, Rule
 from tdlambda.rules.lambda_rule import Seen
 from tdlambda.showing import no_argument
 
@@ -48,8 +50,10 @@ _ARRAY, _FLOAT, _SINGLE = np.ndarray, np.dtype(np.float64), np.dtype(np.float32)
 
 
 @cache
-def _model(algorithm: Any, form: Any, sizes_by: str, corrected: bool, mixed: bool) -> Model:
-    return Model(algorithm, None if form is None else form.rule, sizes_by, corrected=corrected, mixed=mixed)
+def _model(
+    algorithm: Any, form: Any, sizes_by: str, corrected: bool, mixed: bool, apart: tuple[str, ...] = ()
+) -> Model:
+    return Model(algorithm, None if form is None else form.rule, sizes_by, apart, corrected=corrected, mixed=mixed)
 
 
 class _Form:
@@ -82,6 +86,11 @@ def _signature(kind: type[Algorithm]) -> inspect.Signature:
             shown |= {p.name: p.replace(kind=Parameter.KEYWORD_ONLY) for p in new}
             kinds &= {p.kind for p in given}
     return inspect.Signature([*shown.values()])
+
+
+def _mixes_lambdas(lam: Any) -> bool:
+    """Whether this argument is "auto" or its rule."""
+    return isinstance(lam, LambdaMixture) or (isinstance(lam, str) and lam == "auto")
 
 
 def _is_matrix(rows: Any, width: int) -> bool:
@@ -169,6 +178,13 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
         super().__init_subclass__(**options)
 
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        """A new learner; with `lam="auto"` on a network, an `AutoTD` that mixes learners with several λ."""
+        every = (*given, *options.values())
+        if any(isinstance(a, Network) for a in every) and any(_mixes_lambdas(a) for a in every):
+            return registry.find("AutoTD").of_lambdas(cls, given, options)
+        return super().__new__(cls)
+
     def __init__(
         self,
         features: Encoder | Network,
@@ -238,21 +254,39 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         starts = self.declaration.starts.items()
         rows: dict[str, Any] = {f"{k}_{name}": number for name, number in starts for k in model.estimates}
         rows |= {f"{k}_{first}": start for k in ("V", *model.mixture)}
-        numbers = self._constants(start) | model.held
+        numbers = self._constants(start)
         if self._network is None:
             layout = layout_of(model, self.features.size, self.lam_features.size, self.dtype)
-            self.memory = Memory(layout, numbers, rows)
+            self.memory = Memory(layout, numbers | self._of_rule() | model.held, rows)
         else:
             form = self._network.form()
             rows |= {AVERAGE: start} if form.averaged else {}
-            self.memory = NetworkMemory(network_layout(model, form), numbers, rows, form)
+            heads = None if self._heads is None else self._first_heads(self._heads, form, numbers)
+            self.memory = NetworkMemory(network_layout(model, form), numbers | model.held, rows, form, heads)
         self._bind()
 
-    def _modelled(self) -> Model:
+    def _first_heads(self, model: Model, form: NetworkForm, numbers: dict[str, float]) -> Memory:
+        """The memory of the estimates of a rule for λ on the last hidden layer of a network."""
+        on_network.values_for(model)
+        if self.lam_features is not self.features:
+            raise TypeError("lam: features must be None on a network, where λ is linear in the last hidden layer")
+        layout = heads_layout(model, form)
+        own = {"size": layout.size, "z_size": layout.size, "start": 0.0, "bound": runtime.LARGEST[layout.dtype]}
+        rows = {f"{k}_{name}": at for name, at in self.declaration.starts.items() for k in model.estimates}
+        return Memory(layout, numbers | own | self._of_rule() | model.held, rows)
+
+    def _modelled(self, apart: tuple[str, ...] = ()) -> Model:
+        """The model, without these estimates; on a network, the rule for λ is in `_heads`."""
         sizes_by = self.alpha.by if isinstance(self.alpha, OneOver) else "constant"
-        form = None if self.learned_rule is None else _Form(self.learned_rule)
+        rule = None if self._network is not None and not apart else self.learned_rule
+        form = None if rule is None else _Form(rule)
         declaration: Any = self.declaration
-        return _model(declaration, form, sizes_by, self._corrects, self._mixes)
+        return _model(declaration, form, sizes_by, self._corrects, self._mixes, apart)
+
+    @property
+    def _heads(self) -> Model | None:
+        """The model of a rule for λ on the last hidden layer of a network, if there is one."""
+        return self._modelled(("V",)) if self._network is not None and self.learned_rule is not None else None
 
     def for_actions(self, corrects: bool, mixes: bool) -> None:
         """Become a learner of action values, whose steps may supply a factor on λ' and a mixture as x'."""
@@ -274,10 +308,15 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
             found |= {"alpha": self.alpha.scale, "offset": self.alpha.offset, "power": self.alpha.power}
         else:
             found |= self.alpha.numbers() if isinstance(self.alpha, StepSize) else {"alpha": self.alpha}
-        if (rule := self.learned_rule) is not None:
-            found |= rule.numbers(None if isinstance(self.alpha, OneOver) else found["alpha"])
-            found["warm_up"] = rule.warm_up_steps
         return found
+
+    def _of_rule(self) -> dict[str, float]:
+        """The constants of a rule that learns λ, by name."""
+        if (rule := self.learned_rule) is None:
+            return {}
+        alpha = self.alpha.numbers()["alpha"] if isinstance(self.alpha, StepSize) else self.alpha
+        found = rule.numbers(None if isinstance(alpha, OneOver) else alpha)
+        return found | {"warm_up": rule.warm_up_steps}
 
     @property
     def declaration(self) -> type[declare.AlgorithmDeclaration]:
@@ -298,7 +337,7 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
     def module(self) -> ModuleType:
         """The generated module that runs this learner."""
         if self._network is not None:
-            return network_module(self.model, self._network.form())
+            return network_module(self.model, self._network.form(), self._heads)
         encode = None if self._kernel is None else self._kernel.encode
         return learner_module(self.model, self.memory.layout.lists_live, encode)
 
@@ -484,6 +523,21 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         if status:
             self.refuse_status(status, c.obs[t], c.reward[t], c.next_obs[t], c.gamma[t], c.rho[t], f" (row {t})")
 
+    def follow(self, c: Transitions, before: Floats) -> bool:
+        """Learn from validated columns, and write V(obs) and V(next_obs) before each update to `before` [row, 2].
+
+        Only learners with a network do so, in compiled code; others return False and do nothing.
+        """
+        if not isinstance(self.memory, NetworkMemory) or self.model.corrected:
+            return False
+        read = self.features.vectors
+        lam = self._lam_many(c.next_obs, len(c)) if self.fixed_lam is None else np.array([self.fixed_lam])
+        rows = (read(c.obs), read(c.next_obs), c.reward, c.gamma, c.rho, lam, c.terminated, c.truncated)
+        with self._guard:
+            if self.module.follow_vectors(*self.memory.arrays, *rows, before) == runtime.DIVERGED:
+                self.memory.clip()
+        return True
+
     def refuse_status(
         self, status: int, obs: Any, reward: Any, next_obs: Any, gamma: Any, rho: Any, where: str = ""
     ) -> None:
@@ -522,6 +576,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         """The λ in use at this observation."""
         if not self.rule.learns():
             return super().lambda_at(obs)
+        if self._network is not None:
+            return float(self.lambdas([obs])[0])
         x, xv = self.features.encode(obs)
         z, zv = self.lam_features.encode(obs)
         return float(self.rule.values(self._seen(x[None], xv[None], z[None], zv[None]))[0])
@@ -530,8 +586,27 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         """The λ in use at each of these observations."""
         if not self.rule.learns():
             return super().lambdas(observations)
+        if isinstance(self.memory, NetworkMemory):
+            values, found = self._head_values(observations)
+            numbers, at = self.memory.heads, np.broadcast_to(self.memory.positions, found.shape)
+            assert numbers is not None
+            assert self._heads is not None
+            own = {name: numbers.row(name) for name in self._heads.own_rows}
+            ready = numbers["steps"] > numbers["warm_up"]
+            return self.rule.values(Seen(values, own, at, found, numbers.numbers(), ready))
         x, z = self.features.encode_batch(observations), self.lam_features.encode_batch(observations)
         return self.rule.values(self._seen(*x, *z))
+
+    def _head_values(self, observations: Any) -> tuple[dict[str, Floats], Floats]:
+        """V and the estimates of a rule, in the unit of the scaled rewards, and the last hidden layer, on a network."""
+        assert isinstance(self.memory, NetworkMemory)
+        assert self._heads is not None
+        rows = encoded(self.features.vectors, observations, "observations")
+        out = np.zeros((len(rows), self.memory.positions.size + 1))
+        self.module.hidden_vectors(*self.memory.arrays_to_predict, rows, out)
+        first, hidden = words(self.declaration.weight_rows)[0], np.ascontiguousarray(out[:, :-1])
+        values = {k: hidden @ self.memory.row(f"{k}_{first}") for k in self._heads.estimates}
+        return {"V": out[:, -1].copy()} | values, hidden
 
     def _seen(self, x: Ints, xv: Floats, z: Ints, zv: Floats) -> Seen:
         """The information that a rule may use at some observations."""
@@ -548,7 +623,11 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         that it mixes before those.
         """
         if self._network is not None:
-            return self.predict_many(observations)[None]
+            if self.learned_rule is None:
+                return self.predict_many(observations)[None]
+            values, _ = self._head_values(observations)
+            scale, squares = self.memory["scale"], self.rule.squares
+            return np.stack([value * scale ** (1 + (k in squares)) for k, value in values.items()])
         return self._estimates(*self.features.encode_batch(observations))
 
     def _estimates(self, index: Ints, value: Floats) -> Floats:

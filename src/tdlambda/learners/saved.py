@@ -69,13 +69,3 @@ def in_state(kind: type[_Saved], params: dict[str, Any], state: dict[str, Array]
     found = kind(**params)
     found._restore({name: array.copy() for name, array in state.items()})
     return found
-
-
-def under(prefix: str, state: dict[str, Array]) -> dict[str, Array]:
-    """The arrays whose names begin with the prefix, by the rest of their names."""
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-
-
-def with_prefix(prefix: str, state: dict[str, Array]) -> dict[str, Array]:
-    """The arrays with the prefix before their names."""
-    return {f"{prefix}{name}": array for name, array in state.items()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,9 @@ from tdlambda.features import Encoder
 from tdlambda.mdp import Transitions
 from tdlambda.rules.stored_episodes import StoredEpisodes, Values
 from tdlambda.showing import PrintedTable
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +41,7 @@ class OfflineMeta(PrintedTable):
     >>> found = td.rules.offline_meta(ring.sampler(seed=1).take(20_000), ring.features, ring.exact.v())
     >>> found.lambda_at(5)                     # V is exact, so bootstrapping is best
     0.0
+    >>> chart = found.plot()                   # J by sweep; found.plot("sweeps.svg") writes a file
     """
 
     features: Encoder
@@ -54,6 +59,24 @@ class OfflineMeta(PrintedTable):
         """The λ at this observation."""
         index, value = self.features.encode(obs)
         return float(np.clip(1 - value @ self.weights[index], 0, 1))
+
+    def plot(self, path: str | Path | None = None) -> ChartType:
+        """An Altair chart of the target error J after each sweep.
+
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.charts.learning_curves import learning_curves
+
+            rows = [{"series": "J", "step": k, "mean": J} for k, J in enumerate(self.target_error.tolist())]
+            return learning_curves(rows, "target error J(λ)", "sweeps")
+
+        return plotted(path, draw)
 
 
 def offline_meta(

@@ -40,6 +40,8 @@ class RunResult:
     """The part that the results of all runs share."""
 
     noun: ClassVar[str] = "learner"
+    _sign: ClassVar[int] = 1
+    """-1 if larger values of the curves are better."""
     names: tuple[str, ...]
     seeds: tuple[int, ...]
     points: Ints
@@ -59,6 +61,11 @@ class RunResult:
         """The recorded curves [learner or agent, seed, point]."""
         raise NotImplementedError
 
+    @property
+    def _axes(self) -> dict[str, Any]:
+        """What the chart of the curves says of its axes."""
+        raise NotImplementedError
+
     def tail(self, share: float = 0.1) -> Floats:
         """The mean over the last points [learner or agent, seed].
 
@@ -70,6 +77,40 @@ class RunResult:
         if not 0 < share <= 1:
             raise ValueError(f"share must be in (0, 1]; got {share}")
         return self._curves[:, :, -max(1, round(share * self.points.size)) :].mean(axis=2)
+
+    def best(self, share: float = 0.1) -> str:
+        """The name of the learner with the smallest mean tail error, or of the agent with the largest mean return.
+
+        Parameters
+        ----------
+        share
+            Fraction of the points to average over, in (0, 1]: see `tail`.
+        """
+        return self.names[int(np.argmin(self._sign * self.tail(share).mean(axis=1)))]
+
+    def plot(self, path: str | Path | None = None) -> ChartType:
+        """An Altair chart of the curves: mean over seeds and 95 % interval.
+
+        Parameters
+        ----------
+        path
+            File to write the chart to (.svg, .png or .pdf); optional.
+
+        Examples
+        --------
+        >>> import tdlambda as td
+        >>> ring = td.make("RingWorld-v0")
+        >>> found = td.engine.run(ring, {"λ = 0.9": td.TrueOnlineTD(ring.features, 0.01, 0.9)}, seeds=4, steps=1000)
+        >>> chart = found.plot()                # shows itself in a notebook; found.plot("curves.svg") writes a file
+        """
+        from tdlambda.charts.plotting import plotted  # Altair is slow to import
+
+        def draw() -> ChartType:
+            from tdlambda.charts import runs
+
+            return runs(self.names, self.points, self._curves, **self._axes)
+
+        return plotted(path, draw)
 
     def __repr__(self) -> str:
         """A one-line summary."""
@@ -154,46 +195,16 @@ class Result(RunResult):
     def _curves(self) -> Floats:
         return self.error
 
+    @property
+    def _axes(self) -> dict[str, Any]:
+        return {"y": WORDS[self.score], "unit": self.unit}
+
     def area(self) -> Floats:
         """The mean error over all points, the normalised area under the curve [learner, seed].
 
         If points are means over steps (`average`), this is the mean over all steps.
         """
         return mean_over(self.error, self.points, self.average if self.unit == "steps" else None)
-
-    def best(self, share: float = 0.1) -> str:
-        """The name of the learner with the smallest mean tail error.
-
-        Parameters
-        ----------
-        share
-            Fraction of the points to average over, in (0, 1]: see `tail`.
-        """
-        return self.names[int(np.argmin(self.tail(share).mean(axis=1)))]
-
-    def plot(self, path: str | Path | None = None) -> ChartType:
-        """An Altair chart of the learning curves: mean over seeds and 95 % interval.
-
-        Parameters
-        ----------
-        path
-            File to write the chart to (.svg, .png or .pdf); optional.
-
-        Examples
-        --------
-        >>> import tdlambda as td
-        >>> ring = td.make("RingWorld-v0")
-        >>> found = td.engine.run(ring, {"λ = 0.9": td.TrueOnlineTD(ring.features, 0.01, 0.9)}, seeds=4, steps=1000)
-        >>> chart = found.plot()                # shows itself in a notebook; found.plot("curves.svg") writes a file
-        """
-        from tdlambda.charts.plotting import plotted  # Altair is slow to import
-
-        def draw() -> ChartType:
-            from tdlambda.charts import runs
-
-            return runs(self.names, self.points, self.error, WORDS[self.score], self.unit)
-
-        return plotted(path, draw)
 
 
 def mean_over(error: Floats, points: Ints, average: str | None) -> Floats:
@@ -237,7 +248,7 @@ class ControlResult(RunResult):
         Run time in seconds, and number of steps: agents × steps, over all seeds.
     """
 
-    noun = "agent"
+    noun, _sign = "agent", -1
     returns: Floats
     theta: list[Floats] = field(default_factory=list)
     policy: list[Floats] = field(default_factory=list)
@@ -247,6 +258,10 @@ class ControlResult(RunResult):
     @property
     def _curves(self) -> Floats:
         return self.returns
+
+    @property
+    def _axes(self) -> dict[str, Any]:
+        return {"y": "return", "log": False}
 
     @property
     def error(self) -> Floats:
@@ -263,30 +278,3 @@ class ControlResult(RunResult):
         """
         after = integer(after, "after", 0, int(self.points[-1]) - 1)
         return self.returns[:, :, self.points > after].mean(axis=2)
-
-    def best(self, share: float = 0.1) -> str:
-        """The name of the agent with the largest final mean return.
-
-        Parameters
-        ----------
-        share
-            Fraction of the points to average over, in (0, 1]: see `tail`.
-        """
-        return self.names[int(np.argmax(self.tail(share).mean(axis=1)))]
-
-    def plot(self, path: str | Path | None = None) -> ChartType:
-        """An Altair chart of the returns over steps: mean over seeds and 95 % interval.
-
-        Parameters
-        ----------
-        path
-            File to write the chart to (.svg, .png or .pdf); optional.
-        """
-        from tdlambda.charts.plotting import plotted  # Altair is slow to import
-
-        def draw() -> ChartType:
-            from tdlambda.charts import runs
-
-            return runs(self.names, self.points, self.returns, "return", log=False)
-
-        return plotted(path, draw)

@@ -4,5 +4,6 @@ from tdlambda.streams.evaluation import Prequential, prequential
 from tdlambda.streams.front import Alarm
 from tdlambda.streams.horde import Horde
 from tdlambda.streams.question import Question
+from tdlambda.streams.stacking import Stacking
 
-__all__ = ["Alarm", "Horde", "Prequential", "Question", "prequential"]
+__all__ = ["Alarm", "Horde", "Prequential", "Question", "Stacking", "prequential"]

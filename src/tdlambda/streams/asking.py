@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.features import Encoder
+from tdlambda.auto import AutoTD
+from tdlambda.features import Dense, Encoder, Network
 from tdlambda.learners.learner import Learner
 from tdlambda.showing import wrong_arguments
 from tdlambda.streams.batch import Batch, Name
@@ -69,8 +70,12 @@ def makers(learner: Any, questions: dict[str, Question]) -> dict[str, Factory]:
 
 
 def made(make: Factory, encoder: Encoder) -> Learner:
-    """A new learner for these features."""
+    """A new learner for these features; one with a network is the only expert of an `AutoTD` on them."""
     learner = make(encoder)
+    if isinstance(learner, Learner) and isinstance(encoder, Dense) and learner.features is not encoder:
+        own = learner.features
+        same = own.inputs == encoder.size if isinstance(own, Network) else own == encoder
+        learner = AutoTD(encoder, experts=[learner], built_in=False) if same else learner
     if not isinstance(learner, Learner) or learner.features is not encoder:
         raise TypeError(f"learner must return a learner for the features it is given; it returned {learner!r}")
     return learner

@@ -250,11 +250,12 @@ class Crew:
         for begin, end in pairwise([0, *starts.tolist(), len(s)]):
             x, y = _between(X, s.at[begin:end], s.to[begin:end])
             reward, gamma, rho, ended = (c[begin:end] for c in (s.reward, s.gamma, s.rho, s.terminated))
+            never = np.zeros(end - begin, dtype=bool)
             for q, one in self.alone.items():
                 able: Any = one
                 if s.cut[begin]:
                     able.reset()
-                found[begin:end, :, q] = able.prequential(x, reward[:, q], y, gamma[:, q], rho[:, q], ended)
+                found[begin:end, :, q] = able.prequential(x, reward[:, q], y, gamma[:, q], rho[:, q], ended, never)
         return found
 
     def _one(self, X: Array, s: Steps) -> list[int]:
@@ -281,10 +282,14 @@ class Crew:
                 lost.append(q)
         return lost
 
+    def taught(self, windows: list[int]) -> list[int]:
+        """The questions about windows whose learners are taught the answers, and do not learn from steps."""
+        return [q for q in windows if not hasattr(self.alone.get(q), "readings")]
+
     def teach(self, q: int, X: Array, answer: Floats) -> bool:
         """Learn answers of a window, each as an episode of one step; return whether the learner has not diverged."""
         one: Any = self.alone[q]
-        if not answer.size or getattr(one, "diverged_at", None) is not None:
+        if not answer.size or not self.taught([q]) or getattr(one, "diverged_at", None) is not None:
             return True
         try:
             if answer.size == 1:

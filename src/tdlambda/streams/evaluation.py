@@ -79,7 +79,7 @@ def prequential(
     for name in baselines or ():
         choice(name, "baselines", *rivals.NAMES)
     seen, first = Recorder(horde, level), horde.rows
-    for _ in horde._reading(data, chunk, 0, progress, seen.record):
+    for _ in horde._reading(data, chunk, 0, progress, seen):
         pass
     if not seen.pages:
         raise ValueError(

@@ -172,7 +172,8 @@ class Front:
     ) -> tuple[Array, list[Alarm]]:  # fmt: skip
         """Update the state and the memories; return observations for learners [row, …] and the anomalies.
 
-        `memory` [stream, …] holds the memories of the streams, and `stream` is each row's stream.
+        `memory` [stream, …] holds the memories of the streams, and `stream` is each row's stream. Readings far outside
+        their range count as missing, and become NaN in `raw`, unless the features are an encoder of the user's own.
         """
         n, plan = len(rows), self.plan
         out, z = (
@@ -181,7 +182,7 @@ class Front:
         )
         events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
         window = self.features.window if isinstance(self.features, Columns) else 2000.0
-        flags = np.array([self.as_is, self.missing != "mask"])
+        flags = np.array([self.as_is, self.missing != "mask", isinstance(self.features, Columns)])
         times = self.read_times(rows)
         found = history.run(
             plan, raw, times, fresh, stream, memory, self.signals, self.moments, out, z, window, flags, events

@@ -194,8 +194,9 @@ class Horde:
         """For each question, an interval that contains its answer with probability `level`, in (0, 1).
 
         It is the prediction plus quantiles of the errors of recent predictions, whose answers are known by now, so its
-        width follows the present: an error counts for 60 horizons. Until there are sixteen errors, it is unbounded.
-        `td.streams.prequential` measures the actual coverage. `by` is the stream, as in `predict`.
+        width follows the present: an error counts for 60 horizons, and a factor follows the actual coverage. Until
+        there are sixteen errors, it is unbounded. `td.streams.prequential` measures the actual coverage. `by` is the
+        stream, as in `predict`.
         """
         level = confidence(level)
         with self._journal.lock:
@@ -257,7 +258,7 @@ class Horde:
 
     @property
     def learners(self) -> dict[str, Learner]:
-        """A copy of each question's learner in its current state: `horde.learners["flow"].explain()`.
+        """A copy of each question's learner in its current state: `horde.learners["flow"].expert_weights()`.
 
         If each stream has its own, those of the stream of the last row.
         """
@@ -377,9 +378,9 @@ class Horde:
                     f"the Horde has learned other rows while this call was reading data: row {batch.first} is next, "
                     f"but {state.rows} rows were learned; let one thread at a time call learn"
                 )
-            chunk, finish, rows = self._taker.prepared(state, batch, schema, record is not None)
+            chunk, finish = self._taker.prepared(state, batch, schema, record is not None)
             self._journal.open(chunk)
-            lost, episodes = chunk.learn(state, rows, record)
+            lost, episodes = chunk.learn(state, record)
             if self._journal.close(chunk, finish(lost, episodes)):
                 return
             if last_try or record is not None or self._journal.state is None:

@@ -58,7 +58,7 @@ def _written(horde: Horde) -> tuple[dict[str, Any], dict[str, Array]]:
     crews = [[_cell(key), _crew(f"crew.{i}", crew, arrays)] for i, (key, crew) in enumerate(state.crews.items())]
     if horde.intervals:
         for i, errors in enumerate(state.errors.values()):
-            arrays |= {f"errors.{i}.ring": errors.ring, f"errors.{i}.total": errors.total}
+            arrays |= {f"errors.{i}.{name}": array for name, array in errors._asdict().items()}
         arrays |= {"scales.steps": state.scales.steps, "scales.stride": state.scales.stride}
     params = {
         "questions": questions, "features": plain, "following": asdict(state.following), "missing": horde.missing,

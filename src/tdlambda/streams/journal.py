@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,17 +16,26 @@ from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.following import Following
 from tdlambda.streams.front import Alarm, Front
 from tdlambda.streams.quality import Quality
-from tdlambda.streams.residuals import Errors, Open, Scales, note
+from tdlambda.streams.residuals import LEVEL, Errors, Open, Scales, note
+from tdlambda.streams.turns import is_turn
 from tdlambda.streams.windows import Lessons, Waiting
 
 Loss: TypeAlias = tuple[int, int]
 """A learner that diverged: index of the row, question."""
 REPLAYED = 256
 """Largest number of transitions between two copies of the learners, if rows come in smaller chunks."""
-TOGETHER = 32
+TOGETHER = 64
 """Number of transitions that are predicted and learned in one call, if predictions are recorded."""
-Record: TypeAlias = Callable[["State", Batch, "Chunk", int, Crew, Floats, Floats], None]
-"""Called for each transition, before its update or a little later, with the predictions at both ends before it."""
+
+
+class Record(Protocol):
+    """What keeps the predictions."""
+
+    level: float
+    """Nominal coverage of the intervals that it keeps."""
+
+    def record(self, state: State, chunk: Chunk, some: Ints, crew: Crew, v: Floats, limits: Floats | None) -> None:
+        """Record transitions `some`: predictions [transition, (before, after), question], and intervals, if any."""
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ class Chunk:
     """Predictions at rows, by number, for the errors of windows."""
 
     def learn(
-        self, state: State, rows: Batch | None = None, record: Record | None = None, only: Any = None
+        self, state: State, record: Record | None = None, only: Any = None
     ) -> tuple[list[Loss], dict[Any, dict[int, Any]]]:  # fmt: skip
         """Learn; return the learners that diverged, and the traces of streams that share learners.
 
@@ -128,7 +137,7 @@ class Chunk:
                 crew.resume(episodes.get(run.stream, {}))
                 current = run.stream
             if self.singly:
-                lost += self._one_by_one(state, crew, run, rows, record, taught)
+                lost += self._watched(state, crew, run, record, taught)
             else:
                 steps = self.steps.part(run.some) if run.some.size < len(self.steps) else self.steps
                 lost += [(len(self.X) - 1, q) for q in crew.advance(self.X, steps)]
@@ -137,32 +146,38 @@ class Chunk:
                 lost += self._teach(state, key, self.crews[key], taught, np.inf)
         return lost, episodes
 
-    def _one_by_one(
-        self, state: State, crew: Crew, run: Run, rows: Batch | None, record: Record | None,
-        taught: dict[Any, list[int]],
+    def _watched(
+        self, state: State, crew: Crew, run: Run, record: Record | None, taught: dict[Any, list[int]]
     ) -> list[Loss]:  # fmt: skip
+        """Learn, and keep the predictions before each update."""
         X, s, lost, windows = self.X, self.steps, [], run.crew in self.lessons
-        errors, open_ = self.errors.get(run.crew), self.open.get(run.stream)
-        together = not windows and run.some.size > 1 and crew.foresees(s)
-        ahead: Any = None
-        for i, t in enumerate(run.some.tolist()):
-            at, to = int(s.at[t]), int(s.to[t])
+        errors, open_, begin = self.errors.get(run.crew), self.open.get(run.stream), 0
+        while begin < run.some.size:
+            some = run.some[begin : begin + TOGETHER]
+            together = not windows and crew.foresees(part := s.part(some))
             if together:
-                if i % TOGETHER == 0:
-                    ahead = crew.prequential(X, s.part(run.some[i : i + TOGETHER]))
-                v, after = ahead[i % TOGETHER]
+                v = crew.prequential(X, part)
             else:
+                some = some[:1]
+                part = s.part(some)
+                at, to = int(part.at[0]), int(part.to[0])
                 x, y = (X[at], X[to]) if X.ndim > 1 else (int(X[at]), int(X[to]))
-                v, after = crew.predict(x), crew.predict(y)
-            if record is not None and rows is not None:
-                record(state, rows, self, t, crew, v, after)
+                v = np.stack([crew.predict(x), crew.predict(y)])[None]
+            begin += some.size
+            limits = None
             if errors is not None and open_ is not None:
-                numbers = (s.reward[t], s.gamma[t], s.awake[t], s.cut[t], s.terminated[t])
-                note(open_, errors, state.scales, v, after, *numbers)
+                limits = np.empty((some.size, v.shape[2], 2))
+                level = LEVEL if record is None else record.level
+                awake = part.awake.copy()
+                awake[:, [q for q, _ in self.lessons.get(run.crew, ())]] = False  # see _teach
+                columns = (part.reward, part.gamma, awake, part.cut, part.terminated)
+                note(open_, errors, state.scales, v, *columns, level, limits)
+            if record is not None:
+                record.record(state, self, some, crew, v, limits)
             if not together:
-                lost += [(to, q) for q in crew.advance(X, s.part(slice(t, t + 1)))]
+                lost += [(to, q) for q in crew.advance(X, part)]
             if windows:
-                self.made[int(self.number[at])] = v
+                self.made[int(self.number[at])] = v[0, 0]
                 lost += self._teach(state, run.crew, crew, taught, self.number[to])
         return lost
 
@@ -181,7 +196,7 @@ class Chunk:
                 for i in range(begin, end):
                     number = int(given.number[i])
                     made = self.made[number][q] if number in self.made else given.made[i]
-                    if number % state.scales.stride[q] == 0 and made == made:
+                    if made == made and is_turn(float(number), float(state.scales.stride[q])):
                         errors.add(q, float(given.answer[i] - made))
             if not crew.teach(q, given.X[begin:end], given.answer[begin:end]):
                 lost.append((len(self.X) - 1, q))

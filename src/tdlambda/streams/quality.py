@@ -28,8 +28,12 @@ class Quality:
     """Steps of more than three times the usual time between rows."""
     repeated: int = 0
     """Rows with the time of the row before."""
+    far: int = 0
+    """Readings far outside their range, which are not learned from."""
 
-    def after(self, batch: Batch, gaps: int = 0, repeated: int = 0, times: dict[Name, int] | None = None) -> Quality:
+    def after(
+        self, batch: Batch, gaps: int = 0, repeated: int = 0, times: dict[Name, int] | None = None, far: int = 0
+    ) -> Quality:
         """The counts including these rows; `times` are missing times, which have been filled."""
         missing, bad, examples = self.missing, self.unreadable, self.examples
         lost = dict(times or {})
@@ -49,7 +53,9 @@ class Quality:
         if batch.unreadable:
             bad = {**bad, **{name: bad.get(name, 0) + r.size for name, r in batch.unreadable.items() if r.size}}
             examples = {**batch.examples, **examples}
-        return Quality(self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated)
+        return Quality(
+            self.rows + len(batch), missing, bad, examples, self.gaps + gaps, self.repeated + repeated, self.far + far
+        )
 
     def __str__(self) -> str:
         """One line that names what was counted."""
@@ -65,6 +71,8 @@ class Quality:
             parts.append(f"{self.gaps:,} gap{'s' * (self.gaps != 1)} in time")
         if self.repeated:
             parts.append(f"{self.repeated:,} repeated time{'s' * (self.repeated != 1)}")
+        if self.far:
+            parts.append(f"{self.far:,} reading{'s' * (self.far != 1)} far outside the range, not learned from")
         return f"{self.rows:,} rows: {'; '.join(parts) or 'nothing missing'}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +80,7 @@ class Quality:
         pairs = {
             name: [[k, v] for k, v in getattr(self, name).items()] for name in ("missing", "unreadable", "examples")
         }
-        return {"rows": self.rows, "gaps": self.gaps, "repeated": self.repeated, **pairs}
+        return {"rows": self.rows, "gaps": self.gaps, "repeated": self.repeated, "far": self.far, **pairs}
 
     @classmethod
     def of_dict(cls, given: dict[str, Any]) -> Quality:
@@ -81,6 +89,7 @@ class Quality:
         return cls(
             int(given["rows"]), count(given["missing"]), count(given["unreadable"]),
             {name: str(text) for name, text in given["examples"]}, int(given["gaps"]), int(given["repeated"]),
+            int(given.get("far", 0)),
         )  # fmt: skip
 
 

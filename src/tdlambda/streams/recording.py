@@ -11,11 +11,9 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.learners.learner import Array
 from tdlambda.streams import baselines as rivals
-from tdlambda.streams.batch import Batch
 from tdlambda.streams.crew import Crew, Steps
 from tdlambda.streams.journal import Chunk, State
 from tdlambda.streams.question import Question
-from tdlambda.streams.residuals import Errors
 from tdlambda.streams.returns import Realised, realised
 from tdlambda.streams.scored import Scored
 from tdlambda.streams.windows import typical
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 200
 """Approximate number of times at which the learner's λ and its experts' weights are recorded."""
-AGAIN = 4
-"""Number of new errors after which the limits of intervals are computed again."""
 
 
 @dataclass
@@ -58,24 +54,20 @@ class Recorder:
     stride: int = 32
     every: float | None = None
     _chunk: Chunk | None = None
-    _known: dict[tuple[int, int], tuple[int, float, float]] = field(default_factory=dict)
     _seen: int = 0
 
-    def record(self, state: State, rows: Batch, chunk: Chunk, t: int, crew: Crew, v: Floats, after: Floats) -> None:  # noqa: ARG002
-        """Record a transition before its update."""
+    def record(self, state: State, chunk: Chunk, some: Ints, crew: Crew, v: Floats, limits: Floats | None) -> None:
+        """Record transitions with the predictions before each update [transition, (before, after), question]."""
         if chunk is not self._chunk:
             self._turn(state, chunk)
         page = self.pages[-1]
-        page.v[t], page.after[t] = v, after
-        if page.limits is not None:
-            errors = chunk.errors[next(key for key, one in chunk.crews.items() if one is crew)]
-            for q in range(v.size):
-                low, high = self._limits(errors, q)
-                page.limits[t, q, 0], page.limits[t, q, 1] = v[q] + low, v[q] + high
-        self._seen += 1
-        if self._seen % self.stride == 0:
-            at = int(chunk.steps.at[t])
-            self._sample(int(page.number[t]), crew, chunk.X[at] if chunk.X.ndim > 1 else int(chunk.X[at]))
+        page.v[some], page.after[some] = v[:, 0], v[:, 1]
+        if page.limits is not None and limits is not None:
+            page.limits[some] = limits
+        self._seen += some.size
+        if self._seen // self.stride > (self._seen - some.size) // self.stride:
+            at = int(chunk.steps.at[some[-1]])
+            self._sample(int(page.number[some[-1]]), crew, chunk.X[at] if chunk.X.ndim > 1 else int(chunk.X[at]))
 
     def _turn(self, state: State, chunk: Chunk) -> None:
         self._chunk, s, n = chunk, chunk.steps.copied(), len(chunk.steps)
@@ -93,12 +85,6 @@ class Recorder:
         for lessons in chunk.lessons.values():
             for q, given in lessons:
                 self.answers.setdefault(q, []).append((given.number, given.answer))
-
-    def _limits(self, errors: Errors, q: int) -> tuple[float, float]:
-        count, key = int(errors.total[q]), (errors.ring.shape[0], q)
-        if key not in self._known or count - self._known[key][0] >= AGAIN or count < self._known[key][0]:
-            self._known[key] = (count, *errors.limits(q, self.level))
-        return self._known[key][1:]
 
     def _sample(self, row: int, crew: Crew, obs: Any) -> None:
         weights, lams = [], []

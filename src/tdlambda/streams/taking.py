@@ -11,13 +11,14 @@ import numpy as np
 from tdlambda.arrays import Bools, Floats, Ints
 from tdlambda.auto import AutoTD
 from tdlambda.auto.expert_table import MANY
-from tdlambda.features import Category, Columns, Cosines, Dense, Encoder, Leading
+from tdlambda.features import Category, Columns, Cosines, Encoder
 from tdlambda.features.default_terms import Target, default_terms
 from tdlambda.features.terms import Name
 from tdlambda.learners.learner import Array
 from tdlambda.streams.asking import Asker, Factory, made
 from tdlambda.streams.batch import LOOKED_AT, Batch, Schema, from_row, stacked
 from tdlambda.streams.crew import Crew, Steps
+from tdlambda.streams.default_learner import default_learner
 from tdlambda.streams.following import Following, before
 from tdlambda.streams.front import Alarm, Front
 from tdlambda.streams.journal import Chunk, Loss, Place, Run, State
@@ -116,14 +117,19 @@ class Taker:
         if len(batch) > 1 and not self.chooses:
             front.refuse_empty(batch)
         scales = Scales.of(list(self.questions.values()), lengths)
-        crews = {None: self._new_crew(front)} if self.share or following.by is None else {}
+        crews = {None: self._new_crew(front, every)} if self.share or following.by is None else {}
         errors = {key: Errors.none(len(self.questions)) for key in crews}
         return State(front, following, schema, crews, {}, scales, errors, rows=batch.first)
 
-    def _new_crew(self, front: Front) -> Crew:
+    def _new_crew(self, front: Front, every: float | None) -> Crew:
         fleet = self.following.by is not None and self.share
         alone = range(len(self.questions)) if fleet else self.windows.where
-        makers = [nested_experts(front.features) if make is AutoTD else make for make in self.makers.values()]
+        makers = [
+            default_learner(front, question, typical(question, every) if question.window else 0, fleet)
+            if make is AutoTD
+            else make
+            for question, make in zip(self.questions.values(), self.makers.values(), strict=True)
+        ]
         return Crew(front.encoder, [made(make, front.encoder) for make in makers], alone=alone)
 
     def first_guess(self, batch: Batch) -> dict[str, float]:
@@ -171,8 +177,8 @@ class Taker:
 
     # ---- rows -------------------------------------------------------------------------------------------------
 
-    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish, Batch]:
-        """A chunk, the function that gives the state after it, and its rows (after the last row of each stream)."""
+    def prepared(self, state: State, batch: Batch, schema: Schema, recording: bool) -> tuple[Chunk, Finish]:
+        """A chunk, and the function that gives the state after it."""
         if self.missing == "raise":
             _refuse_unreadable(batch)
         following, keys = state.following, state.following.streams(batch)
@@ -200,19 +206,22 @@ class Taker:
         index = {key: i for i, key in enumerate(touched)}
         memory = np.stack([state.places[key].memory if key in state.places else front.new_memory() for key in touched])
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
+        missing = np.isnan(raw)
         X, alarms = front.encode(batch, raw, fresh[k:], stream, memory)
+        far = np.isnan(raw) & ~missing
+        if far.any():
+            self._leave_out(front, far[to - k], asked.awake)
         whole = np.concatenate([*(place.obs for place in old), X]) if k else X
         begun = np.concatenate([[place.begun for place in old], fresh[k:]]).astype(bool)
         number = np.concatenate(
             [[place.last.first for place in old], np.arange(batch.first, batch.first + len(batch))]
         ).astype(np.int64)
         waiting, lessons = self._lessons(state, touched, stream, X, batch, asked.reward, to - k, fresh[k:])
-        awake = asked.awake
-        if self.windows.where:
-            awake[:, self.windows.where] = False
-        steps = Steps(at, to, *asked[:4], ended[to], begun[at], awake)
         crews = {self.crew_key(key): None for key in touched}
-        new = {key: state.crews.get(key) or self._new_crew(state.front) for key in crews}
+        new = {key: state.crews.get(key) or self._new_crew(state.front, following.usual) for key in crews}
+        taught = next(iter(new.values())).taught(self.windows.where)
+        asked.awake[:, taught] = False
+        steps = Steps(at, to, *asked[:4], ended[to], begun[at], asked.awake)
         chunk = Chunk(
             whole, steps, self._runs(touched, stream, to - k), lessons, self.share and following.by is not None,
             recording or self.intervals, number, state.loaded,
@@ -240,7 +249,8 @@ class Taker:
             if self.share and len(places) > STREAMS:
                 for key in list(places)[: len(places) - STREAMS]:
                     del places[key]
-            quality = state.quality.after(batch, gaps, same, {following.time: filled} if filled else None)  # type: ignore[dict-item]
+            times = {following.time: filled} if filled else None
+            quality = state.quality.after(batch, gaps, same, times, int(far.sum()))  # type: ignore[arg-type]
             return State(
                 front, following, schema, {**state.crews, **new}, places, state.scales,
                 {**state.errors, **chunk.errors}, batch.first + len(batch), keys[-1],
@@ -248,7 +258,13 @@ class Taker:
                 (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
             )  # fmt: skip
 
-        return chunk, finish, rows
+        return chunk, finish
+
+    def _leave_out(self, front: Front, far: Bools, awake: Bools) -> None:
+        """Do not learn from steps whose cumulant is far outside its range."""
+        for q, question in enumerate(self.questions.values()):
+            if question.cumulant in front.columns and not callable(question.cumulant):
+                awake[:, q] &= ~far[:, front.columns.index(question.cumulant)]
 
     def _runs(self, touched: list[Any], stream: Ints, to: Ints) -> list[Run]:
         """The transitions to these rows, by stream."""
@@ -348,19 +364,6 @@ def _refuse_unreadable(batch: Batch) -> None:
                 f"column {name!r}, row {batch.first + int(bad[0])}: the value must be a number or date, as in other "
                 f'rows; got {batch.examples[name]!r}; use missing="hold" to count such cells as missing'
             )
-
-
-def nested_experts(features: Columns | Encoder) -> Factory:
-    """AutoTD, with an expert for each nested set of leading features: an AutoTD of its own."""
-    sizes = features.nested if isinstance(features, Columns) else ()
-
-    def make(encoder: Encoder) -> AutoTD:
-        if type(encoder) is not Dense:
-            return AutoTD(encoder)
-        some = [Leading(encoder.size, size) for size in sizes if size < encoder.size]
-        return AutoTD(encoder, experts=[AutoTD(leading, random_features=0) for leading in some])
-
-    return make
 
 
 def _target(question: Question, length: int) -> Target:

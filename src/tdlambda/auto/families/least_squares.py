@@ -139,12 +139,13 @@ def add_row(row: Floats, other: Floats, factor: float, first: int, last: int) ->
 
 
 def learn(
-    q: Systems, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float, evidence: float,
+    q: Systems, first: int, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float,
+    evidence: float,
 ) -> None:  # fmt: skip
-    """Update the traces, A and b of every system."""
+    """Update the traces, A and b of the systems from `first` on."""
     decay, slot = min(rho, 1.0) * gamma, q.filled[0]
     large = q.block.shape[2] > 0
-    for s in range(q.lam.size):
+    for s in range(first, q.lam.size):
         q.weight[s] *= q.growth[s]
         n, z, heavy = q.size[s], q.z[s], q.weight[s] * rho
         for j in range(x.size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -56,7 +57,7 @@ def show(
         parts |= {"rule": _declared(type(model.rule)), "rule_equations": rule_equations(model)}
     if first == "algorithm" or lanes or sparse or code:
         parts["generated"] = _generated(model, lanes, features == "one-hot", sparse)
-    _finish(model.title, parts, json)
+    _finish(re.sub(r" \([^)]*\)", "", model.title), parts, json)  # without the options, all of which are defaults
 
 
 def _model(kind: type[Any], rule: str | None) -> tuple[Model, str]:
@@ -105,6 +106,11 @@ def _declared(kind: type[Any]) -> str:
     module = inspect.getmodule(kind)
     head = inspect.getdoc(module) if module is not None and (module.__name__ or "").startswith("tdlambda.") else None
     return (f'"""{head}"""\n\n' if head else "") + source.rstrip()
+
+
+def _description(kind: type[Any]) -> str:
+    """The docstrings of a class and its module, which name the authors of the algorithm."""
+    return f"{inspect.getdoc(kind)} {inspect.getdoc(inspect.getmodule(kind))}"
 
 
 def _built(kind: type[Any]) -> Any:
@@ -159,7 +165,11 @@ def _found(name: str, what: str, base: type[Any] | None) -> Any:
         found = {key.lower(): kind for key, kind in _ours().items()}.get(name.lower())
         known = found is not None
     if found is None or not known or (base is not None and not (issubclass(found, base) and _is_declared(found))):
-        names = [key for key, kind in _ours().items() if base is None or issubclass(kind, base)]
+        kinds = {key: kind for key, kind in _ours().items() if base is None or issubclass(kind, base)}
+        word = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+        about = [key for key, kind in kinds.items() if key[:1].isupper() and word.search(_description(kind))]
         otherwise = "write the name of a class of this package, or module:Class; this package has {}"
-        raise ValueError(f"{what}: unknown declaration {name!r}{hint(name, names, otherwise)}")
+        if name and about:
+            otherwise = f"the descriptions of {', '.join(about)} have this word"
+        raise ValueError(f"{what}: unknown declaration {name!r}{hint(name, list(kinds), otherwise)}")
     return found

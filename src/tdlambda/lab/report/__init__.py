@@ -43,3 +43,7 @@ def load_overview(directory: str | Path) -> Overview:
     from tdlambda.lab.report.overview import overview  # Polars is slow to import
 
     return overview(directory)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -123,6 +123,8 @@ class DrawnFigures:
             return None
         if self.view.study.length != self.view.printed_steps:  # the published values are for runs of another length
             some = [row | {"published": None, "old": None} for row in some]
+        if name == "paired":
+            options["reference"] = some[0]["against"]
         return charts.panels(figure.chart, some, figure.panels) if figure.panels else figure.chart(some, **options)
 
 
@@ -237,7 +239,7 @@ def _of_comparisons(view: Overview, run: list[str]) -> Iterator[tuple[str, Figur
     )  # fmt: skip
     yield "paired", Figure(
         "comparisons", list(tidy_rows.comparisons(view, run)), ("methods", "measure", "at", "reference"),
-        partial(charts.paired, x=f"mean {study.quantity} {'/' if log else '-'} that of the reference", relative=log),
+        partial(charts.paired, x=f"mean {study.quantity}", relative=log),
         {"method": "method", "reference": "reference", "alpha": "at", "measure": "measure", "n": "n",
          "diverged": "diverged", margin: "ratio", f"{margin}_low": "ratio_low", f"{margin}_high": "ratio_high",
          "better": "share", "better_low": "share_low", "better_high": "share_high"},

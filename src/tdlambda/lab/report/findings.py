@@ -67,25 +67,25 @@ def z_of(view: Overview, printed: Printed) -> tuple[CellView, float] | None:
 
 def agreement(view: Overview) -> tuple[int, int]:
     """The number of printed cells that agree within three standard errors, and the number compared."""
-    found = [z_of(view, printed) for printed in view.published]
-    return sum(abs(pair[1]) <= 3 for pair in found if pair), sum(pair is not None for pair in found)
+    pairs = [z_of(view, printed) for printed in view.published]
+    return sum(abs(pair[1]) <= 3 for pair in pairs if pair), sum(pair is not None for pair in pairs)
 
 
 def findings(view: Overview, methods: Sequence[str], measure: str = "tail") -> Findings:
     """The findings for these methods, by the final error ("tail") or the area under the curve ("area")."""
-    found = contest(view, methods, measure)
-    which, better = _which(view, found, measure), _better(view, found, measure)
-    return Findings(found, headline(view, found, measure), which, better, _sure(view, methods, found, measure))
+    result = contest(view, methods, measure)
+    which, better = _which(view, result, measure), _better(view, result, measure)
+    return Findings(result, headline(view, result, measure), which, better, _sure(view, methods, result, measure))
 
 
-def _reference(found: Contest) -> CellView:
+def _reference(result: Contest) -> CellView:
     """The reference of the comparison: the best fixed λ, or the best of all if there is nothing to compare."""
-    mixed = found.rival if found.between == "fixed and others" else None
-    return (mixed or found.method).cell
+    mixed = result.rival if result.between == "fixed and others" else None
+    return (mixed or result.method).cell
 
 
-def _which(view: Overview, found: Contest, measure: str) -> Answer:
-    best, fixed = _reference(found), found.between != "others"
+def _which(view: Overview, result: Contest, measure: str) -> Answer:
+    best, fixed = _reference(result), result.between != "others"
     measured, tried = best.measured(measure), len(view.of(best.method))
     own = settings_of(best, ["alpha"])
     name = own if fixed and own else view.named(best.method)
@@ -99,21 +99,21 @@ def _which(view: Overview, found: Contest, measure: str) -> Answer:
     )
     error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"
     what = explained(view.study, measure_name(view.study, measure))
-    question = {"fixed": "Which λ was best?", "others": "Which method was best?"}.get(found.between)
+    question = {"fixed": "Which λ was best?", "others": "Which method was best?"}.get(result.between)
     return Answer(question or "Which fixed λ was best?", name, f"{where} {what} is {error}{among}. {_runs_of(best.n)}")
 
 
-def _better(view: Overview, found: Contest, measure: str) -> Answer:
-    if found.rival is None or found.margin is None or found.compared is None:
+def _better(view: Overview, result: Contest, measure: str) -> Answer:
+    if result.rival is None or result.margin is None or result.compared is None:
         return Answer(
             "Is there a better one?", "Nothing to compare", "A comparison needs two methods or two values of λ."
         )
-    method, rival, margin, word = found.method, found.rival, found.margin, view.study.quantity
-    asked = found.between == "fixed and others"
+    method, rival, margin, word = result.method, result.rival, result.margin, view.study.quantity
+    asked = result.between == "fixed and others"
     question = f"Is {method.name} better?" if asked else f"Is it better than {rival.name}?"
     short = {
         "better": "Yes", "worse": "No", "nearly": "Nearly", "matched": "As good", "undecided": "Cannot say yet",
-    }[found.verdict]  # fmt: skip
+    }[result.verdict]  # fmt: skip
     if margin.n == 0:
         why = "a run of each pair diverged" if margin.diverged else "they have no finished run in common"
         return Answer(question, short, f"{method.name} and {rival.name} cannot be compared: {why}.")
@@ -124,19 +124,19 @@ def _better(view: Overview, found: Contest, measure: str) -> Answer:
     text = f"{at}{method.name} {ends} {number(method.cell.measured(measure).mean)}, "
     text += f"{number(margin.value)} × {rival.name}" if margin.relative else f"{apart} {rival.name}"
     given = "; ".join(filter(None, [rival.given, interval(margin.low, margin.high)[2:-1]]))
-    text += (f" ({given})" if given else "") + f", better in {100 * found.compared.better:.0f} % of runs."
+    text += (f" ({given})" if given else "") + f", better in {100 * result.compared.better:.0f} % of runs."
     learners = [view.study.methods[side.cell.method].learner for side in (method, rival)]
     note = "" if learners[0] == learners[1] else f" Note that their algorithms differ: {learners[0]} and {learners[1]}."
     return Answer(question, short, text + note)
 
 
-def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) -> Answer:
+def _sure(view: Overview, methods: Sequence[str], result: Contest, measure: str) -> Answer:
     cells = [cell for m in methods for cell in view.of(m)]
     lost, runs, most = sum(c.diverged for c in cells), sum(c.n for c in cells), max(c.n for c in cells)
     short, parts = f"{most} runs" if most > 1 else "One run", []
-    if found.rival is not None and found.margin is not None:
-        fair = held_out(found.method.cells, found.rival.cells, measure)
-        short, why = _certainty(view, found, fair)
+    if result.rival is not None and result.margin is not None:
+        fair = held_out(result.method.cells, result.rival.cells, measure)
+        short, why = _certainty(view, result, fair)
         parts.append(why)
         if fair is not None and np.isfinite(fair.ratio_low):
             parts.append(
@@ -146,8 +146,8 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
         else:
             parts.append("Both cells were chosen in hindsight, on the same runs that are compared.")
     parts.append(f"{'None' if not lost else f'{lost:,}'} of {runs:,} runs diverged.")
-    if found.left_out:
-        names = _and([view.named(name) for name in found.left_out])
+    if result.left_out:
+        names = _and([view.named(name) for name in result.left_out])
         parts.append(f"Not compared, because they are measured against another truth: {names}.")
     if view.done < view.wanted:
         parts.append(f"Unfinished: {view.done:,} of {view.wanted:,} units are done.")
@@ -159,24 +159,24 @@ def _sure(view: Overview, methods: Sequence[str], found: Contest, measure: str) 
     return Answer("How certain is that?", short, " ".join(parts))
 
 
-def _certainty(view: Overview, found: Contest, fair: Comparison | None) -> tuple[str, str]:
+def _certainty(view: Overview, result: Contest, fair: Comparison | None) -> tuple[str, str]:
     """How certain the comparison is, and why; `fair` is the comparison of cells chosen on other seeds."""
-    assert found.rival is not None
-    assert found.margin is not None
-    margin, even = found.margin, 1 if found.margin.relative else 0
-    gone = [side.name for side in (found.method, found.rival) if side.lost]
+    assert result.rival is not None
+    assert result.margin is not None
+    margin, even = result.margin, 1 if result.margin.relative else 0
+    gone = [side.name for side in (result.method, result.rival) if side.lost]
     if gone:
         return "Sure" if len(gone) == 1 else "Not sure", f"Every run of {_and(gone)} diverged."
     if margin.n < FEW:
         return "Too few runs", f"{margin.n} pairs of runs are too few to tell."
-    if found.verdict == "undecided":
+    if result.verdict == "undecided":
         return "Not sure", f"The interval contains {even} and is wide: {margin.n} runs are too few to tell."
     shared = "met the same starts and noise" if view.study.kind == "control" else "saw the same trajectories"
     on = f"on {margin.n} pairs of runs that {shared}" + ("" if margin.n >= MANY else ", which are few")
     says = {"matched": f"lies close around {even}", "nearly": f"is close above {even}"}
-    luck = found.winner is not None and fair is not None and fair.ratio_low <= 1 <= fair.ratio_high
+    luck = result.winner is not None and fair is not None and fair.ratio_low <= 1 <= fair.ratio_high
     short = "Sure" if margin.n >= MANY and not luck else "Fairly sure"
-    return short, f"The 95 % interval {says.get(found.verdict, f'excludes {even}')}, {on}."
+    return short, f"The 95 % interval {says.get(result.verdict, f'excludes {even}')}, {on}."
 
 
 def _runs_of(n: int) -> str:

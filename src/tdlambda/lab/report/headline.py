@@ -7,28 +7,28 @@ from tdlambda.lab.report.overview import Overview
 from tdlambda.lab.report.wording import explained, interval, measure_name, number
 
 
-def headline(view: Overview, found: Contest, measure: str) -> str:
+def headline(view: Overview, result: Contest, measure: str) -> str:
     """The headline: one sentence."""
-    words, method = explained(view.study, measure_name(view.study, measure)), found.method
-    if found.rival is None or found.margin is None:
+    words, method = explained(view.study, measure_name(view.study, measure)), result.method
+    if result.rival is None or result.margin is None:
         measured, few = method.cell.measured(measure), ", too few for an interval" * (method.cell.n < 2)
         error = f"{number(measured.mean)}{interval(measured.low, measured.high)}"
         return _sentence(f"{method} was run alone: its {words} is {error} in {_runs(method.cell.n)}{few}")
-    rival, margin, mixed = found.rival, found.margin, found.between == "fixed and others"
+    rival, margin, mixed = result.rival, result.margin, result.between == "fixed and others"
     against = str(rival) if mixed else f"the next best, {rival}"
     if method.lost or rival.lost:
         return _sentence(_diverged(method, rival))
     if margin.n == 0:
         why = "no pair of runs without divergence" if margin.diverged else "no finished run in common"
         return _sentence(f"no winner yet: {method} and {against} have {why}")
-    other, sure = ", the best other method," if mixed and found.among > 1 else "", _evidence(margin)
+    other, sure = ", the best other method," if mixed and result.among > 1 else "", _evidence(margin)
     return _sentence({
         "better": f"{method} won: it has {_of(margin, words, against)}, {sure}",
         "worse": f"{rival} won: {method}{other} has {_of(margin, words)}, {sure}",
         "nearly": f"{rival} won narrowly: {method}{other} has {_of(margin, words)}, {sure}",
         "matched": f"{method} matched {against}: it has {_of(margin, words)}, {sure}",
         "undecided": f"no winner yet: {method} has {_of(margin, words, against)}, {_doubt(margin)}",
-    }[found.verdict])  # fmt: skip
+    }[result.verdict])  # fmt: skip
 
 
 def _of(margin: Margin, words: str, rival: str = "") -> str:

@@ -10,3 +10,7 @@ __all__ = [
     "Comparison", "Method", "Outcome", "Plan", "Study", "Summary", "bundled", "choose", "compare", "hindsight",
     "load_results", "load_study", "run_study", "sensitivity", "summary",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -149,7 +149,7 @@ class FactoredRows:
         return SETTLE.format(
             mixtures=", ".join(f"{m}_" for m in self.linear.mixtures),
             mixed=indent(mixed, 8),
-            sizes=", ".join([*(f"abs({r}_now_)" for r in self.fading), "0.0"]),
+            sizes=", ".join([*([f"abs({r}_now_)" for r in self.fading] or ["0.0"]), "0.0"]),
             zero=indent([f"{r}_now_ = 0.0" for r in self.fading], 12),
             write=indent([f"row_[first_ + {i}] = {r}_now_" for i, r in enumerate(rows)], 8),
         )

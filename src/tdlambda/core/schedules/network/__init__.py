@@ -15,30 +15,39 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tdlambda.core import step as ir
 from tdlambda.core.lowering import lower
 from tdlambda.core.model import Model
 from tdlambda.core.schedules.network import kernels
 from tdlambda.core.schedules.network.layers import Layers
-from tdlambda.core.schedules.network.module_text import ENTRY_POINTS, HEAD, LEARN
-from tdlambda.core.schedules.network.refusals import check
+from tdlambda.core.schedules.network.module_text import ENTRY_POINTS, HEAD, HEADS, LEARN
+from tdlambda.core.schedules.network.refusals import check, values_for
 from tdlambda.core.schedules.one import One, value
 from tdlambda.core.schedules.text import functions, indent
 from tdlambda.core.source import embed
 from tdlambda.features.network import NetworkForm
 
-__all__ = ["NetworkPrinter", "check", "generate"]
+__all__ = ["Heads", "NetworkPrinter", "check", "generate", "values_for"]
 
 
-def generate(model: Model, form: NetworkForm) -> str:
+class Heads(NamedTuple):
+    """A rule for λ with its estimates, which another module runs on the last hidden layer."""
+
+    module: str
+    """The name of that module: a `schedules.one` of the model without V."""
+    values: tuple[tuple[str, str], ...]
+    """Numbers of its record that are predictions of the network, and where: "x" or "x'"."""
+
+
+def generate(model: Model, form: NetworkForm, heads: Heads | None = None) -> str:
     """The text of a module with `update_vector`, `update_many_vectors`, `predict_vector` and `predict_vectors`.
 
     It does not depend on the sizes of the layers, only on their number.
     """
     check(model)
-    return NetworkPrinter(lower(model), form).module()
+    return NetworkPrinter(lower(model), form, heads=heads).module()
 
 
 class NetworkPrinter(One):
@@ -54,11 +63,15 @@ class NetworkPrinter(One):
         Prefix of the functions' names, where a module has two networks.
     seeded
         Whether the gradient at the outputs is given, as for a policy: then w·x and w·x' are 0, and the reward is δ.
+    heads
+        What computes λ'; None if it is given.
     """
 
-    def __init__(self, step: ir.Step, form: NetworkForm, prefix: str = "", seeded: bool = False) -> None:
+    def __init__(
+        self, step: ir.Step, form: NetworkForm, prefix: str = "", seeded: bool = False, heads: Heads | None = None
+    ) -> None:
         super().__init__(_renamed(step, prefix), sparse=False)
-        self.form, self.prefix, self.seeded = form, prefix, seeded
+        self.form, self.prefix, self.seeded, self.heads = form, prefix, seeded, heads
         self.layers, self.single = Layers(form, prefix), form.widths[-1] == 1
         self.scales = form.scale_rewards and not seeded
         self.passes: list[str] = []
@@ -68,9 +81,13 @@ class NetworkPrinter(One):
 
     def module(self) -> str:
         """The whole module of one learner."""
-        head = HEAD.format(title=self.step.title, hidden=len(self.form.widths) - 2, dtype=self.form.dtype)
+        imports = "" if self.heads is None else f"from {self.heads.module} import learn as learn_heads\n"
+        head = HEAD.format(
+            title=self.step.title, hidden=len(self.form.widths) - 2, dtype=self.form.dtype, imports=imports
+        )
         cut = ", cut" if "cut" in self.step.inputs else ""
-        names = {"cut": cut, "cut_t": f"{cut}[t_]" if cut else ""}
+        names = {"cut": cut, "cut_t": f"{cut}[t_]" if cut else "", "one_t": ", 1.0" if cut else ""}
+        names["hidden"] = str(self.layers.outputs - 1)
         names["shown"] = str(len(self.step.rows) if self.form.averaged else 0)
         parts = [*self.functions(), ENTRY_POINTS.format(**names)]
         return "\n\n".join([head, *(f"{part.rstrip()}\n" for part in parts if part)])
@@ -108,9 +125,23 @@ class NetworkPrinter(One):
             observed=indent(self.layers.observed(self.seeded)),
             rewards=indent(["reward = scaled(s_, reward, fresh_)"] if self.scales else []),
             forward=indent([] if self.seeded else self.layers.called()),
-            body=indent(body), averaging=indent(averaging if self.form.averaged else []), clears=indent(clears, 8),
+            heads=indent(self.with_heads()), body=indent(body),
+            averaging=indent(averaging if self.form.averaged else []), clears=indent(clears, 8),
             confined=indent(self.confined(self.step.only(ir.Stop)), 8),
         )  # fmt: skip
+
+    def with_heads(self) -> list[str]:
+        """Code that computes λ' and updates the estimates of its rule, if there is one."""
+        if self.heads is None:
+            return []
+        last = self.layers.outputs
+        value = {"x": f"float(h_[{last}, 0])", "x'": f"0.0 if terminated_ else float(h_[{self.layers.ahead(last)}, 0])"}
+        text = HEADS.format(
+            units=f"d_[{last - 1}]", here=last - 1, ahead=self.layers.ahead(last - 1),
+            values="\n".join(f"g_.{name} = {value[at]}" for name, at in self.heads.values),
+            cut=", cut" if "cut" in self.step.inputs else "",
+        )  # fmt: skip
+        return text.splitlines()
 
     @property
     def reads_terminal(self) -> bool:

@@ -111,7 +111,11 @@ class Layers:
         def function(head: str, lines: list[str]) -> str:
             return f"@inlined\ndef {self.prefix}{head}:\n{indent([*self.named(), *lines])}"
 
-        placed = ["rows_, inputs_, h_, d_, _ = net_", self.seen("obs_", 0), f"{self.prefix}forward(rows_[k_], h_, d_)"]
+        placed = [
+            "rows_, inputs_, h_, d_, _, _ = net_",
+            self.seen("obs_", 0),
+            f"{self.prefix}forward(rows_[k_], h_, d_)",
+        ]
         return [
             function("forward(w_, h_, d_)", one),
             function("forward_both(w_, h_, d_)", both),

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tdlambda.core.runtime import (
+{imports}from tdlambda.core.runtime import (
     DIVERGED, IN_USE, NEXT_OBS_VALUES, OBS_VALUES, OK, TERMINATED, TRUNCATED, TURNS, allowed, allowed_square, brief,
     check, confine, first_bad, inlined, kernel, lanewise, loop, scheduled, summing,
 )
@@ -26,7 +26,7 @@ def {prefix}learn(
     s_ = state_[0]
     if s_.diverged_at >= 0:
         return OK
-    rows_, inputs_, h_, d_, _ = net_
+    rows_, inputs_, h_, d_, _, heads_ = net_
     w_ = rows_[0]
     s_.steps += 1
     fresh_, within_ = s_.under_way == 0, True
@@ -34,7 +34,7 @@ def {prefix}learn(
         gamma_next = 0.0
 {observed}{rewards}    limit_ = allowed(s_, reward, gamma_next, rho, (1.0,), 1)
 {forward}    {prefix}backward(w_, h_, d_)
-{body}{averaging}    s_.under_way = 1
+{heads}{body}{averaging}    s_.under_way = 1
     s_.reward_decay = gamma_next
     if terminated_ or truncated_:
         s_.under_way = 0
@@ -83,6 +83,24 @@ def update_many_vectors(
     return OK, 0
 
 
+@kernel
+def follow_vectors(
+    state_, net_, obs_, next_obs_, reward, gamma, rho, lam, terminated_, truncated_, before_
+):
+    """Learn from validated transitions; V(obs) and V(next_obs) before each update go to `before_`. Return a status."""
+    worst_ = OK
+    for t_ in range(reward.size):
+        outputs(state_[0], net_, obs_[t_], {shown})
+        before_[t_, 0] = value(state_[0], net_)
+        outputs(state_[0], net_, next_obs_[t_], {shown})
+        before_[t_, 1] = value(state_[0], net_)
+        worst_ = max(worst_, learn(
+            state_, net_, net_, net_, (0,), obs_[t_], (0,), (1.0,), (0,), next_obs_[t_],
+            reward[t_], gamma[t_], rho[t_], lam[min(t_, lam.size - 1)]{one_t}, terminated_[t_], truncated_[t_],
+        ))
+    return worst_
+
+
 @brief
 def predict_vector(state_, net_, obs_):
     """V of an observation; NaN if it is invalid."""
@@ -93,9 +111,33 @@ def predict_vector(state_, net_, obs_):
 
 
 @kernel
+def hidden_vectors(state_, net_, obs_, out_):
+    """The last hidden layer, a constant, and V in the unit of the scaled rewards, of each observation."""
+    for t_ in range(out_.shape[0]):
+        outputs(state_[0], net_, obs_[t_], 0)
+        n_ = out_.shape[1] - 2
+        for i_ in range(n_):
+            out_[t_, i_] = net_[2][{hidden}, i_]
+        out_[t_, n_], out_[t_, n_ + 1] = 1.0, net_[2][{hidden} + 1, 0]
+
+
+@kernel
 def predict_vectors(state_, net_, obs_, out_):
     """V of each observation."""
     for t_ in range(out_.size):
         outputs(state_[0], net_, obs_[t_], {shown})
         out_[t_] = value(state_[0], net_)
 '''
+
+HEADS = """\
+g_, hidden_ = heads_[0][0], heads_[5]
+for i_ in range({units}):
+    hidden_[0, i_] = h_[{here}, i_]
+    hidden_[1, i_] = h_[{ahead}, i_]
+{values}
+within_ &= learn_heads(
+    heads_[0], heads_[1], heads_[2], heads_[3], heads_[4], hidden_[0], heads_[4], hidden_[1], heads_[4], hidden_[1],
+    reward, gamma_next, rho, lam_next{cut}, terminated_, truncated_,
+) == OK
+lam_next = g_.last_lam"""
+"""The step of a rule for λ and its estimates, which are linear in the last hidden layer; it computes λ'."""

@@ -14,9 +14,6 @@ def check(model: Model) -> None:
     """Raise TypeError unless a network can run the model; the message quotes the line of the declaration."""
     a, name = model.algorithm, model.algorithm.__name__
     first = words(a.weight_rows)[0]
-    if model.rule is not None:
-        what = f"lam: {type(model.rule).__name__} learns weights of features"
-        _refuse(name, what, "pass a number, or mix networks with several λ by td.AutoTD(td.Network(17))")
     if model.sizes_by == "visits":
         _refuse(name, "alpha: a schedule by visits counts features", 'use td.steps.OneOver("steps")')
     for dot, what in a.dots.items():
@@ -32,6 +29,23 @@ def check(model: Model) -> None:
             _refuse(name, f"{function.__name__}(…, x_next, …) needs the gradient at the next state", _TD)
     for line in parse(a.updates, a.row_names()) if a.updates else ():
         _check_line(name, a, line)
+
+
+def values_for(heads: Model) -> tuple[tuple[str, str], ...]:
+    """The predictions of V that a rule reads, by name, and where; TypeError if it reads anything else of V.
+
+    The rule and its estimates are linear in the last hidden layer, and V is not.
+    """
+    rule: Any = heads.rule
+    name = f"lam: {type(rule).__name__}"
+    if rule.mixture:
+        raise TypeError(f'{name} cannot run on a network: V would be a mixture; use lam="auto"')
+    read = {n: what.split(".", 1)[1] for n, what in rule.dots.items() if what.split(".")[0] == "V"}
+    more = [rule.dots[n] for n, at in read.items() if at not in ("x", "x'")]
+    more += ["V_w" for p in heads.phases if "V_w" in p.arguments]
+    if more:
+        raise TypeError(f"{name} cannot run on a network: {more[0]!r} is not a prediction of V; use another rule")
+    return tuple(read.items())
 
 
 _TD = "use td.TD, with a step size of td.steps"

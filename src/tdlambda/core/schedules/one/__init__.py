@@ -303,12 +303,13 @@ class One(RowPrinter):
         if not self.sparse:
             return []
         at = [f"{self.place(r)}[f_]" for r in op.fading]
+        sizes = [*([f"abs({r})" for r in at] or ["0.0"]), "0.0"]  # a model need not have traces
         return [
             "if s_.steps % PRUNED_EVERY == 0:",
             f"    least_, i_ = {least(op)}, 0",
             "    while i_ < n_live_:",
             "        f_ = order_[i_]",
-            f"        if max({', '.join([*(f'abs({r})' for r in at), '0.0'])}) <= least_:",
+            f"        if max({', '.join(sizes)}) <= least_:",
             *(f"            {r} = 0.0" for r in at),
             "            listed_[f_] = 0",
             "            n_live_ -= 1",
@@ -328,5 +329,5 @@ def least(op: ir.Prune) -> str:
 def state_type(model: Model) -> Any:
     """The type of a learner's record: names and types of its numbers."""
     shared = words(model.rule.shared) if model.rule is not None else []
-    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept] if n not in shared]
+    floats = [n for n in [*model.constant_numbers, *LIMITS, *model.kept, *model.given] if n not in shared]
     return np.dtype([(n, "f8") for n in [*floats, *shared]] + [(n, "i8") for n in COUNTERS])

@@ -1,0 +1,165 @@
+"""The learner beside naive predictors and neighbours, against plain NumPy; intervals that follow their coverage."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import tdlambda as td
+from tdlambda.streams import Stacking
+from tdlambda.streams.residuals import KEPT, PER_HORIZON, Errors
+from tdlambda.streams.stacking_step import FORGET, OVERLAP, SHORTEST
+from tdlambda.streams.turns import is_turn
+
+GAMMA, STEPS = 0.8, 14
+
+
+def walk(n: int = 400, d: int = 3) -> Any:
+    rng, x = np.random.default_rng(0), np.zeros((n, d))
+    for t in range(1, n):
+        x[t] = 0.9 * x[t - 1] + rng.normal(size=d)
+    return x
+
+
+def made(compared: int = 2, **more: Any) -> Stacking:
+    learner = td.AutoTD(td.features.Dense(3), random_features=0)
+    return Stacking(
+        learner, steps=STEPS, horizon=1 / (1 - GAMMA), compared=compared, readings=[("last", 0, 5.0)], **more
+    )
+
+
+def learned(v: Stacking, x: Any) -> Any:
+    return v.prequential(x[:-1], x[1:, 0], x[1:], GAMMA)
+
+
+def test_errors_are_those_of_returns_known_by_then() -> None:
+    """Without neighbours: products of errors of the learner, the mean and the reading, in plain NumPy."""
+    x, v = walk(), made(compared=0)
+    n, y = len(x) - 1, x[1:, 0]
+    learned(v, x)
+    alone = td.AutoTD(td.features.Dense(3), random_features=0).prequential(x[:-1], y, x[1:], GAMMA)
+    past = np.zeros(n)
+    for t in range(n):
+        past[t] = y[t] + GAMMA * (past[t - 1] if t else 0.0)
+    past = past / (1 - GAMMA ** np.arange(1, n + 1))
+    total, evidence = np.zeros((3, 3)), 0.0
+    for t in range(STEPS - 1, n):
+        i = t - STEPS + 1
+        answer = GAMMA**STEPS * alone[t, 1] + GAMMA ** np.arange(STEPS) @ y[i : t + 1]
+        low, high = (past[:i].min(), past[:i].max()) if i else (-np.inf, np.inf)
+        last = np.clip(5 * x[i, 0], low - (high - low) / 2, high + (high - low) / 2)
+        mean = 5 * y[:i].mean() if i else alone[0, 0]
+        error = np.array([alone[i, 0], mean, last]) - answer
+        keep = 1 - 1 / max(FORGET * (t + 1), SHORTEST)
+        total, evidence = keep * total + np.outer(error, error), keep * evidence + 1
+    found = np.delete(np.delete(v._stack.products, 1, 0), 1, 1)
+    np.testing.assert_allclose(found, total, rtol=0.05)  # outliers are scaled down
+    weights = v._stack.weight
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+
+    def cost(w: Any) -> float:
+        penalty = v._stack.products.diagonal().min() / evidence * OVERLAP * 5.0 / evidence
+        return float(w @ v._stack.products @ w / evidence + penalty * ((w - v._stack.prior) ** 2).sum())
+
+    best = scipy.optimize.minimize(
+        cost, v._stack.prior, bounds=[(0, 1)] * 4, constraints={"type": "eq", "fun": lambda w: w.sum() - 1}
+    )
+    assert cost(weights) < 1.01 * best.fun
+
+
+def test_neighbours_are_the_nearest_rows_whose_return_is_known() -> None:
+    x, v = walk(), made()
+    learned(v, x)
+    s, y = v._stack, x[1:, 0]
+    count = int(s.number["stored"][0])
+    assert count == len(y) - STEPS + 1
+    np.testing.assert_array_equal(s.near_x[:, :count], x[:count, :2].T)
+    answers = [GAMMA ** np.arange(STEPS) @ y[i : i + STEPS] for i in range(count)]
+    assert np.abs(s.near_return[:count] - answers).max() < GAMMA**STEPS * 50
+    point = np.array([0.3, -0.2, 0.0])
+    distance = ((point[:2, None] - s.near_x[:, :count]) ** 2 / s.moments[1][:, None]).sum(axis=0)
+    some = np.argsort(distance)[:15]
+    weight = np.exp(-distance[some] / distance[some].max())
+    v.predict(point)
+    assert s.value[1] == pytest.approx(weight @ s.near_return[some] / weight.sum(), rel=1e-9)
+
+
+def test_one_by_one_copies_files_and_streams_that_take_turns(tmp_path: Any) -> None:
+    x = walk(120)
+    whole = made()
+    found = learned(whole, x)
+    one = made()
+    for t in range(len(x) - 1):
+        assert one.predict(x[t]) == pytest.approx(found[t, 0], rel=1e-12, abs=1e-12)
+        one.update(x[t], float(x[t + 1, 0]), x[t + 1], GAMMA)
+    copy = one.clone()
+    one.save(tmp_path / "stacking")
+    read = td.load(tmp_path / "stacking")
+    for other in (whole, copy, read):
+        np.testing.assert_allclose(other.predict_many(x), one.predict_many(x), rtol=1e-12)
+    kept = copy.episode()
+    copy.update(x[5], 100.0, x[9], GAMMA, truncated=True)
+    copy.resume(kept)
+    assert copy._stack.number["count"][0] == one._stack.number["count"][0]
+    with pytest.raises(ValueError, match="rho must be 1"):
+        one.update(x[0], 0.0, x[1], GAMMA, rho=2.0)
+
+
+def test_sampled_steps_reach_every_phase_alike() -> None:
+    turns = np.flatnonzero([is_turn(float(t), 6.0) for t in range(24_000)])
+    assert len(turns) == pytest.approx(24_000 / 5.618, rel=0.01)
+    phases = np.bincount(turns % 24, minlength=24)
+    assert phases.min() > 0.9 * phases.max()
+
+
+def test_a_horde_is_never_much_worse_than_the_best_naive_forecast() -> None:
+    """On a stream that grows by orders of magnitude, where the last values are hard to beat."""
+    rng = np.random.default_rng(0)
+    y = np.exp(np.cumsum(rng.normal(0.003, 0.03, 3000)))
+    result = td.streams.prequential(
+        td.Horde(None, td.Question("y", horizon=12, average=True)), {"y": y}, baselines=["running mean", "last value"]
+    )["y"]
+    assert result.late.r2 > max(fit.r2 for fit in result.rivals.values()) - 0.02
+    assert result.early.r2 > max(fit.r2 for fit in result.rivals_early.values()) - 0.02
+
+
+# ---- intervals ---------------------------------------------------------------------------------------------------
+
+
+def daily(n: int = 5000) -> Any:
+    t, rng = np.arange(n), np.random.default_rng(1)
+    return 20 + 3 * np.sin(2 * np.pi * t / 24) + rng.normal(0, 0.5, n)
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan])
+def test_the_width_is_back_soon_after_a_drop_out(value: float) -> None:
+    y = daily()
+    y[2500:2550] = value
+    horde = td.Horde(None, td.Question("y", horizon=24), intervals=True)
+    result = td.streams.prequential(horde, {"y": y}, baselines=[])["y"]
+    assert result.limits is not None
+    width = result.limits[:, 1] - result.limits[:, 0]
+    before = np.median(width[(result.rows > 2000) & (result.rows < 2500)])
+    after = width[(result.rows > 2550 + 20 * 24) & (result.rows < 4500)]
+    assert after.max() < 1.3 * before
+    if value == 0:
+        assert horde.quality.far == 50
+        assert "50 readings far outside the range, not learned from" in str(horde.quality)
+        assert [alarm.kind for alarm in horde.alarms][:1] == ["outlier"]
+
+
+def test_coverage_holds_while_errors_grow() -> None:
+    rng, n = np.random.default_rng(2), 4000
+    y = rng.normal(size=n) * np.exp(np.arange(n) / 800)
+    horde = td.Horde(td.features.Columns("y"), td.Question("y", gamma=0.8), lambda x: td.TD(x, 0.001), intervals=True)
+    result = td.streams.prequential(horde, {"y": y}, baselines=[])["y"]
+    assert 0.85 < result.coverage < 0.95
+
+
+def test_errors_are_kept_in_order_and_the_oldest_leaves() -> None:
+    errors, given = Errors.none(1), np.random.default_rng(0).normal(size=500).round(1)  # with equal ones
+    for error in given:
+        errors.add(0, float(error))
+    np.testing.assert_array_equal(errors.ordered[0], np.sort(given[-PER_HORIZON * KEPT :]))
