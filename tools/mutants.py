@@ -454,7 +454,7 @@ MUTANTS: list[Mutant] = [
     ("core/schedules/one", '((f.at_x, VECTOR["x"]), (f.at_next,', '(({}, VECTOR["x"]), (f.at_next,'),
     ("core/schedules/one", ', (f.at_next, VECTOR["x\'"])):', ",):"),
     ("core/schedules/one", "* {self.entry(op.right)}", "* {self.entry(op.left)}"),
-    ("core/schedules/one", "'0.0'])}) <= least_:", "'0.0'])}) <= 1e6 * least_ + 1e-3:"),
+    ("core/schedules/one", "(sizes)}) <= least_:", "(sizes)}) <= 1e6 * least_ + 1e-3:"),
     ("core/schedules/one", 'limit = f"allowed_square(limit_, ', 'limit = f"min(limit_, '),
     ("core/schedules/one", 'f"{n} += {n}_one" for n in op.sums', 'f"{n} = {n}_one" for n in op.sums'),
     #
@@ -569,7 +569,7 @@ MUTANTS: list[Mutant] = [
     ("core/schedules/network/module_text", "{clears}    if not within_:", "    if not within_:"),
     ("core/schedules/network/module_text", "if terminated_:\n", "if terminated_ or truncated_:\n"),
     ("core/schedules/network/module_text", "    if terminated_ or truncated_:", "    if terminated_:"),
-    ("core/schedules/network/layers", 'd_, _ = net_", self.seen(', 'd_, _ = net_", "s_.seen += 1", self.seen('),
+    ("core/schedules/network/layers", 'self.seen("obs_", 0),', '"s_.seen += 1", self.seen("obs_", 0),'),
     ("core/schedules/network/layers", "h_[{row}, k_] = 1.0", "h_[{row}, 0] = 1.0"),
     ("core/schedules/network/layers", "(1.0 + squares({a}))", "squares({a})"),
     ("core/schedules/network/module_text", "{forward}    {prefix}",

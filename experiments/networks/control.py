@@ -5,8 +5,9 @@
 A cell is the mean undiscounted return of the episodes that end in the last fifth of the steps: mean ± two standard
 errors over seeds; then the mean return in each tenth. γ = 0.99. The actor-critic is `td.ActorCritic.for_env(env,
 td.Network(…))`, stream AC(λ) with λ = 0.8; Q(λ) is `td.QLambda(td.Network(…), actions, lam=0.8)` with ε from 1 to 0.01
-over the first fifth. CartPole and Acrobot run in compiled worlds, the others step by step. Networks have 64 × 64 units,
-in runs of 2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it.
+over the first fifth; "λ-greedy critic" is the actor-critic with `lam="greedy"` for the critic, which does not run in
+compiled worlds. CartPole and Acrobot run in those, the others step by step. Networks have 64 × 64 units, in runs of
+2·10⁶ steps 128 × 128. An environment that is not installed is named with the command that installs it.
 """
 
 import argparse
@@ -30,6 +31,10 @@ def agents(env: Any, hidden: tuple[int, ...], steps: int, seed: int) -> dict[str
     """The agents that fit the actions of an environment."""
     network = td.Network(env.observation_space.shape[0], hidden, seed)
     found: dict[str, Any] = {"actor-critic": td.ActorCritic.for_env(env, network)}
+    plain = found["actor-critic"]
+    tuned = td.TD(network, plain.critic.alpha, "greedy")
+    own = {"lam": 0.8, "weighting": plain.weighting, "entropy": plain.entropy}
+    found["λ-greedy critic"] = td.ActorCritic(tuned, plain.policy, plain.eta, **own)
     if isinstance(env.action_space, gym.spaces.Discrete):
         falling = td.control.Falling(1.0, 0.01, over=steps // 5)
         behavior = td.control.EpsilonGreedy(falling)

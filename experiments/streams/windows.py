@@ -5,7 +5,7 @@
 FOLDER as for reach.py. "stacked", what a Horde does: AutoTD learns a discounted mean with the same mean distance,
 γ = 1 - 2/(steps + 1), by TD, and is combined with naive forecasts and neighbours by errors of windows that have passed.
 "discounted": that AutoTD and its combination for the discounted mean, which is another question. "taught": AutoTD
-learns each answer when its window has passed, as an episode of one step. "regression": recursive least squares on these.
+learns each answer when its window has passed, as an episode of one step. "regression": least squares on these.
 """
 
 import argparse

@@ -10,8 +10,8 @@ from typing import Any
 
 from numba.core import event
 
-LINES_PER_SECOND = 90
-"""Measured for one learner: 183 lines in 2.2 s, 295 in 2.6 s, 556 in 6.5 s of processor time."""
+LINES_PER_SECOND = 110
+"""Measured: 945 lines of an AutoTD in 8.6 s of processor time."""
 
 
 class CompileNotice(event.Listener):

@@ -37,7 +37,8 @@ _typed: dict[Any, Any] = {}
 
 def pipelines(state: Any) -> list[Any]:
     """The passes for a kernel; Numba's own, if these cannot compile it."""
-    manager: Any = PassManager("lean")
+    make: Any = PassManager  # it has no types
+    manager = make("lean")
     for each in _PASSES:
         manager.add_pass(each, each.__name__)
     manager.finalize()

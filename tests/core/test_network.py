@@ -53,6 +53,19 @@ class TraceRule(td.Rule):
         return lam_next
 
 
+class ByError(td.Rule):
+    """A λ that is high where the last errors were large; without estimates."""
+
+    dots = {"v": "V.x", "v_next": "V.x'"}
+    keeps = {"recent": 0.0}
+
+    @staticmethod
+    def step(v, v_next, recent, reward, gamma_next):  # type: ignore[no-untyped-def]
+        recent = recent + 0.3 * (abs(reward + gamma_next * v_next - v) - recent)
+        lam_next = recent / (1.0 + recent)
+        return lam_next, recent
+
+
 class Varying(td.Rule):
     """A λ that differs at every observation."""
 
@@ -108,7 +121,7 @@ def test_compiled_as_declared() -> None:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy()])
+@pytest.mark.parametrize("rule", [td.rules.Meta(kappa=0.3), td.rules.Meta.thesis(0.1), td.rules.Greedy(), ByError()])
 def test_rules_on_the_last_hidden_layer(rule: Any) -> None:
     """λ' from estimates that are linear in h(x) and a constant, and from the network's own V; then TD(λ) with it."""
     network, alpha = td.Network(3, **SMALL), 0.02

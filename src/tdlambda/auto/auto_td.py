@@ -19,7 +19,7 @@ from tdlambda.auto.expert_table import COSINES, FEW
 from tdlambda.auto.explanation import Explanation
 from tdlambda.auto.families.linear import BEST_LAMBDA, BOUND
 from tdlambda.auto.families.networks import networks, with_each_lambda
-from tdlambda.auto.transition import MOST_REWARD, STATES, Columns
+from tdlambda.auto.transition import MOST_REWARD, STATES, TransitionColumns
 from tdlambda.compiled import brief, entry
 from tdlambda.core import declare
 from tdlambda.core.memory import Episode
@@ -140,7 +140,14 @@ class AutoTD(BatchLearner):
         index, value = np.zeros((2, 1, active), np.int64), np.zeros((2, 1, active))
         if isinstance(self.features, Dense | OneHot):
             index[:], value[:] = np.arange(active), 1.0
-        self._row = (index[0], value[0], index[1], value[1], *np.zeros((3, 1)), *np.zeros((2, 1), np.bool_))
+        self._row: tuple[Any, ...] = (
+            index[0],
+            value[0],
+            index[1],
+            value[1],
+            *np.zeros((3, 1)),
+            *np.zeros((2, 1), np.bool_),
+        )
         self._first_rows = (index[0, 0], value[0, 0], index[1, 0], value[1, 0])
         self._seen = self._count.view(np.int64)[:1]
         self._entered: dict[int, Callable[..., int]] = {}  # for each array of predictions before an update
@@ -152,7 +159,7 @@ class AutoTD(BatchLearner):
         swift = self._is_dense and all(type(e) is AutoTD and e._is_dense for e in self.experts)
         self._swift = swift or not self.experts
         self._own = [np.zeros((1, 2, len(e.experts) + 1)) for e in self.experts] if swift else []  # type: ignore[attr-defined]
-        self._before = np.zeros((1, 2, len(self.experts)))
+        self._before, self._recorded = (np.zeros((1, 2, len(self.experts) + more)) for more in (0, 1))
         kernel = None if isinstance(self.features, OneHot | Dense) else self.features.kernel
         self._encode = None if kernel is None else (_encoder(kernel.encode), kernel.numbers, kernel.dimensions)
 
@@ -383,7 +390,8 @@ class AutoTD(BatchLearner):
         """Learn from a transition that compiled code can read; return False, without any change, if it is not one."""
         learn = self._entered.get(id(before))
         if learn is None:
-            learn = self._entered[id(before)] = self._bank.learning(Columns(*self._row, before, self._seen))
+            given = (*self._row, before, self._seen)
+            learn = self._entered[id(before)] = self._bank.learning(TransitionColumns(*given))
         if self._is_one_hot:
             if type(obs) is not int or type(next_obs) is not int:
                 return False
@@ -401,16 +409,22 @@ class AutoTD(BatchLearner):
             if encode(obs, constants, x, xv) + encode(next_obs, constants, y, yv):
                 return False
         elif self._is_dense and obs.size == next_obs.size == self._length:
-            xv[:], yv[:] = obs[: xv.size], next_obs[: yv.size]
+            if obs.size > xv.size:
+                obs, next_obs = obs[: xv.size], next_obs[: yv.size]
+            xv[:], yv[:] = obs, next_obs
         else:
             return False
-        if self._own and max(first_misfit(*self._row[:2], xv.size), first_misfit(*self._row[2:4], yv.size)) >= 0:
+        if self._own and self._misfit() >= 0:
             return False  # before an expert of fewer readings learns
         for i, own in enumerate(self._own):
             if not self.experts[i]._enter(obs, next_obs, reward, gamma, rho, ended, own):  # type: ignore[attr-defined]
                 return False
             before[0, :, i] = own[0, :, -1]
         return not learn(0, 0, reward, gamma, rho, ended)
+
+    def _misfit(self) -> int:
+        x, xv, y, yv, *_ = self._row
+        return max(first_misfit(x, xv, xv.size), first_misfit(y, yv, yv.size))
 
     def prequential(
         self,
@@ -432,10 +446,9 @@ class AutoTD(BatchLearner):
         one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
         if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
             numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
-            before = np.zeros((1, 2, len(self.experts) + 1))
             with self._guard:
-                if self._enter(obs[0], next_obs[0], tuple(numbers), before):
-                    return before[:, :, -1]
+                if self._enter(obs[0], next_obs[0], *numbers[:3], numbers[3] + 2 * numbers[4], self._recorded):
+                    return self._recorded[:, :, -1].copy()
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)
@@ -477,8 +490,8 @@ class AutoTD(BatchLearner):
         lam: Floats,  # noqa: ARG002, each learner has its own
         terminated: Bools, truncated: Bools,
     ) -> bool:  # fmt: skip
-        given = map(np.ascontiguousarray, (x, xv, y, yv, reward, gamma, rho, terminated, truncated))
-        bad = self._bank.learn(Columns(*given, self._before, self._seen))
+        given: Any = (x, xv, y, yv, reward, gamma, rho, terminated, truncated, self._before, self._seen)
+        bad = self._bank.learn(TransitionColumns(*map(np.ascontiguousarray, given)))
         if bad:
             _require_moderate(reward)
             raise ValueError(f"row {bad - 1} of the transitions is invalid")

@@ -30,7 +30,7 @@ from tdlambda.auto.mixture import (
 )
 from tdlambda.auto.modules import module_of
 from tdlambda.auto.readings import HELD, MORE, REFITS, Readings
-from tdlambda.auto.transition import Asked, BankMemory, Columns
+from tdlambda.auto.transition import BankMemory, ObservationColumns, TransitionColumns
 from tdlambda.compiled import entry
 from tdlambda.core.lane_memory import aligned
 from tdlambda.core.memory import Episode
@@ -114,13 +114,13 @@ class Bank:
         """The predictions of the mixture and of every expert [observation, expert]."""
         out, each = np.empty(len(value)), np.empty((len(value), self.memory.mixture.weight.size))
         x, xv, own = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(value, np.float64), own.copy()
-        self.asking(Asked(x, xv, own, self._phi(), each, out))(-1)
+        self.asking(ObservationColumns(x, xv, own, self._phi(), each, out))(-1)
         return out, each
 
     def _phi(self) -> Floats:
         return np.empty(self.memory.readings.positions.size if self.vectors else 0)
 
-    def asking(self, columns: Asked) -> Callable[[int], float]:
+    def asking(self, columns: ObservationColumns) -> Callable[[int], float]:
         """Machine code that predicts at these observations, or at a state; see `transition.predict_rows_of`."""
         given = table(columns)
         return partial(self._code("predict_rows", given, 0), self._table, given)
@@ -128,7 +128,7 @@ class Bank:
     def asking_one(self, x: Ints, xv: Floats) -> Callable[[int], float]:
         """Machine code that predicts at the observation in these rows, or at a state."""
         each = np.empty((1, self.memory.mixture.weight.size))
-        return self.asking(Asked(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
+        return self.asking(ObservationColumns(x, xv, np.zeros((1, 0)), self._phi(), each, np.empty(1)))
 
     def _code(self, name: str, *examples: Any) -> Any:
         """The machine code of an entry point, compiled when it is first used."""
@@ -166,12 +166,12 @@ class Bank:
 
     # ---- learning ---------------------------------------------------------------------------------------------
 
-    def learning(self, columns: Columns) -> Callable[..., int]:
+    def learning(self, columns: TransitionColumns) -> Callable[..., int]:
         """Machine code that learns from these columns, or from numbers; see `transition.learn_rows_of`."""
         given = table(columns)
         return partial(self._code("learn_rows", given, 0, 0, 0.0, 0.0, 0.0, 0), self._table, given)
 
-    def learn(self, columns: Columns) -> int:
+    def learn(self, columns: TransitionColumns) -> int:
         """Learn from columns of transitions; return 0, or 1 + the first row that is invalid."""
         return self.learning(columns)(0, 0, 0.0, 0.0, 0.0, -1)
 

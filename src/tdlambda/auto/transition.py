@@ -85,7 +85,7 @@ class BankMemory(NamedTuple):
     readings: Readings | tuple[()]
 
 
-class Columns(NamedTuple):
+class TransitionColumns(NamedTuple):
     """Transitions [transition, ...] to learn from."""
 
     x: Ints
@@ -104,7 +104,7 @@ class Columns(NamedTuple):
     """Number of transitions so far [1]."""
 
 
-class Asked(NamedTuple):
+class ObservationColumns(NamedTuple):
     """Observations [observation, ...] to predict at."""
 
     x: Ints
@@ -154,7 +154,7 @@ def predict_one(m: Any, x: Ints, xv: Floats, own: Floats, phi: Floats, out: Floa
     return mix(out, m.mixture.weight, low, high)
 
 
-def predict_rows_of(m: Any, c: Asked, state: int, vectors: bool) -> float:
+def predict_rows_of(m: Any, c: ObservationColumns, state: int, vectors: bool) -> float:
     """Predict at each observation; return the last prediction, or NaN at a vector that is not finite.
 
     A `state` of 0 or more is the only observation, instead of the one in the columns.
@@ -343,7 +343,8 @@ def end_by(m: Any, vectors: bool) -> None:
 
 
 def learn_rows_of(
-    m: Any, c: Columns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int, vectors: bool
+    m: Any, c: TransitionColumns, state: int, state_next: int, reward: float, gamma: float, rho: float, ended: int,
+    vectors: bool,
 ) -> int:  # fmt: skip
     """Learn from transitions in order; return 0, or, without any change, 1 + the first row that is invalid.
 

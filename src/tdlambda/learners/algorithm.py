@@ -110,7 +110,8 @@ class Algorithm(Learner, declare.AlgorithmDeclaration, base=True):
         `td.steps.Swift()`, if it is defined for the algorithm.
     lam
         Trace decay λ: a number in [0, 1], one number for each state, a rule, or the name of a rule: "auto" is
-        `td.rules.LambdaMixture()`, "meta" is `td.rules.Meta()`, "greedy" is `td.rules.Greedy()`.
+        `td.rules.LambdaMixture()`, "meta" is `td.rules.Meta()`, "greedy" is `td.rules.Greedy()`. On a network, "auto"
+        builds a `td.AutoTD` of networks with several λ, and λ(x) of other rules is linear in the last hidden layer.
     correction
         Off-policy trace coefficient: "importance" (ρ), "retrace", "vtrace", "tree", "abtd", or a
         `td.mdp.TraceCorrection`. "tree" and "abtd" need the behaviour policy's probability of each action:

@@ -1,7 +1,7 @@
 """Windows ahead: how much, how high, or whether more than a bound, in the next rows or the next hours.
 
-A window has no bootstrap: the answer at a row is learned once the window has passed, as an episode of one step. Rows
-wait until then.
+The answer at a row is known once the window has passed; rows wait until then. `Stacking` learns a window by TD and uses
+such answers to weigh its predictors; other learners learn each answer as an episode of one step.
 """
 
 from __future__ import annotations

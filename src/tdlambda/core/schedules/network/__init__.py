@@ -103,11 +103,8 @@ class NetworkPrinter(One):
 
     def typed(self, text: str) -> str:
         """A declared function at features, with its constants in the type of the parameters."""
-        name = ast.parse(text).body[0]
-        at_features = isinstance(name, ast.FunctionDef) and name.name in (
-            f"{self.prefix}before",
-            f"{self.prefix}feature",
-        )
+        name, typed = ast.parse(text).body[0], (f"{self.prefix}before", f"{self.prefix}feature")
+        at_features = isinstance(name, ast.FunctionDef) and name.name in typed
         return ast.unparse(ast.fix_missing_locations(_Typed().visit(ast.parse(text)))) if at_features else text
 
     def learning(self) -> str:
@@ -222,14 +219,10 @@ class NetworkPrinter(One):
     def visit(self, op: ir.Visit) -> list[str]:
         """A function at every parameter."""
         f = op.function
-        rows = [
-            r
-            for r in self.step.rows
-            if r in [a.row for a in op.arguments if isinstance(a, ir.Entry)] or r in op.rows.values()
-        ]
-        numbers = {
-            n: v for n, v in zip(f.arguments, op.arguments, strict=True) if not isinstance(v, ir.Entry | ir.Here)
-        }
+        used = {*(a.row for a in op.arguments if isinstance(a, ir.Entry)), *op.rows.values()}
+        rows = [r for r in self.step.rows if r in used]
+        pairs = zip(f.arguments, op.arguments, strict=True)
+        numbers = {n: v for n, v in pairs if not isinstance(v, ir.Entry | ir.Here)}
         given = [self.entry(v.row, "i_") if isinstance(v, ir.Entry) else "x" if isinstance(v, ir.Here) else n
                  for n, v in zip(f.arguments, op.arguments, strict=True)]  # fmt: skip
         results = [f"{n}_one_" for n in f.results]
@@ -240,13 +233,7 @@ class NetworkPrinter(One):
         sums, name = list(op.sums.values()), f.name.removeprefix(self.prefix)
         within = bool(op.bounded) or not sums
         self.passes += self.layers.over(f"{name}_pass", [self.name(r) for r in rows], list(numbers), body, sums, within)
-        call = [
-            *map(self.name, rows),
-            *(value(v) for v in numbers.values()),
-            "h_",
-            "d_",
-            *(["s_.bound"] if within else []),
-        ]
+        call = [*map(self.name, rows), *map(value, numbers.values()), "h_", "d_", *(["s_.bound"] if within else [])]
         back = [*sums, *(["within_now_"] if within else [])]
         lines = [f"{', '.join(back)} = {self.prefix}{name}_pass({', '.join(call)})"]
         return [*lines, *(["within_ &= within_now_"] if within else [])]
