@@ -254,9 +254,9 @@ class AutoTD(BatchLearner):
         level
             Nominal coverage, in (0, 1). The AutoTD page of the documentation reports the measured coverage.
         of
-            "value": combines the least-squares uncertainty with the disagreement of the experts; it does not include
-            the error of approximating v by a linear function of the features. "return": on-policy only, and equally
-            wide everywhere.
+            "value": combines the least-squares uncertainty with the disagreement of the experts; of the error of
+            approximating v by a linear function of the features, it includes only a rough estimate, for sparse
+            features. "return": on-policy only, and equally wide everywhere.
         """
         low, high = self.interval_many([obs], level, of)[0]
         return float(low), float(high)
