@@ -6,7 +6,8 @@
 lanes and add them to the weights, over all features, and nothing else. "update" and "update_many": as many separate
 learners, each fed the same rows, step by step or in one call each; measured on fifty of them. "update of 24": one row
 at a time, tile-coded, beside 24 learners that each encode it. Times are processor time, the least of several repeats
-taken in turn. The last lines are the largest memory of a fresh process that learns rows × 2 columns by default.
+taken in turn. The last lines are the costs of a row by default, with one question about ten columns, beside its AutoTD
+alone, and the largest memory of a fresh process that learns rows × 2 columns by default.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -162,8 +164,34 @@ def main() -> None:
     for name, (ratio, wanted, more) in found.items():
         print(f"{name:38} {ratio:7.2f} {wanted:>8}  {more}")
     print(f"memory of {n // 4}, {n // 2}, {n} questions: {', '.join(f'{size / 1e6:.2f} MB' for size in sizes)}")
+    print(", ".join(f"{way} {1e6 * cost:.0f} µs" for way, cost in by_default().items()))
     for way in ("learn", "prequential"):
         print(f"{way}: {_peak(50_000, way)} MB for 50,000 rows × 2, {_peak(500, way)} MB for 500")
+
+
+def by_default(rows: int = 6000, some: int = 1000) -> dict[str, float]:
+    """Seconds a row of `learn`, `prequential` and `update` with ten columns, and of the same AutoTD alone."""
+    rng, t = np.random.default_rng(0), np.arange(rows)
+    data = {f"c{k}": np.sin(t / (3 + k)) + rng.normal(0, 0.3, rows) for k in range(10)}
+    first = {name: column[:600] for name, column in data.items()}
+    dicts = [{name: float(column[i]) for name, column in data.items()} for i in range(600, 600 + some)]
+
+    def new(**more: Any) -> Any:
+        return td.Horde(None, td.Question("c0", horizon=24), **more).learn(first)
+
+    one = new()
+    auto, X = next(iter(one.learners.values())).learner, rng.normal(size=(some + 1, one.features.size))
+    ways: dict[str, Callable[[], Callable[[], Any]]] = {
+        "learn": lambda: partial(new().learn, data),
+        "prequential": lambda: partial(td.streams.prequential, new(intervals=True), data, baselines=[]),
+        "update": lambda: partial(_each, new().update, ((row,) for row in dicts)),
+        "AutoTD.update_many": lambda: partial(auto.update_many, X[:-1], X[1:, 0], X[1:], 0.95),
+        "AutoTD.update": lambda: partial(
+            _each, auto.update, ((X[i], float(X[i + 1, 0]), X[i + 1], 0.95) for i in range(some))
+        ),
+    }
+    seconds = least(ways, 2)
+    return {way: cost / (rows if way in ("learn", "prequential") else some) for way, cost in seconds.items()}
 
 
 def _memory(n: int) -> int:

@@ -141,8 +141,8 @@ def test_what_it_says_of_itself() -> None:
 def test_the_families_follow_from_the_features() -> None:
     named = td.AutoTD(td.features.Dense(3), algorithm="TD").expert_weights()
     assert "α = 0.1, λ = 0.4" in named
-    assert "LSTD(0.95), ridge 100, 160 cosines" in named
-    assert "LSTD(0), ridge 3, 7 cosines" in td.AutoTD(td.features.Dense(3), random_features=7).expert_weights()
+    assert "LSTD(0.95), ridge 300, 160 cosines" in named
+    assert "LSTD(0), ridge 10, 7 cosines" in td.AutoTD(td.features.Dense(3), random_features=7).expert_weights()
     assert not any("cosines" in name for name in td.AutoTD(td.features.Dense(3), random_features=0).expert_weights())
     many = td.AutoTD(td.features.Dense(200)).expert_weights()
     assert {"LSTD(0.8), ridge 3", "α = 0.1, λ = 0.4, averaged"} < set(many)

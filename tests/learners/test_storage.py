@@ -29,7 +29,9 @@ FEATURES = {"dense": td.features.OneHot(7), "sparse": SPARSE}
 OWN = sorted(
     name
     for name, kind in LEARNERS.items()
-    if kind.__module__.startswith("tdlambda.") and not inspect.isabstract(kind) and name != "Algorithm"
+    if kind.__module__.startswith("tdlambda.")
+    and not inspect.isabstract(kind)
+    and name not in ("Algorithm", "Stacking")
 )
 
 

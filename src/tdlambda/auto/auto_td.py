@@ -254,9 +254,9 @@ class AutoTD(BatchLearner):
         level
             Nominal coverage, in (0, 1). The AutoTD page of the documentation reports the measured coverage.
         of
-            "value": combines the least-squares uncertainty with the disagreement of the experts; it does not include
-            the error of approximating v by a linear function of the features. "return": on-policy only, and equally
-            wide everywhere.
+            "value": combines the least-squares uncertainty with the disagreement of the experts; of the error of
+            approximating v by a linear function of the features, it includes only a rough estimate, for sparse
+            features. "return": on-policy only, and equally wide everywhere.
         """
         low, high = self.interval_many([obs], level, of)[0]
         return float(low), float(high)
@@ -445,9 +445,9 @@ class AutoTD(BatchLearner):
         """
         one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
         if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
-            r, g, p, ended, cut = (c.item() for c in (reward, gamma, rho, terminated, truncated))  # type: ignore[union-attr]
+            r, g, p, over, cut = (c.item() for c in (reward, gamma, rho, terminated, truncated))  # type: ignore[union-attr]
             with self._guard:
-                if self._enter(obs[0], next_obs[0], r, g, p, ended + 2 * cut, self._recorded):
+                if self._enter(obs[0], next_obs[0], r, g, p, over + 2 * cut, self._recorded):
                     return self._recorded[:, :, -1].copy()
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:

@@ -250,7 +250,7 @@ class Bank:
         from tdlambda.auto.families.least_squares import add_block
 
         add_block(q)
-        ridge = q.ridge[0] * q.q[:n]
+        ridge = q.ridge[0 if self.vectors else 1] * q.q[:n]  # with sparse features, the first ridge is very small
         A = q.A[: n * n].reshape(n, n).T / q.weight[0] + np.diag(ridge)
         Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
         size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)

@@ -33,7 +33,7 @@ PRIOR = {LEARNED: 1.0, AVERAGE: 1.0}
 KINDS = ("return", "sum", "mean", "max")
 OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
-_SCRATCH = ("value", "distance", "nearest", "index", "factor", "prior")
+_SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
 
 
@@ -63,7 +63,7 @@ class Stacking(Learner):
         What is predicted: "return", or the "sum", "mean" or "max" of the rewards of the next `steps` transitions. Of
         such a window, the learner predicts the discounted mean with the same mean distance, γ = 1 - 2/(steps + 1).
     exceeds
-        Takes the place of each reward by whether it exceeds this number.
+        Any number: each reward is replaced by 1 if it exceeds this, else 0.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Stacking(Learner):
         number["of"] = KINDS.index(self.of)
         number["scale"] = 1.0 if self.of == "return" else (1 - self._gamma) * (H if self.of == "sum" else 1)
         return Stack(
-            index=np.array([k for _, k, _ in self.readings], dtype=np.int64),
+            reading=np.array([k for _, k, _ in self.readings], dtype=np.int64),
             factor=np.array([factor for *_, factor in self.readings], dtype=np.float64),
             open_value=np.zeros((H, K)), open_x=np.zeros((H, m)),
             open_step=np.zeros((H, 2)), products=np.zeros((K, K)), weight=prior.copy(), prior=prior,
@@ -174,7 +174,21 @@ class Stacking(Learner):
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """Learn from one transition: see `td.AutoTD.update`."""
+        """Learn from one transition.
+
+        Parameters
+        ----------
+        obs, next_obs
+            Observations s_t and s_{t+1}.
+        reward
+            R_{t+1}, in [-1e100, 1e100].
+        gamma
+            γ_{t+1} in [0, 1], the discount on entering `next_obs`.
+        rho
+            Must be 1: learning is on-policy.
+        terminated, truncated
+            As in Gymnasium.
+        """
         if type(reward) is not float or type(gamma) is not float or type(obs) is not np.ndarray:
             super().update_many(
                 np.asarray(obs, dtype=np.float64)[None], [reward], np.asarray(next_obs, dtype=np.float64)[None],

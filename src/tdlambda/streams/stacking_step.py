@@ -41,7 +41,7 @@ NUMBERS = (
 class Stack(NamedTuple):
     """The arrays of K predictors from d readings, of which the first m are compared by the neighbours."""
 
-    index: Ints
+    reading: Ints
     """Of predictor FIRST + k: its reading [K - FIRST]."""
     factor: Floats
     open_value: Floats
@@ -104,7 +104,7 @@ def near(s: Stack, x: Floats) -> float:
     for j in range(m):
         same &= s.last[j] == x[j]
     if same:
-        return s.last[m]
+        return float(s.last[m])
     n = nearest_rows(s, x)
     farthest, total, weight = s.nearest[n - 1, 0], 0.0, 0.0
     for k in range(n):
@@ -128,8 +128,8 @@ def predictions(s: Stack, x: Floats, learned: float) -> float:
     v = near(s, x)
     value[NEAR] = v if v == v else average
     margin = SPAN * (n.high - n.low)
-    for k in range(s.index.size):
-        v = s.factor[k] * x[s.index[k]]
+    for k in range(s.reading.size):
+        v = s.factor[k] * x[s.reading[k]]
         if n.steps > 0.0:
             v = min(max(v, n.low - margin), n.high + margin)
         value[FIRST + k] = v
