@@ -234,11 +234,14 @@ def measure_features(n: int = 3000) -> list[dict[str, Any]]:
         "λ = 0.9": lambda x, alpha: td.TrueOnlineTD(x, alpha, 0.9),
         '"auto"': lambda x, alpha: td.TrueOnlineTD(x, alpha, "auto"),
         "AutoTD": lambda x, _: td.AutoTD(x),
+        "AutoTD, linear": lambda x, _: td.AutoTD(x, random_features=0),
     }
     work: dict[str, Callable[[], None]] = {}
     for features, (encoder, steps) in streams.items():
         rows = one_by_one(steps)
         for name, make in makers.items():
+            if name == "AutoTD, linear" and not isinstance(encoder, td.features.Dense):
+                continue
             online, batch = (make(encoder, 0.01 / encoder.active) for _ in range(2))
 
             def one(learner: Any = online, rows: Any = rows) -> None:
@@ -248,18 +251,24 @@ def measure_features(n: int = 3000) -> list[dict[str, Any]]:
             def many(learner: Any = batch, steps: Any = steps) -> None:
                 learner.update_many(steps)
 
-            work[f"{features}, {name}"], work[f"{features}, {name}, many"] = one, many
+            def ask(learner: Any = online, rows: Any = rows) -> None:
+                for row in rows:
+                    learner.predict(row[0])
+
+            work |= {f"{features}, {name}{what}": run for what, run in (("", one), (", many", many), (", ask", ask))}
     times = best(work)
     first = times["11 one-hot, λ = 0.9"]
     return [
         {
             "features_and_learner": name,
             "us_per_update": 1e6 * times[name] / n,
+            "us_per_predict": 1e6 * times[f"{name}, ask"] / n,
             "against_first": times[name] / first,
             "ns_per_step_of_update_many": 1e9 * times[f"{name}, many"] / n,
             "update_against_many": times[name] / times[f"{name}, many"],
         }
         for name in (f"{features}, {name}" for features in streams for name in makers)
+        if name in times
     ]
 
 
@@ -354,10 +363,13 @@ def main() -> None:
             f"{r['algorithm']:<25}{r['us_per_update']:>12.2f}{r['against_numpy']:>14.0f}×{r['against_empty_call']:>19.2f}"
             f"{r['ns_per_step_of_update_many']:>25.1f}{r['many_against_numpy']:>14.0f}×"
         )
-    print("\nfeatures, learner        µs an update   against the first   update_many: ns a step   update / it")
+    print(
+        "\nfeatures, learner        µs an update   a predict   against the first   update_many: ns a step   update / it"
+    )
     for r in features:
         print(
-            f"{r['features_and_learner']:<25}{r['us_per_update']:>12.2f}{r['against_first']:>19.1f}×"
+            f"{r['features_and_learner']:<25}{r['us_per_update']:>12.2f}{r['us_per_predict']:>12.2f}"
+            f"{r['against_first']:>19.1f}×"
             f"{r['ns_per_step_of_update_many']:>25.0f}{r['update_against_many']:>13.1f}×"
         )
     print("\nTrueOnlineTD, λ = 0.9, 10 active tiles: features   live traces   ns an update   against the fewest")

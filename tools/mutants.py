@@ -537,7 +537,7 @@ MUTANTS: list[Mutant] = [
     ("auto/mixture", "min(s.rho, 1.0) / s.cut", "min(s.rho, 1.0)"),
     ("auto/mixture", "max(LEAST_STEP, 1.0 / (m.visits[f] + 1.0))", "LEAST_STEP"),
     ("auto/mixture", "ENERGY, k] - 2.0 * m.sums[window, GAIN, k]", "ENERGY, k] - m.sums[window, GAIN, k]"),
-    ("auto/mixture", "(1.0 - steps / s.window) ** POWER", "(1.0 - steps / s.window)"),
+    ("auto/mixture", " ** (POWER if m.expected.shape[0] > 0 else POWER_OF_VECTORS)", ""),
     ("auto/mixture", "max(noise, spread[k] / energy[k])", "noise"),
     ("auto/transition", "m.systems.z[:, :] = 0.0", "m.systems.z[:, :] *= 1.0"),
     ("auto/transition", "u_next = mix(mixture.value, mixture.weight, low, high)", "u_next = 0.0"),

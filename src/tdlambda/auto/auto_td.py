@@ -445,9 +445,9 @@ class AutoTD(BatchLearner):
         """
         one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
         if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
-            numbers: Any = [c.item() for c in (reward, gamma, rho, terminated, truncated)]  # type: ignore[union-attr]
+            r, g, p, over, cut = (c.item() for c in (reward, gamma, rho, terminated, truncated))  # type: ignore[union-attr]
             with self._guard:
-                if self._enter(obs[0], next_obs[0], *numbers[:3], numbers[3] + 2 * numbers[4], self._recorded):
+                if self._enter(obs[0], next_obs[0], r, g, p, over + 2 * cut, self._recorded):
                     return self._recorded[:, :, -1].copy()
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:

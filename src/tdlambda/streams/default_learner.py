@@ -32,7 +32,7 @@ def default_learner(front: Front, question: Question, length: int, fleet: bool) 
         if not (simple and front.as_is and type(encoder) is Dense) or question.terminal is not None:
             return auto
         compared = 0 if fleet else min(COMPARED, sum(t.size for t in terms if not isinstance(t, Cosines)))
-        scales, more = Scales.of([question], [length]), {}
+        scales, more = Scales.of([question], [length]), dict[str, Any]()
         horizon, steps, gamma = 1.0, int(scales.steps[0]), float(question.discount)  # type: ignore[arg-type]
         if question.window:
             of = "max" if question.exceeds is not None else question.of

@@ -75,11 +75,12 @@ class Errors(NamedTuple):
     @classmethod
     def none(cls, n: int) -> Errors:
         """No errors of n questions."""
-        return cls(*np.zeros((2, n, PER_HORIZON * KEPT)), np.zeros(n, dtype=np.int64), np.zeros(n))
+        ring, ordered = np.zeros((2, n, PER_HORIZON * KEPT))
+        return cls(ring, ordered, np.zeros(n, dtype=np.int64), np.zeros(n))
 
     def copied(self) -> Errors:
         """A copy."""
-        return Errors(*(array.copy() for array in self))
+        return Errors(self.ring.copy(), self.ordered.copy(), self.total.copy(), self.factor.copy())
 
     def add(self, q: int, error: float) -> None:
         """Add an error of a question, whose interval is taken to be the present one."""
