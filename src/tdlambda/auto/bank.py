@@ -242,7 +242,7 @@ class Bank:
         return X
 
     def _left_open(self, X: Floats) -> Floats:
-        """The variance of w·x for these features, from the first system: noise, and the bias of its ridge."""
+        """The variance of w·x for these features, from LSTD(0) with its leading ridge: noise and bias."""
         q, s = self.memory.systems, self.memory.mixture.number[0]
         n = X.shape[1]
         if not n:
@@ -250,7 +250,8 @@ class Bank:
         from tdlambda.auto.families.least_squares import add_block
 
         add_block(q)
-        ridge = q.ridge[0 if self.vectors else 1] * q.q[:n]  # with sparse features, the first ridge is very small
+        leading = int(np.argmax(self.memory.mixture.weight[: len(self.systems[0].experts)]))
+        ridge = q.ridge[leading] * q.q[:n]
         A = q.A[: n * n].reshape(n, n).T / q.weight[0] + np.diag(ridge)
         Y = np.linalg.lstsq(A.T, X.T, rcond=None)[0]
         size = float(np.mean(q.w[0, 1:n] ** 2)) if self.vectors else float(s["value"]) / max(float(s["norm"]), 1e-300)

@@ -195,10 +195,10 @@ def add_block(q: Systems) -> None:
 def note_spread(
     q: Systems, x: Ints, xv: Floats, y: Ints, yv: Floats, reward: float, gamma: float, rho: float
 ) -> None:  # fmt: skip
-    """Add (ρ δ)² x xᵀ, with the TD error δ of the first expert, whose λ is 0."""
+    """Add (ρ δ)² x xᵀ, with the TD error δ of an expert with λ = 0 and a ridge of 1 or more."""
     n = q.S.shape[0]
     if n > 0:
-        w, error = q.w[0], reward
+        w, error = q.w[0 if q.ordered[0] > 0 else 2], reward
         for j in range(x.size):
             error -= xv[j] * w[x[j]]
         if gamma > 0.0:
