@@ -443,17 +443,31 @@ class AutoTD(BatchLearner):
         obs, reward, next_obs, gamma, rho, terminated, truncated
             Columns of consecutive transitions, or `Transitions`: see `update_many`.
         """
-        one = self._swift and isinstance(reward, np.ndarray) and reward.size == 1
+        one = isinstance(reward, np.ndarray) and reward.size == 1
         if one and all(isinstance(c, np.ndarray) for c in (obs, next_obs, gamma, rho, terminated, truncated)):
             r, g, p, over, cut = (c.item() for c in (reward, gamma, rho, terminated, truncated))  # type: ignore[union-attr]
-            with self._guard:
-                if self._enter(obs[0], next_obs[0], r, g, p, over + 2 * cut, self._recorded):
-                    return self._recorded[:, :, -1].copy()
+            found = self.learn_row(obs[0], r, next_obs[0], g, p, over + 2 * cut)
+            if found is not None:
+                return found
         given = columns(obs, reward, next_obs, gamma, rho, terminated, truncated)
         if not self.features.settled:
             return _one_by_one(self, given)
         with self._guard:
             return self._follow(given, recorded=True)[:, :, -1]
+
+    def learn_row(
+        self, obs: Any, reward: float, next_obs: Any, gamma: float, rho: float, ended: int
+    ) -> Floats | None:  # fmt: skip
+        """Learn from one transition as `prequential` does, or return None, without any change, if that is needed.
+
+        `ended` is 1 if the transition terminates, plus 2 if it is truncated.
+        """
+        if not self._swift:
+            return None
+        with self._guard:
+            if self._enter(obs, next_obs, reward, gamma, rho, ended, self._recorded):
+                return self._recorded[:, :, -1].copy()
+        return None
 
     def _learn_many(self, c: Transitions) -> None:
         self._follow(c, recorded=False)

@@ -15,12 +15,12 @@ stream it belongs to. `RowPlan` says where things are in it.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tdlambda.arrays import Bools, Floats, Ints
-from tdlambda.compiled import kernel, part
+from tdlambda.compiled import entry, kernel, part
 from tdlambda.features.sensor_checks import CHECKS, IS_FAR, check
 from tdlambda.features.standardisation import COUNT, MEAN, ROWS, observe, placed
 
@@ -299,6 +299,18 @@ def run(
             out[t, f] = feature(plan, own, f, signals, times[t], as_is)
         wave(plan, moments, out[t], window)
     return found
+
+
+def run_row(*given: Any) -> int:
+    """`run` for one row, without dispatch at each call; a single row is contiguous, so its arrays have one layout."""
+    if not _ROW:
+        _ROW.append(entry(run, *given))
+    found: int = _ROW[0](*given)
+    return found
+
+
+_ROW: list[Any] = []
+"""Machine code of `run`, once it is needed."""
 
 
 def empty(plan: RowPlan, size: int) -> Floats:

@@ -15,6 +15,7 @@ from tdlambda.showing import wrong_arguments
 from tdlambda.streams.batch import Batch, Name
 from tdlambda.streams.question import Question, is_number
 
+INFINITE = (np.inf, -np.inf)
 Factory: TypeAlias = Callable[[Encoder], Learner]
 """A function that builds a learner for given features."""
 
@@ -117,6 +118,8 @@ class Asker:
 
     def ask(self, rows: Batch, at: Ints, after: Ints) -> Answers:
         """The inputs of the transitions from the rows `at` to the rows `after`."""
+        if at.size == 1 and not self.others:
+            return self._ask_row(rows, after.item())
         shape, behavior = (at.size, len(self.questions)), None
         if self._room[0].shape[0] < at.size:
             self._room = (np.zeros(shape), np.tile(self.gamma, (at.size, 1)), np.tile(self.rho, (at.size, 1)))
@@ -125,8 +128,7 @@ class Asker:
             read = np.array([rows.numbers(name, "cumulant")[after] for name in self.columns])
             if np.isinf(read).any():
                 c, k = (int(i) for i in np.argwhere(np.isinf(read))[0])
-                row = rows.first + int(after[k])
-                raise ValueError(f"column {self.columns[c]!r}, row {row}: the value must be finite; got {read[c, k]}")
+                _refuse_infinite(self.columns[c], rows.first + int(after[k]), read[c, k])
             np.take(np.ascontiguousarray(read.T), self.which, axis=1, out=reward, mode="clip")
             if self.scaled:
                 reward *= self.scale
@@ -141,3 +143,18 @@ class Asker:
             some = self.one_by_one
             awake[:, some] &= ~(np.isnan(gamma[:, some]) | np.isnan(rho[:, some]))
         return Answers(reward, gamma, rho, behavior, awake)
+
+    def _ask_row(self, rows: Batch, i: int) -> Answers:
+        """The inputs of the transition to row i, if all questions are about columns, with constant γ and ρ."""
+        read = [rows.numbers(name, "cumulant").item(i) for name in self.columns]
+        for name, value in zip(self.columns, read, strict=True):
+            if value in INFINITE:
+                _refuse_infinite(name, rows.first + i, value)
+        reward = np.array([read])[:, self.which]
+        if self.scaled:
+            reward *= self.scale
+        return Answers(reward, self.gamma[None], self.rho[None], None, reward == reward)
+
+
+def _refuse_infinite(name: Any, row: int, value: float) -> None:
+    raise ValueError(f"column {name!r}, row {row}: the value must be finite; got {value}")

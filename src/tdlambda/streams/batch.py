@@ -35,6 +35,8 @@ class Batch:
     """Rows whose cell is not what its column holds, such as a word among numbers; they count as missing."""
     examples: dict[Name, str] = field(default_factory=dict)
     """One such cell of each column."""
+    floats: bool = False
+    """Whether all columns are known to be numbers."""
     _rows: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -69,6 +71,8 @@ class Batch:
 
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end`, without `end`."""
+        if begin == 0 and end == len(self):
+            return self
         columns = {name: column[begin:end] for name, column in self.columns.items()}
         bad = {n: rows[(rows >= begin) & (rows < end)] - begin for n, rows in self.unreadable.items()}
         return Batch(columns, self.times, self.first + begin, self.plain, bad, self.examples)
@@ -85,6 +89,7 @@ class Schema:
         self.kinds = kinds or {}
         self.dates = frozenset(name for name, kind in self.kinds.items() if cells.is_date(kind))
         self.known = bool(self.kinds) and None not in self.kinds.values()
+        self.as_is = self.known and all(kind in _AS_IS for kind in self.kinds.values())
 
     def fitted(self, batch: Batch) -> Schema:
         """Convert the columns of these rows to their kinds; return the schema, with kinds that they show first.
@@ -97,7 +102,7 @@ class Schema:
         if not self.known:
             shown = {name: kind or _kind(batch, name) for name, kind in kinds.items()}
             found = Schema(shown) if shown != self.kinds else self
-        for name, kind in found.kinds.items():
+        for name, kind in () if batch.floats and found.as_is else found.kinds.items():
             column = batch.columns[name]
             if column.dtype == object or (kind not in _AS_IS and name not in batch.times):
                 batch.columns[name], bad = cells.converted(column, kind)
@@ -177,7 +182,14 @@ def from_rows(rows: list[Any], first: int) -> Batch:
     return from_matrix(matrix, first)
 
 
+_PLAIN, _NONE = frozenset((float, int)), frozenset[Name]()
+
+
 def _one_row(row: Mapping[Any, Any], first: int) -> Batch:
+    given = list(row.values())
+    if _PLAIN.issuperset(map(type, given)):
+        matrix = np.array(given, dtype=np.float64)
+        return Batch({name: matrix[k : k + 1] for k, name in enumerate(row)}, _NONE, first, floats=True)
     columns, times = {}, []
     for name, value in row.items():
         kind = type(value)

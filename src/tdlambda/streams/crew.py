@@ -217,7 +217,11 @@ class Crew:
         """Learn from transitions between rows of X; return the questions that diverged."""
         if not len(s):
             return []
-        lost: list[int] = []
+        if not self.teams and len(s) == 1:
+            lost = self._one(X, s)
+            self.asleep = ~s.awake[-1]
+            return lost
+        lost = []
         awake = bool(s.awake.all()) and not self.asleep.any()
         everything = (np.arange(len(s)), s.cut)
         if self.teams:
@@ -260,15 +264,14 @@ class Crew:
 
     def _one(self, X: Array, s: Steps) -> list[int]:
         """Learn from one transition with the learners that run alone; return the questions that diverged."""
-        t, lost = int(s.at[0]), []
-        y_at = int(s.to[0])
+        t, y_at, lost = s.at.item(), s.to.item(), list[int]()
         x, y = (X[t], X[y_at]) if X.ndim > 1 else (int(X[t]), int(X[y_at]))
         reward, gamma, rho, awake = (column[0].tolist() for column in (s.reward, s.gamma, s.rho, s.awake))
-        ended, cut = bool(s.terminated[0]), (self.asleep | s.cut[0]).tolist()
+        ended, cut, asleep = s.terminated.item(), s.cut.item(), self.asleep.tolist()
         for q, one in self.alone.items():
             if not awake[q] or getattr(one, "diverged_at", None) is not None:
                 continue
-            if cut[q]:
+            if cut or asleep[q]:
                 one.reset()
             more: dict[str, Any] = {}
             if s.behavior is not None and hasattr(one, "correction"):

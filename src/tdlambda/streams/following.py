@@ -26,6 +26,11 @@ class Following:
     usual: float | None = None
     """The usual time between rows."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether every row follows the one before."""
+        return self.by is None and self.time is None and self.terminated is None
+
     def check(self, rows: Batch) -> None:
         """Validate that the columns exist."""
         for what in ("by", "time", "terminated"):

@@ -93,11 +93,12 @@ class Front:
     def _layout(self, dense: list[Any], sparse: list[Any], as_is: bool) -> None:
         """Set the layout of the features and the encoder that learners see."""
         f = self.features
-        self.sparse = sparse
+        self.sparse, self.window = sparse, f.window if isinstance(f, Columns) else 2000.0
         if isinstance(f, Encoder):
             self.encoder: Encoder = f if type(f) in (Dense, OneHot) else Encoded(f.size, f.active)
             self.names = [f"feature {k}" for k in range(f.size)]
             self.dense = self.as_is = False
+            self.flags = np.array([False, self.missing != "mask", False])
             return
         if f.size == 0:
             raise ValueError("features must not be empty; give Columns at least one term")
@@ -110,6 +111,7 @@ class Front:
         active += sum(term.tilings if isinstance(term, Tiles) else 1 for term in sparse)
         self.encoder = Dense(f.size) if self.dense else Encoded(f.size, active)
         self.as_is = as_is and self.dense
+        self.flags = np.array([self.as_is, self.missing != "mask", True])
 
     # ---- encoding ---------------------------------------------------------------------------------------------
 
@@ -128,10 +130,15 @@ class Front:
 
     def read(self, rows: Batch) -> Floats:
         """The readings [row, column]; ValueError if they cannot be encoded, before any state changes."""
-        raw = np.empty((len(rows), len(self.columns)))
-        for c, name in enumerate(self.columns):
-            raw[:, c] = rows.numbers(name, "features")
-        if not np.abs(raw).max(initial=0.0) < LARGEST:  # also true if one is NaN
+        if len(rows) == 1:
+            one = [rows.numbers(name, "features").item() for name in self.columns]
+            raw, good = np.array([one], dtype=np.float64), all([-LARGEST < v < LARGEST for v in one])
+        else:
+            raw = np.empty((len(rows), len(self.columns)))
+            for c, name in enumerate(self.columns):
+                raw[:, c] = rows.numbers(name, "features")
+            good = bool(np.abs(raw).max(initial=0.0) < LARGEST)
+        if not good:  # also if one is NaN
             bad = np.abs(raw) >= LARGEST
             if self.missing == "raise":
                 bad |= np.isnan(raw) & self.needed
@@ -149,6 +156,8 @@ class Front:
 
     def read_times(self, rows: Batch) -> Floats:
         """The times [row, column of times]."""
+        if not self.times:
+            return np.empty((len(rows), 0))
         if len(self.times) == 1:
             t = rows.numbers(self.times[0], "features").reshape(-1, 1)
         else:
@@ -181,12 +190,11 @@ class Front:
             np.empty((n, len(self.signals) if self.tiles_at else 0)),
         )
         events = np.empty((n * plan.checked, 3), dtype=np.int64)  # at most one for each reading
-        window = self.features.window if isinstance(self.features, Columns) else 2000.0
-        flags = np.array([self.as_is, self.missing != "mask", isinstance(self.features, Columns)])
-        times = self.read_times(rows)
-        found = history.run(
-            plan, raw, times, fresh, stream, memory, self.signals, self.moments, out, z, window, flags, events
-        )
+        run = history.run if n > 1 else history.run_row
+        found = run(
+            plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
+            self.flags, events,
+        )  # fmt: skip
         alarms = [Alarm(rows.first + int(t), self.columns[c], EVENTS[k]) for t, c, k in events[:found]]
         if isinstance(self.features, Encoder):
             return self._encoded(raw[:, self.seen_at]), alarms

@@ -165,7 +165,7 @@ class Horde:
                 else:
                     self._early = early
             else:
-                self._take(from_row(row, self.rows))
+                self._take(from_row(row, 0 if state is None else state.rows))
 
     def _early_learned(self, rows: tuple[Any, ...]) -> None:
         """Choose the features from the first rows, and learn from them."""

@@ -254,7 +254,7 @@ class Journal:
             if new:
                 more = {key: (len(page.log), state.crews[key].checkpoint()) for key in new}
                 page = page._replace(restores=page.restores | more)
-        self._page = page._replace(open=True)
+        self._page = _Page(page.state, page.restores, page.log, page.steps, True)
 
     def close(self, chunk: Chunk, state: State) -> bool:
         """Count the chunk as learned; False if somebody has read the Horde and so has undone the chunk."""

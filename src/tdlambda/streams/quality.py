@@ -38,12 +38,12 @@ class Quality:
         missing, bad, examples = self.missing, self.unreadable, self.examples
         lost = dict(times or {})
         for name, column in batch.columns.items():
-            if column.dtype == object:
-                n = sum(value is None for value in column.tolist())
-            elif column.size == 1:
-                if (value := column.item()) == value:
+            if column.size == 1:
+                if (value := column.item()) == value and value is not None:
                     continue
-                n = 1
+                n = int(value is None or column.dtype != object)
+            elif column.dtype == object:
+                n = sum(value is None for value in column.tolist())
             else:
                 n = int(np.isnan(column).sum())
             if n:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tdlambda.arrays import Floats, choice, integer, not_negative
+from tdlambda.arrays import Bools, Floats, choice, integer, not_negative
 from tdlambda.compiled import entry
 from tdlambda.core.memory import Episode, under, with_prefix
 from tdlambda.features import Dense
@@ -35,6 +35,16 @@ OF_OTHERS = 0.1
 """Prior weights, before they are normalised."""
 _SCRATCH = ("value", "distance", "nearest", "reading", "factor", "prior")
 _OPEN = ("value", "x", "step")
+
+
+class StackRow(NamedTuple):
+    """Scratch for the numbers of one transition, and for its predictions."""
+
+    reward: Floats
+    gamma: Floats
+    ended: Bools
+    followed: Bools
+    found: Floats
 
 
 class Stacking(Learner):
@@ -128,6 +138,7 @@ class Stacking(Learner):
 
     def _bind(self) -> None:
         rows, row, flags = np.zeros((1, 1)), np.zeros(1), np.zeros(1, np.bool_)
+        self._row = StackRow(np.zeros(1), np.zeros(1), flags.copy(), flags.copy(), np.zeros((1, 2)))
         self._follow_rows = entry(follow, self._stack, rows, rows, rows, row, row, flags, flags, rows)
         self._combine_rows = entry(combine, self._stack, rows, row, row)
 
@@ -195,8 +206,26 @@ class Stacking(Learner):
                 gamma if gamma is None else [gamma], [rho], [terminated], [truncated],
             )  # fmt: skip
             return
+        with self._guard:
+            if rho == 1 and self._learn_row(obs, reward, next_obs, gamma, bool(terminated), bool(truncated)):
+                return
         numbers = (np.array([value]) for value in (gamma, rho, terminated, truncated))
         self.prequential(obs[None], np.array([reward]), next_obs[None], *numbers)
+
+    def _learn_row(
+        self, obs: Any, reward: float, next_obs: Any, gamma: float, terminated: bool, truncated: bool
+    ) -> bool:  # fmt: skip
+        """Learn from one transition without arrays; return False, without any change, if it needs them."""
+        learn, row = getattr(self.learner, "learn_row", None), self._row
+        r = reward if self.exceeds is None else float(reward > self.exceeds)
+        g = gamma if self.of == "return" else self._gamma
+        learned = None if learn is None else learn(obs, r, next_obs, g, 1.0, terminated + 2 * truncated)
+        if learned is None:
+            return False
+        row.reward[0], row.gamma[0], row.ended[0], row.followed[0] = r, g, terminated, not (terminated or truncated)
+        X, Y = np.ascontiguousarray(obs[None]), np.ascontiguousarray(next_obs[None])
+        self._follow_rows(self._stack, X, Y, learned, *row)
+        return True
 
     def prequential(
         self,

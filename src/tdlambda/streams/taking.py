@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,35 @@ STREAMS = 2000
 """Number of streams that share learners whose places are kept; the one whose last row is oldest is forgotten first."""
 MACHINES = 16
 """Number of streams that have a feature of their own."""
+ONLY: list[Any] = [None]
+NOTHING, FIRST_ROW, SECOND_ROW, NEITHER = np.arange(0), np.arange(1), np.arange(1, 2), np.zeros(2, dtype=bool)
+"""The streams, indices and ends of a single row that follows another."""
 Finish: TypeAlias = Callable[[list[Loss], dict[Any, dict[int, Any]]], State]
 """The state after a chunk, from the learners that diverged and the traces of streams."""
+
+
+class Links(NamedTuple):
+    """How rows follow each other, and the last rows of their streams."""
+
+    keys: list[Any]
+    """The stream of each row."""
+    touched: list[Any]
+    """The distinct streams, beginning with the known ones."""
+    places: list[Place]
+    """Where the known streams are."""
+    rows: Batch
+    """The rows preceded by the last ones of known streams; the rows alone if that is enough."""
+    at: Ints
+    to: Ints
+    """Rows before and after each transition, counted from the first last row."""
+    fresh: Bools
+    """Whether each row begins a segment."""
+    ended: Bools
+    """Whether each row ends an episode, beginning with the last rows."""
+    stream: Ints
+    """The index of each row's stream in `touched`."""
+    counts: tuple[int, int, dict[Name, int] | None]
+    """Gaps, repeated times, and missing times by column."""
 
 
 @dataclass
@@ -181,16 +208,70 @@ class Taker:
         """A chunk, and the function that gives the state after it."""
         if self.missing == "raise":
             _refuse_unreadable(batch)
-        following, keys = state.following, state.following.streams(batch)
-        last = state.places.get(keys[0])
-        filled = (
-            following.fill_times(batch, None if last is None else float(last.last.columns[following.time][0]))
-            if following.time is not None
-            else 0
-        )
-        touched = list(dict.fromkeys(keys))
-        known = [key for key in touched if key in state.places]
+        links = self._linked(state, batch)
+        k, to, old, touched, n = len(links.places), links.to, links.places, links.touched, len(links.keys)
+        fresh, after = links.fresh, to - k if links.rows is batch else to
+        raw, front = state.front.read(batch), state.front.copied()
+        asked = self.asker.ask(links.rows, links.at, after)
+        if self.missing == "raise":
+            self._refuse(links.rows, after, asked.awake)
+        memory = np.array([place.memory for place in old] + [front.new_memory() for _ in touched[k:]])
+        given = raw.copy()
+        X, alarms = front.encode(batch, raw, fresh, links.stream, memory)
+        far = 0
+        if raw.tobytes() != given.tobytes():
+            lost = np.isnan(raw) != np.isnan(given)
+            far = int(np.count_nonzero(lost))
+            self._leave_out(front, lost[to - k], asked.awake)
+        whole = np.concatenate([*(place.obs for place in old), X]) if k else X
+        begun = np.array([place.begun for place in old] + fresh.tolist(), dtype=bool)
+        number = np.array([place.last.first for place in old] + [batch.first + i for i in range(n)], dtype=np.int64)
+        waiting, lessons = self._lessons(state, touched, links.stream, X, batch, asked.reward, to - k, fresh)
+        crews = {self.crew_key(key): None for key in touched}
+        new = {key: state.crews.get(key) or self._new_crew(state.front, state.following.usual) for key in crews}
+        if taught := next(iter(new.values())).taught(self.windows.where):
+            asked.awake[:, taught] = False
+        steps = Steps(links.at, to, *asked[:4], links.ended[to], begun[links.at], asked.awake)
+        chunk = Chunk(
+            whole, steps, self._runs(touched, links.stream, to - k), lessons,
+            self.share and self.following.by is not None, recording or self.intervals, number, state.loaded,
+            {key: place.episodes for key, place in zip(touched, old, strict=False)}, new,
+        )  # fmt: skip
+        if self.intervals:
+            chunk.errors = {key: (state.errors.get(key) or Errors.none(len(self.questions))).copied() for key in crews}
+            none = Open.none(state.scales)
+            opened = [place.open or none for place in old] + [none for _ in touched[k:]]
+            chunk.open = {key: one.copied() for key, one in zip(touched, opened, strict=True)}
+
+        def finish(lost: list[Loss], episodes: dict[Any, dict[int, Any]]) -> State:
+            names = list(self.questions)
+            said = [*alarms, *(Alarm(int(number[i]), names[q], "diverged") for i, q in lost)]
+            places = self._places(state, links, batch, memory, X, episodes, chunk, waiting)
+            quality = state.quality.after(batch, *links.counts, far)
+            return State(
+                front, state.following, schema, {**state.crews, **new}, places, state.scales,
+                {**state.errors, **chunk.errors}, batch.first + n, links.keys[-1],
+                chunk.runs[-1].stream if chunk.runs else state.loaded,
+                (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
+            )  # fmt: skip
+
+        return chunk, finish
+
+    def _linked(self, state: State, batch: Batch) -> Links:
+        """How the rows follow each other and the last rows of their streams."""
+        following, simple = state.following, not self.asker.others
+        if following.plain and simple and len(batch) == 1 and None in state.places:
+            place = state.places[None]
+            at, to = (NOTHING, NOTHING) if place.fresh else (FIRST_ROW, SECOND_ROW)
+            return Links(ONLY, ONLY, [place], batch, at, to, np.array([place.fresh]), NEITHER, FIRST_ROW, (0, 0, None))
+        keys = following.streams(batch)
+        last, filled = state.places.get(keys[0]), 0
+        if following.time is not None:
+            filled = following.fill_times(batch, None if last is None else float(last.last.columns[following.time][0]))
+        distinct = list(dict.fromkeys(keys))
+        known = [key for key in distinct if key in state.places]
         k, old = len(known), [state.places[key] for key in known]
+        touched = known + [key for key in distinct if key not in state.places]
         rows = stacked([place.last for place in old], batch, self.needed(following))
         prev = before([*known, *keys])
         fresh, ended, (gaps, same) = following.breaks(rows, prev, k)
@@ -198,67 +279,31 @@ class Taker:
             if place.fresh:
                 fresh[k:][prev[k:] == i] = True
         to = np.flatnonzero(~fresh[k:]) + k
-        at = prev[to]
-        raw, front = state.front.read(batch), state.front.copied()
-        asked = self.asker.ask(rows, at, to)
-        if self.missing == "raise":
-            self._refuse(rows, to, asked.awake)
         index = {key: i for i, key in enumerate(touched)}
-        memory = np.stack([state.places[key].memory if key in state.places else front.new_memory() for key in touched])
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
-        missing = np.isnan(raw)
-        X, alarms = front.encode(batch, raw, fresh[k:], stream, memory)
-        far = np.isnan(raw) & ~missing
-        if far.any():
-            self._leave_out(front, far[to - k], asked.awake)
-        whole = np.concatenate([*(place.obs for place in old), X]) if k else X
-        begun = np.concatenate([[place.begun for place in old], fresh[k:]]).astype(bool)
-        number = np.concatenate(
-            [[place.last.first for place in old], np.arange(batch.first, batch.first + len(batch))]
-        ).astype(np.int64)
-        waiting, lessons = self._lessons(state, touched, stream, X, batch, asked.reward, to - k, fresh[k:])
-        crews = {self.crew_key(key): None for key in touched}
-        new = {key: state.crews.get(key) or self._new_crew(state.front, following.usual) for key in crews}
-        taught = next(iter(new.values())).taught(self.windows.where)
-        asked.awake[:, taught] = False
-        steps = Steps(at, to, *asked[:4], ended[to], begun[at], asked.awake)
-        chunk = Chunk(
-            whole, steps, self._runs(touched, stream, to - k), lessons, self.share and following.by is not None,
-            recording or self.intervals, number, state.loaded,
-            {key: place.episodes for key, place in zip(known, old, strict=True)}, new,
-        )  # fmt: skip
-        if self.intervals:
-            chunk.errors = {key: (state.errors.get(key) or Errors.none(len(self.questions))).copied() for key in crews}
-            opened = {key: state.places[key].open for key in known}
-            none = Open.none(state.scales)
-            chunk.open = {key: (opened.get(key) or none).copied() for key in touched}
-        ends = {key: i for i, key in enumerate(keys)}
+        times: Any = {following.time: filled} if filled else None
+        return Links(keys, touched, old, rows, prev[to], to, fresh[k:], ended, stream, (gaps, same, times))
 
-        def finish(lost: list[Loss], episodes: dict[Any, dict[int, Any]]) -> State:
-            names = list(self.questions)
-            said = [*alarms, *(Alarm(int(number[i]), names[q], "diverged") for i, q in lost)]
-            places = dict(state.places)
-            if state.loaded in places and state.loaded in episodes and state.loaded not in index:
-                places[state.loaded] = replace(places[state.loaded], episodes=episodes[state.loaded])
-            for key, i in sorted(ends.items(), key=lambda end: end[1]):
-                places.pop(key, None)
-                places[key] = Place(
-                    memory[index[key]], batch.part(i, i + 1), X[i : i + 1], False, bool(fresh[k + i]),
-                    episodes.get(key, {}), _made(waiting.get(key), chunk.made, self.windows.where), chunk.open.get(key),
-                )  # fmt: skip
-            if self.share and len(places) > STREAMS:
-                for key in list(places)[: len(places) - STREAMS]:
-                    del places[key]
-            times = {following.time: filled} if filled else None
-            quality = state.quality.after(batch, gaps, same, times, int(far.sum()))  # type: ignore[arg-type]
-            return State(
-                front, following, schema, {**state.crews, **new}, places, state.scales,
-                {**state.errors, **chunk.errors}, batch.first + len(batch), keys[-1],
-                chunk.runs[-1].stream if chunk.runs else state.loaded,
-                (*state.alarms, *said)[-ALARMS:] if said else state.alarms, state.alarm_count + len(said), quality,
+    def _places(
+        self, state: State, links: Links, batch: Batch, memory: Floats, X: Array, episodes: dict[Any, dict[int, Any]],
+        chunk: Chunk, waiting: dict[Any, Waiting],
+    ) -> dict[Any, Place]:  # fmt: skip
+        """The place of each stream after the chunk, in the order of their last rows."""
+        places, touched, loaded = dict(state.places), links.touched, state.loaded
+        if loaded in places and loaded in episodes and loaded not in touched:
+            places[loaded] = replace(places[loaded], episodes=episodes[loaded])
+        ends = {key: i for i, key in enumerate(links.keys)}
+        index = {key: i for i, key in enumerate(touched)}
+        for key, i in sorted(ends.items(), key=lambda end: end[1]):
+            places.pop(key, None)
+            places[key] = Place(
+                memory[index[key]], batch.part(i, i + 1), X[i : i + 1], False, bool(links.fresh[i]),
+                episodes.get(key, {}), _made(waiting.get(key), chunk.made, self.windows.where), chunk.open.get(key),
             )  # fmt: skip
-
-        return chunk, finish
+        if self.share and len(places) > STREAMS:
+            for key in list(places)[: len(places) - STREAMS]:
+                del places[key]
+        return places
 
     def _leave_out(self, front: Front, far: Bools, awake: Bools) -> None:
         """Do not learn from steps whose cumulant is far outside its range."""
