@@ -112,7 +112,8 @@ class Asker:
             if question.cumulant not in self.columns:
                 self.columns.append(question.cumulant)
             self.which[q] = self.columns.index(question.cumulant)
-        self.scaled = bool((self.scale != 1).any())
+        self._row = self.gamma[None], self.rho[None]
+        self.scaled, self.sources = bool((self.scale != 1).any()), self.which.tolist()
         self._room = (np.zeros((0, n)),) * 3
         self.one_by_one = np.array([q for q, _, _ in self.others], dtype=np.int64)
 
@@ -150,10 +151,10 @@ class Asker:
         for name, value in zip(self.columns, read, strict=True):
             if value in INFINITE:
                 _refuse_infinite(name, rows.first + i, value)
-        reward = np.array([read])[:, self.which]
+        reward = np.array([[read[k] for k in self.sources]])
         if self.scaled:
             reward *= self.scale
-        return Answers(reward, self.gamma[None], self.rho[None], None, reward == reward)
+        return Answers(reward, *self._row, None, reward == reward)
 
 
 def _refuse_infinite(name: Any, row: int, value: float) -> None:

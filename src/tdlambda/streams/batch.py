@@ -35,8 +35,8 @@ class Batch:
     """Rows whose cell is not what its column holds, such as a word among numbers; they count as missing."""
     examples: dict[Name, str] = field(default_factory=dict)
     """One such cell of each column."""
-    floats: bool = False
-    """Whether all columns are known to be numbers."""
+    complete: bool = False
+    """Whether all columns are known to be numbers without missing values."""
     _rows: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -102,10 +102,11 @@ class Schema:
         if not self.known:
             shown = {name: kind or _kind(batch, name) for name, kind in kinds.items()}
             found = Schema(shown) if shown != self.kinds else self
-        for name, kind in () if batch.floats and found.as_is else found.kinds.items():
+        for name, kind in () if batch.complete and found.as_is else found.kinds.items():
             column = batch.columns[name]
             if column.dtype == object or (kind not in _AS_IS and name not in batch.times):
                 batch.columns[name], bad = cells.converted(column, kind)
+                batch.complete = False
                 if bad.size:
                     batch.unreadable[name] = bad
                     batch.examples[name] = str(column[bad[0]])
@@ -189,7 +190,9 @@ def _one_row(row: Mapping[Any, Any], first: int) -> Batch:
     given = list(row.values())
     if _PLAIN.issuperset(map(type, given)):
         matrix = np.array(given, dtype=np.float64)
-        return Batch({name: matrix[k : k + 1] for k, name in enumerate(row)}, _NONE, first, floats=True)
+        total = sum(given)  # NaN if one is
+        columns = {name: matrix[k : k + 1] for k, name in enumerate(row)}
+        return Batch(columns, _NONE, first, complete=total == total)
     columns, times = {}, []
     for name, value in row.items():
         kind = type(value)

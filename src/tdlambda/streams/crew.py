@@ -219,7 +219,7 @@ class Crew:
             return []
         if not self.teams and len(s) == 1:
             lost = self._one(X, s)
-            self.asleep = ~s.awake[-1]
+            self.asleep = ~s.awake[0]
             return lost
         lost = []
         awake = bool(s.awake.all()) and not self.asleep.any()

@@ -131,8 +131,9 @@ class Front:
     def read(self, rows: Batch) -> Floats:
         """The readings [row, column]; ValueError if they cannot be encoded, before any state changes."""
         if len(rows) == 1:
-            one = [rows.numbers(name, "features").item() for name in self.columns]
-            raw, good = np.array([one], dtype=np.float64), all([-LARGEST < v < LARGEST for v in one])
+            columns = rows.columns if rows.complete else {n: rows.numbers(n, "features") for n in self.columns}
+            one = [columns[name].item() for name in self.columns]
+            raw, good = np.array([one], dtype=np.float64), all(-LARGEST < v < LARGEST for v in one)
         else:
             raw = np.empty((len(rows), len(self.columns)))
             for c, name in enumerate(self.columns):
@@ -195,7 +196,7 @@ class Front:
             plan, raw, self.read_times(rows), fresh, stream, memory, self.signals, self.moments, out, z, self.window,
             self.flags, events,
         )  # fmt: skip
-        alarms = [Alarm(rows.first + int(t), self.columns[c], EVENTS[k]) for t, c, k in events[:found]]
+        alarms = [Alarm(rows.first + t, self.columns[c], EVENTS[k]) for t, c, k in events[:found].tolist()]
         if isinstance(self.features, Encoder):
             return self._encoded(raw[:, self.seen_at]), alarms
         if not self.sparse:

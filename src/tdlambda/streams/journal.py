@@ -24,8 +24,8 @@ Loss: TypeAlias = tuple[int, int]
 """A learner that diverged: index of the row, question."""
 REPLAYED = 256
 """Largest number of transitions between two copies of the learners, if rows come in smaller chunks."""
-TOGETHER = 64
-"""Number of transitions that are predicted and learned in one call, if predictions are recorded."""
+LEAST_TOGETHER, TOGETHER, CALLS = 64, 256, 16
+"""If predictions are recorded, transitions are predicted and learned in about CALLS calls, each of so many of them."""
 
 
 class Record(Protocol):
@@ -152,8 +152,9 @@ class Chunk:
         """Learn, and keep the predictions before each update."""
         X, s, lost, windows = self.X, self.steps, [], run.crew in self.lessons
         errors, open_, begin = self.errors.get(run.crew), self.open.get(run.stream), 0
+        most = min(TOGETHER, max(LEAST_TOGETHER, run.some.size // CALLS))
         while begin < run.some.size:
-            some = run.some[begin : begin + TOGETHER]
+            some = run.some[begin : begin + most]
             together = not windows and crew.foresees(part := s.part(some))
             if together:
                 v = crew.prequential(X, part)

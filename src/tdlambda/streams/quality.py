@@ -37,7 +37,7 @@ class Quality:
         """The counts including these rows; `times` are missing times, which have been filled."""
         missing, bad, examples = self.missing, self.unreadable, self.examples
         lost = dict(times or {})
-        for name, column in batch.columns.items():
+        for name, column in () if batch.complete else batch.columns.items():
             if column.size == 1:
                 if (value := column.item()) == value and value is not None:
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,7 +36,8 @@ MACHINES = 16
 """Number of streams that have a feature of their own."""
 ONLY: list[Any] = [None]
 NOTHING, FIRST_ROW, SECOND_ROW, NEITHER = np.arange(0), np.arange(1), np.arange(1, 2), np.zeros(2, dtype=bool)
-"""The streams, indices and ends of a single row that follows another."""
+YES_NO = np.array([False]), np.array([True])
+"""The streams, indices and flags of a single row that follows another."""
 Finish: TypeAlias = Callable[[list[Loss], dict[Any, dict[int, Any]]], State]
 """The state after a chunk, from the learners that diverged and the traces of streams."""
 
@@ -53,7 +55,8 @@ class Links(NamedTuple):
     """The rows preceded by the last ones of known streams; the rows alone if that is enough."""
     at: Ints
     to: Ints
-    """Rows before and after each transition, counted from the first last row."""
+    after: Ints
+    """Rows before and after each transition, counted from the first last row; and those after it among the new rows."""
     fresh: Bools
     """Whether each row begins a segment."""
     ended: Bools
@@ -210,30 +213,32 @@ class Taker:
             _refuse_unreadable(batch)
         links = self._linked(state, batch)
         k, to, old, touched, n = len(links.places), links.to, links.places, links.touched, len(links.keys)
-        fresh, after = links.fresh, to - k if links.rows is batch else to
+        fresh, after = links.fresh, links.after
+        seen = after if links.rows is batch else to
         raw, front = state.front.read(batch), state.front.copied()
-        asked = self.asker.ask(links.rows, links.at, after)
+        asked = self.asker.ask(links.rows, links.at, seen)
         if self.missing == "raise":
-            self._refuse(links.rows, after, asked.awake)
-        memory = np.array([place.memory for place in old] + [front.new_memory() for _ in touched[k:]])
+            self._refuse(links.rows, seen, asked.awake)
+        memories = [place.memory for place in old] + [front.new_memory() for _ in touched[k:]]
+        memory = np.array(memories) if len(memories) > 1 else memories[0][None].copy()
         given = raw.copy()
         X, alarms = front.encode(batch, raw, fresh, links.stream, memory)
         far = 0
         if raw.tobytes() != given.tobytes():
             lost = np.isnan(raw) != np.isnan(given)
             far = int(np.count_nonzero(lost))
-            self._leave_out(front, lost[to - k], asked.awake)
-        whole = np.concatenate([*(place.obs for place in old), X]) if k else X
+            self._leave_out(front, lost[after], asked.awake)
+        whole = _joined([place.obs for place in old], X)
         begun = np.array([place.begun for place in old] + fresh.tolist(), dtype=bool)
         number = np.array([place.last.first for place in old] + [batch.first + i for i in range(n)], dtype=np.int64)
-        waiting, lessons = self._lessons(state, touched, links.stream, X, batch, asked.reward, to - k, fresh)
+        waiting, lessons = self._lessons(state, touched, links.stream, X, batch, asked.reward, after, fresh)
         crews = {self.crew_key(key): None for key in touched}
         new = {key: state.crews.get(key) or self._new_crew(state.front, state.following.usual) for key in crews}
         if taught := next(iter(new.values())).taught(self.windows.where):
             asked.awake[:, taught] = False
         steps = Steps(links.at, to, *asked[:4], links.ended[to], begun[links.at], asked.awake)
         chunk = Chunk(
-            whole, steps, self._runs(touched, links.stream, to - k), lessons,
+            whole, steps, self._runs(touched, links.stream, after), lessons,
             self.share and self.following.by is not None, recording or self.intervals, number, state.loaded,
             {key: place.episodes for key, place in zip(touched, old, strict=False)}, new,
         )  # fmt: skip
@@ -262,8 +267,8 @@ class Taker:
         following, simple = state.following, not self.asker.others
         if following.plain and simple and len(batch) == 1 and None in state.places:
             place = state.places[None]
-            at, to = (NOTHING, NOTHING) if place.fresh else (FIRST_ROW, SECOND_ROW)
-            return Links(ONLY, ONLY, [place], batch, at, to, np.array([place.fresh]), NEITHER, FIRST_ROW, (0, 0, None))
+            pair = (NOTHING, NOTHING, NOTHING) if place.fresh else (FIRST_ROW, SECOND_ROW, FIRST_ROW)
+            return Links(ONLY, ONLY, [place], batch, *pair, YES_NO[place.fresh], NEITHER, FIRST_ROW, (0, 0, None))
         keys = following.streams(batch)
         last, filled = state.places.get(keys[0]), 0
         if following.time is not None:
@@ -282,7 +287,7 @@ class Taker:
         index = {key: i for i, key in enumerate(touched)}
         stream = np.zeros(len(keys), dtype=np.int64) if len(touched) == 1 else np.array([index[key] for key in keys])
         times: Any = {following.time: filled} if filled else None
-        return Links(keys, touched, old, rows, prev[to], to, fresh[k:], ended, stream, (gaps, same, times))
+        return Links(keys, touched, old, rows, prev[to], to, to - k, fresh[k:], ended, stream, (gaps, same, times))
 
     def _places(
         self, state: State, links: Links, batch: Batch, memory: Floats, X: Array, episodes: dict[Any, dict[int, Any]],
@@ -294,7 +299,7 @@ class Taker:
             places[loaded] = replace(places[loaded], episodes=episodes[loaded])
         ends = {key: i for i, key in enumerate(links.keys)}
         index = {key: i for i, key in enumerate(touched)}
-        for key, i in sorted(ends.items(), key=lambda end: end[1]):
+        for key, i in sorted(ends.items(), key=itemgetter(1)) if len(ends) > 1 else ends.items():
             places.pop(key, None)
             places[key] = Place(
                 memory[index[key]], batch.part(i, i + 1), X[i : i + 1], False, bool(links.fresh[i]),
@@ -314,7 +319,8 @@ class Taker:
     def _runs(self, touched: list[Any], stream: Ints, to: Ints) -> list[Run]:
         """The transitions to these rows, by stream."""
         if len(touched) == 1:
-            return [Run(self.crew_key(touched[0]), touched[0], np.arange(to.size))] if to.size else []
+            some = FIRST_ROW if to.size == 1 else np.arange(to.size)
+            return [Run(self.crew_key(touched[0]), touched[0], some)] if to.size else []
         of = stream[to]
         if not self.share:
             groups = [(i, np.flatnonzero(of == i)) for i in range(len(touched))]
@@ -400,6 +406,16 @@ class Taker:
 
     def _known(self, state: State, key: Any) -> Any:
         return key if self.share or key in state.places else self.key(state, key)
+
+
+def _joined(last: list[Array], X: Array) -> Array:
+    """The last observations of streams, followed by X."""
+    k = len(last)
+    whole = np.empty((k + len(X), *X.shape[1:]), X.dtype)
+    for i, obs in enumerate(last):
+        whole[i] = obs[0]
+    whole[k:] = X
+    return whole
 
 
 def _refuse_unreadable(batch: Batch) -> None:
